@@ -8,15 +8,15 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from groundwork.fixtures import *  # noqa: E402,F403
 
 
-# The files that take longest, longest first: several processes share the files in this order and end together. `scripts/test flow`
-# ends with what they took.
+# The files that take longest, longest first: several processes take files in this order, so that they end at about the same time.
+# `scripts/test flow` prints the durations at its end.
 LONGEST = """bucket tenants search_hostile provider webhooks_settle push_dispatcher search chaos_workflows auth payment_plan_sync runner_crash
     workflow_rights webhooks_faults search_indexer subscriptions_killed payments_idempotency payments_faults subscriptions payments_killed
     push_killed faults chaos_clocks payments tools fields workflows push_hostile load workflow_triggers search_spread""".split()
 
 
 def turn(item):
-    """What sums up the others runs last."""
+    """Sort key: the contract test, which summarizes the others, runs last."""
     name = item.path.stem.removeprefix("test_")
     return name == "contract", LONGEST.index(name) if name in LONGEST else len(LONGEST)
 
@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items):
 
 
 class Failures:
-    """Named as they come: half an hour goes by before pytest tells which they were."""
+    """Prints each failure when it occurs: pytest names the failed tests only at the end, half an hour later."""
 
     def __init__(self, terminal):
         self.terminal = terminal

@@ -1,4 +1,4 @@
-"""Runs last: what the contract check found in the answers of all tests before."""
+"""Runs last: reports the complaints of the contract check about the answers to all other tests."""
 import os
 import pathlib
 

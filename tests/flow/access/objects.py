@@ -4,9 +4,9 @@ import re
 from groundwork.push_keys import service_account
 from groundwork.workflows import document
 
-NONE = "424242"  # an id that nothing has
+NONE = "424242"  # an id that no object has
 PAY = "/integrations/svcpay"
-# What stands in a path after these segments, by the name that Objects has for it.
+# The object that the parameter after these segments of a path names, by its name in Shared.
 PLACES = {
     "/users/{}": "user", "/user-profiles/{}": "user", "/roles/{}": "role", "/groups/{}": "group", "/members/{}": "user",
     "/api-keys/{}": "api_key", "/entities/{}": "entity", "/fields/{}": "field", "/enums/{}": "enum",
@@ -24,7 +24,7 @@ PLACES = {
     "/payment-intent/{}": "payment", "/payment-methods/{}": "method", "/subscriptions/{}": "subscription",
     "/subscription-templates/{}": "template", "/webhook-events/{}": "webhook", "/test-notification/{}": "test",
 }
-# Whose an object is decides about these.
+# Objects for which the route also checks the owner.
 OWNED = {"record", "version", "file", "upload", "folder", "dashboard", "widget", "connection", "conversation", "message", "api_key",
          "device", "job", "task"}
 FIXED = {"field": "name", "version": "1", "filename": "explained.txt", "provider": "web_push", "mail_type": "invite", "asset": "ui.js",
@@ -37,7 +37,7 @@ def free_of_limits(project):
 
 
 class Shared:
-    """What belongs to nobody in particular."""
+    """Objects that no particular user owns."""
 
     def __init__(self, project, db):
         self.project, self.db, self.admin = project, db, project.admin
@@ -80,7 +80,7 @@ class Shared:
         return number
 
     def own(self, client):
-        """The objects of a user who may make them; with those of nobody."""
+        """Objects of a user who may create them, together with the objects of Shared."""
         def make(path, body, member="id"):
             return client.post(path, body, expect=201).json()[member]
 
@@ -104,7 +104,7 @@ class Shared:
 
 
 def place(template, at):
-    """What stands at the parameter that begins there in a route's path."""
+    """Returns the name of the object for the parameter at this position of a route's path."""
     if template.startswith(("/entities/{entity}/items/{id}", "/entities/{entity}/public/items/{id}")) and template[at:].startswith("{id}"):
         return "record"
     if template[at:].startswith("{itemId}"):
@@ -119,7 +119,8 @@ def places(template):
 
 
 def filled(template, objects, absent=False):
-    """The path with these objects; NONE for the last of them when `absent`, and for what there is none of."""
+    """Returns the path with these objects' ids. Uses NONE for objects that are missing, and with `absent` also for the last
+    parameter."""
     values = [str(objects.get(name, NONE)) for name in places(template)]
     if absent:
         values[-1] = NONE

@@ -1,4 +1,4 @@
-"""An administrator's API key sees rows and fields without rules, and does no more than its own permissions say (A20)."""
+"""An administrator's API key reads all rows and fields, and otherwise has only its own permissions (A20)."""
 import pytest
 
 
@@ -44,7 +44,7 @@ def test_a_key_learns_nothing_of_records_by_changing_the_model(project, letters)
 
 
 def test_a_key_reads_back_no_field_of_an_entity_that_it_may_not_read(project, letters):
-    """A key that may create or change records only is answered as a user with the same permissions is."""
+    """A key that may only create or change records gets the same answer as a user with these permissions."""
     item = project.item("letters", text="hidden text", note="hidden note")["id"]
     user = project.only("svc_api_keys:create", "letters:create", "letters:update")
     project.admin.put(letters, {"row_level_security": False}, expect=200)
@@ -59,7 +59,7 @@ def test_a_key_reads_back_no_field_of_an_entity_that_it_may_not_read(project, le
 
 
 def test_a_key_grants_no_records(project, letters):
-    """Roles and groups that records were granted to are given by their holders, and by administrators."""
+    """Only holders of a role or group to which records were granted, and administrators, may give the role or group to others."""
     item = project.admin.get(letters + "/items", expect=200).json()["items"][0]["id"]
     role = project.role(permissions=["letters:read"])["id"]
     group = project.admin.post("/groups", {"name": "Insiders"}, expect=201).json()["id"]

@@ -1,4 +1,4 @@
-"""/api-keys: credentials for servers, never more than their creator (A6, A7)."""
+"""/api-keys: credentials for servers, which never have more rights than their creator (A6, A7)."""
 import datetime
 
 import pytest
@@ -62,7 +62,7 @@ def test_a6_what_the_creator_does_not_hold_is_dropped(project):
 
 
 def test_a6_a_key_makes_no_keys(project):
-    """One made by a key would outlive it, and its end."""
+    """A key that another key created would outlive its end."""
     creator = project.only("svc_api_keys:create", "svc_api_keys:read", "svc_roles:read")
     for client in (creator, project.admin):
         parent = project.key(["svc_api_keys:create", "svc_api_keys:read", "svc_roles:read"], client=client)
@@ -73,7 +73,7 @@ def test_a6_a_key_makes_no_keys(project):
 
 
 def test_who_deletes_which_key(project):
-    """One's own, or, as an administrator, any; a key only itself."""
+    """A user deletes its own keys, an administrator all keys, and a key only itself."""
     cleaner = project.only("svc_api_keys:create", "svc_api_keys:delete", "svc_roles:read")
     theirs = project.key(["svc_roles:read"])
     mine, other = (project.key(["svc_roles:read"], client=cleaner) for _ in range(2))

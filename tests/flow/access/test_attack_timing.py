@@ -1,14 +1,16 @@
-"""T8, T9: the time of an answer tells nothing: which accounts exist, how much of a key was right. A machine with other work
-hides that: make check-load asks the clock, and make test counts the work that answers take (test_attack_work.py).
+"""T8, T9: the duration of an answer does not reveal which accounts exist or how much of a key was right. A machine with other
+load hides the differences: make check-load measures durations, and make test counts the work for each answer
+(test_attack_work.py).
 
-Two kinds of request are timed in pairs, in random order, over one connection to a worker of their own, so that
-whatever else the machine does meets both alike. The differences are ranked (Wilcoxon's signed ranks): outliers
-and drift do not matter. Without a difference the statistic is a standard normal number, and beyond 4.5 it comes
-once in 150,000 runs. The same numbers also tell what would have been seen: the smallest delay that, added to one
-side, would have failed the test. It must stay below what a forgotten hash costs: while a busy machine's noise hides
-that, more pairs are taken, and all of them are judged together.
+Each test times two kinds of request in pairs, in random order, over one connection to a worker without other load, so that
+other load on the machine affects both kinds alike. The differences are ranked (Wilcoxon's signed-rank test), so outliers
+and drift do not matter. Without a difference the statistic is a standard normal number, which exceeds 4.5 once
+in 150,000 runs. The same samples also yield the smallest visible delay: the smallest delay that, added to one
+side, would have failed the test. This delay must be shorter than a forgotten hash would save. While the noise of a busy
+machine
+makes the delay longer, the test takes more pairs and judges all of them together.
 
-ATTACK_FULL=1 takes as many samples as the attack catalogue asks for.
+ATTACK_FULL=1 takes as many samples as the attack catalogue requires.
 """
 import http.client
 import itertools
@@ -33,7 +35,7 @@ RATES = {"rate_sign_in_address": 1000000, "rate_sign_in_account": 1000000, "rate
 
 
 def signed_ranks(differences):
-    """Wilcoxon's statistic as a standard normal number; positive when the differences tend to be."""
+    """Wilcoxon's statistic as a standard normal number; positive when most differences are."""
     ranked = sorted((difference for difference in differences if difference), key=abs)
     count = len(ranked)
     positive = sum(rank for rank, difference in enumerate(ranked, 1) if difference > 0)
@@ -42,7 +44,7 @@ def signed_ranks(differences):
 
 
 def smallest_visible(differences):
-    """Seconds that one side would have had to be slower to be seen, by halving."""
+    """The smallest delay in seconds on one side that the test would have noticed, by bisection."""
     low, high = 0.0, 1.0
     while high - low > 1e-6:
         middle = (low + high) / 2
@@ -71,18 +73,18 @@ class Timer:
 
 
 def a_hash(typical):
-    """What a forgotten hash of a password takes, of an answer that has one: most of it."""
+    """Most of the time of hashing a password: half the typical duration of an answer that includes one hash."""
     return typical / 2
 
 
 def some_milliseconds(_typical):
-    """What a statement more would take on a busy machine."""
+    """The time of one additional statement on a busy machine."""
     return 0.005
 
 
 def compare(pairs, one, other, wanted):
-    """Neither is slower than the other, as far as pairs tell: `pairs` of them, and as many again, up to four times in all,
-    until a delay of wanted(typical seconds) would have been seen."""
+    """Asserts that neither call is slower than the other. Takes `pairs` samples, and again as many, at most four times in all,
+    until a delay of wanted(typical seconds) would have been noticed."""
     dice = random.Random(20)
     for _ in range(5):
         one(), other()
@@ -109,7 +111,7 @@ def compare(pairs, one, other, wanted):
 
 @pytest.fixture(scope="module")
 def timed(start_gateway, servers):
-    """A project on a gateway that nobody else asks."""
+    """A project on a gateway without other clients."""
     gateway = start_gateway("timing", WORKERS=1)
     project = Project(gateway, Client(f"{gateway.url}/org", token=servers.operator_token), None)
     project.admin.put("/", {"settings": RATES}, expect=200)
@@ -131,11 +133,11 @@ def test_t8_unknown_and_known_accounts(timed):
 @pytest.mark.full
 @pytest.mark.parametrize("path", ["/auth/v1/recover", "/auth/v1/magic-link"])
 def test_t8_links_by_mail(timed, db, path):
-    """Each address once: a few mails a minute may be asked for to one, and about a hundred of a project."""
+    """Uses each address once: a minute allows only a few mails to one address, and about a hundred for a project."""
     each, pairs = 52, 151
 
     def timers():
-        """Of new projects, as far as they are wanted."""
+        """Yields a Timer of a new project each time."""
         while True:
             project = Project(timed.gateway, timed.operator, None)
             project.admin.put("/", {"settings": {**RATES, "auth_page_url": "https://app.example.com/"}}, expect=200)
@@ -165,7 +167,7 @@ def test_t8_accounts_without_a_password(timed, db):
 
 
 def other_key(key, count):
-    """As long as `key`, of the same letters, and the same up to `count` characters."""
+    """A key of the same length and alphabet as `key`, equal only in the first `count` characters."""
     return key[:count] + "".join("A" if letter != "A" else "B" for letter in key[count:])
 
 
@@ -181,7 +183,7 @@ def test_t9_keys_that_begin_right(timed, right):
 
 @pytest.mark.full
 def test_t9_tokens_that_begin_right(timed):
-    """The signature of an access token, wrong at its first or at its last byte."""
+    """The signature of an access token is wrong in its first or in its last byte."""
     head, signature = timed.admin.token.rsplit(".", 1)
     flipped = {"A": "Q", "Q": "A", "g": "w", "w": "g"}[signature[-1]]
     early, late = f"{head}.{other_key(signature, 0)[:1]}{signature[1:]}", f"{head}.{signature[:-1]}{flipped}"
@@ -209,7 +211,7 @@ def test_t9_operator_tokens_that_begin_right(timed, servers):
 
 
 def other_digit(value, at):
-    """Hexadecimal digits with another one at a place."""
+    """The hexadecimal digits with one changed."""
     digits = list(value)
     digits[at] = "0" if digits[at] != "0" else "1"
     return "".join(digits)
@@ -238,7 +240,8 @@ def test_t9_webhook_signatures_that_begin_right(timed, start_webhook, db):
 
 
 def test_the_statistic_sees_what_it_should():
-    """Noise of a busy machine alone stays below the limit; a fifth of a millisecond, added to one side, does not."""
+    """The statistic of a busy machine's noise alone stays below the limit; with a fifth of a millisecond added to one side it
+    exceeds the limit."""
     dice = random.Random(7)
 
     def noise():

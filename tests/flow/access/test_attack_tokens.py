@@ -1,5 +1,5 @@
-"""T2: whatever a token's header names, a file, an address or a key, the service reads and calls nothing of it.
-T11 from many addresses: guesses on one account are counted for the account."""
+"""T2: the service reads and calls no file, address or key that a token's header names.
+T11 from many addresses: the service counts password guesses on an account for the account."""
 import base64
 import json
 import os
@@ -17,7 +17,7 @@ def part(value):
 
 
 class Trap:
-    """A server that nobody should call; how many have."""
+    """A server that must not be called; counts its calls."""
 
     def __init__(self):
         self.sock = socket.socket()
@@ -37,7 +37,7 @@ class Trap:
 
 
 def forged(token, **header):
-    """The token with another header, its signature kept."""
+    """The token with another header, and its signature unchanged."""
     head, claims, signature = token.split(".")
     known = json.loads(base64.urlsafe_b64decode(head + "=="))
     return f"{part({**known, **header})}.{claims}.{signature}"
@@ -74,13 +74,13 @@ def guess(project, email, address, password="a wrong guess"):
 
 
 def minutes_since(begun):
-    """At most so many have begun that are counted by themselves."""
+    """An upper bound of the number of one-minute windows since `begun`."""
     return 2 + (time.monotonic() - begun) // 60
 
 
 def test_t11_guesses_on_one_account_from_everywhere(behind_proxy):
-    """Every guess comes from an address of its own; ten a minute are answered, and one more from another
-    account's owner is none of theirs."""
+    """Each guess on one account comes from another address: ten per minute are checked. A sign-in with another account is not
+    affected."""
     email = behind_proxy.admin.user["email"]
     begun = time.monotonic()
     statuses = [guess(behind_proxy, email, f"203.0.{n >> 8}.{n & 255}") for n in range(300)]
@@ -90,7 +90,7 @@ def test_t11_guesses_on_one_account_from_everywhere(behind_proxy):
 
 
 def test_a_refused_sign_in_says_when_to_come_back(behind_proxy):
-    """A minute after the first guess, to the second or two."""
+    """Retry-After of a refused sign-in ends a minute after the first guess, within two seconds."""
     body = {"email": "nobody@example.org", "password": "a wrong guess"}
     times, refused = [], 0
     for n in range(24):
@@ -110,7 +110,7 @@ def test_a_refused_sign_in_says_when_to_come_back(behind_proxy):
 
 
 def test_t11_one_address_guesses_everywhere(behind_proxy):
-    """One guess for each of many accounts, from one address; other addresses are not held up by it."""
+    """One address guesses once on each of many accounts and is limited; other addresses are not affected."""
     begun = time.monotonic()
     statuses = [guess(behind_proxy, f"user{n}@example.org", "198.51.100.7") for n in range(300)]
     assert set(statuses) == {401, 429} and statuses.count(401) <= 35 * minutes_since(begun), statuses.count(401)

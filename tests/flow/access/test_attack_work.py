@@ -1,8 +1,9 @@
-"""T8, T9 without a clock: what does the same work takes the same time. (test_attack_timing.py asks the clock.)
+"""T8, T9 without a clock: requests that cause the same work take the same time. (test_attack_timing.py measures durations.)
 
-The work is counted where it is done: statements by PostgreSQL, counters by Redis, hashes of passwords by the gateway. What
-ct_eq() compares is told by a library that stands before OpenSSL's; tests/unit/test_crypto_ct_steps.c shows that a comparison
-takes as many steps wherever its sides differ.
+The work is counted where it is done: statements by PostgreSQL, counters by Redis, password hashes by the gateway. A preloaded
+library in place of OpenSSL's CRYPTO_memcmp() records what ct_eq() compares. tests/unit/test_crypto_ct_steps.c shows that a
+comparison
+takes the same number of steps wherever its sides differ.
 """
 import collections
 import hashlib
@@ -25,22 +26,22 @@ from groundwork.webhooks import Hooks, event, sign
 
 pytestmark = pytest.mark.slow
 
-TIMES = 3  # as often as a minute allows mails to one address
-ROUNDS = "platform.(projects|live_projects)"  # a worker reads these tables once a second, whatever it is asked
+TIMES = 3  # the number of mails to one address that a minute allows
+ROUNDS = "platform.(projects|live_projects)"  # a worker reads these tables once a second, independently of requests
 SETTINGS = {"rate_sign_in_address": 1000000, "rate_sign_in_account": 1000000, "auth_page_url": "https://app.example.com/"}
 
 
 def other_letter(text, at):
-    """The text with another letter at a place; of base64url's and of hexadecimal ones, with other bits."""
+    """The text with another character at one position; for base64url and hexadecimal, the new character has other bits."""
     swapped = "0" if text[at] != "0" else "8"
     return text[:at] + swapped + text[at:][1:]
 
 
-# --- how much is done -----------------------------------------------------------------------------------
+# --- counted work ---------------------------------------------------------------------------------------
 
 
 class House:
-    """A project on servers of its own, which count what they do; a gateway of one worker has the connections to them."""
+    """A project on its own PostgreSQL and Redis, which count their work; a gateway with one worker is their only client."""
 
     def __init__(self):
         self.servers = Servers(f"{UNSYNCED}; shared_preload_libraries = pg_stat_statements")
@@ -67,7 +68,7 @@ class House:
             r'^groundwork_password_hashes_total\{purpose="(\w+)"\} (\d+)', self.gateways[0].metrics(), re.M)})
 
     def work(self, ask):
-        """What TIMES calls make this house do."""
+        """Returns the work that TIMES calls cause."""
         execute(self.db, "select pg_stat_statements_reset()")
         self.redis.config_resetstat()
         before = self.hashes()
@@ -76,7 +77,8 @@ class House:
         done = self.hashes() - before
         done["counted in Redis"] = self.redis.info("commandstats").get("cmdstat_eval", {"calls": 0})["calls"]
         for query, calls in rows(self.db, "select query, calls from pg_stat_statements where query !~ %s and query !~ 'pg_stat_statements'", ROUNDS):
-            # Constants stand in the text of a statement that was prepared before the reset, and parameters in that of one prepared since.
+            # A statement that was prepared before the reset has constants in its text, and one prepared after the reset has
+            # parameters.
             done[re.sub(r"'[^']*'|\$\d+", "?", query)] += calls
         return done
 
@@ -98,9 +100,9 @@ def house():
 
 
 def same(house, asks):
-    """The work of each, once it is known that all of them do the same."""
+    """Returns the work of each call, after asserting that it is the same for all."""
     for ask in asks.values():
-        ask(0)  # a connection prepares its statements with the first call
+        ask(0)  # the first call on a connection also prepares its statements
     found = {name: house.work(ask) for name, ask in asks.items()}
     first = next(iter(found.values()))
     for name, work in found.items():
@@ -109,7 +111,7 @@ def same(house, asks):
 
 
 def test_t8_sign_ins_do_the_same_work(house):
-    """One hash of a password each, whether there is an account, has a password, or may sign in."""
+    """Each sign-in hashes one password, whether or not the account exists, has a password, or may sign in."""
     for email, status in (("bare@example.org", "active"), ("suspended@example.org", "suspended"), ("invited@example.org", "invited")):
         house.account(email, status)
     execute(house.db, f"update {house.schema}.users set password_hash = (select password_hash from {house.schema}.users"
@@ -129,7 +131,7 @@ def test_t8_sign_ins_do_the_same_work(house):
 
 @pytest.mark.parametrize("path", ["/auth/v1/recover", "/auth/v1/magic-link"])
 def test_t8_links_by_mail_do_the_same_work(house, path):
-    """A row that says what is to be sent: whoever sends it looks for the account."""
+    """Each request writes one row for the mail; the process that sends the mail looks up the account."""
     word = path.rpartition("/")[2]
     for number in range(TIMES):
         house.account(f"{word}{number}@example.org")
@@ -144,7 +146,7 @@ def test_t8_links_by_mail_do_the_same_work(house, path):
 
 
 def test_t9_keys_that_begin_right_do_the_same_work(house):
-    """A key is found by its digest, of which nobody chooses how it begins."""
+    """A key is found by its digest, and an attacker cannot choose how a digest begins."""
     right = house.project.key(["svc_users:read"]).key
     wrong = {f"from letter {at}": right[:at] + secrets.token_hex(len(right))[:len(right) - at] for at in (3, 16, len(right) - 1)}
     wrong["the last letter"] = other_letter(right, -1)
@@ -160,7 +162,7 @@ def test_t9_keys_that_begin_right_do_the_same_work(house):
 
 
 def test_t9_tokens_that_begin_right_do_the_same_work(house):
-    """A signature is verified with a public key: there is no secret that it is compared with."""
+    """A signature is verified with a public key, so there is no comparison with a secret."""
     head, signature = house.project.admin.token.rsplit(".", 1)
     wrong = {at: f"{head}.{other_letter(signature, at)}" for at in (0, 40, -2)}
 
@@ -196,8 +198,8 @@ int CRYPTO_memcmp(const void *one, const void *other, size_t length)
 
 @pytest.fixture(scope="module")
 def telling(tmp_path_factory):
-    """telling(start, ...): a daemon whose comparisons in constant time are told, and compared(), which returns those since it was
-    last called: (how many bytes, how many of them were right)."""
+    """telling(start, ...) starts a daemon that records its constant-time comparisons. Returns the daemon and compared(), which
+    returns the comparisons since its last call as (number of bytes, number of equal bytes at the beginning)."""
     folder = tmp_path_factory.mktemp("compared")
     (folder / "compare.c").write_text(COMPARE)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "compare.so", folder / "compare.c"], check=True)

@@ -1,4 +1,4 @@
-"""Sign-in with a password, refresh, sign-out, access tokens and the keys behind them."""
+"""Sign-in with a password, refresh, sign-out, access tokens and their signing keys."""
 import base64
 import concurrent.futures
 import ctypes
@@ -138,7 +138,7 @@ def test_bad_forms(shared_project):
 
 
 def test_t8_unknown_and_wrong_answer_alike(gateway, project, anonymous):
-    """Same status, body and headers; and the same work: an unknown account is hashed for as well."""
+    """Both have the same status, body and headers, and cause the same work: an unknown account also costs one hash."""
     settings(project, rate_sign_in_address=1000)
     checks = hashes_made(gateway, "check")
     wrong = anonymous.post(TOKEN, {"email": ADMIN_EMAIL, "password": "wrong password"})
@@ -158,7 +158,7 @@ def test_account_without_a_password(gateway, project, anonymous, db):
 
 
 def test_states_of_accounts(project, anonymous, db):
-    """Told only to those who know the password."""
+    """The service reveals an account's state only with the right password."""
     project.user(email="p@example.org")
     right, wrong = ({"email": "p@example.org", "password": p} for p in (PASSWORD, "wrong password"))
     for status, code in [("suspended", "user_suspended"), ("unconfirmed", "email_not_confirmed"),
@@ -173,7 +173,8 @@ def test_states_of_accounts(project, anonymous, db):
 
 
 def test_t10_passwords_are_exact_but_for_their_form(project, anonymous):
-    """A letter and its mark are one password in all their spellings; nothing else is taken for another."""
+    """Unicode spellings of the same characters (composed, decomposed) are the same password; any other difference makes
+    another password."""
     settings(project, rate_sign_in_account=1000, rate_sign_in_address=1000)
     composed, decomposed = "caf\u00e9 am Abend", "cafe\u0301 am Abend"
     long = "x" * 1024
@@ -210,14 +211,14 @@ def test_t11_guesses_on_one_account(gateway, project, anonymous):
         anonymous.post(TOKEN, {"email": "victim@example.org", "password": f"guess number {n}"}).status_code
         for n in range(12)
     ]
-    assert set(statuses) == {401, 429} and statuses[0] == 401 and statuses.count(401) <= 8  # a minute may end
+    assert set(statuses) == {401, 429} and statuses[0] == 401 and statuses.count(401) <= 8  # the minute may end in between
     if statuses[-1] == 429:
         done = hashes_made(gateway, "check")
         answer = anonymous.post(TOKEN, {"email": "victim@example.org", "password": "guess"})
         if answer.status_code == 429:
             assert 1 <= int(answer.headers["Retry-After"]) <= 60 and answer.json()["code"] == "rate_limited"
             assert hashes_made(gateway, "check") == done, "limited before anything is hashed"
-    # unknown accounts are limited alike: 429 tells nothing
+    # unknown accounts are limited too, so 429 does not reveal that an account exists
     statuses = [
         anonymous.post(TOKEN, {"email": "ghost@example.org", "password": "guess"}).status_code for _ in range(12)
     ]
@@ -225,7 +226,7 @@ def test_t11_guesses_on_one_account(gateway, project, anonymous):
 
 
 def test_t11_owner_is_not_locked_out(project, anonymous, db):
-    """Guesses from elsewhere do not count against an owner who signs in from a known address."""
+    """Guesses from other addresses do not count against an owner who signs in from a known address."""
     settings(project, rate_sign_in_account=3, rate_sign_in_address=1000)
     sql(db, project, "update {p}.sessions set address = '192.0.2.7'")
     guess = {"email": ADMIN_EMAIL, "password": "guess"}
@@ -243,7 +244,8 @@ def test_t11_one_guess_on_many_accounts(project, anonymous):
 
 
 def test_l8_many_sign_ins_at_once(project):
-    """Hashes are capped; the others wait, are limited or told to come back; nothing breaks."""
+    """The number of concurrent hashes is limited; other sign-ins wait or are answered with 503, and other routes are not
+    affected."""
     settings(project, rate_sign_in_account=1000, rate_sign_in_address=1000)
 
     def one(number):
@@ -259,7 +261,7 @@ def test_l8_many_sign_ins_at_once(project):
 
 
 def argon2_hash(password, passes, kib):
-    """As PHC text, of the bytes as they are."""
+    """The hash as PHC text, of the bytes as given."""
     lib = ctypes.CDLL("libargon2.so.1")
     out = ctypes.create_string_buffer(256)
     salt, size = b"somesaltsomesalt", ctypes.c_size_t
@@ -270,7 +272,7 @@ def argon2_hash(password, passes, kib):
 
 
 def test_a_hash_of_other_bytes_is_replaced_at_sign_in(project, anonymous, db):
-    """Hashes of before are of the bytes as they were typed; once they have served, every spelling does."""
+    """Old hashes are of the bytes as typed; after one sign-in with these bytes, every Unicode spelling of the password works."""
     composed, decomposed = "p\u00e4ssword of old", "pa\u0308ssword of old"
     stored = argon2_hash(decomposed.encode(), 2, 19456)
     sql(db, project, "update {p}.users set password_hash = %s where email = %s", stored, ADMIN_EMAIL)
@@ -318,7 +320,7 @@ def test_nothing_secret_is_stored(project, db, gateway):
 
 @pytest.fixture(scope="module")
 def forge(shared_project, servers):
-    """Signs anything with a key that the file's project knows: forge(claims, header) -> token."""
+    """Signs any claims and header with a key that the file's project knows: forge(claims, header) -> token."""
     key = ec.generate_private_key(ec.SECP256R1())
     numbers = key.public_key().public_numbers()
     doc = {"alg": "ES256", "active": False, "x": b64(numbers.x.to_bytes(32, "big")),
@@ -345,7 +347,7 @@ def forge(shared_project, servers):
 
 
 def test_forge_can_forge(shared_project, forge):
-    """The tests below prove something: this very fixture's tokens are good when they are right."""
+    """Tokens of this fixture are accepted when their claims are right, so that the tests below prove something."""
     shared_project.client(token=forge()).post(LOGOUT, params={"scope": "others"}, expect=204)
 
 
@@ -417,7 +419,7 @@ def test_t3_forms(shared_project, forge):
         ({"exp": lambda now: now - 3600}, "token_expired"),
         ({"exp": lambda now: now - 40}, "token_expired"),
         ({"exp": lambda now: now - 1}, "token_expired"),
-        ({"iat": lambda now: now + 20}, None),  # clocks of two gateways differ a little
+        ({"iat": lambda now: now + 20}, None),  # clocks of two gateways may differ a little
         ({"exp": ...}, "token_invalid"),
         ({"exp": "4102444800"}, "token_invalid"),
         ({"exp": 4102444800.5}, "token_invalid"),
@@ -487,7 +489,7 @@ def test_repeat_within_ten_seconds(project, anonymous):
     second = refresh(anonymous, first)["refresh_token"]
     assert refresh(anonymous, first)["refresh_token"] == second
     refresh(anonymous, second)
-    assert refresh(anonymous, first)["refresh_token"] == second  # still ten seconds
+    assert refresh(anonymous, first)["refresh_token"] == second  # still within ten seconds
     project.client(token=project.admin.token).get("/", expect=200)
 
 
@@ -621,7 +623,7 @@ def test_rotation_of_keys(project, anonymous, db):
     old = header_of(project.admin.token)["kid"]
     new = project.admin.post(ROTATE, expect=200).json()["kid"]
     assert new != old
-    project.admin.get("/", expect=200)  # tokens of the old key stay good
+    project.admin.get("/", expect=200)  # tokens signed with the old key stay valid
     later = project.client().sign_in(ADMIN_EMAIL, PASSWORD)
     assert header_of(later.token)["kid"] == new
     later.get("/", expect=200)
@@ -652,7 +654,8 @@ def test_rotation_is_for_administrators(project, anonymous):
 
 
 def test_errors_as_other_clients_read_them(project, anonymous):
-    """GoTrue's error_code and msg, RFC 6749's error and error_description, beside ours; below /auth/v1 only."""
+    """Errors have GoTrue's error_code and msg and RFC 6749's error and error_description in addition to our members, only
+    below /auth/v1."""
     wrong = anonymous.post(TOKEN, {"email": ADMIN_EMAIL, "password": "wrong password"}, expect=401).json()
     assert wrong["code"] == wrong["error_code"] == "invalid_credentials" and wrong["error"] == "invalid_grant"
     assert wrong["msg"] == wrong["error_description"] == wrong["detail"]

@@ -1,6 +1,6 @@
-"""Whatever is made of records, read by callers that may not see the records: no answer of any route depends on them. The
-answers of all routes that read are compared before and after a change that the caller may not see, for each kind of caller and
-after changes of definitions and of rights; and none of them names what is hidden (A19)."""
+"""Data derived from records, read by callers who may not see the records: no answer of any route depends on such records. The
+tests compare the answers of all reading routes before and after a change that the caller may not see, for each kind of
+caller, and after changes of definitions and of permissions. No answer contains a hidden value (A19)."""
 import itertools
 import re
 
@@ -13,15 +13,16 @@ from groundwork.searching import followed
 from groundwork.soon import settle
 from groundwork.workflows import workflow
 
-HIDDEN_FIELD = {"wages": "pay_hidden", "staff": "wage_hidden"}  # a field rule closes the second one
-HIDDEN_TEXT = "Zyxwvutian"           # in a record that the row rule closes
-HIDDEN_AMOUNT = "73401739"           # in a field that the field rule closes
+HIDDEN_FIELD = {"wages": "pay_hidden", "staff": "wage_hidden"}  # in `staff` a field rule hides the field
+HIDDEN_TEXT = "Zyxwvutian"           # in a record that the row rule hides
+HIDDEN_AMOUNT = "73401739"           # in a field that the field rule hides
 NAMES = (HIDDEN_TEXT, HIDDEN_AMOUNT)
-# What tells of nothing but the moment, the request, or the caller's own last call.
+# Members that depend only on the time, the request, or the caller's own last call.
 VOLATILE = re.compile(r'"(?:as_of|request_id|last_seen_at|last_used_at|last_sign_in_at|url|token|ticket|expires_at|generated_at|took_ms)":(?:"[^"]*"|null|[0-9]+)')
-# Routes of areas that hold nothing that is made of records.
+# Routes of areas without data derived from records.
 ELSEWHERE = re.compile(r"/(?:integrations/svcpay|push|email-templates|tenant-|mail|auth|secrets|ai|cors|storage|enums|org|healthz|\.well-known|realtime)")
-# What is done is told to those who may read workflows and the audit log, though not with what: these answers grow, and name nothing.
+# Callers who may read workflows and the audit log learn that something was done, but not what: these answers grow, without hidden
+# values.
 TOLD = re.compile(r"/(?:workflows/jobs|workflows/\d+/jobs|audit-log)")
 
 
@@ -31,7 +32,7 @@ def start_indexer(servers, session_gateway):
 
 
 class World:
-    """One project with hidden records, and one of everything that can be made of them."""
+    """A project with hidden records, and one object of each kind that can be derived from them."""
 
     def __init__(self, project, db, listed):
         self.project, self.db, self.admin = project, db, project.admin
@@ -67,7 +68,7 @@ class World:
         self.settle()
 
     def settle(self):
-        """Until views, workflows and the index have all that was written."""
+        """Waits until views, workflows and the index have processed all writes."""
         for entity in self.made:
             self.admin.post(f"/materialized-views/{entity}_view/refresh", expect=202)
         until(lambda: all(view["status"] in ("ready", "failed") for view in self.admin.get("/materialized-views", expect=200).json()["items"]),
@@ -77,7 +78,7 @@ class World:
         followed(self.project, self.db, "wages", "staff", within=20)
 
     def change(self):
-        """What a caller may not see changes: values, how many there are, and the history of both."""
+        """Changes data that a caller may not see: values, the number of records, and the history of both."""
         n = next(self.numbers)
         self.admin.put(f"/entities/wages/items/{self.hidden}", {"person": f"{HIDDEN_TEXT} Number{n}", HIDDEN_FIELD["wages"]: int(HIDDEN_AMOUNT) + n}, expect=200)
         more = self.project.item("wages", person=f"{HIDDEN_TEXT} More", code=f"M{n}", **{HIDDEN_FIELD["wages"]: n})["id"]
@@ -86,7 +87,7 @@ class World:
         self.settle()
 
     def paths(self):
-        """Each route that reads, with the objects that there are."""
+        """Yields the paths of each reading route, with the ids of existing objects."""
         chart = [made[1] for made in self.made.values()]
         views = [f"{entity}_view" for entity in self.made]
         records = {"wages": self.hidden, "staff": self.staff}
@@ -114,7 +115,7 @@ class World:
         yield from self.questions()
 
     def questions(self):
-        """What a caller could ask about what it does not see."""
+        """Yields queries with which a caller could try to learn hidden data."""
         for entity in ("wages", "staff"):
             items = f"/entities/{entity}/items"
             for hidden in (HIDDEN_FIELD[entity], "person", "wage.person", f"wage.{HIDDEN_FIELD['wages']}"):
@@ -137,7 +138,7 @@ class World:
             yield f"/search?q={text}&entities=staff&facets=wage,{HIDDEN_FIELD['staff']}"
 
     def ask(self, client, headers):
-        """What each path answers, without what always differs."""
+        """Returns the answer to each path, without members that always differ."""
         told = {}
         for path in dict.fromkeys(self.paths()):
             separate = Client(client.base_url, token=client.token, key=client.key)
@@ -159,7 +160,7 @@ def known(world):
 
 
 def member(world):
-    """It sees one record, as a member of a group that it was granted to."""
+    """A user who sees one record, as a member of a group to which the record was granted."""
     client = world.project.user(role_ids=[world.project.role(permissions=[*world.reads, "wages:read"])["id"]])
     group = world.admin.post("/groups", {"name": "Payroll"}, expect=201).json()["id"]
     world.admin.post(f"/groups/{group}/members", {"user_ids": [client.user["id"]]}, expect=200)
@@ -169,14 +170,14 @@ def member(world):
 
 
 def ruled(world):
-    """It has a record of its own beside those that it does not see."""
+    """A user who sees its own record, and not the others."""
     client = world.project.user(role_ids=[world.project.role(permissions=[*world.reads, "wages:read", "wages:create"])["id"]])
     world.project.item("wages", client, person="Own", code="O1", **{HIDDEN_FIELD["wages"]: 1})
     return client, {}
 
 
 def masked(world):
-    """A field rule closes the hidden field of entities whose records it reads."""
+    """A user who reads records of `staff`, in which a field rule hides the hidden field."""
     role = world.project.role(permissions=[*world.reads, "staff:read"], field_access=[
         {"entity": "staff", "action": "read", "fields": ["name"]}])
     return world.project.user(role_ids=[role["id"]]), {}
@@ -237,11 +238,11 @@ def check(world, caller):
 def test_no_answer_depends_on_what_its_caller_may_not_see(world, caller):
     told = check(world, caller)
     if caller == "under a field rule":
-        # its own question names the field; definitions, records and documents do not
+        # the caller's own query names the field; definitions, records and documents do not
         assert not [path for path, (_, body) in told.items() if HIDDEN_FIELD["staff"] in body and HIDDEN_FIELD["staff"] not in path]
 
 
-# What may come between the making of something and its reading, and what takes it back.
+# Changes between the creation of derived data and its reading, each followed by its reversal.
 CHANGES = {
     "shared with every role, then redefined": lambda world: [
         world.admin.put(f"/materialized-views/{entity}_view", {"role_ids": world.everybody}, expect=200)

@@ -1,4 +1,4 @@
-"""GET /permissions/explain: every check of a request, in order, with what decided it."""
+"""GET /permissions/explain: every check of a request, in order, and what decided the check."""
 import json
 
 import pytest
@@ -166,7 +166,7 @@ def same_but_for_names(told, *names):
 
 
 def test_nobody_else_is_told_what_stands_behind_the_first_check_that_fails(orders):
-    """A user without a permission on records learned which records, entities and fields there are."""
+    """A regression test: a user without permissions on records could learn which records, entities and fields exist."""
     record = orders.item("orders", name="x")["id"]
     for caller in (orders.only(), orders.only(api_access=False), orders.key([])):
         for method, path in (("GET", ""), ("PUT", ""), ("DELETE", ""), ("POST", "/lock"), ("GET", "/history")):
@@ -212,7 +212,7 @@ def test_the_object_of_a_route(orders):
 
 
 def test_a_question_changes_nothing(project):
-    """What is taken with the first look at it is there still."""
+    """Explaining a request to a preview that the first read deletes does not delete the preview."""
     url = project.admin.post("/email-templates/invite/preview", {}, expect=200).json()["url"]
     path = url.partition(f"/org/{project.id}")[2]
     for _ in range(2):

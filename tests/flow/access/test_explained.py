@@ -1,17 +1,19 @@
-"""Explained = answered. Every route of a project, asked by callers of every kind about objects of their own, of
-another user and about none: GET /permissions/explain says what the route itself then answers. A writing route is asked
-in a way that it refuses with 400 when nothing else stands in its way, so that nothing changes (A21)."""
+"""Explained = answered. For every route of a project, callers of every kind make requests about their own objects, objects of
+another user and missing objects: GET /permissions/explain must predict the status and code of the route's own answer. A
+request to a writing route is made so that the route refuses it with 400 when all checks pass, so that nothing changes
+(A21)."""
 import pytest
 
 from groundwork.project import Project
 from objects import OWNED, Shared, filled, free_of_limits, places
 
 REFUSED = (401, 403, 404)
-# "METHOD PATH": why the test cannot ask it.
+# "METHOD PATH": the reason why the test cannot request it.
 UNJUDGED = {
     "POST /auth/v1/logout": "it ends the session of the caller, whatever the request says besides",
 }
-# Records are looked at by the statement that writes them: of those that it refuses, by such bodies.
+# The statement that writes a record also checks access to it. These bodies are valid, so that the request reaches the statement;
+# the test sends them only when the request must be refused.
 SOUND = {
     "PUT /entities/{entity}/items/{id}": {"name": "y"}, "DELETE /entities/{entity}/items/{id}": None,
     "POST /entities/{entity}/items/{id}/lock": {"ttl_seconds": 1}, "DELETE /entities/{entity}/items/{id}/lock": None,
@@ -30,7 +32,7 @@ class Route:
         return tuple(filter(None, (own, beside.get(self.name))))
 
     def paths(self, own, other):
-        """About objects of one's own, of another and about none: each path once."""
+        """Paths about the caller's own object, another user's object and a missing object, each path once."""
         found = [filled(self.path, own)]
         if OWNED & set(self.places):
             found.append(filled(self.path, other))
@@ -62,7 +64,7 @@ def world(session_gateway, servers, operator, recorder):
 
 
 def told_and_answered(client, route, path):
-    """What explain says about the request, and what the request is answered with."""
+    """Returns the explanation of a request, and the answer to the request."""
     told = client.get("/permissions/explain", params={"method": route.method, "path": path}, expect=200).json()
     options = {"allow_redirects": False, "headers": {"Tus-Resumable": "1.0.0"} if "/tus" in path else {}}
     if route.name in SOUND and not told["allowed"]:
@@ -90,7 +92,7 @@ def differences(client, route, path):
 
 
 def check(routes, asked):
-    """`asked(route)`: (client, path) of each request."""
+    """`asked(route)` returns (client, path) of each request."""
     wrong = [f"{route.method} {path}: {difference}" for route in routes for client, path in asked(route)
              for difference in differences(client, route, path)]
     assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong)
@@ -107,8 +109,8 @@ def test_a_user_without_permissions(world, routes):
 
 
 def test_a_user_with_the_permission_alone(world, routes):
-    """It made its objects when it had all permissions. Explain is as of now, and with it the worker that its connection
-    stays with."""
+    """The user created its objects while it had all permissions. Both the explanation and the route's answer use the user's
+    current permissions, because the connection stays with one worker."""
     role = world.role(permissions=world.every)
     holder = world.user(role_ids=[role["id"]])
     holder.is_administrator = False

@@ -96,7 +96,7 @@ def test_group_scope_needs_the_permission_and_the_group(project):
     soon(lambda: reader.get(path, headers=scope), 403)
 
 
-# --- nobody gives what they do not hold ---
+# --- a caller gives only rights that it holds ---
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_who_does_not_see_what_a_group_gives_adds_nobody(project, granted):
 
 
 def test_a_key_adds_to_a_group_that_gives_records_when_its_creator_is_a_member(project, granted):
-    """An administrator's key grants no records, and so lets nobody in to them, unless it has them itself."""
+    """An administrator's key cannot grant records, so it adds a member to such a group only if its creator is a member."""
     _, group, _ = granted
     manager = project.only("svc_groups:update", "svc_api_keys:create")
     of_manager, of_admin = project.key(["svc_groups:update"], client=manager), project.key(["svc_groups:update"])
@@ -140,8 +140,8 @@ def test_a_key_adds_to_a_group_that_gives_records_when_its_creator_is_a_member(p
 
 
 def test_records_of_members_are_given_by_who_sees_them(project):
-    """svc_group_data:read asks for the records of a group's members: neither oneself nor a friend is let in to
-    them, no role of one's own is named, and nobody is drawn into a group of one's own."""
+    """svc_group_data:read gives access to records of a group's members. A caller without access to these records cannot add
+    itself or another user to the group, give the group one of its own roles, or add the group's members to its own group."""
     project.entity("orders")
     victim = project.user(entities=["orders"])
     item = project.item("orders", client=victim, name="of the victim")

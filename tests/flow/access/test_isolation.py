@@ -1,4 +1,4 @@
-"""A1-A3, A10-A12: projects and rows that a caller must not learn of, by any way in."""
+"""A1-A3, A10-A12: a caller cannot learn by any request of projects and rows that it may not see."""
 import json
 
 import pytest
@@ -9,7 +9,7 @@ CANARY = "canary-7f3a9"
 
 
 def said(response):
-    """What an answer says, without what differs in every answer."""
+    """Status and body of an answer, without the request id."""
     body = response.json()
     body.pop("request_id", None)
     return response.status_code, body
@@ -20,7 +20,7 @@ def said(response):
 
 @pytest.fixture
 def two(operator, recorder, gateway):
-    """Two projects with the same model; only the second one has the records."""
+    """Two projects with the same model; only the second has records."""
     from groundwork.project import Project
 
     mine, theirs = Project(gateway, operator, recorder), Project(gateway, operator, recorder)
@@ -37,7 +37,7 @@ def test_a1_ids_of_another_project_are_unknown(two):
     group = theirs.admin.post("/groups", {"name": CANARY}, expect=201).json()
     role = theirs.role(CANARY)
     key = theirs.key(["svc_files:read"])
-    for number in range(1, 12):  # every id that exists there, and some that exist nowhere
+    for number in range(1, 12):  # ids that exist in the other project, and ids that exist nowhere
         missing = said(mine.admin.get(f"/entities/orders/items/{number}"))
         assert missing == said(mine.admin.get("/entities/orders/items/424242")) and missing[0] == 404
     assert user and group and role and key
@@ -86,7 +86,7 @@ def test_a1_a_deleted_project_is_gone_and_its_name_starts_empty(operator, record
 
 @pytest.fixture(scope="module")
 def rows(shared_project):
-    """alice has one record, bob another; customers too, each pointing to an order."""
+    """alice owns one record and bob another; each order refers to a customer."""
     project = shared_project
     project.entity("customers", [{"name": "name", "type": "varchar", "searchable": True},
                                  {"name": "code", "type": "varchar", "unique": True}])
@@ -194,7 +194,7 @@ def test_a10_expansion_shows_no_hidden_record(rows):
     rows.admin.delete(f"{ITEMS}/{item['id']}", expect=204)
 
 
-# --- what nobody sets (A3) ---
+# --- members that no caller may set (A3) ---
 
 
 @pytest.mark.parametrize("member, value", [("id", 99), ("created_at", "2001-01-01T00:00:00Z"), ("created_by", 1),

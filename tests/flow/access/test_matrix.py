@@ -1,5 +1,5 @@
-"""The authorisation matrix: every route that the gateway lists, times every kind of caller. A route without a
-row below fails; so does a row without a route."""
+"""The authorization matrix: every route that the gateway lists, for every kind of caller. A route without a row below fails,
+and so does a row without a route."""
 import json
 import pathlib
 import re
@@ -12,13 +12,13 @@ from groundwork.soon import soon
 from objects import Shared, filled, free_of_limits
 
 ROOT = pathlib.Path(__file__).parents[3]
-NONE = 424242  # an id that nothing has
+NONE = 424242  # an id that no object has
 THING = "/entities/things"
 ITEM = f"{THING}/items/{NONE}"
 PAY = "/integrations/svcpay"
 
-# "METHOD PATH": (an example path, a body or None). Where a caller who may do it would break what the other rows
-# need, the example names something that does not exist.
+# "METHOD PATH": (an example path, a body or None). When success of the request would break other rows, the example names
+# something that does not exist.
 ROWS = {
     "GET /healthz": ("/healthz", None),
     "GET /org": ("/org", None),
@@ -181,7 +181,7 @@ ROWS = {
     "DELETE /workflows/{id}": (f"/workflows/{NONE}", None),
     "GET /workflows/{id}/versions": (f"/workflows/{NONE}/versions", None),
     "GET /workflows/{id}/versions/{version}": (f"/workflows/{NONE}/versions/1", None),
-    # Bodies of these three may be any JSON value, or none.
+    # Bodies of these three may be any JSON value, or may be missing.
     "POST /workflows/{id}/trigger": (f"/workflows/{NONE}/trigger", None),
     "POST /workflows/api/{route}": ("/workflows/api/nothing", None),
     "POST /workflows/endpoint/{route}": ("/workflows/endpoint/nothing", None),
@@ -382,19 +382,19 @@ ROWS = {
     "GET /docs/ui": ("/docs/ui", None),
     "GET /docs/ui/{asset}": ("/docs/ui/nothing.js", None),
 }
-# What a route asks for beside the permission that it is listed with.
+# Permissions that a route requires in addition to the listed permission.
 BESIDE = {"GET /entities/{entity}/items/export": "svc_exports:create",
           "POST /ai/conversations/{id}/messages/{messageId}/confirm": "svc_workflows:trigger"}
-# What opens a route as well as the permission that it is listed with.
+# Permissions that give access to a route as an alternative to the listed permission.
 OR_ELSE = {
     "GET /integrations/svcpay/payment-methods": "svc_payment_methods:read",
     "GET /integrations/svcpay/payment-methods/{id}": "svc_payment_methods:read",
     "POST /integrations/svcpay/payment-methods/setup-intent": "svc_payment_methods:create",
     "DELETE /integrations/svcpay/payment-methods/{id}": "svc_payment_methods:delete",
 }
-TOKENS = ("/auth/v1/token", "/auth/v1/refresh", "/auth/v1/verify", "/auth/v1/email-change/confirm", "/files/{id}/shared")  # 401 is their own word
-BODILESS = ("/lock", "/retry", "/cancel")  # the body may be left out
-PASSED_ON = {"/mail/previews/{token}", "/files/{id}/shared", "/files/{id}/public"}  # links, to which others add utm_source
+TOKENS = ("/auth/v1/token", "/auth/v1/refresh", "/auth/v1/verify", "/auth/v1/email-change/confirm", "/files/{id}/shared")  # 401 has a meaning of its own here
+BODILESS = ("/lock", "/retry", "/cancel")  # the body is optional
+PASSED_ON = {"/mail/previews/{token}", "/files/{id}/shared", "/files/{id}/public"}  # links, to which other sites add utm_source
 OUTSIDE = ("/healthz", "/org")  # routes that are not below a project
 
 ALLOWED, ANONYMOUS, REFUSED = "anything but 401, 403 and 5xx", {401}, {403}
@@ -428,7 +428,7 @@ def routes(session_gateway):
 
 @pytest.fixture(scope="module")
 def world(session_gateway, operator, recorder):
-    """A project with one entity, and callers that are made when asked for."""
+    """A project with one entity, and callers that are created on first use."""
     project = Project(session_gateway, operator, recorder)
     project.entity("things", public_read=True)
     free_of_limits(project)
@@ -438,7 +438,7 @@ def world(session_gateway, operator, recorder):
 
 
 def check(routes, call, expected):
-    """Calls every route; `expected(route)` is ALLOWED, a set of statuses, or None to leave it out."""
+    """Calls every route; `expected(route)` is ALLOWED, a set of statuses, or None to skip the route."""
     wrong = []
     for route in routes:
         wanted = expected(route)
@@ -453,7 +453,7 @@ def check(routes, call, expected):
 
 
 def caller(client):
-    """Calls a route as this client; addresses outside projects with the same credentials."""
+    """Returns a function that calls a route as this client, and calls routes outside projects with the same credentials."""
     root = Client(client.base_url.split("/org/")[0], token=client.token, key=client.key)
 
     def call(route):
@@ -472,7 +472,7 @@ def test_no_one(world, routes):
 
 
 def test_public_routes_ask_nobody(world, routes):
-    """What they answer may be an error, but never one about credentials of this kind."""
+    """Public routes may answer with an error, but never with one about missing credentials."""
     def expected(route):
         if route.auth != "public":
             return None
@@ -524,13 +524,14 @@ def test_a_user_with_the_other_permission(world, routes):
     check(routes, call, lambda route: ALLOWED if route.name in OR_ELSE else None)
 
 
-# No endpoint asks for them: they are kept for later, or go with entities, whose permissions come and go with them.
+# No endpoint requires these: they are reserved, or entity permissions replace them.
 RESERVED = {f"{resource}:{action}" for resource in ("svc_modules", "svc_subscriptions", "svc_permissions")
             for action in ("read", "create", "update", "delete")} - {"svc_permissions:read"}
 
 
 def test_every_permission_takes_something_away(world, routes):
-    """All permissions but the one: nothing else opens its routes, and each of perm.def has some or is reserved."""
+    """Without one permission and with all others, a user cannot call its routes. Each permission of perm.def has routes or is
+    reserved."""
     stated = re.findall(r'^PERM\(\w+, "(\w+)", "(\w+)"', (ROOT / "common/core/catalog/perm.def").read_text(), re.MULTILINE)
     every = [item["name"] for item in world.admin.get("/permissions", params={"limit": 500}).json()["items"]]
     role, lost = world.role(permissions=every), set()
@@ -575,7 +576,7 @@ def test_a_key_with_the_permission(world, routes):
             keys[route.permissions] = world.key(route.permissions)
         return caller(keys[route.permissions])(route)
 
-    # A key makes no keys, has no devices and consents to nothing.
+    # A key cannot create keys, has no devices and gives no consent.
     no_key = ("POST /api-keys", "POST /api-keys/{id}/rotate", "POST /push/devices", "POST /connections/{id}/authorize", "POST /connections/callback",
               "POST /ai/conversations/{id}/messages/{messageId}/confirm")
     check(routes, call, lambda route: {403} if route.name in no_key else ALLOWED if route.permission else None)
@@ -590,7 +591,7 @@ def test_a7_an_administrators_key_on_administrator_and_token_routes(world, route
 
 
 def test_the_api_access_flag(world, routes):
-    """Entity records need it beside the permission; nothing else does."""
+    """Routes of entity records require the flag in addition to the permission; other routes do not."""
     entity = [f"things:{action}" for action in ("read", "create", "update", "delete")]
     user = world.only(*entity, "svc_entities:read", api_access=False)
 
@@ -614,7 +615,7 @@ def test_an_administrator(world, routes):
 
 
 def test_what_is_explained_is_what_happens(world, routes):
-    """GET /permissions/explain and POST /permissions/simulate against the answers of the routes themselves."""
+    """GET /permissions/explain and POST /permissions/simulate agree with the answers of the routes."""
     every = [item["name"] for item in world.admin.get("/permissions", params={"limit": 500}).json()["items"]]
     wrong = []
     for client in (world.plain, world.only(*every), world.key(every), world.administrator()):
@@ -634,7 +635,7 @@ def test_what_is_explained_is_what_happens(world, routes):
 
 
 def simulate(world, client):
-    """"METHOD PATH" -> allowed, of a user's roles; None of a key."""
+    """Returns {"METHOD PATH": allowed} for a user's roles, and None for a key."""
     if client.key:
         return None
     body = {"role_ids": client.get("/users/me", expect=200).json()["role_ids"], "entity": "things"}
@@ -721,7 +722,7 @@ def test_patch_is_put(world, routes):
 
 
 def test_other_methods_are_405_with_allow(world, routes):
-    """Asked by no one: 401 means that another route has this path and method."""
+    """Requests without credentials are answered with 405, or with 401 when another route has this path and method."""
     wrong = []
     for route in routes:
         methods = {other.method for other in routes if other.path == route.path}
@@ -737,7 +738,7 @@ def test_other_methods_are_405_with_allow(world, routes):
 
 @pytest.fixture(scope="module")
 def furnished(session_gateway, servers, operator, recorder):
-    """A project with objects of its administrator: what is wrong with a body is told of objects that are there."""
+    """A project with objects of its administrator: a route finds errors of a body only if its object exists."""
     project = Project(session_gateway, operator, recorder)
     free_of_limits(project)
     with servers.connect() as db:
@@ -746,12 +747,12 @@ def furnished(session_gateway, servers, operator, recorder):
 
 
 def missing(path, response):
-    """Of some kinds there is no object: they need a processor."""
+    """Whether the answer is 404 because an object of this kind does not exist: some kinds need a processor."""
     return response.status_code == 404 and str(NONE) in path
 
 
 def test_j2_duplicate_keys_in_every_body(furnished, routes):
-    """J2: what was checked must be what is stored; one of two equal names would not be."""
+    """J2: the checked value must be the stored value, so a body with duplicate names is refused."""
     wrong = []
     for route in routes:
         if route.body is None or route.outside:

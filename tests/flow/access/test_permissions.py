@@ -1,7 +1,7 @@
-"""GET /permissions: the 92 system permissions, and four of each entity."""
+"""GET /permissions: the 92 system permissions, and four permissions of each entity."""
 import pytest
 
-# resource: actions; who holds them in a new project.
+# resource: actions, by the holder in a new project.
 CRUD = ("read", "create", "update", "delete")
 STANDARD = {
     "svc_documentation": ("read",),

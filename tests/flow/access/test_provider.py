@@ -1,4 +1,4 @@
-"""Sign-in through an OpenID Connect issuer: an honest one (oidc-provider) and one that lies (fake_issuer)."""
+"""Sign-in through an OpenID Connect issuer: an honest one (oidc-provider) and a lying one (fake_issuer)."""
 import base64
 import hashlib
 import html.parser
@@ -47,7 +47,7 @@ def closed_port():
 
 @pytest.fixture(scope="module")
 def provider_gateway(start_gateway, session_gateway, issuers, stand_in_port, closed_port):
-    """It may dial the issuers of these tests and nothing else. One worker: settings hold at once."""
+    """A gateway that may connect only to the issuers of these tests. It has one worker, so that settings apply immediately."""
     ports = (issuers.port, stand_in_port, closed_port)
     return start_gateway("gateway-provider", WORKERS=1, FETCH_ALLOW=",".join(f"127.0.0.1:{port}" for port in ports))
 
@@ -73,7 +73,7 @@ def unmoved_project(provider_gateway, servers, recorder):
 
 @pytest.fixture
 def unmoved(unmoved_project, issuer):
-    """One project for all attempts that nobody gets in by."""
+    """One project for all attempts that must fail."""
     configure(unmoved_project, **OPEN, **issuer.settings)
     return unmoved_project
 
@@ -107,7 +107,7 @@ def query(db, project, text, *params):
 
 
 def untouched(db, project):
-    """Nobody was made, linked or signed in beside the administrator."""
+    """Asserts that no user, identity or session was created in addition to the administrator's."""
     assert query(db, project, "select email from {p}.users") == [(ADMIN_EMAIL,)]
     assert query(db, project, "select count(*) from {p}.identities") == [(0,)]
     assert query(db, project, "select count(*) from {p}.sessions") == [(1,)]
@@ -140,7 +140,7 @@ def test_redirects_the_browser(project, issuer):
     ("http://localhost:80", "http://localhost/"),
 ])
 def test_apps_and_the_schemes_own_port(unmoved, listed, asked):
-    """RFC 8252: an app is led to by a scheme of its own. The provider is given the address as it was asked for."""
+    """RFC 8252: an app is reached by its own URI scheme. The provider gets the address exactly as requested."""
     configure(unmoved, redirect_urls=[PAGE, listed])
     try:
         url = unmoved.client().get(AUTHORIZE, params={"redirect_to": asked}, expect=302).headers["Location"]
@@ -271,7 +271,7 @@ def test_t6_the_clients_own_pkce(project, issuer, given, expect):
 
 
 def test_t6_pkce_cannot_be_dropped(project, issuer):
-    """A verifier for a start without a challenge: somebody stripped it (RFC 9700, 4.8.2)."""
+    """A verifier for a start without a challenge: an attacker may have removed the challenge (RFC 9700, 4.8.2)."""
     back = issuer.approve(start(project), sub="s1", email="ann@example.org")
     assert finish(project, {**back, "code_verifier": "A" * 43}, 400)["code"] == "flow_state_invalid"
 
@@ -292,7 +292,7 @@ def test_t6_settings_change_under_way(project, issuer, issuers, db):
 
 # --- the ID token ---------------------------------------------------------------------------------
 
-NOW = int(time.time())  # or some time ago: all tests are collected before the first one runs
+NOW = int(time.time())  # not exactly now: all tests are collected before the first one runs
 LATER = NOW + 7 * 86400
 
 
@@ -402,7 +402,7 @@ def test_t3_forms_of_the_id_token(unmoved, issuer, db, tamper):
 
 
 def test_unknown_keys_do_not_hammer_the_issuer(project, issuer):
-    """Once for the set, and again only after a minute."""
+    """An unknown key id makes the gateway fetch the keys once, and again only after a minute."""
     issuer.header["kid"] = "gone"
     for _ in range(6):
         sign_in(project, issuer, expect=401)
@@ -437,14 +437,14 @@ def test_discovery_that_lies(unmoved, issuer, change):
 
 
 def test_an_address_that_no_header_holds(project, issuer):
-    """A hint grows threefold when it is written into the address: refused, not cut."""
+    """A hint that grows threefold by percent-encoding is refused, not truncated."""
     path = f"{AUTHORIZE}?redirect_to={urllib.parse.quote(PAGE, safe='')}&login_hint="
     assert project.client().get(path + "/" * 1000, expect=302).headers["Location"].endswith("login_hint=" + "%2F" * 1000)
     assert project.client().get(path + "/" * 6000, expect=400).json()["code"] == "invalid_query"
 
 
 def test_s7_issuers_out_of_reach_look_alike(project, issuers, closed_port):
-    """Closed, unknown and missing answer alike: no scanner of the network behind us."""
+    """The answers for closed, unknown and missing addresses are the same, so the gateway cannot be used to scan its network."""
     answers = []
     for url in (f"http://127.0.0.1:{closed_port}", "http://nobody.invalid", f"http://127.0.0.1:{issuers.port}/nobody"):
         configure(project, oidc_issuer=url)
@@ -474,7 +474,7 @@ def test_t7_verified_is_not_enough_to_link(project, issuer, db):
 @pytest.mark.parametrize("email, hd", [(ADMIN_EMAIL, "example.org"), ("victor@gmail.com", ...),
                                        ("victor@company.example", "company.example")])
 def test_t7_what_google_may_say_others_may_not(project, issuer, db, email, hd):
-    """gmail.com and hd tell something when the issuer is Google: any other may claim them."""
+    """gmail.com and `hd` mean something only when the issuer is Google: any other issuer may claim them."""
     if email != ADMIN_EMAIL:
         project.user(email=email)
     assert sign_in(project, issuer, expect=409, email=email, hd=hd)["code"] == "identity_link_required"
@@ -504,14 +504,15 @@ def test_t7_trusted_issuers_link_confirmed_accounts(project, issuer, db, email, 
     query(db, project, "update {p}.users set email_confirmed_at = coalesce(email_confirmed_at, now())")
     body = sign_in(project, issuer, email=email.upper(), hd=hd)
     assert body["user"]["id"] == user.user["id"] and body["is_new_user"] is False
-    project.client().sign_in(email, PASSWORD)  # the owner's password stays
+    project.client().sign_in(email, PASSWORD)  # the owner's password still works
     user.post("/auth/v1/logout", params={"scope": "others"}, expect=204)
     actions = query(db, project, "select action, target_id from {p}.audit_log")
     assert ("auth.identity_linked", str(user.user["id"])) in actions
 
 
 def test_an_issuer_that_does_not_say_email_verified(project, issuer):
-    """Entra's tokens lack the claim. Trust fills the gap; it overrules no claim, and links no account by itself."""
+    """Entra's tokens lack the claim. oidc_trust_email fills the gap: it overrules no claim, and does not link accounts on its
+    own."""
     for absent in (..., None):
         assert sign_in(project, issuer, expect=403, email_verified=absent)["code"] == "email_not_verified"
     configure(project, oidc_trust_email=True)
@@ -524,7 +525,7 @@ def test_an_issuer_that_does_not_say_email_verified(project, issuer):
 
 
 def test_callbacks_as_browsers_get_them(project, issuer):
-    """Google adds scope, authuser and prompt, others session_state; a user may say no."""
+    """Google adds scope, authuser and prompt, and other issuers add session_state; a user may refuse."""
     extra = {"scope": "email openid", "authuser": "0", "prompt": "none", "session_state": "x"}
     answer = issuer.approve(start(project), sub="s1", email="ann@example.org")
     finish(project, {**answer, **extra})
@@ -546,7 +547,8 @@ def test_t7_addresses_that_only_look_like_it(project, issuer, db):
 
 
 def test_t7_a_trap_is_emptied(project, issuer, db):
-    """Somebody registered the victim's address first, and waits with a password, a session and a key."""
+    """An attacker registered the victim's address first, and keeps a password, a session and a key: all three end when the
+    victim signs in."""
     configure(project, link_verified_email=True)
     attacker = project.user(email="victim@gmail.com")
     key = project.key([], client=attacker) if attacker.get("/api-keys").status_code == 200 else None
@@ -624,7 +626,7 @@ def test_an_identity_has_one_account(project, issuer):
 
 
 def test_a_key_links_nothing(project, issuer, db):
-    """It may start a plain sign-in as anybody may, but it is no session of its creator."""
+    """A key may start a sign-in like an anonymous client, but does not act as a session of its creator."""
     key = project.key(["svc_users:read"])
     body = link(project, issuer, key, email="new@example.org")
     assert body["is_new_user"] is True and body["user"]["id"] != project.admin.user["id"]
@@ -636,7 +638,7 @@ FOLDER = pathlib.Path(__file__).parents[1] / "oidc"
 
 
 def npm_packages():
-    """Installs what package-lock.json names; says why when it cannot."""
+    """Installs the packages of package-lock.json; returns the reason why it cannot, or None."""
     if not shutil.which("npm"):
         return "npm is not installed"
     if (FOLDER / "node_modules/oidc-provider").is_dir():
@@ -664,7 +666,7 @@ def stand_in(stand_in_port):
 
 
 class Form(html.parser.HTMLParser):
-    """The first form of a page: where it goes and its hidden members."""
+    """The first form of a page: its target and its hidden members."""
 
     def __init__(self, page):
         super().__init__()
@@ -680,7 +682,7 @@ class Form(html.parser.HTMLParser):
 
 
 def browse(url, name):
-    """What a person's browser does: signs in as `name`, agrees, is sent back to the client's page."""
+    """Acts as a user's browser: signs in as `name`, agrees, and returns the parameters of the redirect to the client's page."""
     browser = requests.Session()
     browser.trust_env = False
     answer = browser.get(url, allow_redirects=False)

@@ -1,5 +1,5 @@
-"""An identity provider that takes connections and says nothing, chosen by a tenant: it holds up nobody else, and the
-tenant's own other purposes neither ."""
+"""A project chooses an identity provider that accepts connections and never answers: this delays no other project, and no
+other requests of the same project."""
 import socket
 import struct
 import threading
@@ -74,7 +74,7 @@ def make(outward, servers):
 
 
 def ask(project, count):
-    """So many starts at once, on connections of their own."""
+    """Sends `count` concurrent start requests, each on its own connection."""
     where = urllib.parse.urlsplit(project.base_url)
     query = urllib.parse.urlencode({"redirect_to": PAGE})
     text = f"GET {where.path}{AUTHORIZE}?{query} HTTP/1.1\r\nHost: {where.netloc}\r\nAccept: application/json\r\n\r\n"
@@ -93,11 +93,11 @@ def status_of(one):
 
 @pytest.mark.timed
 def test_a_provider_without_an_answer_holds_up_nobody_else(make, issuers, tarpit):
-    """As many starts as there were slots and places to wait: another project's provider is asked at once."""
+    """As many starts as there are slots and waiting places: a start with another project's provider is not delayed."""
     issuer = Issuer(issuers)
     loud = [make(oidc_issuer=f"http://127.0.0.1:{tarpit.port}/i{n}", oidc_client_id="id") for n in range(2)]
     quiet = make(**issuer.settings)
-    sockets = [one for project in loud for one in ask(project, 150)]  # strangers of one project have so many seats
+    sockets = [one for project in loud for one in ask(project, 150)]  # anonymous clients of one project may have 150 requests at once
     try:
         until(lambda: len(tarpit.kept) >= 2, "the provider is not asked")
         with at_most(5, "the other project's start"):
@@ -129,7 +129,7 @@ def test_who_waits_goes_on_when_the_first_leaves(make, tarpit):
     until(lambda: len(tarpit.kept) == before + 1, "the provider is not asked")
     second = ask(project, 1)[0]
     first.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    first.close()  # by a reset: a client may close its half and still read
+    first.close()  # by a reset, because a client may close only its half and still read
     until(lambda: len(tarpit.kept) == before + 2, "the provider is not asked")
     tarpit.let_go()
     assert status_of(second) == 502
@@ -146,7 +146,7 @@ def test_a_provider_that_failed_is_left_alone_for_a_moment(make, tarpit):
     assert status_of(one) == 502
     again = [status_of(one) for one in ask(project, 5)]
     if time.monotonic() - begun < 4:
-        assert again == [502] * 5 and len(tarpit.kept) <= before + 2  # a kept connection may be tried twice
+        assert again == [502] * 5 and len(tarpit.kept) <= before + 2  # a keep-alive connection may be tried twice
     other = make(oidc_issuer=f"http://127.0.0.1:{tarpit.port}/failed", oidc_client_id="id")
     count = len(tarpit.kept)
     one = ask(other, 1)[0]

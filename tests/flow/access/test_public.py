@@ -1,4 +1,4 @@
-"""Public records: no credentials, only entities that opted in, only fields marked public (A12)."""
+"""Public records: readable without credentials, only of entities that opted in, only fields marked public (A12)."""
 import pytest
 from groundwork.records import ids
 from groundwork.soon import soon
@@ -72,7 +72,7 @@ def test_filters_orders_and_expansions_on_what_is(site):
 
 
 def test_links_to_what_is_not_public_reveal_no_ids(site):
-    """An entity that is not public has no records here: its ids are not listed through a relation to many."""
+    """An entity that is not public has no public records: a to-many relation does not reveal its ids."""
     item = site.client().get(f"{ITEMS}/{site.posts[0]}", expect=200).json()
     assert item.get("notes", []) == []
 

@@ -1,4 +1,4 @@
-"""A8: what is taken away is gone on every worker within a second, under traffic on every one of them."""
+"""A8: a revoked right ends on every worker within a second, under traffic on every worker."""
 import threading
 import time
 
@@ -11,18 +11,18 @@ from groundwork.soon import PROMISE, SLACK
 
 pytestmark = pytest.mark.timed
 
-CONNECTIONS = 8  # spread over two workers by the kernel
+CONNECTIONS = 8  # the kernel distributes them over two workers
 
 
 class Traffic:
-    """Keeps asking over several connections and notes when the last success began."""
+    """Sends requests over several connections and records when the last successful one began."""
 
     def __init__(self, client, path):
         self.stop = threading.Event()
         self.lock = threading.Lock()
         self.last_success = 0.0
         self.statuses = {}
-        self.refused = [0] * CONNECTIONS  # in a row, by connection
+        self.refused = [0] * CONNECTIONS  # refusals in a row, by connection
         self.clients = [Client(client.base_url, token=client.token, key=client.key) for _ in range(CONNECTIONS)]
         self.threads = [threading.Thread(target=self.ask, args=(number, one, path)) for number, one in enumerate(self.clients)]
 
@@ -48,8 +48,8 @@ class Traffic:
             thread.join()
 
     def ends_within_the_promise(self, change, statuses):
-        """Makes the change; afterwards nothing that begins later than the promise succeeds: each connection is refused again
-        and again."""
+        """Makes the change, and waits until each connection is refused repeatedly. Asserts that no request that began later
+        than the promised time succeeded."""
         until(lambda: self.statuses.get(200, 0) >= CONNECTIONS, lambda: f"no traffic before the change: {self.statuses}")
         change()
         changed = time.monotonic()
@@ -122,7 +122,7 @@ def test_a8_entity_permission_ends_with_the_entity(orders):
 
 
 def test_a8_without_redis(orders, servers):
-    """The message is a hint: with Redis gone the epochs are read all the same."""
+    """The Redis message is only a hint: without Redis the workers still poll the epochs."""
     servers.redis("stop")
     try:
         with Traffic(orders.reader, PATH) as traffic:

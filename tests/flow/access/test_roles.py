@@ -1,4 +1,4 @@
-"""/roles: what their holders may do, down to fields, and that nobody gives more than it holds."""
+"""/roles: the rights of role holders, down to fields; a caller cannot give more rights than it holds."""
 import pytest
 
 from groundwork.project import PASSWORD
@@ -84,12 +84,12 @@ def test_the_last_administrator_role_keeps_its_power(project):
     project.admin.put(f"/roles/{second}", {"is_admin": False}, expect=409)
 
 
-# --- nobody gives what it does not hold (A5) ---
+# --- a caller gives only rights that it holds (A5) ---
 
 
 @pytest.fixture
 def manager(project):
-    """May change roles, and holds nothing else but orders:read of one field."""
+    """A user who may change roles, and otherwise holds only orders:read for one field."""
     project.entity("orders")
     project.limited = project.role(
         permissions=["svc_roles:read", "svc_roles:create", "svc_roles:update", "svc_roles:delete", "orders:read"],

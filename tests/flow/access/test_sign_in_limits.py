@@ -1,5 +1,5 @@
-"""What sign-in costs others: turns at the hashing threads, counters by network, the operator's ceilings, and caches
-that nobody drops at will (F1-F4)."""
+"""The cost of sign-ins for other projects: shares of the hashing threads, counters by network, the operator's ceilings, and
+caches that an ordinary user cannot invalidate at will (F1-F4)."""
 import json
 import socket
 import time
@@ -31,11 +31,11 @@ def epoch(db, project):
     return value
 
 
-# --- turns ---
+# --- shares of the hashing threads ---
 
 
 def flood(project, count):
-    """So many sign-ins at once, each on a connection of its own; nobody reads their answers."""
+    """Sends `count` concurrent sign-ins, each on its own connection, without reading the answers."""
     where = urllib.parse.urlsplit(project.base_url)
     body = json.dumps({"email": ADMIN_EMAIL, "password": "wrong password"}).encode()
     request = (f"POST {where.path}{TOKEN} HTTP/1.1\r\nHost: {where.netloc}\r\nContent-Type: application/json\r\n"
@@ -61,7 +61,7 @@ def still_open(sockets):
 
 @pytest.mark.timed
 def test_one_projects_sign_ins_leave_others_their_turn(start_gateway, servers):
-    """More than may wait: they are answered 503, and nobody else is."""
+    """The sign-ins of one project exceed the queue: some of them are answered with 503, and no sign-in of another project is."""
     gateway = start_gateway("turns", WORKERS=1, REQUEST_TIMEOUT_MS=600000)
     operator = Client(f"{gateway.url}/org", token=servers.operator_token)
     loud, quiet = Project(gateway, operator, None), Project(gateway, operator, None)
@@ -124,7 +124,7 @@ def guess(project, number, address, path=TOKEN):
 def test_ipv6_counts_by_network(behind_proxy, path):
     configure(behind_proxy, rate_sign_in_address=4)
     statuses = [guess(behind_proxy, n, f"2001:db8:1:1::{n:x}", path) for n in range(14)]
-    assert set(statuses) == {401, 429} and statuses.count(401) <= 8, statuses  # a minute may end
+    assert set(statuses) == {401, 429} and statuses.count(401) <= 8, statuses  # a minute may end in between
     assert guess(behind_proxy, 20, "2001:db8:1:2::1", path) == 401, "another /64"
     statuses = [guess(behind_proxy, n, f"2001:db8:2:{n:x}::1", path) for n in range(50)]
     assert set(statuses) == {401, 429} and 16 <= statuses.count(401) <= 32, statuses
@@ -140,7 +140,8 @@ def test_ipv4_by_its_ipv6_name_is_the_same(behind_proxy):
 
 
 def test_an_owner_is_known_by_the_network(behind_proxy):
-    """Privacy extensions change the address, not the network: guesses from elsewhere lock nobody out there."""
+    """Privacy extensions change an address within its network: guesses from other networks do not lock out the owner's
+    network."""
     configure(behind_proxy, rate_sign_in_account=3, rate_sign_in_address=1000)
     right = {"email": ADMIN_EMAIL, "password": PASSWORD}
     behind_proxy.client().post(TOKEN, right, headers={"X-Forwarded-For": "2001:db8:5:1::1"}, expect=200)
@@ -157,7 +158,7 @@ def test_an_owner_is_known_by_the_network(behind_proxy):
 
 
 def test_a_refresh_guess_is_refused_by_a_read(project, anonymous, db):
-    """It is answered while nobody can lock a row of the table."""
+    """A wrong refresh token is answered even while no transaction can lock a row of the table."""
     with db.cursor() as cursor:
         cursor.execute(f"begin; lock table {project.schema(db)}.refresh_tokens in exclusive mode")
         try:

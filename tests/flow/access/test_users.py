@@ -1,4 +1,4 @@
-"""/users and /users/me: accounts, by administration and by their owners."""
+"""/users and /users/me: accounts, managed by administrators and by their owners."""
 import pytest
 
 from groundwork.project import ADMIN_EMAIL, PASSWORD
@@ -316,7 +316,8 @@ def sql(db, project, text, *params):
 
 
 def test_an_administrator_who_cannot_sign_in_does_not_count(project, db):
-    """Without a password or an identity of the project's issuer, or unconfirmed where that is asked."""
+    """An administrator does not count without a password or an identity of the project's issuer, or unconfirmed when
+    confirmation is required."""
     me = f"/users/{user_id(project.admin)}"
     other = user_id(project.administrator())
     issuer = "https://issuer.example.org"
@@ -357,7 +358,7 @@ def test_settings_leave_an_administrator_who_can_sign_in(project, db):
 
 
 def test_two_administrators_cannot_remove_each_other_at_once(project):
-    """The check holds under races: row locks, not a count beforehand."""
+    """The check withstands concurrent requests, because it locks rows and does not count in advance."""
     import concurrent.futures
 
     for _ in range(3):
@@ -373,7 +374,7 @@ def test_two_administrators_cannot_remove_each_other_at_once(project):
         project.admin = survivor
 
 
-# --- nobody raises itself or anyone beyond what it holds (A4, A5) ---
+# --- no caller gives itself or others more rights than it holds (A4, A5) ---
 
 
 def test_a5_a_user_manager_gives_only_roles_it_holds(project):
@@ -393,7 +394,7 @@ def test_a5_a_user_manager_gives_only_roles_it_holds(project):
 
 
 def test_a4_a_user_manager_cannot_touch_accounts_above_it(project):
-    """Changing an administrator's password or address is becoming administrator."""
+    """A caller that could change an administrator's password or address could become administrator."""
     manager = project.only("svc_users:read", "svc_users:update", "svc_users:delete")
     above = project.user(permissions=["svc_roles:update"])
     for target in (user_id(project.admin), user_id(above)):
@@ -406,14 +407,14 @@ def test_a4_a_user_manager_cannot_touch_accounts_above_it(project):
 
 
 def test_a5_a_manager_without_default_permissions_cannot_create_holders_of_them(project):
-    """Leaving role_ids out gives the default roles: these too are given."""
+    """A request without role_ids gives the default roles, so the caller must hold their permissions too."""
     manager = project.only("svc_users:create", "svc_users:read")
     manager.post("/users", {"email": "default@example.org", "password": PASSWORD}, expect=403)
     assert project.admin.get("/users", params={"email": "default@example.org"}).json()["total_items"] == 0
 
 
 def test_a5_field_rules_are_part_of_what_a_role_gives(project):
-    """A caller who sees some fields cannot take or give a role that sees all of them."""
+    """A caller who sees only some fields cannot take or give a role that sees all fields."""
     project.entity("orders")
     open_role = project.role(permissions=["orders:read"])["id"]
     limited = project.role(permissions=["orders:read", "svc_users:update", "svc_users:create", "svc_users:read"],
@@ -434,7 +435,7 @@ def test_a2_unknown_roles_look_the_same_to_everybody(project):
 
 
 def test_addresses_of_all_scripts(project):
-    """One spelling is stored, and all spellings of it sign in; invisible characters are refused."""
+    """One spelling is stored, and every spelling signs in; invisible characters are refused."""
     made = project.admin.post("/users", {"email": "Jos\u00c9@B\u00dccher.example", "password": PASSWORD}, expect=201).json()
     assert made["email"] == "jos\u00e9@b\u00fccher.example"
     for email in ("jos\u00e9@b\u00fccher.example", "JOS\u00c9@B\u00dcCHER.example", "jose\u0301@bu\u0308cher.example"):
@@ -464,7 +465,7 @@ U_LABELS, A_LABELS = "ada@m\u00fcnchen.example", "ada@xn--mnchen-3ya.example"
 
 
 def rename(db, project, user, email):
-    """As an account of before may be kept."""
+    """Stores the address as an old account may have it."""
     with db.cursor() as cursor:
         cursor.execute(f"update {project.schema(db)}.users set email = %s where id = %s", (email, user))
     db.commit()
@@ -480,7 +481,7 @@ def test_a_domain_in_both_spellings_is_one_account(project, anonymous, db, kept)
         assert project.admin.get("/users", params={"email": typed}, expect=200).json()["total_items"] == 1
         assert project.admin.post("/users", {"email": typed}, expect=409).json()["errors"][0]["field"] == "email"
         user = project.admin.put(f"/users/{made['id']}", {"email": typed}, expect=200).json()
-        assert user["email"] == kept and user["email_confirmed_at"]  # the same address: still confirmed
+        assert user["email"] == kept and user["email_confirmed_at"]  # the address is the same, so it stays confirmed
     other = project.admin.post("/users", {"email": "other@example.org"}, expect=201).json()
     for typed in (U_LABELS, A_LABELS):
         project.admin.put(f"/users/{other['id']}", {"email": typed}, expect=409)

@@ -1,1 +1,1 @@
-"""What the flow and wire tests share: servers, daemons, clients, projects, the contract check."""
+"""Shared by the flow and wire tests: servers, daemons, clients, projects, the contract check."""

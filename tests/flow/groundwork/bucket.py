@@ -1,4 +1,4 @@
-"""A store that speaks S3 (tests/bucket), for runs that keep files there: GW_STORE=bucket."""
+"""An object store that speaks S3 (tests/bucket), for runs that store files there: GW_STORE=bucket."""
 import os
 import pathlib
 import shutil
@@ -20,7 +20,7 @@ def wanted():
 
 
 def missing():
-    """Why there can be none, if so."""
+    """The reason why the bucket cannot run on this machine, or None."""
     if not shutil.which("npm") or not shutil.which("node"):
         return "npm is not installed"
     if (FOLDER / "node_modules/@smithy/signature-v4").is_dir():
@@ -30,7 +30,7 @@ def missing():
 
 
 class Bucket:
-    """What is in it lies in `folder`, as <project>/<key>; `control` is server.mjs's."""
+    """Objects are files below `folder`, as <project>/<key>; `control` controls server.mjs."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)

@@ -1,4 +1,4 @@
-"""Daemons that are killed and cut off: ways to do it, and to reach what the session's own ones do not see."""
+"""Ways to kill daemons and to cut their connections, and to reach a gateway other than the session's."""
 import contextlib
 import os
 import pathlib
@@ -16,20 +16,20 @@ FAKETIME = next(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), 
 
 
 def faked(offset, binary):
-    """A prefix that starts the program with another wall clock ("+2h"); its other clocks stay."""
+    """A prefix that starts the program with another wall clock ("+2h"); its other clocks are not changed."""
     linked = subprocess.run(["ldd", binary], capture_output=True, text=True).stdout
-    # A sanitizer wants to be the first.
+    # A sanitizer's library must be loaded first.
     first = [word for line in linked.splitlines() if "libasan" in line for word in line.split() if word.startswith("/")]
     return ["env", f"FAKETIME={offset}", "FAKETIME_DONT_FAKE_MONOTONIC=1", "FAKETIME_DONT_RESET=1",
             f"LD_PRELOAD={':'.join([*first, str(FAKETIME)])}"]
 
 
 def kill(daemon):
-    """As a power cut: the supervisor and its workers at once."""
+    """Kills the supervisor and its workers at the same moment, as a power cut does."""
     os.killpg(daemon.process.pid, signal.SIGKILL)
     daemon.process.wait()
     with contextlib.suppress(ProcessLookupError):
-        while True:  # a worker that is going still has the port
+        while True:  # a worker that is ending still has the port
             os.killpg(daemon.process.pid, 0)
             time.sleep(0.01)
 
@@ -60,7 +60,7 @@ def at(gateway, project):
 
 
 def in_background(call):
-    """Runs the call in a thread; whatever it raises is its own business. Returns the thread."""
+    """Runs the call in a thread and ignores any exception; returns the thread."""
 
     def run():
         try:
@@ -74,8 +74,8 @@ def in_background(call):
 
 
 class Deaf:
-    """A TCP address whose connections are never made: the queue of those that wait is full. `answer()` takes all that
-    came or come, and returns what they had sent within a second."""
+    """A TCP address that accepts no connection, because its backlog is full. `answer()` accepts all waiting and new
+    connections, and returns the bytes that they sent, once no connection has come for a second."""
 
     def __init__(self):
         self.listener = socket.socket()

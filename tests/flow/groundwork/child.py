@@ -1,11 +1,11 @@
-"""A module of this package as a process of its own, so that it costs the test nothing."""
+"""Runs a module of this package as a separate process, so that it takes no time from the test."""
 import pathlib
 import subprocess
 import sys
 
 
 class Child:
-    """Spoken to in lines; gone at the end of the block."""
+    """Receives commands as lines on its standard input; is killed at the end of the block."""
 
     def __init__(self, module, *arguments, **options):
         self.process = subprocess.Popen([sys.executable, "-m", module, *arguments], cwd=pathlib.Path(__file__).parents[1],

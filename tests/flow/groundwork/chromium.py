@@ -1,4 +1,4 @@
-"""A Chromium without a window, driven over a pipe by its devtools protocol."""
+"""A headless Chromium, driven over a pipe by its DevTools protocol."""
 import itertools
 import json
 import os
@@ -10,7 +10,7 @@ import time
 
 
 class Chromium:
-    """`chromium` of the machine; Chromium.path() is None where there is none."""
+    """Runs the machine's `chromium`; Chromium.path() is None when the machine has none."""
 
     @staticmethod
     def path():
@@ -21,7 +21,7 @@ class Chromium:
         theirs_in, self.out = os.pipe()
         self.into, theirs_out = os.pipe()
 
-        def pipes():  # it reads from 3 and writes to 4
+        def pipes():  # Chromium reads from 3 and writes to 4
             high = [os.dup2(theirs_in, 60), os.dup2(theirs_out, 61)]
             os.dup2(high[0], 3)
             os.dup2(high[1], 4)
@@ -52,7 +52,7 @@ class Chromium:
         return json.loads(text)
 
     def call(self, method, session=None, within=60, **params):
-        """The result of a command; what happens meanwhile is kept in `events`."""
+        """Returns the result of a command; stores the events that arrive before it in `events`."""
         number, end = next(self.numbers), time.monotonic() + within
         command = {"id": number, "method": method, "params": params, **({"sessionId": session} if session else {})}
         os.write(self.out, json.dumps(command).encode() + b"\0")
@@ -63,7 +63,7 @@ class Chromium:
         return message["result"]
 
     def event(self, method, wanted, within=60):
-        """The parameters of the first event, past or to come, that `wanted` is true of."""
+        """Returns the parameters of the first event, past or future, for which `wanted` is true."""
         end = time.monotonic() + within
         while True:
             for each in self.events:
@@ -72,7 +72,7 @@ class Chromium:
             self.events.append(self._message(end))
 
     def page(self, url):
-        """A session with a page of its own."""
+        """Opens a page and returns the session attached to it."""
         target = self.call("Target.createTarget", url=url)["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self.call("Page.enable", session)
@@ -81,7 +81,7 @@ class Chromium:
         return session
 
     def run(self, session, script):
-        """What the script's promise comes to."""
+        """Returns the value with which the script's promise is fulfilled."""
         done = self.call("Runtime.evaluate", session, expression=script, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in done:
             raise RuntimeError(str(done["exceptionDetails"].get("exception", done))[:2000])

@@ -3,7 +3,7 @@ import requests
 
 
 class Client:
-    """Methods take a path below the base URL ("/users") and what requests takes; nothing raises."""
+    """Methods take a path below the base URL ("/users") and the options of `requests`. An error status raises no exception."""
 
     def __init__(self, base_url, token=None, key=None, recorder=None, project=None):
         self.base_url = base_url
@@ -58,11 +58,11 @@ class Client:
         return self.request("DELETE", path, **options)
 
     def sign_in(self, email, password):
-        """Keeps the token; returns self."""
+        """Signs in, stores the tokens and the user; returns self."""
         body = self.post("/auth/v1/token", {"email": email, "password": password}, expect=200).json()
         self.token, self.refresh_token, self.user = body["access_token"], body["refresh_token"], body["user"]
         return self
 
     def anonymous(self):
-        """The same address without credentials."""
+        """A client of this base URL without credentials."""
         return Client(self.base_url, recorder=self.recorder, project=self.project)

@@ -1,8 +1,9 @@
-"""The contract check: every answer of every test against the documents that GET /docs serves.
+"""The contract check: compares every answer of every test with the documents that GET /docs serves.
 
-An answer is looked up by method and path, entity records in the data model document of their project (as
-it is at that moment), everything else in the platform document. Its status must be documented for
-its operation, its content type and body must be what the document says, an error must have the one shape of all errors.
+The check finds the operation of an answer by method and path: entity records in the current data model document of their
+project, everything else
+in the platform document. The operation must document the status, and the content type and the body must match the document.
+Every error must have the same shape.
 """
 import json
 import re
@@ -12,20 +13,20 @@ import urllib.parse
 from .deadline import allowed
 from .schema import Checker
 
-EPOCH_SECONDS = 2  # the promise is one
-# What the server says of the protocol, before it knows a route: no operation has these.
+EPOCH_SECONDS = 2  # the service promises one second
+# Statuses of HTTP itself, sent before the route is known: no operation documents them.
 NO_OPERATION = {405, 417, 501, 505}
 PROBLEM = {"type", "title", "status", "code", "detail", "request_id", "errors", "payment_id", "client_secret"}
-# What GoTrue's clients read, beside it, at the endpoints of sign-in.
+# Additional members for GoTrue's clients, at the endpoints of sign-in.
 SIGN_IN_PROBLEM = {"error", "error_code", "error_description", "msg"}
-OPENAI_PROBLEM = {"error"}  # the same of OpenAI's clients, below /ai/v1
+OPENAI_PROBLEM = {"error"}  # additional member for OpenAI's clients, below /ai/v1
 
-# What a caller says of itself, and tus of its version.
+# Headers with the caller's credentials, and with the version of tus.
 OWN_HEADERS = {"Authorization", "x-api-key", "Tus-Resumable"}
 
 
 def precedence(template):
-    """Literal segments win over parameters, the first difference decides: as in the gateway's router."""
+    """Sort key: literal segments win over parameters, and the first difference decides, as in the gateway's router."""
     return template.count("{"), ["{" in segment for segment in template.split("/")]
 
 
@@ -33,7 +34,7 @@ FIRST = b'{"data_model_documentation":'
 
 
 def data_model_of(body):
-    """The first of all documents, which alone differs between projects: a megabyte of others is not read again."""
+    """Parses only the first document, the only one that differs between projects: the others are a megabyte."""
     assert body.startswith(FIRST)
     return json.JSONDecoder().raw_decode(body[len(FIRST) :].decode())[0]
 
@@ -46,14 +47,14 @@ class Document:
         self.checker = Checker(document)
         self.patterns = []
         for template, operations in document.get("paths", {}).items():
-            # Ids are numbers: .../items/{id} is not .../items/aggregate, which another document describes.
+            # Ids are numbers: .../items/{id} must not match .../items/aggregate, which another document describes.
             expression = re.sub(r"\\\{id\\\}$", r"-?\\d+", re.escape(template))
             expression = re.sub(r"\\\{[^/]+?\\\}", "[^/]+", expression)
             self.patterns.append((precedence(template), re.compile(expression), template, operations))
         self.patterns.sort(key=lambda entry: entry[0])
 
     def find(self, method, path):
-        """(template, operation) or None."""
+        """Returns (template, operation) or None."""
         method = {"HEAD": "get", "PATCH": "put"}.get(method, method.lower())
         for _, expression, template, operations in self.patterns:
             if expression.fullmatch(path) and (method in operations):
@@ -62,7 +63,7 @@ class Document:
 
 
 class Recorder:
-    """Keeps which routes were hit and what was wrong with their answers."""
+    """Records which routes were hit and what was wrong with their answers."""
 
     def __init__(self):
         self.enabled = True
@@ -73,11 +74,11 @@ class Recorder:
         self.checked = 0
         self.platform = None
         self.models = {}  # project id -> Document, until its model changes
-        self.former = {}  # project id -> (Document, until when another process may still go by it)
+        self.former = {}  # project id -> (Document, until when another process may still use it)
         self.problem_checker = Checker({})
 
     def load_routes(self, text):
-        """What --list-routes printed: METHOD PATH AUTH."""
+        """Reads the output of --list-routes: METHOD PATH AUTH."""
         for line in text.splitlines():
             method, template, _ = line.split(None, 2)
             expression = re.compile(re.sub(r"\\\{[^/]+?\\\}", "[^/]+", re.escape(template)))
@@ -110,7 +111,8 @@ class Recorder:
                 self.forget(client.project.id)
 
     def forget(self, project_id):
-        """The model has changed; other workers than the one that has changed it read the epochs once a second."""
+        """The model has changed. Other workers than the one that changed it read the epochs once a second, so keep the former
+        document until then."""
         document = self.models.pop(project_id, None) or self.former.get(project_id, (None, 0))[0]
         if document is not None:
             self.former[project_id] = (document, time.monotonic() + allowed(EPOCH_SECONDS))
@@ -160,7 +162,7 @@ class Recorder:
                 yield from complaints
 
     def as_before(self, client, method, path, response):
-        """Whether it is what the model said before a change that not every worker knows yet."""
+        """Whether the answer matches the model before its last change, which may not have reached every worker yet."""
         document, until = self.former.get(client.project.id, (None, 0))
         found = document.find(method, path) if document and time.monotonic() < until else None
         content = document.checker.resolve(found[1]["responses"].get("200", {})).get("content", {}) if found else {}
@@ -168,7 +170,7 @@ class Recorder:
         return schema is not None and not list(self.without_hidden(client, document.checker.check(response.json(), schema)))
 
     def check_times(self, value):
-        """Nothing was changed before it was made."""
+        """Yields a complaint if updated_at is before created_at."""
         if isinstance(value, dict):
             made, changed = value.get("created_at"), value.get("updated_at")
             if isinstance(made, str) and isinstance(changed, str) and changed < made:
@@ -177,8 +179,8 @@ class Recorder:
             yield from self.check_times(inner)
 
     def check_location(self, client, route, response):
-        """What was made is read where Location says, by whoever made it and may read, in the protocol that made it;
-        asked for the first few times of a route, unrecorded."""
+        """A client that created something must be able to GET it at Location, or get 403, with the same credentials and
+        protocol. Checks the first three answers of each route, and does not record these requests."""
         where = response.headers.get("Location")
         if where is None:
             yield "no Location"
@@ -196,8 +198,8 @@ class Recorder:
 
     @staticmethod
     def without_hidden(client, complaints):
-        """Records lack what a role's field rules hide; the document that they are compared with is the
-        administrator's."""
+        """Drops complaints about lacking members, unless the client is the administrator: field rules of roles hide members
+        from other clients, and the document is the administrator's."""
         whole = client is getattr(client.project, "admin", None)
         return (text for text in complaints if whole or ": lacks " not in text)
 
@@ -215,11 +217,11 @@ class Recorder:
         elif body["status"] != response.status_code:
             yield f"error body says {body['status']}"
         elif body["request_id"] != response.headers.get("X-Request-Id") and not response.headers.get("Idempotent-Replayed"):
-            # (An answer that is given again is that of the first request, to the byte.)
+            # (A replayed answer is byte for byte that of the first request.)
             yield "request_id differs from X-Request-Id"
 
     def operation(self, client, method, path):
-        """((template, operation), checker) from the document that covers this path."""
+        """Returns ((template, operation), checker) from the document that covers this path, or (None, None)."""
         if client.project is None:
             return None, None
         if self.platform is None or client.project.id not in self.models:
@@ -231,7 +233,7 @@ class Recorder:
         return None, None
 
     def fetch(self, project):
-        """Reads the project's documents as its administrator, unrecorded and without disturbing anyone."""
+        """Reads the project's documents as its administrator, without recording the request."""
         admin = getattr(project, "admin", None)
         if admin is None or not admin.token:
             return
@@ -255,7 +257,7 @@ class Recorder:
         return [f"{method} {template}" for method, template, _ in self.routes if (method, template) not in self.hit]
 
     def never_right(self):
-        """Routes that only ever answered with an error."""
+        """Routes that answered only with errors."""
         return [
             f"{method} {template} {sorted(statuses)}"
             for (method, template), statuses in self.hit.items()
@@ -263,7 +265,7 @@ class Recorder:
         ]
 
     def keep(self, path):
-        """What this process saw, for merge() in another one."""
+        """Writes the results of this process, for merge() in another process."""
         hit = [[*route, statuses] for route, statuses in self.hit.items()]
         path.write_text(json.dumps({"checked": self.checked, "hit": hit, "complaints": self.complaints}))
 
@@ -277,7 +279,7 @@ class Recorder:
                 known[int(status)] = known.get(int(status), 0) + count
 
     def report(self, path):
-        """Everything seen, for people and for the lists of uncovered statuses."""
+        """Writes everything recorded: for developers, and for the lists of uncovered statuses."""
         lines = [
             {"method": method, "path": template, "statuses": self.hit.get((method, template), {})}
             for method, template, _ in self.routes

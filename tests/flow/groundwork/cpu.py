@@ -1,4 +1,4 @@
-"""Who uses the processor: cores of the programs of a test, from the kernel.
+"""CPU use of the programs of a test, in cores, read from the kernel.
 
     use = Cpu({"gateway": [pid, ...], "PostgreSQL": [pid]}); ...; use.cores()
 """
@@ -10,7 +10,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def seconds(path, ended=False):
-    """`ended`: with those of its children that have ended."""
+    """`ended`: includes the time of its children that have ended."""
     numbers = pathlib.Path(f"/proc/{path}/stat").read_text().rsplit(")", 1)[1].split()
     return sum(int(number) for number in numbers[11 : 15 if ended else 13]) / TICKS
 
@@ -26,15 +26,15 @@ def memory(gateway):
 
 
 class Cpu:
-    """`programs`: name -> process numbers, each with all its children; of this process only itself is meant. Daemons' threads
-    beside their loops are counted apart, as "... threads"."""
+    """`programs`: name -> process ids. Each process counts with all its children, except this process, which counts alone.
+    Threads other than the main thread are counted separately, as "... threads"."""
 
     def __init__(self, programs):
         self.programs, self.begun = programs, time.monotonic()
         self.before = self.read()
 
     def of(self, pid):
-        """Of its main threads and of all others."""
+        """Returns the CPU seconds of the main threads and of all other threads."""
         try:
             if pid == os.getpid():
                 return seconds(pid), 0
@@ -54,7 +54,7 @@ class Cpu:
         return used
 
     def cores(self):
-        """How many cores each has used since the last call; what has used next to nothing is left out."""
+        """Returns how many cores each program has used since the last call, without those below 0.005."""
         now, read = time.monotonic(), self.read()
         used = {name: (read[name] - self.before[name]) / (now - self.begun) for name in read}
         self.before, self.begun = read, now

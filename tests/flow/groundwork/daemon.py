@@ -1,4 +1,4 @@
-"""A daemon under test: started on free loopback ports, its log kept, its end watched."""
+"""A daemon under test: starts it on free loopback ports, stores its log, watches for its end."""
 import itertools
 import os
 import re
@@ -11,34 +11,36 @@ import requests
 
 from .deadline import allowed, until
 
-# What no log may hold, whatever the test does: reports, panics, a request that was answered with 500.
+# Lines that no log may contain in any test: sanitizer reports, panics, a request that was answered with 500.
 ALARM = re.compile(
     r"ERROR: (Address|Leak|UndefinedBehavior|Thread)Sanitizer|runtime error:|^panic: |SUMMARY: \w+Sanitizer"
     r'|^\{[^\n]*"event":"access"[^\n]*"status":500,[^\n]*', re.M
 )
 
-# A run of the loop, in microseconds of its processor. Daemons tell of those above 5 ms, 50 with sanitizers; ten times
-# as much is a fault: page faults on a busy machine make only five times as much of a run.
+# The CPU microseconds of a long run of the event loop. Daemons log each run above 5 ms, or 50 ms with sanitizers. A test fails at
+# ten times as much: page faults on a busy machine make a run only five times as long.
 LONG_RUN = re.compile(r'^\{[^\n]*"event":"loop\.long_run"[^\n]*"us":(\d+)[^\n]*', re.M)
 LONG_RUN_US = 5_000
 LONG_RUN_SANITIZED_US = 50_000
 
 SANITIZERS = {
-    # A run has dozens of daemons at once: 64 MB of freed memory each are looked at, and 16 calls of who took it are kept.
+    # A test run has dozens of daemons at once, so each keeps only 64 MB of freed memory in quarantine, and 16 frames of each
+    # allocation.
     "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=0:abort_on_error=0:allocator_may_return_null=1:"
                     "quarantine_size_mb=64:malloc_context_size=16",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
 }
 
 
-# Below those that the kernel gives away; each process of a run has its own, and each run begins elsewhere.
+# Below the kernel's ephemeral ports. Each process of a test run has its own range and begins at a different port.
 PORTS = 2500
 FIRST_PORT = 10_000 + PORTS * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw8").removeprefix("gw")) % 9)
 _ports = (FIRST_PORT + (os.getpid() + n) % PORTS for n in itertools.count())
 
 
 def free_port():
-    """A port that was not given away lately: workers of daemons share theirs, so that two daemons might, too."""
+    """Returns a port that was not returned lately: workers of a daemon share its port (SO_REUSEPORT), so two daemons could
+    share one too."""
     for port in itertools.islice(_ports, PORTS):
         with socket.socket() as s:
             try:
@@ -64,7 +66,7 @@ class Daemon:
             "ADMIN_PORT": self.admin_port,
             **settings,
         }
-        self.prefix = []  # a program that starts it: ["env", "FAKETIME=+2h"]; must become it
+        self.prefix = []  # a program that starts the daemon by exec: ["env", "FAKETIME=+2h"]
         self.process = None
         self.log_seen = 0
 
@@ -86,7 +88,7 @@ class Daemon:
         return {**SANITIZERS, **kept, **ours}
 
     def run(self, *arguments, timeout=60):
-        """Runs the binary to its end (--migrate, --check, --list-routes) and returns what it printed."""
+        """Runs the binary to its end (--migrate, --check, --list-routes) and returns its output."""
         return subprocess.run(
             [self.binary, *arguments], env=self.environment(), capture_output=True, text=True, timeout=timeout
         )
@@ -120,7 +122,7 @@ class Daemon:
         self.process.send_signal(number)
 
     def stop(self, wait=allowed(20)):
-        """Asks it to end and returns its exit status."""
+        """Sends SIGTERM and returns the exit status."""
         if self.running():
             self.signal(signal.SIGTERM)
         try:
@@ -131,7 +133,7 @@ class Daemon:
             raise RuntimeError(f"{self.binary} did not end within {wait} s:\n{self.log_tail()}") from None
 
     def workers(self):
-        """Process numbers of its workers, through the kernel."""
+        """Process ids of its workers, from the kernel."""
         path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
         with open(path, encoding="ascii") as children:
             return [int(pid) for pid in children.read().split()]
@@ -143,7 +145,8 @@ class Daemon:
         return "\n".join(self.log().splitlines()[-lines:])
 
     def alarms(self):
-        """What a sanitizer, a panic or a very long run has left in the log since the last call, with what follows it."""
+        """Sanitizer reports, panics, answers with 500 and very long runs in the log since the last call, with the text after
+        each."""
         if not self.log_path.exists():
             return []
         with open(self.log_path, "rb") as log:
@@ -162,7 +165,8 @@ class Daemon:
         return [match[0] for match in LONG_RUN.finditer(text) if int(match[1]) >= us]
 
     def long_runs(self):
-        """The lines of its log about what held the loop of a worker for longer than allowed(); its metrics count all that are told of."""
+        """The log lines about runs of the loop that were longer than allowed(). Waits until the log has as many lines as the
+        metrics count."""
         counted = sum(map(int, re.findall(r'^groundwork_long_runs_total\{task="[^"]*"\} (\d+)$', self.metrics(), re.M)))
         until(lambda: len(LONG_RUN.findall(self.log())) >= counted, f"the log does not tell of {counted} long runs")
         return self.longer_runs(self.log(), allowed(self.long_run_us))

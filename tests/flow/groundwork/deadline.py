@@ -1,7 +1,8 @@
-"""How long a test waits, and how long a promise may take.
+"""How long a test waits, and how long a promised duration may take.
 
-Every duration that a test names is one of an idle machine. `make test` shares its machine with other work, so it allows ten
-times as long: a test there fails for what the service does, and not for what else the machine does. `make check-load` has the
+Every duration in a test is meant for an idle machine. `make test` shares its machine with other work, so it allows ten
+times as long: a test there fails because of the service, and not because of other load on the machine. `make check-load` has
+the
 machine to itself and sets STRICT_TIMES: it allows each duration as it is written, in the tests that are marked `timed`.
 """
 import contextlib
@@ -12,13 +13,13 @@ STRICT = bool(os.environ.get("STRICT_TIMES"))
 
 
 def allowed(seconds):
-    """The seconds that may pass for what takes an idle machine at most `seconds`."""
+    """Returns the seconds to allow for work that takes at most `seconds` on an idle machine."""
     return seconds if STRICT else 10 * seconds
 
 
 def until(condition, what="the condition does not hold", within=6, pause=0.05):
-    """Asks until the answer is true, and returns it. `what` (a text, or a function that returns one) tells what is missing
-    when it is not true within allowed(within) seconds."""
+    """Calls the condition until it is true, and returns its value. `what` (a text, or a function that returns one) describes
+    what is missing when the condition is not true within allowed(within) seconds."""
     end = time.monotonic() + allowed(within)
     while True:
         found = condition()

@@ -1,4 +1,4 @@
-"""Fixtures. A conftest.py takes them over with `from groundwork.fixtures import *`."""
+"""Fixtures. A conftest.py imports them with `from groundwork.fixtures import *`."""
 import itertools
 import os
 import pathlib
@@ -34,13 +34,13 @@ __all__ = [
     "stripe_client",
 ]
 
-GATEWAYS = []  # of this process's tests, that have not ended
-LASTING = "gateway"  # the session's
+GATEWAYS = []  # running gateways that the tests of this process started
+LASTING = "gateway"  # the name of the session's gateway
 NUMBERS = itertools.count(1)
 
 
 def binary():
-    """GW_BIN, else the sanitizer build."""
+    """The path in GW_BIN, else the sanitizer build."""
     return pathlib.Path(os.environ.get("GW_BIN", ROOT / "build/asan/bin/api-gateway")).resolve()
 
 
@@ -71,8 +71,8 @@ def settings(servers):
 
 
 def store(servers):
-    """The store of all gateways of a run: a directory, or a bucket. Who takes a project's turn keeps it for its own
-    interval, whoever else collects more often."""
+    """Settings of the file store of all gateways of a run: a directory, or a bucket. A gateway that takes a project's turn to
+    collect files keeps the turn for its own interval, even if another gateway collects more often."""
     if not bucket.wanted():
         return {"FILES_DIR": str(servers.folder / "files"), "FILES_COLLECT_MS": 3000}
     if not servers.bucket:
@@ -85,7 +85,7 @@ def store(servers):
 
 @pytest.fixture(scope="session")
 def start_gateway(servers, session_processor, recorder):
-    """Starts one more gateway on the same servers: start_gateway(WORKERS=1, IDLE_MS=1000). It ends before the next
+    """Starts one more gateway on the same servers: start_gateway(WORKERS=1, IDLE_MS=1000). The gateway ends before the next
     file's tests, and a sanitizer report in its log is an error. `prefix` is a program that starts it."""
     servers.operator_token = secrets.token_urlsafe(32)
     servers.migrated = False
@@ -108,15 +108,15 @@ def start_gateway(servers, session_processor, recorder):
 
 @pytest.fixture(scope="module", autouse=True)
 def gateways_end():
-    """The gateways that the tests of the file before have started end, but for the session's: each has connections, and does rounds
-    over all projects."""
+    """Stops the gateways that the tests of the previous file started, except the session's: each has connections, and
+    periodically visits all projects."""
     ended = [daemon for daemon in GATEWAYS if daemon.log_path.stem != LASTING]
     GATEWAYS[:] = [daemon for daemon in GATEWAYS if daemon not in ended]
     end(ended)
 
 
 def starter(servers, program, own):
-    """Starts daemons beside the gateways with settings of their own; all of them end with the file's tests."""
+    """Starts daemons in addition to the gateways, with their own settings; stops all of them after the file's tests."""
     started = []
 
     def start(name=None, prefix=(), **overrides):
@@ -133,8 +133,8 @@ def starter(servers, program, own):
 
 @pytest.fixture(scope="module")
 def start_runner(servers, session_gateway, sink, mail_sink):
-    """Starts a workflow-runner: start_runner(LEASE_MS=2000). All of them end with the file's tests, so that other
-    files' jobs stay as they are; a sanitizer report in any log is an error."""
+    """Starts a workflow-runner: start_runner(LEASE_MS=2000). All runners end with the file's tests, so that they do not run
+    other files' jobs; a sanitizer report in any log is an error."""
     yield from starter(servers, "workflow-runner", lambda: dict(
         SMTP_URL=mail_sink.url, MAIL_FROM="service@example.org",
         FETCH_ALLOW=",".join(f"127.0.0.1:{port}" for port in servers.allowed_ports)))
@@ -148,9 +148,10 @@ def runner(start_runner):
 
 @pytest.fixture
 def start_one(start_runner, servers, request):
-    """start_one() is a runner of one test, with the settings RUNNER of its file. At the test's end all of them are
-    killed and forgotten, with what they left in the test's own project: those of the next one deal out the projects among
-    themselves, and run no leftovers beside the job that is looked at, which might have crashed the runner as it might."""
+    """start_one() starts a runner for one test, with the settings RUNNER of its file. At the test's end all of them are killed
+    and removed from the database, with the jobs left in the test's project. Otherwise the runners of the next test would
+    share out the projects with them, and run leftover jobs concurrently with the tested job: such a job might have crashed
+    the runner too."""
     started = []
 
     def start_it(**settings):
@@ -171,8 +172,8 @@ def start_one(start_runner, servers, request):
 
 @pytest.fixture(scope="module")
 def nobody_else(servers):
-    """Events that other files have left are forgotten: a runner that had one beside its job proves nothing about the job
-    that it died with."""
+    """Deletes events that other files have left: a runner that had such an event next to its job when it died proves nothing
+    about the job."""
     connection = servers.connect()
     execute(connection, "delete from platform.workflow_projects")
     connection.close()
@@ -185,7 +186,7 @@ def orders(project):
 
 @pytest.fixture
 def listening(project, orders):
-    """A workflow that an order starts; every gateway knows of it."""
+    """A workflow that starts when an order is created; every gateway knows it."""
     made = workflow(project.admin, event("orders"), [condition()])
     settle()
     return made
@@ -193,8 +194,8 @@ def listening(project, orders):
 
 @pytest.fixture(scope="module")
 def start_webhook(servers, session_gateway):
-    """Starts a payments-webhook: start_webhook(LEASE_MS=2000, PROCESSOR_URL=processor.url). Without the latter nobody
-    answers its calls. All of them end with the file's tests; a sanitizer report in any log is an error."""
+    """Starts a payments-webhook: start_webhook(LEASE_MS=2000, PROCESSOR_URL=processor.url). Without PROCESSOR_URL its calls
+    reach no server. All of them end with the file's tests; a sanitizer report in any log is an error."""
     yield from starter(servers, "payments-webhook", lambda: dict(
         PROCESSOR_URL="http://127.0.0.1:1", STORE_URL="http://127.0.0.1:1", STORE_SANDBOX_URL="http://127.0.0.1:1"))
 
@@ -229,7 +230,7 @@ def keep_logs(daemons):
 
 
 def end(daemons):
-    """Stops what still runs and keeps the logs; a sanitizer report in any of them is an error."""
+    """Stops the daemons that still run and stores the logs; a sanitizer report in any of them is an error."""
     alarms = []
     for daemon in daemons:
         if daemon.running():
@@ -244,7 +245,7 @@ def recorder():
     own = Recorder()
     own.enabled = os.environ.get("CONTRACT", "1") != "0"
     yield own
-    # Several processes share the tests: each leaves its part to the one that sums up (test_contract.py).
+    # Several processes share the tests: each writes its part for the process that merges the parts (test_contract.py).
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker and "CONTRACT_PARTS" in os.environ:
         own.keep(pathlib.Path(os.environ["CONTRACT_PARTS"]) / f"{worker}.{secrets.token_hex(4)}.json")
@@ -252,13 +253,13 @@ def recorder():
 
 @pytest.fixture(scope="session")
 def session_gateway(start_gateway):
-    """As it is delivered, but for limits on time, which count for an idle machine."""
+    """The gateway with default settings, except time limits, which are meant for an idle machine."""
     return start_gateway(LASTING, STATEMENT_TIMEOUT_MS=allowed(5000), REQUEST_TIMEOUT_MS=allowed(30000))
 
 
 @pytest.fixture
 def gateway(session_gateway):
-    """The gateway of the session; a test that it does not survive fails."""
+    """The gateway of the session; a test that makes it end fails."""
     yield session_gateway
     alarms = session_gateway.alarms()
     assert not alarms, alarms[0]
@@ -272,8 +273,8 @@ def operator(session_gateway, servers, recorder):
 
 
 def until_it_ends(servers, project):
-    """Afterwards the project is in state creating, which daemons pass over. Each daemon looks again and again at all active
-    projects, and a run of the tests makes more than a thousand of them."""
+    """At the end of the test sets the project to state `creating`, which daemons skip. Each daemon polls all active projects,
+    and a run of the tests creates more than a thousand."""
     yield project
     servers.execute("update platform.projects set state = 'creating' where slug = %s", project.id)
 
@@ -292,8 +293,8 @@ def shared_project(session_gateway, operator, recorder, servers):
 
 @pytest.fixture
 def emptied(shared_project):
-    """The file's project without the entities and enums of the tests before, for tests that look at nothing else: a `project` of
-    their file that is this one costs a tenth of a fresh one."""
+    """The file's project without the entities and enums of earlier tests, for tests that need nothing else of a fresh project.
+    A file whose fixture `project` is this one spends a tenth of the time."""
     shared_project.empty()
     return shared_project
 

@@ -1,9 +1,10 @@
-"""What one hostile project does to everybody: each flood is for one queue, pool, slot, cache or buffer that projects share.
+"""Floods with which one hostile project attacks all others: each attacks one queue, pool, slot, cache or buffer that projects
+share.
 
     with slow_exports(hostile, 40): ...
 
-Threads of this process until the block ends; whatever they are answered is their own business. `count` is how many at
-once. What a flood needs (rows, models, workflows) is made before it begins: prepare_rows(), prepare_model(), ...
+A flood runs in threads of this process until the block ends, and accepts any answer. `count` is how many requests run
+concurrently. Rows, models and workflows that a flood needs are created before it begins: prepare_rows(), prepare_model(), ...
 """
 import collections
 import contextlib
@@ -22,19 +23,20 @@ from .runs import condition
 from .soon import soon
 from .workflows import add_jobs, cancel_jobs, event, workflow
 
-FROM = ("127.0.0.2", 0)  # not where the neighbours are: some limits count by address
+FROM = ("127.0.0.2", 0)  # not the address of the neighbours: some limits count by address
 UNLIMITED = {"rate_read": 0, "rate_write": 0, "rate_heavy": 0, "rate_sign_in_account": 1000000, "rate_sign_in_address": 1000000}
 
 
 def unlimited(project):
-    """Its own limits as high as the service lets it; what an operator's ceiling refuses stays as it was."""
+    """Raises the project's own limits as far as the service allows; a limit stays when the operator's ceiling refuses the new
+    value."""
     for name, value in UNLIMITED.items():
         project.admin.put("/", {"settings": {name: value}})
 
 
 class many:
-    """So many threads that call attack(number, stop) again and again, in each `with` anew. `answers`: what these calls
-    have returned, statuses mostly, and how often; 0 is a connection that failed."""
+    """Runs `count` threads that call attack(number, stop) repeatedly; each `with` starts new threads. `answers` counts the
+    results of these calls, mostly statuses; 0 is a failed connection."""
 
     def __init__(self, count, attack):
         self.count, self.attack, self.answers = count, attack, collections.Counter()
@@ -56,7 +58,7 @@ class many:
         return self
 
     def __exit__(self, *error):
-        """Who still waits for an answer is left alone."""
+        """Waits at most 15 seconds for the threads, and abandons those that still wait for an answer."""
         self.stop.set()
         limit = time.monotonic() + 15
         for thread in self.threads:
@@ -64,7 +66,7 @@ class many:
 
 
 def sipping(readers):
-    """Takes a little of what has come to each of these sockets: the service gives up on who takes nothing for five seconds."""
+    """Reads a little from each of these sockets: the service closes a connection whose client reads nothing for five seconds."""
 
     def sip(number, stop):
         for reader in readers:
@@ -81,7 +83,7 @@ class Elsewhere(requests.adapters.HTTPAdapter):
 
 
 class Sessions:
-    """A keep-alive connection a thread."""
+    """A keep-alive connection for each thread."""
 
     def __init__(self):
         self.local = threading.local()
@@ -118,7 +120,7 @@ def head(project, method, path, token=None, more=""):
 
 
 def prepare_rows(project, db, count, size, name="big"):
-    """An entity with so many rows of so many bytes of text, readable by everybody."""
+    """Creates an entity with `count` rows of `size` bytes of text, publicly readable."""
     entity = project.entity(name, [{"name": "text", "type": "text", "public": True}, {"name": "n", "type": "integer"}],
                             public_read=True)
     execute(db, f"insert into {table(project, db, entity)} ({column(entity, 'text')}, {column(entity, 'n')})"
@@ -128,14 +130,14 @@ def prepare_rows(project, db, count, size, name="big"):
 
 
 def prepare_model(project, entities, fields):
-    """A model whose documents are long."""
+    """Creates a model with long documents."""
     for number in range(entities):
         body = {"name": f"wide{number}", "fields": [{"name": f"field{n}", "type": "varchar"} for n in range(fields)]}
         soon(lambda: project.admin.post("/entities", body), (201, 409))
 
 
 def prepare_fan_out(project, width):
-    """An event whose job makes `width` records, each of them such an event."""
+    """Creates an event whose job creates `width` records, each of which is again such an event."""
     project.entity("spawn", [{"name": "name", "type": "varchar"}])
     items = [{"name": "x"}] * width
     return workflow(project.admin, {"kind": "event", "event": "EntityCreated", "entity": "spawn"},
@@ -146,7 +148,7 @@ def prepare_fan_out(project, width):
 
 
 def slow_exports(project, count=40, entity="big"):
-    """Readers of a few bytes at a time, each with an export of its own."""
+    """Clients that each read an export a few bytes at a time."""
 
     def attack(number, stop):
         with dial(project, receive_bytes=1) as sock:
@@ -205,7 +207,7 @@ def bogus_refreshes(project, count=24):
 
 
 class Tarpit:
-    """Takes connections and never says anything; the gateway must be allowed to call .port."""
+    """Accepts connections and never sends anything; the gateway must be allowed to call .port."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
@@ -216,7 +218,7 @@ class Tarpit:
 
 
 def tarpit_provider(projects, tarpit, count=60):
-    """Sign-ins by an identity provider that takes the connection and never answers."""
+    """Sign-ins with an identity provider that accepts the connection and never answers."""
     for project in projects:
         project.admin.put("/", {"settings": {
             "oidc_issuer": f"http://127.0.0.1:{tarpit.port}", "oidc_client_id": "x",
@@ -226,7 +228,7 @@ def tarpit_provider(projects, tarpit, count=60):
     def attack(number, stop):
         answer = http.get(f"{projects[number % len(projects)].base_url}/auth/v1/google/authorize", allow_redirects=False,
                           params={"redirect_to": "https://app.example.org/signed-in"})
-        stop.wait(1)  # who is refused at once would only wear out this process
+        stop.wait(1)  # a client that is refused immediately would only burden this process
         return answer
 
     return many(count, attack)
@@ -243,7 +245,7 @@ def aggregates(project, count=40, entity="big"):
 
 
 def documents(project, count=8):
-    """No If-None-Match: each time the whole."""
+    """Requests without If-None-Match: each answer is the whole document."""
     http = Sessions()
 
     def attack(number, stop):
@@ -253,7 +255,7 @@ def documents(project, count=8):
 
 
 def cache_drops(project, count=16):
-    """Users without any permission change what others have in memory."""
+    """Requests of users without permissions that invalidate what the gateway caches for others."""
     tokens = [project.user() for _ in range(4)]
     http = Sessions()
 
@@ -267,7 +269,7 @@ def cache_drops(project, count=16):
 
 
 def large_lists(project, count=6, entity="large", limit=240):
-    """The largest rows there can be, through a list that anybody may read."""
+    """Lists with the largest possible rows, publicly readable."""
     http = Sessions()
 
     def attack(number, stop):
@@ -281,7 +283,7 @@ def large_lists(project, count=6, entity="large", limit=240):
 
 
 def unread_lists(project, count=8, entity="large", limit=14):
-    """Lists of nearly all that an answer may hold, one after the other on a connection whose reader takes next to none of it."""
+    """Lists nearly as large as an answer may be, sent back to back on a connection whose client reads almost nothing."""
     request = head(project, "GET", f"/entities/{entity}/items?limit={limit}&count=false", project.admin.token)
 
     def attack(number, stop):
@@ -295,7 +297,7 @@ def unread_lists(project, count=8, entity="large", limit=14):
 
 
 def large_bodies(project, count=16, entity="large", size=1_000_000):
-    """Bodies as large as they may be, of text and of as many values as go into them."""
+    """Bodies of the largest allowed size, of text or of as many values as fit into them."""
     bodies = [b'{"items":[%s]}' % b",".join([value] * (size // (len(value) + 1)))
               for value in (b"{}", b"0", b"[]", b'{"n":1}', b'{"text":"%s"}' % (b"x" * 100_000))]
     http = Sessions()
@@ -308,7 +310,7 @@ def large_bodies(project, count=16, entity="large", size=1_000_000):
 
 
 def unfinished_bodies(project, count=40, size=1_000_000):
-    """Bodies of which the last byte does not come."""
+    """Bodies whose last byte never arrives."""
     begun = head(project, "PUT", "/users/me", project.admin.token,
                  f"Content-Type: application/json\r\nContent-Length: {size}\r\n") + b" " * (size - 1)
 
@@ -321,7 +323,8 @@ def unfinished_bodies(project, count=40, size=1_000_000):
 
 
 def large_records(project, db, count=16, size=7_000_000, entity="huge"):
-    """Reads and small changes of records as large as they may be; half of the readers take nothing of it."""
+    """Reads and small changes of records of the largest allowed size; half of the readers read only the first bytes of the
+    answer."""
     made = prepare_rows(project, db, count, size, entity)
     ids = [row[0] for row in rows(db, f"select id from {table(project, db, made)}")]
     http = Sessions()
@@ -342,11 +345,11 @@ def large_records(project, db, count=16, size=7_000_000, entity="huge"):
 
 
 def growing_records(project, count=4, fields=70, size=170_000, entity="growing"):
-    """Records that partial updates make larger and larger, a field at a time: what escapes to six times its length."""
+    """Partial updates that make records larger, field by field, with text that takes six times its length when escaped."""
     project.entity(entity, [{"name": f"t{n}", "type": "text"} for n in range(fields)])
     workflow(project.admin, event(entity, "EntityUpdated"), [condition()])
     ids = [project.item(entity, t0="x")["id"] for _ in range(count)]
-    text = "\x01" * size  # 170,000 are a body of a megabyte
+    text = "\x01" * size  # 170,000 of these make a body of a megabyte
     http = Sessions()
 
     def attack(number, stop):
@@ -373,7 +376,8 @@ def fan_out(project, count=2):
 
 
 class backlog(many):
-    """So many jobs that are due at once, and more as they end; what is left afterwards is taken away."""
+    """Keeps a backlog of up to `count` due jobs, refilled as jobs end; the jobs that are left at the end of the block are
+    cancelled."""
 
     def __init__(self, project, db, made, count):
         super().__init__(1, self.refill)
@@ -402,7 +406,7 @@ class backlog(many):
 
 
 def prepare_worst(project, db):
-    """What worst_mix() asks for."""
+    """Prepares what worst_mix() requests."""
     unlimited(project)
     prepare_rows(project, db, 3000, 20000)
     prepare_rows(project, db, 40, 1 << 20, "large")
@@ -410,7 +414,8 @@ def prepare_worst(project, db):
 
 
 def worst_mix(project, db):
-    """All that is large at once, within every limit and just beyond it; for as many projects as there are."""
+    """All floods of large requests at once, within every limit and just beyond it; the caller may start a mix for each of
+    several projects."""
     return [slow_exports(project, 40), large_lists(project, 6), large_lists(project, 6, limit=14), unread_lists(project, 8),
             aggregates(project, 4), large_bodies(project, 10), unfinished_bodies(project, 20), documents(project, 2),
             announced_bodies([project], 50)]

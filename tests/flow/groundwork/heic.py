@@ -1,4 +1,4 @@
-"""HEIC pictures, which Pillow cannot write: by libheif itself."""
+"""Creates HEIC pictures, which Pillow cannot write, by calling libheif."""
 import ctypes
 import functools
 import struct
@@ -28,7 +28,7 @@ def call(name, *args):
 
 
 def encoded(image, orientation=1, icc=None, quality=95):
-    """An RGB or RGBA picture of even sides; it is shown turned, as an EXIF orientation says, by properties of the container."""
+    """Encodes an RGB or RGBA picture with even sides. Properties of the container turn it as the EXIF orientation says."""
     heif, context = library(), ctypes.c_void_p(library().heif_context_alloc())
     encoder, picture, handle, row_bytes = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
     call("heif_context_get_encoder_for_format", context, HEVC, ctypes.byref(encoder))
@@ -51,4 +51,4 @@ def encoded(image, orientation=1, icc=None, quality=95):
     if orientation < 5:
         return content
     stored, shown = (struct.pack(">II", *size) for size in (image.size, image.size[::-1]))
-    return content.replace(b"ispe\0\0\0\0" + shown, b"ispe\0\0\0\0" + stored)  # cameras tell the size as it is stored
+    return content.replace(b"ispe\0\0\0\0" + shown, b"ispe\0\0\0\0" + stored)  # cameras write the size as stored, not turned

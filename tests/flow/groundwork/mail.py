@@ -1,4 +1,4 @@
-"""A mail server that tests look into, and that answers as they say."""
+"""A mail server whose mails tests can read, and whose answers tests control."""
 import asyncio
 import email
 import email.policy
@@ -9,8 +9,8 @@ from .deadline import until
 
 
 class Mailbox:
-    """Takes mail without TLS. `answers` maps the beginning of an address to what RCPT or DATA is answered with:
-    {"later@": ("RCPT", "451 later")}; "hang" at RCPT (for good) and "close" after DATA are ways not to answer."""
+    """Accepts mail without TLS. `answers` maps the beginning of an address to a stage and its answer: {"later@": ("RCPT", "451
+    later")}. The answer "hang" at RCPT never answers, and "close" after DATA stores the mail and closes the connection."""
 
     def __init__(self):
         from aiosmtpd.controller import Controller
@@ -58,13 +58,13 @@ class Mailbox:
         return [read(envelope) for envelope in self.mails if address in envelope.rcpt_tos]
 
     def wait(self, address, count=1, within=6):
-        """The messages to an address, once there are so many."""
+        """Returns the messages to an address, once there are `count`."""
         until(lambda: len(self.of(address)) >= count,
               lambda: f"{len(self.of(address))} of {count} mails to {address} have come", within, pause=0.02)
         return self.of(address)
 
     def token(self, address, count=1):
-        """Type and token of the last link to it."""
+        """Type and token of the last link mailed to the address."""
         text = self.wait(address, count)[-1].get_body(("plain",)).get_content()
         return re.search(r"#type=(\w+)&token=([\w-]+)", text).groups()
 

@@ -12,15 +12,23 @@ CALLS = ("call", "use", "onward", "alike", "nameless", "objects")
 
 
 class Model:
-    """Its last message's first word: say (echoes the rest, a word a chunk), slow (the same, 50 ms a word), stall (says "Half" and
-    nothing more until release()), break (the same, and hangs up), silent and liar (no usage, wrong usage), garbage, failed (an
-    error in place of a chunk), endless, comments (and nothing else, for ever), huge (a call's arguments), many (calls), long (a call's name), latin
-    (no UTF-8), surrogate (half a character), whole (as if no stream were asked for), renamed (another model says it), redirect, crlf, told (what it was told, as JSON), status 429 (and words that it says), call (JSON: [[tool, arguments], ...], and
-    then says what they said), use (the same, but keeps it to itself), again (calls for ever), onward, alike, nameless and objects (as call, numbered from 1
-    with name and id in each part; all numbered 0; the same without ids, each call in one part; arguments are objects), modern (refuses
-    max_tokens), plain (refuses stream_options), lost (404 in other words), parts (content is a list), open (leaves without the empty line behind
-    [DONE]), wrong (an error with status 200, or in place of a chunk, that is a text). `requests` are bodies with headers,
-    `left` how many clients hung up before the end."""
+    """A server whose behaviour is set by the first word of the last user message.
+
+    Texts: say (echoes the rest, one chunk per word), slow (the same, 50 ms per word), told (the request's messages as JSON),
+    endless, renamed (chunks name another model), parts (content is a list), crlf (lines end with CRLF), whole (an answer that
+    is not streamed, even if a stream was requested).
+    Usage: silent (no usage), liar (wrong usage).
+    Calls: call (JSON: [[tool, arguments], ...]; then answers with the results), use (the same, but does not repeat the
+    results), again (calls without end); onward, alike, nameless and objects are like call, but the calls are numbered from 1
+    with name and id in each part, are all numbered 0, have no ids and come in one part each, or have objects as arguments;
+    huge (very long arguments), many (many calls), long (a very long name).
+    Faults: stall (sends "Half" and then nothing until release()), break (sends "Half" and closes), garbage, failed (an error
+    in place of a chunk), comments (endless comments and no data), latin (not UTF-8), surrogate (half of a surrogate pair),
+    redirect, status (`status 429 words`: an error with this status and these words), modern (refuses max_tokens), plain
+    (refuses stream_options), lost (404 without OpenAI's error format), open (ends without the blank line after [DONE]), wrong
+    (an error that is a text, with status 200 or in place of a chunk).
+
+    `requests`: bodies with headers; `left`: how many clients hung up before the end."""
 
     def __init__(self, port=0):
         self.requests, self.left, self.lists = [], 0, 0

@@ -1,4 +1,4 @@
-"""A name server that tests tell what to say: TXT records over UDP and TCP, and trouble."""
+"""A name server whose answers tests control: TXT records over UDP and TCP, and faults."""
 import socket
 import socketserver
 import struct
@@ -8,14 +8,14 @@ MISSING, FAILED = 3, 2  # RCODE of RFC 1035, 4.1.1
 
 
 def strings(text):
-    """A text as the strings of one record."""
+    """Encodes a text as the character-strings of one TXT record."""
     raw = text.encode() if isinstance(text, str) else text
     parts = [raw[at:at + 255] for at in range(0, len(raw), 255)] or [b""]
     return b"".join(bytes([len(part)]) + part for part in parts)
 
 
 def question(packet):
-    """Name, and where the question ends."""
+    """Returns the name, and the offset after the question."""
     labels, at = [], 12
     while packet[at]:
         labels.append(packet[at + 1:at + 1 + packet[at]].decode())
@@ -24,7 +24,7 @@ def question(packet):
 
 
 class NameServer:
-    """`records` maps names to texts. `trouble` maps names to "servfail", "silent", "refused", or "long" (cut off over UDP)."""
+    """`records` maps names to texts. `trouble` maps names to "servfail", "silent", "refused", or "long" (truncated over UDP)."""
 
     def __init__(self):
         self.records, self.trouble, self.asked = {}, {}, []
@@ -80,7 +80,7 @@ class NameServer:
         return packet[:2] + struct.pack(">HHHHH", flags, 1, len(rows), 0, 0) + packet[12:end] + b"".join(rows)
 
     def publish(self, domain):
-        """All records of a domain of /tenant-domains."""
+        """Publishes all records that a domain of /tenant-domains requires."""
         for record in domain["records"]:
             self.records.setdefault(record["name"], []).append(record["value"])
 
@@ -91,7 +91,7 @@ class NameServer:
 
 
 def unused():
-    """An address where nobody answers."""
+    """An address at which no server answers."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         own.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{own.getsockname()[1]}"

@@ -1,10 +1,10 @@
-"""Normal projects while somebody else misbehaves: a process of its own calls them as their users do, and tells what they saw.
+"""Well-behaved projects during an attack: a separate process calls them as their users do, and reports what they saw.
 
     seen = Neighbours([neighbour(project), ...], calls={"read": 4, "list": 1}); seen.phase("alone"); ...; seen.report()
 
-A report has for each phase and kind of call how many there were, p50 and p99 in seconds, and the answers that were not
-what they should be (by status; 0 is no answer at all). A call counts in the phase in which it
-began; one of another phase that saw some of "beside" counts there.
+For each phase and kind of call a report has the number of calls, p50 and p99 in seconds, and the number of unexpected answers
+by status (0: no answer at all). A call counts in the phase in which it began, except that a call that overlaps the phase
+"beside" counts in that phase.
 """
 import json
 import random
@@ -16,15 +16,15 @@ from .child import Child
 
 
 class Neighbours(Child):
-    """`projects` are what neighbour() made; `calls`: kind -> how often, relatively. `threads` callers a project; `pause`
-    seconds between the calls of one."""
+    """`projects`: results of neighbour(); `calls`: kind -> relative frequency. Each project has `threads` callers, and each
+    caller pauses for `pause` seconds between its calls."""
 
     def __init__(self, projects, calls, threads=2, pause=0.02):
         super().__init__("groundwork.neighbour", start_new_session=True)
         self.say(json.dumps({"projects": projects, "calls": calls, "threads": threads, "pause": pause}))
 
     def phase(self, name, seconds=0):
-        """From now on everything counts there; comes back after so many seconds."""
+        """Counts calls in this phase from now on; returns after `seconds`."""
         self.say(name)
         time.sleep(seconds)
 
@@ -34,7 +34,7 @@ class Neighbours(Child):
 
 
 def neighbour(project, email=None, password=None, **more):
-    """What the other process has to know of a project with the entity "things". `more`: workflow=its id, for `job`."""
+    """Returns what the other process needs to know of a project with the entity "things". `more`: for `job`, workflow=its id."""
     from .project import ADMIN_EMAIL, PASSWORD
 
     ids = [project.item("things", name=f"thing {n}", n=n)["id"] for n in range(20)]
@@ -48,7 +48,7 @@ def neighbour(project, email=None, password=None, **more):
 
 
 class Wrong(Exception):
-    """Not the answer that there should be."""
+    """An answer that was not expected."""
 
 
 class Caller(threading.Thread):
@@ -113,7 +113,7 @@ class Caller(threading.Thread):
                   anonymous=True)
 
     def job(self):
-        """From its start to its end."""
+        """Runs a job from its start to its end."""
         job = self.call("POST", f"/workflows/{self.project['workflow']}/trigger", {}, 202)["job_id"]
         end = time.monotonic() + 60
         while True:

@@ -1,4 +1,4 @@
-"""Pictures and recordings as tests want them, and what they ought to look like afterwards."""
+"""Creates pictures and recordings for tests, and compares pictures."""
 import io
 import struct
 import wave
@@ -10,13 +10,13 @@ from .deadline import until
 
 GET = "/files/{}/get"
 ORIENTATION = 0x0112
-# What an EXIF orientation says is to be done with stored pixels (Pillow's names).
+# How to turn stored pixels for each EXIF orientation (Pillow's names).
 TURNS = {2: Image.Transpose.FLIP_LEFT_RIGHT, 3: Image.Transpose.ROTATE_180, 4: Image.Transpose.FLIP_TOP_BOTTOM,
          5: Image.Transpose.TRANSPOSE, 6: Image.Transpose.ROTATE_270, 7: Image.Transpose.TRANSVERSE, 8: Image.Transpose.ROTATE_90}
 
 
 def drawn(width=600, height=400, mode="RGB"):
-    """No corner like another, nothing symmetric."""
+    """A picture without any symmetry, all corners different."""
     across = Image.linear_gradient("L").rotate(90).resize((width, height))
     down = Image.linear_gradient("L").resize((width, height))
     round_ = Image.radial_gradient("L").resize((width, height))
@@ -32,7 +32,7 @@ def encoded(image, kind, **options):
 
 
 def turned(image, orientation, kind="JPEG", **options):
-    """Bytes of a picture that is stored as it is and shown turned."""
+    """Bytes of a picture with stored pixels as in `image` and an EXIF orientation that turns it when shown."""
     exif = Image.Exif()
     exif[ORIENTATION] = orientation
     return encoded(image, kind, exif=exif.tobytes(), **options)
@@ -45,7 +45,7 @@ def seen(content):
 
 
 def distance(one, other):
-    """Mean difference of two pictures of one size, 0 to 255."""
+    """Mean difference of two pictures of the same size, 0 to 255."""
     assert one.size == other.size
     one, other = one.convert("RGBA").tobytes(), other.convert("RGBA").tobytes()
     return sum(abs(a - b) for a, b in zip(one, other)) / len(one)
@@ -67,7 +67,7 @@ def box(kind, *parts):
 
 
 def film(seconds=12.345, width=640, height=360, quarter=False, padding=1000):
-    """An MP4 whose head stands behind what it holds, as cameras write it."""
+    """An MP4 whose header follows its content, as cameras write it."""
     matrix = (0, 65536, 0, -65536 & 0xFFFFFFFF, 0, 0, 0, 0, 1 << 30) if quarter else (65536, 0, 0, 0, 65536, 0, 0, 0, 1 << 30)
     head = box(b"mvhd", struct.pack(">IIIII", 0, 0, 0, 1000, int(seconds * 1000)), bytes(80))
     track = box(b"tkhd", struct.pack(">IIIIIIQHHHH", 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0), struct.pack(">9I", *matrix),
@@ -80,7 +80,7 @@ def variant(client, made, expect=200, path=GET, headers=None, **query):
 
 
 def are_looked_at(client):
-    """Until every worker's program that looks at pictures runs: an upload does not wait long for one that starts."""
+    """Waits until every worker's program that examines pictures runs: an upload waits only briefly for one that is starting."""
     def tells():
         made = client.put("/files/upload/x.png", data=encoded(drawn(), "PNG"), expect=201,
                           headers={"Content-Type": "application/octet-stream", "Connection": "close"}).json()
@@ -89,14 +89,14 @@ def are_looked_at(client):
     until(lambda: all(tells() for _ in range(6)), "uploads wait for their facts")
 
 
-# XYZ of red, green and blue as a profile has them: seen under its own white.
+# XYZ of red, green and blue as a profile has them: relative to the profile's white.
 ADOBE = ((0.60974, 0.31111, 0.01947), (0.20528, 0.62567, 0.06087), (0.14919, 0.06322, 0.74457))
 DISPLAY_P3 = ((0.51512, 0.24120, -0.00105), (0.29198, 0.69225, 0.04189), (0.15710, 0.06657, 0.78407))
 PROFILE_WHITE = (0.96420, 1.0, 0.82491)
 
 
 def profile(primaries=None, gamma=2.2, padding=0):
-    """An ICC profile (version 2) of these primaries and one gamma; of gray without primaries. `padding` bytes stand behind it."""
+    """An ICC profile (version 2) with these primaries and one gamma, or of gray without primaries. `padding` bytes follow it."""
     def fixed(*values):
         return struct.pack(f">{len(values)}i", *(round(value * 65536) for value in values))
 
@@ -124,7 +124,7 @@ def gif(size, frames, loops=None, end=b";"):
         return b"".join(bytes([len(data[at:at + 255])]) + data[at:at + 255] for at in range(0, len(data), 255)) + b"\0"
 
     def packed(color, count):
-        """LZW that never learns: each two pixels begin anew."""
+        """Encodes LZW without a growing dictionary: every two pixels begin with a clear code."""
         codes = ([4, color, color] * ((count + 1) // 2))[:3 * (count // 2) + 2 * (count % 2)] + [5]
         bits = "".join(f"{code:03b}" for code in reversed(codes))
         return b"\x02" + blocks(int(bits, 2).to_bytes((len(bits) + 7) // 8, "little"))
@@ -143,7 +143,7 @@ def png_chunk(kind, data):
 
 
 def flat_png(width, height, interlaced=False, told=None):
-    """One bit a pixel, black; `told` is the size that its head says instead."""
+    """A black PNG with one bit per pixel; `told` is a false size for its header."""
     packer = zlib.compressobj(9)
     row = bytes(1 + (width + 7) // 8)
     data = b"".join([*(packer.compress(row * 256) for _ in range(height // 256)), packer.compress(row * (height % 256)), packer.flush()])
@@ -152,5 +152,5 @@ def flat_png(width, height, interlaced=False, told=None):
 
 
 def noise(width, height):
-    """What no format makes smaller."""
+    """A picture that no format can compress."""
     return Image.effect_noise((width, height), 200).convert("RGB")

@@ -1,4 +1,4 @@
-"""Plans that a connection keeps from when its tables were small."""
+"""Checks generic plans that a connection made when its tables were small."""
 import contextlib
 import functools
 import json
@@ -11,13 +11,13 @@ QUEUE = "common/product/queue/queue.sql"
 
 @functools.cache
 def statements(path):
-    """{name: statement} of a file, as sqlgen reads it."""
+    """Returns {name: statement} of a file, as sqlgen reads it."""
     read = runpy.run_path(str(ROOT / "scripts/sqlgen"))["read"]
     return {statement.name: statement for statement in read(ROOT / path)}
 
 
 def array(first, count=100):
-    """So many numbers, as a parameter."""
+    """`count` consecutive numbers, as a parameter."""
     return f"'{{{','.join(map(str, range(first, first + count)))}}}'"
 
 
@@ -30,7 +30,7 @@ class Plans:
         self.cursor, self.schema, self.calls = cursor, schema, {}
 
     def run(self, name, explain=""):
-        """Executes it and takes back what it did."""
+        """Executes the statement and rolls back its effects."""
         values, _, prelude = self.calls[name]
         self.cursor.execute("begin;" + (statements(QUEUE)[prelude].text if prelude else ""))
         try:
@@ -40,7 +40,7 @@ class Plans:
             self.cursor.execute("rollback")
 
     def keep(self, path, name, values, touched=100, prelude="plan_by_index"):
-        """Makes the plan that is kept. The statement touches so many rows."""
+        """Prepares the statement and makes its generic plan. The statement touches `touched` rows."""
         statement = statements(path)[name]
         types = ", ".join(kind for _, kind, _ in statement.params)
         self.calls[name] = ", ".join(str(values[param]) for param, _, _ in statement.params), touched, prelude
@@ -48,7 +48,7 @@ class Plans:
         self.run(name)
 
     def check(self):
-        """Statements that look at more than they touch: rows, and pages of tables and indexes."""
+        """Fails when a statement reads many more rows, or pages of tables and indexes, than the rows that it touches."""
         wrong = []
         for name, (_, touched, _) in self.calls.items():
             plan = self.run(name, "explain (analyze, buffers, format json)")[0]["Plan"]
@@ -59,14 +59,15 @@ class Plans:
 
 
 def rows_of(node):
-    """Rows that a node of a plan, and those below it, look at."""
+    """Rows that a node of a plan, and the nodes below it, read."""
     own = node["Actual Rows"] + sum(value for key, value in node.items() if key.startswith("Rows Removed by"))
     return own * node["Actual Loops"] + sum(map(rows_of, node.get("Plans", [])))
 
 
 @contextlib.contextmanager
 def plans_of_now(cursor, schema, tables):
-    """Plans that are made now, of tables that have been looked at, and kept whatever becomes of them."""
+    """Yields a Plans that makes generic plans for the tables as they are now, just analyzed, and uses these plans however the
+    tables change later."""
     for table in tables:
         cursor.execute(f"alter table {schema}.{table} set (autovacuum_enabled = false)")
         cursor.execute(f"vacuum analyze {schema}.{table}")

@@ -1,4 +1,4 @@
-"""What the bytes of the search index say: leaves of posting lists, forward lists (common/product/search)."""
+"""Decodes the bytes of the search index: leaves of posting lists, forward lists (common/product/search)."""
 import re
 import unicodedata
 
@@ -37,7 +37,7 @@ def leaf_ids(base, docs):
 
 
 def forward_pairs(data):
-    """(term, field) of a forward list."""
+    """(term, field) pairs of a forward list."""
     numbers, field, found = list(varints(bytes(data))), 0, set()
     at = 0
     while at < len(numbers):
@@ -51,6 +51,6 @@ def forward_pairs(data):
 
 
 def words(text):
-    """The plain words of a text, folded: enough for the tests' own texts."""
+    """The plain words of a text, folded: sufficient for the tests' own texts."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     return set(re.findall(r"[a-z0-9]+", plain.lower()))

@@ -16,18 +16,19 @@ sys.path.insert(0, str(ROOT / "tests"))
 from processor import Processor  # noqa: E402
 
 PAY = "/integrations/svcpay"
-SCHEMAS = ROOT.parent / "shared/reference/data"  # where found: every request is checked against them
+SCHEMAS = ROOT.parent / "shared/reference/data"  # if this folder exists, every request is checked against the schemas in it
 
 
 @functools.lru_cache(maxsize=None)
 def known_settings(path):
-    """The GROUNDWORK_ variables that a daemon takes; it refuses others."""
+    """The --help-config output of a daemon: it lists the GROUNDWORK_ variables that the daemon accepts, and the daemon refuses
+    others."""
     done = subprocess.run([path, "--help-config"], capture_output=True, text=True, timeout=60)
     return done.stdout
 
 
 def with_processor(servers, path, settings):
-    """A daemon's settings with what it has to know to use the test processor, as far as it takes part in payments."""
+    """Adds the settings for the test processor that the daemon accepts, if it takes part in payments."""
     wanted = {"PROCESSOR_URL": servers.processor.url, "PROCESSOR_TIMEOUT_MS": 2000,
               "PAYMENTS_URL": servers.payments_url}
     ours = {name: value for name, value in wanted.items() if f"GROUNDWORK_{name}" in known_settings(str(path))}
@@ -48,8 +49,8 @@ def session_processor(servers):
 
 @pytest.fixture
 def processor(session_processor):
-    """The session's test processor, without faults and with well-behaved webhooks; a test in which our daemons send what
-    the real one would refuse fails. Its interface: tests/processor/processor.py."""
+    """The session's test processor, without faults and with well-behaved webhooks. A test fails if our daemons send a request
+    that the real processor would refuse. Its interface: tests/processor/processor.py."""
     seen = len(session_processor.violations())
     yield session_processor
     session_processor.clear_faults()
@@ -59,8 +60,8 @@ def processor(session_processor):
 
 @pytest.fixture(scope="module")
 def start_payments(servers, session_gateway, session_processor):
-    """Starts one more payments-webhook: start_payments(WORKERS=2). All end with the file's tests, so that other files'
-    events are theirs; a sanitizer report in any log is an error."""
+    """Starts one more payments-webhook: start_payments(WORKERS=2). All end with the file's tests, so that they do not process
+    events of other files; a sanitizer report in any log is an error."""
     from .fixtures import binary, end, settings
 
     started = []
@@ -85,7 +86,7 @@ def module_payments(start_payments, servers):
 
 @pytest.fixture
 def payments(module_payments):
-    """The file's payments-webhook, at the address that the gateway tells; a test that it does not survive fails."""
+    """The file's payments-webhook, at the address that the gateway announces; a test that makes it end fails."""
     yield module_payments
     alarms = module_payments.alarms()
     assert not alarms, alarms[0]
@@ -94,7 +95,7 @@ def payments(module_payments):
 
 @pytest.fixture
 def make_shop(processor):
-    """make_shop(project, mode="own", ready=False): see Shop. Their webhook endpoints end with the test."""
+    """make_shop(project, mode="own", ready=False): see Shop. The webhook endpoints are removed at the end of the test."""
     made = []
 
     def make(project, **options):
@@ -108,24 +109,24 @@ def make_shop(processor):
 
 @pytest.fixture
 def shop(make_shop, project):
-    """A fresh project that can take money: connected account, onboarded. Deliveries of events need `payments` too."""
+    """A fresh project that can take money: connected account, onboarded. Deliveries of events also need `payments`."""
     return make_shop(project)
 
 
 @pytest.fixture(scope="module")
 def shared_shop(session_processor, shared_project):
-    """The file's project, which can take money: for what is refused and leaves nothing. Takes `processor` beside it."""
+    """The file's project, which can take money: for requests that are refused and leave no trace. Tests also need `processor`."""
     made = Shop(session_processor, shared_project)
     yield made
     session_processor.remove_endpoint(made.endpoint)
 
 
 class Shop:
-    """A project with credentials of a platform of its own at the test processor.
+    """A project with credentials of its own platform at the test processor.
 
-    .project .admin .processor; .key (secret key) .webhook_secret .endpoint (webhook endpoint's id) .account (where its
-    objects live) .webhook_url. `mode`: connect or own; `ready=False`: connect without an account yet; `api`: generation
-    of its events (acacia, basil, dahlia, endive); `events`: types it asks for.
+    .project .admin .processor; .key (secret key) .webhook_secret .endpoint (webhook endpoint's id) .account (the account that
+    owns its objects) .webhook_url. `mode`: connect or own; `ready=False`: connect without an account yet; `api`: generation
+    of its events (acacia, basil, dahlia, endive); `events`: types that it subscribes to.
     """
 
     def __init__(self, processor, project, mode="connect", ready=True, api="dahlia", events=None):
@@ -146,7 +147,7 @@ class Shop:
         return self.admin.put(f"{PAY}/processor-connect/credentials", body, expect=200).json()
 
     def connect(self):
-        """Makes the connected account, not onboarded yet."""
+        """Creates the connected account, not onboarded yet."""
         self.admin.post(f"{PAY}/processor-connect", {"business_type": "company", "country": "US",
                                                      "email": "shop@example.org"}, expect=201)
         platform = self.processor.store.parents
@@ -154,7 +155,7 @@ class Shop:
         return self.account
 
     def onboard(self):
-        """Completes the onboarding and lets the gateway see it."""
+        """Completes the onboarding, and makes the gateway read the account again."""
         if not self.account:
             self.connect()
         self.processor.onboard(self.account)
@@ -162,7 +163,7 @@ class Shop:
         assert status["charges_enabled"] is True, status
         return status
 
-    # --- the processor's side, of this shop alone ---
+    # --- the processor's side, for this shop only ---
 
     def fault(self, kind, times=1, **matching):
         """See tests/processor/faults.py."""
@@ -173,17 +174,18 @@ class Shop:
         self.processor.update_endpoint(self.endpoint, **switches)
 
     def drain(self, within=6):
-        """Until every event was taken by the payments service (stored; applying takes a moment more)."""
+        """Waits until the payments service has accepted (stored) every event; it applies them a moment later."""
         self.processor.drain(allowed(within), self.endpoint)
 
     def applied(self, db):
-        """Until every event was taken and applied; one that waits for another is put off for two seconds, four, eight..."""
+        """Waits until every event was accepted and applied. An event that depends on another is postponed for two seconds,
+        four, eight..."""
         self.drain()
         waiting = f"select type, state, attempts, error from {self.project.schema(db)}.webhook_events where next_attempt_at is not null"
         until(lambda: not rows(db, waiting), lambda: f"not applied: {rows(db, waiting)}", 20)
 
     def deliver(self, event, secret=None, at=None, url=None):
-        """Posts an event (a dict or text) by hand, signed as this shop's; (status, body)."""
+        """Posts an event (a dict or text) directly, signed with this shop's secret; returns (status, body)."""
         return self.processor.deliver(url or self.webhook_url, event, secret or self.webhook_secret, at)
 
     def charges(self, **filters):
@@ -200,5 +202,5 @@ class Shop:
 
 
 def processor_payments_url(project):
-    """Where the payments service of a project's gateway is reached."""
+    """The address of the payments service of a project's gateway."""
     return project.gateway.settings.get("PAYMENTS_URL", "")

@@ -1,4 +1,4 @@
-"""A project of a test, and short ways to fill it."""
+"""A project of a test, and shortcuts to create its content."""
 import itertools
 
 from .client import Client
@@ -35,7 +35,7 @@ class Project:
     # --- the model ---
 
     def entity(self, name="products", fields=None, **settings):
-        """Makes an entity; its fields default to one of each common type."""
+        """Creates an entity; its fields default to one of each common type."""
         if fields is None:
             fields = [
                 {"name": "name", "type": "varchar", "options": {"max_length": 200}},
@@ -47,11 +47,11 @@ class Project:
         return self.admin.post("/entities", {"name": name, "fields": fields, **settings}, expect=201).json()
 
     def item(self, entity, client=None, **values):
-        """Makes a record and returns it."""
+        """Creates a record and returns it."""
         return (client or self.admin).post(f"/entities/{entity}/items", values, expect=201).json()
 
     def empty(self):
-        """Deletes all entities and enums: of two that are related one goes only behind the other."""
+        """Deletes all entities and enums. Repeats, because an entity cannot be deleted while another refers to it."""
         left = [f"{path}/{made['name']}" for path in ("/entities", "/enums")
                 for made in self.admin.get(path, params={"limit": 500, "sort": "-id"}, expect=200).json()["items"]]
         while left:
@@ -59,7 +59,7 @@ class Project:
             assert len(kept) < len(left), f"cannot be deleted: {kept}"
             left = kept
 
-    # --- people ---
+    # --- users and roles ---
 
     def role(self, name=None, permissions=(), api_access=True, **settings):
         body = {
@@ -71,16 +71,16 @@ class Project:
         return self.admin.post("/roles", body, expect=201).json()
 
     def role_named(self, name):
-        """One of the project's own roles: Admin User, Standard User."""
+        """A predefined role of the project: Admin User, Standard User."""
         roles = self.admin.get("/roles", params={"limit": 500}, expect=200).json()["items"]
         assert name in [role["name"] for role in roles], f"somebody has renamed or deleted {name}"
         return next(role for role in roles if role["name"] == name)
 
     def user(self, permissions=None, entities=(), role_ids=None, email=None, **settings):
-        """Makes a user and returns a signed-in client (its .user is the user).
+        """Creates a user and returns a signed-in client (its .user is the user).
 
-        With `permissions` or `entities` (all four permissions of each) it gets a role of its own beside
-        Standard User; `role_ids` replaces all that.
+        With `permissions` or `entities` (all four permissions of each) the user gets a role of its own in addition to
+        Standard User; `role_ids` replaces all these roles.
         """
         if role_ids is None:
             role_ids = [self.role_named("Standard User")["id"]]
@@ -102,14 +102,14 @@ class Project:
         return self.user(role_ids=[self.role_named("Admin User")["id"]], email=email)
 
     def key(self, permissions, client=None, **settings):
-        """Makes an API key of the client (default: the administrator) and returns a client that uses it."""
+        """Creates an API key of the client (default: the administrator) and returns a client that uses it."""
         body = {"name": f"Key {next(_numbers)}", "permissions": list(permissions), "expires_in_days": 90, **settings}
         made = (client or self.admin).post("/api-keys", body, expect=201).json()
         caller = self.client(key=made["key"])
         caller.info = made
         return caller
 
-    # --- the database behind it ---
+    # --- its database schema ---
 
     def schema(self, db):
         """The project's schema, p_<number>."""

@@ -1,11 +1,11 @@
-"""A TCP proxy with faults, in front of PostgreSQL or Redis; a process of its own so that it costs the test nothing.
+"""A TCP proxy with faults, in front of PostgreSQL or Redis; a separate process, so that it takes no time from the test.
 
     proxy = Proxy("/path/to/socket"); proxy.say("mute"); proxy.close()
 
-Commands: `pass` (the usual), `cut` (closes every connection, refuses new ones), `mute` (takes bytes, answers nothing:
-half-open), `delay MS`, `eat PERCENT` (of COMMITs: passed on, then the connection is closed before the answer),
-`hold WORD` (from the first bytes of a client that have the word on, nothing of that connection passes any more), `deaf
-WORD` (they are passed on, answers are not). A connection that was held or deafened stays so.
+Commands: `pass` (the default), `cut` (closes every connection, refuses new ones), `mute` (accepts bytes and passes none:
+half-open), `delay MS`, `eat PERCENT` (passes this share of COMMITs on, then closes the connection before the answer),
+`hold WORD` (as soon as a client sends the word, nothing of its connection passes), `deaf WORD` (as soon as a client sends
+the word, no answers pass to it). `hold` and `deaf` stay in effect on a connection after a later command.
 """
 import asyncio
 import pathlib
@@ -26,7 +26,7 @@ class Proxy(Child):
         assert self.process.stdout.readline() == "ready\n"
 
     def say(self, command):
-        """Returns once it is obeyed."""
+        """Returns once the proxy has obeyed the command."""
         super().say(command)
         assert self.process.stdout.readline() == "ok\n"
 
@@ -46,7 +46,7 @@ class Faults:
 
 
 class Line:
-    """One connection: what has happened to it stays."""
+    """One connection: a fault that happened to it is permanent."""
 
     def __init__(self):
         self.answers = asyncio.Event()
@@ -72,7 +72,7 @@ async def to_server(reader, writer, faults, line):
             line.answers.clear()
         writer.write(data)
         await writer.drain()
-        # Parse, Bind or simple query of a COMMIT that has reached the server, whose answer nobody gets.
+        # Parse, Bind or simple query of a COMMIT: it has reached the server, and the client gets no answer.
         if faults.eat and b"commit" in data.lower() and random.random() < faults.eat:
             await asyncio.sleep(0.02)
             return

@@ -1,4 +1,4 @@
-"""Push notifications: the stand-ins of the providers, dispatchers, and a project's devices and sends as rows."""
+"""Push notifications: stand-ins of the providers, dispatchers, and a project's devices and sends as rows."""
 import hashlib
 import json
 import pathlib
@@ -38,9 +38,9 @@ def push_service():
 
 @pytest.fixture(scope="module")
 def start_dispatcher(servers, session_gateway, fcm, push_service):
-    """Starts a push-dispatcher: start_dispatcher(LEASE_MS=2000). All of them end with the file's tests; a sanitizer report
-    in any log is an error. Where statements are slow a project's others do not wait for them: a send that waits for a second is given
-    up, and repeats what was under way."""
+    """Starts a push-dispatcher: start_dispatcher(LEASE_MS=2000). All of them end with the file's tests; a sanitizer report in
+    any log is an error. DB_BUSY_SHARE is high because statements are slow on a busy machine: a send that waits a second for
+    a connection is given up, and repeats the messages that were in progress."""
     yield from starter(servers, "push-dispatcher", lambda: dict(
         FCM_URL=fcm.url, FCM_TOKEN_URL=fcm.token_url, FETCH_CA_FILE=fcm.ca_file, PUSH_RETRY_MS=20, PUSH_TIMEOUT_MS=60000,
         STATEMENT_TIMEOUT_MS=allowed(5000), DB_BUSY_SHARE=128,
@@ -116,12 +116,12 @@ class Pushing:
                         provider, token, hashlib.sha256(identity.encode()).digest(), user, *owner)
 
     def phones(self, count, prefix="phone"):
-        """Many of FCM's; their tokens are prefix-1, ..."""
+        """Adds `count` FCM devices with the tokens prefix-1, ..."""
         self.execute("insert into {p}.push_devices (provider, token, token_hash) select 'fcm', %s || '-' || n, "
                      "sha256((%s || '-' || n)::bytea) from generate_series(1, %s) n", prefix, prefix, count)
 
     def browser(self, user=None):
-        """A new subscription and its device's id."""
+        """A new subscription, and the id of its device."""
         subscription = self.service.subscribe(self.public_key)
         return subscription, self.device(subscription, "web_push", user)
 
@@ -138,14 +138,14 @@ class Pushing:
         return dict(zip(names, self.rows(f"select {', '.join(names)} from {{p}}.push_sends where id = %s", send)[0]))
 
     def ended(self, send, within=6):
-        """The send's row, once it has ended."""
+        """Returns the send's row, once it has ended."""
         until(lambda: self.log(send)["finished_at"], lambda: self.log(send), within, pause=0.02)
         log = self.log(send)
         assert log["due_at"] is None and not log["leased"]
         return log
 
     def deliveries(self, send):
-        """{target: (status, code)}"""
+        """Returns {target: (status, code)}."""
         return {target: (status, code) for target, status, code in self.rows(
             "select target_id, status, code from {p}.push_deliveries where send_id = %s order by provider, target_id", send)}
 

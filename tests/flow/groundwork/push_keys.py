@@ -1,4 +1,4 @@
-"""Push without a dispatcher: what it would have signed, and credentials that a gateway takes."""
+"""Push without a dispatcher: the ids that a dispatcher would sign, and credentials that a gateway accepts."""
 import base64
 import functools
 import hashlib
@@ -32,7 +32,7 @@ def derive(key, label):
 
 
 def notification_id(project, db, send, category, sent=None, **changed):
-    """common/product/push/tap_token.h"""
+    """A tap token as in common/product/push/tap_token.h."""
     number, key = list(data_keys(project, db).items())[-1]
     head = struct.pack(">BIQQ", 1, number, send, int(time.time() if sent is None else sent) + HOUR)
     bound = changed.get("bound", int(project.schema(db)[2:]))
@@ -41,7 +41,7 @@ def notification_id(project, db, send, category, sent=None, **changed):
 
 
 def started(project, db, send):
-    """As if a dispatcher had taken it."""
+    """Marks the send as if a dispatcher had claimed it."""
     execute(db, f"update {project.schema(db)}.push_sends set started_at = now(), status = 'Running' where id = %s", send)
 
 
@@ -51,7 +51,7 @@ def rsa_key():
 
 
 def service_account(project_id="shop-1", **changed):
-    """The text of the file; members that are None are left out."""
+    """The text of a service account file; members that are None are omitted."""
     pem = rsa_key().private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode()
     account = {"type": "service_account", "project_id": project_id, "private_key_id": "k1", "private_key": pem,
                "client_email": f"push@{project_id}.iam.gserviceaccount.com", "token_uri": "https://attacker.example/token", **changed}
@@ -59,7 +59,7 @@ def service_account(project_id="shop-1", **changed):
 
 
 def subscription(endpoint="https://push.example.net/s/1", **changed):
-    """What a browser's PushSubscription is as JSON text."""
+    """A browser's PushSubscription as JSON text."""
     point = ec.generate_private_key(ec.SECP256R1()).public_key().public_bytes(
         serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
     return json.dumps({"endpoint": endpoint, "expirationTime": None,

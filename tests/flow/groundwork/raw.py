@@ -1,4 +1,4 @@
-"""Requests that are written by hand, on a socket of their own."""
+"""Handwritten requests, each on its own socket."""
 import socket
 
 

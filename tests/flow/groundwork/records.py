@@ -1,14 +1,14 @@
-"""Ways to look at records and at what is written beside them."""
+"""Reads records, and rows that the service writes along with them."""
 from .soon import settle
 
 
 def codes(response):
-    """Findings of an error: member -> code."""
+    """Returns the findings of an error: member -> code."""
     return {finding["field"]: finding["code"] for finding in response.json().get("errors", [])}
 
 
 def ids(response):
-    """Ids of a list, in its order."""
+    """Returns the ids of a list, in its order."""
     assert response.status_code == 200, response.text
     return [item["id"] for item in response.json()["items"]]
 
@@ -33,7 +33,7 @@ def execute(db, statement, *values):
 
 
 def listen(project, db, entity, *events):
-    """Adds a listener to these events and waits until every worker knows of it."""
+    """Adds a listener to these events and waits until every worker knows the listener."""
     schema = project.schema(db)
     for event in events:
         execute(
@@ -46,7 +46,8 @@ def listen(project, db, entity, *events):
 
 
 def notifications(project, db, redis_client, topic="job", group="workflow-runner"):
-    """Counts the notifications of a topic for the project's partition, from when a group subscribes."""
+    """Returns a function that counts the notifications of a topic in the project's partition. Creates the group if the stream
+    does not exist."""
     (partition,), = rows(db, "select partition from platform.projects where slug = %s", project.id)
     stream = f"{topic}:{{p{partition}}}"
     if not redis_client.exists(stream):

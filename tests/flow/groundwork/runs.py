@@ -1,4 +1,4 @@
-"""Jobs that a runner works on: steps without effect, waiting, history."""
+"""Jobs that a runner executes: steps without effect, waiting, history."""
 from .deadline import until
 from .records import rows
 
@@ -7,7 +7,7 @@ FALSE = {"field": "$svc.trigger.kind", "op": "empty"}
 
 
 def condition(key="check", test=None, **members):
-    """A step that does nothing but hold; `then` and `else` lead on."""
+    """A step that only evaluates a condition; `then` and `else` name the next steps."""
     return {"key": key, "action": "Condition", "params": test or TRUE, **members}
 
 
@@ -19,7 +19,7 @@ ENDED = ("succeeded", "failed", "cancelled", "skipped")
 
 
 def finish(project, job, within=6):
-    """The job as the API shows it, once it has ended."""
+    """Returns the job as the API shows it, once it has ended."""
     found = {}
 
     def is_ended():
@@ -36,14 +36,14 @@ def wait_status(project, db, job, status):
 
 
 def history(project, db, job):
-    """(seq, run, key, status) of its steps."""
+    """(seq, run, key, status) of the job's steps."""
     return rows(
         db, f"select seq, run, key, status from {project.schema(db)}.job_steps where job_id = %s order by seq", job
     )
 
 
 class Held:
-    """Holds tables of a project, so that whoever needs them waits: a step that is slow on purpose."""
+    """Locks tables of a project, so that each transaction that needs them waits: makes a step slow on purpose."""
 
     def __init__(self, servers, *tables, mode="access exclusive"):
         self.connection = servers.connect()
@@ -54,7 +54,7 @@ class Held:
             self.pid = cursor.fetchone()[0]
 
     def awaited(self, db):
-        """Somebody waits for it."""
+        """Whether a transaction waits for the lock."""
         return rows(db, "select 1 from pg_stat_activity where %s = any (pg_blocking_pids(pid))", self.pid)
 
     def release(self):

@@ -1,5 +1,5 @@
-"""Checks a JSON value against a schema of an OpenAPI 3.0 document, strictly: members that the schema does
-not name are complaints too."""
+"""Strictly checks a JSON value against a schema of an OpenAPI 3.0 document: members that the schema does not name are
+complaints too."""
 import re
 
 TYPES = {
@@ -32,7 +32,7 @@ class Checker:
         return self.merged(schema) if "allOf" in schema else schema
 
     def merged(self, schema):
-        """One schema for an allOf: the parts' members together."""
+        """Returns one schema for an allOf, with the members of all parts."""
         whole = {k: v for k, v in schema.items() if k != "allOf"}
         whole["properties"] = dict(schema.get("properties", {}))
         whole["required"] = list(schema.get("required", []))

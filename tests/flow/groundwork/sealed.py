@@ -1,4 +1,5 @@
-"""Sealed values and data keys as they are stored (common/core/crypto/aead.h, common/product/keys), without the service."""
+"""Opens and makes sealed values and data keys as they are stored (common/core/crypto/aead.h, common/product/keys), without the
+service."""
 import os
 
 from cryptography.exceptions import InvalidTag
@@ -8,19 +9,19 @@ MASTER = "00112233445566778899aabbccddeeff" * 2
 
 
 def unseal(key, sealed, place):
-    """Version and key id (5 bytes), nonce (12), text and tag."""
+    """A sealed value is version and key id (5 bytes), nonce (12), ciphertext and tag."""
     sealed = bytes(sealed)
     return AESGCM(key).decrypt(sealed[5:17], sealed[17:], sealed[:5] + place.encode())
 
 
 def seal(key, number, place, plain):
-    """`number`: the key's."""
+    """`number`: the id of the key."""
     head, nonce = b"\1" + number.to_bytes(4, "big"), os.urandom(12)
     return head + nonce + AESGCM(key).encrypt(nonce, plain, head + place.encode())
 
 
 def unwrap(project, wrapped, *masters):
-    """{id: key} of the rows (id, wrapped, ...) of a project's data_keys; `project`: its number."""
+    """Returns {id: key} for the rows (id, wrapped, ...) of a project's data_keys; `project`: its number."""
     return {row[0]: unwrap_one(f"p{project}:data_key:{row[0]}", row[1], masters or (MASTER,)) for row in wrapped}
 
 
@@ -34,12 +35,12 @@ def unwrap_one(place, wrapped, masters):
 
 
 def key_of(sealed):
-    """The id of the key that sealed it."""
+    """The id of the key that sealed the value."""
     return int.from_bytes(bytes(sealed)[1:5], "big")
 
 
 def setting_place(project, kind, key):
-    """common/product/keys/place.c"""
+    """The AAD of a setting, as in common/product/keys/place.c."""
     named = {"setting": "settings:oidc_client_secret", "signing_key": f"signing_key:{key}"}
     return f"p{project}:{named.get(kind, f'settings:{kind}:{key}')}"
 
@@ -60,7 +61,7 @@ class Vault:
         return self.cursor.fetchall()
 
     def sealed(self):
-        """(place, sealed) of every value."""
+        """Yields (place, sealed) of every value."""
         n = self.number
         for kind, key, value in self.rows("select kind, key, sealed from {p}.settings where sealed is not null"):
             yield setting_place(n, kind, key), value
@@ -81,7 +82,7 @@ class Vault:
                 yield f"p{n}:e{entity}:f{field}", value
 
     def check(self):
-        """Opens everything; returns the key ids that are in use, and the plain texts by place."""
+        """Opens every value; returns the key ids that are in use, and the plain texts by place."""
         used, texts = set(), {}
         for place, value in self.sealed():
             used.add(key_of(value))

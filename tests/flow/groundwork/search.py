@@ -1,4 +1,4 @@
-"""The search index of a project: indexers, and what its tables say."""
+"""The search index of a project: indexers, and the content of its tables."""
 import time
 
 import pytest
@@ -13,8 +13,8 @@ __all__ = ["start_indexer", "indexer", "index"]
 
 @pytest.fixture(scope="module")
 def start_indexer(servers, session_gateway):
-    """Starts a search-indexer: start_indexer(LEASE_MS=2000). All of them end with the file's tests; a sanitizer report in
-    any log is an error."""
+    """Starts a search-indexer: start_indexer(LEASE_MS=2000). All of them end with the file's tests; a sanitizer report in any
+    log is an error."""
     yield from starter(servers, "search-indexer", lambda: dict(SWEEP_MS=200, LEASE_MS=3000))
 
 
@@ -40,7 +40,7 @@ class Index:
         execute(self.db, statement.format(p=self.p), *values)
 
     def entity(self, called="books", **fields):
-        """An entity with a searchable title and notes."""
+        """Creates an entity with a searchable title and notes."""
         made = fields or {"title": {"type": "varchar", "searchable": True}, "notes": {"type": "text", "searchable": True},
                           "secret_plan": {"type": "secret"}, "price": {"type": "float"}}
         return self.project.admin.post(
@@ -55,7 +55,7 @@ class Index:
         return found[0][0] if found else None
 
     def find(self, entity, term, field=None):
-        """Ids that the live generation has for a term."""
+        """Ids of the records that the live generation lists for a term."""
         found = set()
         for base, docs in self.rows(
                 "select p.base, p.docs from {p}.search_postings p join {p}.search_terms t on t.id = p.term_id where p.idx = %s"
@@ -64,13 +64,13 @@ class Index:
         return found
 
     def wait(self, condition, within=6):
-        """Seconds until it holds."""
+        """Returns the seconds until the condition was true."""
         start = time.monotonic()
         until(condition, self.told, within, pause=0.01)
         return time.monotonic() - start
 
     def told(self):
-        """What stands in the tables, and what indexers have said last."""
+        """The rows of the index's tables, and the last log lines of the indexers."""
         found = [self.rows(f"select * from {{p}}.{t} limit 20") for t in ("search_indexes", "search_lease", "search_work", "outbox")]
         logs = [line for log in self.folder.glob("search-indexer*.log") for line in log.read_text().splitlines()[-6:]]
         return "\n".join([*map(str, found), *logs])
@@ -79,7 +79,7 @@ class Index:
         return self.wait(lambda: self.live(entity) and not self.busy(), within)
 
     def busy(self):
-        """Something is left to do."""
+        """Whether the indexer has work left."""
         return self.rows("select exists (select 1 from {p}.outbox where pending & 2 <> 0) or exists (select 1 from {p}.search_work"
                          " where due_at <= now()) or exists (select 1 from {p}.search_indexes where state in ('building', 'dropped'))"
                          " or (select model_version from {p}.search_lease) <> (select model_version from {p}.meta)")[0][0]
@@ -88,7 +88,7 @@ class Index:
         return self.wait(lambda: not self.busy(), within)
 
     def postings(self, idx):
-        """{record: {(term id, field)}} by the posting lists; leaves are checked on the way."""
+        """Returns {record: {(term id, field)}} from the posting lists, and checks their leaves."""
         found = {}
         last = None
         for term, field, base, n, docs in self.rows(
@@ -108,7 +108,7 @@ class Index:
             "select record_id, terms from {p}.search_docs where idx = %s", idx)}
 
     def check(self, entity, *fields):
-        """Postings are forward lists are records (plain text fields, owner, grants)."""
+        """Checks that posting lists, forward lists and records agree (plain text fields, owner, grants)."""
         idx = self.live(entity)
         postings, forwards = self.postings(idx), self.forwards(idx)
         assert {r: t for r, t in forwards.items() if t} == postings

@@ -1,4 +1,4 @@
-"""Searches, and when the index has followed what was written."""
+"""Searches, and waits until the index has followed the writes."""
 from .deadline import until
 from .records import rows
 
@@ -15,13 +15,13 @@ def is_followed(project, db, entities):
 
 
 def followed(project, db, *entities, within=6):
-    """Until the index of these entities has all that was written to the project before the call."""
+    """Waits until the index of these entities contains everything written to the project before the call."""
     until(lambda: is_followed(project, db, entities),
           lambda: rows(db, f"select * from {project.schema(db)}.search_indexes"), within, pause=0.02)
 
 
 def search(client, q, expect=200, **parameters):
-    """The answer of a search; `filter` is a dict of what stands in brackets."""
+    """Returns the answer of a search; `filter` is a dict whose keys are the text in brackets, with the brackets."""
     filters = {f"filter{key}": value for key, value in parameters.pop("filter", {}).items()}
     public = parameters.pop("public", False)
     answer = client.get("/search/public" if public else "/search", params={"q": q, **parameters, **filters}, expect=expect)
@@ -34,5 +34,5 @@ def hits(answer):
 
 
 def found(client, q, **parameters):
-    """Ids of what a search finds, in its order."""
+    """Ids of the records that a search finds, in its order."""
     return [item["id"] for item in search(client, q, **parameters)["items"]]

@@ -11,18 +11,18 @@ import redis
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
-# The servers of tests die as processes and never with the machine. The kernel keeps each page that they wrote, whole, so that a
-# commit outlives every kill without waiting for the disk. Their tables are too young for a vacuum to be of use. Chaos runs and
-# measurements keep the settings of scripts/pg.
+# Only the processes of these servers are killed, never the machine. The kernel keeps each page that they wrote, so a commit
+# survives every kill without a flush to the disk. Their tables are too young to need a vacuum. Chaos runs and measurements use
+# the settings of scripts/pg.
 UNSYNCED = "fsync = off; full_page_writes = off; wal_compression = off; autovacuum = off"
 
 
 class Servers:
     def __init__(self, settings=""):
-        self.settings = settings  # PostgreSQL's, beside those of scripts/pg
+        self.settings = settings  # of PostgreSQL, in addition to those of scripts/pg
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="gwtest."))
-        self.folder.chmod(0o711)  # user postgres passes through
-        self.allowed_ports = []  # of this machine, that workflows may call
+        self.folder.chmod(0o711)  # the user postgres must be able to traverse it
+        self.allowed_ports = []  # on this machine, that workflows may call
         self.connection = None
 
     def _run(self, server, verb):
@@ -40,24 +40,25 @@ class Servers:
         self.redis_url = self.redis("url")
 
     def postgres(self, verb):
-        """start, stop, restart, kill (as a crash)."""
+        """start, stop, restart, kill (like a crash)."""
         return self._run("pg", verb)
 
     def redis(self, verb):
         return self._run("redis", verb)
 
     def connect(self, superuser=False):
-        """A connection of its own, autocommit."""
+        """A new connection in autocommit mode."""
         connection = psycopg2.connect(self.database_url.replace("//groundwork@", "//postgres@") if superuser else self.database_url)
         connection.autocommit = True
         return connection
 
     def execute(self, statement, *values):
-        """Over a connection that stays. PostgreSQL may have been started again since."""
+        """Executes a statement over a persistent connection. Reconnects once, because PostgreSQL may have been restarted
+        since."""
         self.connection = self.connection or self.connect()
         try:
             self.connection.cursor().execute(statement, values)
-        except psycopg2.Error:  # an error of the statement itself comes again
+        except psycopg2.Error:  # an error of the statement itself is raised again by the second attempt
             self.connection = self.connect()
             self.connection.cursor().execute(statement, values)
 

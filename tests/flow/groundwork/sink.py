@@ -1,4 +1,4 @@
-"""Servers that a workflow talks to: an HTTP sink that remembers every request, a mail sink."""
+"""Servers that workflows call: an HTTP sink that records every request, a mail sink."""
 import collections
 import http.server
 import json
@@ -9,8 +9,10 @@ Request = collections.namedtuple("Request", "method path headers body at")
 
 
 class Sink:
-    """Answers by path (with .headers[path], if there are some): /status/500, /slow/1.5 (seconds), /echo, /json (whatever was set as .answers[path]),
-    /hang (until .release is set), /hold/600000 (an array with a text so long, its end when .release is set), /close (no answer). Everything else is 200 {"ok": true}."""
+    """Answers by path, with the headers in .headers[path], if any: /status/500, /slow/1.5 (seconds), /echo, /hang (until
+    .release is set), /hold/600000 (an array with a text of 600,000 bytes, whose last byte comes when .release is set),
+    /close (no answer). A path in .answers (such as /json) is answered with the value set there. Any other path is answered
+    with 200 {"ok": true}."""
 
     def __init__(self):
         self.requests = []
@@ -38,7 +40,7 @@ class Sink:
             daemon_threads = True
 
             def handle_error(self, *_):
-                pass  # a client that was killed
+                pass  # the client was killed
 
         self.server = Server(("127.0.0.1", 0), Handler)
         self.port = self.server.server_address[1]
@@ -86,7 +88,7 @@ class Sink:
 
 
 class MailSink:
-    """Takes every mail but those to reject@..., without TLS."""
+    """Accepts every mail except to reject@..., without TLS."""
 
     def __init__(self):
         from aiosmtpd.controller import Controller

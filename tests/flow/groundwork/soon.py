@@ -1,5 +1,5 @@
-"""What is promised within a second: asked again until it holds. Every keep-alive connection stays with one
-worker, so a change made through one client may reach the worker of another a moment later."""
+"""Waits for changes that the service promises within a second: repeats a call until the expected answer. Every keep-alive
+connection stays with one worker, so a change made through one client may reach the worker of another client a moment later."""
 import time
 
 import redis
@@ -7,23 +7,24 @@ import redis
 from .deadline import allowed
 
 PROMISE = 1.0  # seconds within which every gateway follows a change
-SLACK = 1.0    # for a test machine that does other things too; who follows no change looks again after five seconds
-SETTLED = 2.0  # seconds after which every worker has followed where nothing can be asked
+SLACK = 1.0    # for a test machine with other load; a process that misses the notification polls again after five seconds
+SETTLED = 2.0  # seconds after which every worker has followed, for cases in which no query can tell
 
-# Each process of a daemon has one connection for this statement alone.
+# Each process of a daemon has one connection that executes only this statement.
 _READERS = """select count(*) filter (where query_start > %s and state = 'idle'), count(*)
     from pg_stat_activity where query like 'select p.number%%p.epoch%%from platform.projects p where p.number = any(%%'"""
 _servers = None
 
 
 def watch(servers):
-    """Whose daemons settle() waits for."""
+    """Sets the servers whose daemons settle() waits for."""
     global _servers
     _servers = servers
 
 
 def _hint(cursor):
-    """What tells every process that knows one of the newest projects to read now; the others do within a second."""
+    """Notifies every process that knows one of the newest projects to read the epochs now; the others read them within a
+    second."""
     cursor.execute("select number from platform.projects order by number desc limit 50")
     try:
         with _servers.redis_client() as client, client.pipeline(transaction=False) as all_of_them:
@@ -35,14 +36,14 @@ def _hint(cursor):
 
 
 def settle():
-    """Until every gateway and runner follows what was just changed, where nothing else tells that it does: each has read the
-    epochs since, and has had the time to read what they outdate. Where none runs, SETTLED seconds go by."""
+    """Waits until every gateway and runner follows the last change, for cases in which no answer shows it: each process has
+    read the epochs since, and has had time to reload what they invalidate. If no process runs, waits SETTLED seconds."""
     connection = _servers.connect()
     try:
         with connection.cursor() as cursor:
             cursor.execute("select clock_timestamp(), pg_postmaster_start_time() > now() - interval '10 seconds'")
             since, young = cursor.fetchone()
-            if young:  # some may not be back yet
+            if young:  # some processes may not have reconnected yet
                 time.sleep(SETTLED)
             _hint(cursor)
             begun, read, readers = time.monotonic(), 0, 0
@@ -71,8 +72,8 @@ def soon(call, status, within=PROMISE + SLACK):
 
 
 def served(client, path, in_a_row=20, within=6):
-    """Until every worker answers again after an outage: each finds its servers by itself, and connections are shared
-    among them."""
+    """Waits until every worker answers again after an outage: each worker reconnects to its servers separately, and each
+    request here opens a new connection, which any worker may get."""
     end, good = time.monotonic() + allowed(within), 0
     while good < in_a_row:
         answer = client.get(path, headers={"Connection": "close"})

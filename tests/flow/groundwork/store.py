@@ -31,7 +31,7 @@ def store():
 
 @pytest.fixture(scope="module")
 def store_settings(servers, store):
-    """What a daemon has to know of the store."""
+    """Settings that a daemon needs to use the store."""
     roots = servers.folder / f"roots-{store.port}.pem"
     roots.write_text(store.root_pem)
     roots.chmod(0o644)
@@ -47,7 +47,7 @@ def store_gateway(start_gateway, session_gateway, store_settings, store):
 
 @pytest.fixture(scope="module")
 def store_webhook(start_webhook, store_gateway, store_settings, store):
-    """At the address that the gateway tells."""
+    """A payments-webhook at the address that the gateway announces."""
     port = int(store_gateway.settings["PAYMENTS_URL"].rsplit(":", 1)[1].rstrip("/"))
     return start_webhook(PORT=port, **{**store_settings, "PROCESSOR_URL": store.production_url})
 
@@ -74,7 +74,7 @@ def module_outlet(make_outlet):
 
 @pytest.fixture
 def outlet(module_outlet):
-    """The file's: for tests that leave its credentials alone."""
+    """The file's outlet, for tests that do not change its credentials."""
     yield module_outlet
     still_well(module_outlet.webhook)
 
@@ -86,7 +86,7 @@ def module_spare(make_outlet):
 
 @pytest.fixture
 def spare(module_spare):
-    """Another one, with fresh credentials: for tests that change them."""
+    """Another outlet with fresh credentials, for tests that change them."""
     module_spare.configure()
     yield module_spare
     still_well(module_spare.webhook)
@@ -102,7 +102,7 @@ class Outlet:
         self.configure()
 
     def configure(self, **members):
-        """A new key and the usual app; `members` differ. Returns when the daemon knows."""
+        """Stores a new key and the usual app; `members` override values. Returns when the daemon uses them."""
         both = ["production", "sandbox"]
         body = {**self.store.key(), "bundle_id": BUNDLE, "app_apple_id": APP_ID, "environments": both, **members}
         made = self.project.admin.put(CREDENTIALS, body, expect=200).json()
@@ -117,11 +117,11 @@ class Outlet:
     # --- deliveries ---
 
     def post(self, token):
-        """The answer to a notification that is sent as the store does it: again after each 503."""
+        """Sends a notification as the store does, again after each 503; returns the answer."""
         return soon(lambda: requests.post(self.url, json={"signedPayload": token}, timeout=60), DECIDED, within=6)
 
     def tell(self, app, kind, subtype=None, options=None, wait=True):
-        """Delivers what happened; (state, object, effect) of it once it was applied, else its id."""
+        """Delivers a notification. Returns (state, object, effect) of it once it was applied, or its id with wait=False."""
         payload = app.notification(kind, subtype, **(options or {}))
         answer = self.post(app.chain.sign(payload))
         assert answer.status_code == 200, answer.text
@@ -135,7 +135,7 @@ class Outlet:
 
         return until(ended, lambda: f"{ident}: {self.event(ident, 'state', 'error')}", within)
 
-    # --- what became of it ---
+    # --- the effects of notifications ---
 
     def events(self):
         return rows(self.db, f"select count(*) from {self.schema}.webhook_events")[0][0]
@@ -145,7 +145,7 @@ class Outlet:
         return found[0] if found else None
 
     def row(self, table, column, value):
-        """A row as a dictionary, None when there is none."""
+        """Returns a row as a dictionary, or None."""
         found = rows(self.db, f"select row_to_json(t) from {self.schema}.{table} t where t.{column} = %s", value)
         assert len(found) <= 1
         return found[0][0] if found else None
@@ -157,18 +157,18 @@ class Outlet:
         return self.row("payments", "store_transaction_id", transaction)
 
     def history(self, original):
-        """(at, from, to, detail) in the order in which it happened."""
+        """(at, from, to, detail) in the order in which the changes happened."""
         return rows(self.db, f"select h.at, h.from_status, h.to_status, h.detail from {self.schema}.subscription_history h"
                              f" join {self.schema}.subscriptions s on s.id = h.subscription_id"
                              " where s.provider_subscription_id = %s order by h.at, h.event_id", original)
 
     def live(self, environment="Sandbox", **options):
-        """A subscription that begins."""
+        """A new subscription."""
         return Subscription(self.sandbox if environment == "Sandbox" else self.production, **options)
 
 
 def renamed(steps, suffix):
-    """The same story of another subscription."""
+    """These steps with the ids of another subscription."""
     text = json.dumps(steps)
     names = {options["transaction"][name] for _, _, options in steps for name in ("transactionId", "originalTransactionId")}
     for name in names:

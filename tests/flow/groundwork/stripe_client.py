@@ -12,7 +12,7 @@ NODE_NEEDED = 20
 
 
 def trouble():
-    """Installs what package-lock.json names; says why when it cannot."""
+    """Installs the packages of package-lock.json; returns the reason why it cannot, or None."""
     if not shutil.which("npm") or not shutil.which("node"):
         return "npm is not installed"
     version = subprocess.run(["node", "-p", "process.versions.node"], capture_output=True, text=True).stdout.strip()
@@ -25,7 +25,7 @@ def trouble():
 
 
 class StripeError(Exception):
-    """What the client threw: .class_ (StripeCardError ...), .code, .status, .decline_code, .param, .intent."""
+    """An error that the client threw: .class_ (StripeCardError ...), .code, .status, .decline_code, .param, .intent."""
 
     def __init__(self, error):
         super().__init__(f"{error.get('class')}: {error.get('message')}")
@@ -44,7 +44,7 @@ class StripeClient:
         self.url = self.key = self.account = None
 
     def at(self, url, key, account=None):
-        """Requests go there from now on."""
+        """Sends later requests to this URL with these credentials; returns self."""
         self.url, self.key, self.account = url, key, account
         return self
 
@@ -61,7 +61,7 @@ class StripeClient:
         return self.ask({"call": name, "args": args, "url": self.url, "key": self.key, "account": self.account, **options})
 
     def verify(self, payload, header, secret, tolerance=300):
-        """The event, or StripeSignatureVerificationError."""
+        """Returns the event, or raises StripeError of class StripeSignatureVerificationError."""
         return self.ask({"verify": payload, "header": header, "secret": secret, "tolerance": tolerance})
 
     def sign(self, payload, secret, timestamp=None):
@@ -74,7 +74,7 @@ class StripeClient:
 
 @pytest.fixture(scope="session")
 def stripe_client():
-    """Skips where the package cannot be installed."""
+    """Skips the test when the package cannot be installed."""
     why = trouble()
     if why:
         pytest.skip(why)

@@ -1,4 +1,4 @@
-"""Events as the processor sends them, signed here, and what became of them."""
+"""Events as the processor sends them, signed here, and the effects that they have."""
 import hashlib
 import hmac
 import json
@@ -12,7 +12,7 @@ from .records import execute, rows
 from .soon import soon
 
 CREDENTIALS = "/integrations/svcpay/processor-connect/credentials"
-DECIDED = set(range(600)) - {503}  # with 503 a daemon asks its sender to come again: a busy machine may give it cause
+DECIDED = set(range(600)) - {503}  # with 503 a daemon asks its sender to try again: a busy machine may cause that
 
 
 def sign(body, secret, at=None):
@@ -37,7 +37,7 @@ def failed_intent(id_, **members):
 
 
 class Hooks:
-    """A project's webhooks at a daemon. Without `account` its credentials are those of an account of its own."""
+    """A project's webhooks at a daemon. Without `account` the credentials are those of the project's own account."""
 
     def __init__(self, project, daemon, db, account=None, secret=None):
         self.project, self.daemon, self.db = project, daemon, db
@@ -49,14 +49,14 @@ class Hooks:
         if account:
             execute(db, f"update {self.schema}.settings set doc = doc || jsonb_build_object('account', %s::text)"
                         " where kind = 'payments' and key = 'processor'", account)
-            project.admin.put(CREDENTIALS, body, expect=200)  # whoever has read the settings reads them again
+            project.admin.put(CREDENTIALS, body, expect=200)  # processes that have read the settings read them again
 
     @property
     def url(self):
         return f"{self.daemon.url}/webhooks/processor/{self.project.id}"
 
     def post(self, body, header=None, secret=None, at=None, timeout=60, **headers):
-        """Bytes, signed unless there is a header."""
+        """Posts bytes, signed unless a header is given."""
         signature = sign(body, secret or self.secret, at) if header is None else header
         fields = {"Content-Type": "application/json", "Stripe-Signature": signature, **headers}
         return requests.post(self.url, data=body, headers={k: v for k, v in fields.items() if v is not None}, timeout=timeout)
@@ -65,7 +65,7 @@ class Hooks:
         return self.post(json.dumps(told).encode(), **options)
 
     def insist(self, told, **options):
-        """The answer to an event that is sent as the processor does it: again after each 503."""
+        """Sends an event as the processor does, again after each 503; returns the answer."""
         return soon(lambda: self.send(told, **options), DECIDED, within=6)
 
     def sent(self, told, **options):
@@ -73,7 +73,7 @@ class Hooks:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    # --- what became of it ---
+    # --- the effects of events ---
 
     def stored(self):
         return rows(self.db, f"select count(*) from {self.schema}.webhook_events")[0][0]
@@ -83,15 +83,15 @@ class Hooks:
         return (found[0][0] if len(columns) == 1 else found[0]) if found else None
 
     def wait(self, told, *states, within=6):
-        """Until it is in one of these states; (state, object, effect)."""
+        """Waits until the event is in one of these states; returns (state, object, effect)."""
         until(lambda: self.row(told, "state") in (states or ("applied", "ignored")),
               lambda: f"{told['type']} {states}: {self.row(told, 'state', 'attempts', 'error')}", within)
         return self.row(told, "state", "object", "effect")
 
-    # --- payments that it is about ---
+    # --- payments that events are about ---
 
     def payment(self, status="processing", **columns):
-        """Makes one; (id, its intent)."""
+        """Inserts a payment; returns (id, its intent)."""
         columns = {"type": "one_off", "amount_minor": 2000, "currency": "usd", "status": status,
                    "intent_id": f"pi_{secrets.token_hex(12)}", **columns}
         names = ", ".join(columns)
@@ -103,5 +103,5 @@ class Hooks:
         return rows(self.db, f"select status from {self.schema}.payments where id = %s", payment)[0][0]
 
     def emitted(self, name):
-        """Ids of what events of this name in the outbox are about."""
+        """Ids in the payloads of the outbox events with this name."""
         return [r for r, in rows(self.db, f"select (payload->>'id')::bigint from {self.schema}.outbox where event = %s order by id", name)]

@@ -1,4 +1,4 @@
-"""Workflows of a test, and ways to look at their jobs without a runner."""
+"""Workflows of a test, and access to their jobs without a runner."""
 import itertools
 
 from .records import execute, rows
@@ -18,7 +18,7 @@ def create(key="save", entity="orders", values=None, **members):
 
 
 def document(trigger=None, steps=None, **members):
-    """The body of POST /workflows: started by hand, one call."""
+    """The body of POST /workflows; by default a manual trigger and one call."""
     return {"name": f"Workflow {next(_numbers)}", "trigger": trigger or {"kind": "manual"}, "steps": steps or [call()], **members}
 
 
@@ -39,12 +39,12 @@ def timed(cron="*/5 * * * *", **members):
 
 
 def start(client, made, data=None):
-    """Starts it by hand; the job's id."""
+    """Triggers the workflow manually; returns the job's id."""
     return client.post(f"/workflows/{made['id']}/trigger", data, expect=202).json()["job_id"]
 
 
 def add_jobs(project, db, made, count=1, **columns):
-    """Queues so many jobs past the gateway, columns as SQL; their ids."""
+    """Queues `count` jobs directly in the database, columns as SQL; returns their ids."""
     schema, columns = project.schema(db), {"version": "1", "trigger_kind": "'manual'", **columns}
     return [job for (job,) in rows(
         db, f"with made as (insert into {schema}.jobs (workflow_id, {', '.join(columns)}) select %s, {', '.join(columns.values())}"
@@ -53,20 +53,20 @@ def add_jobs(project, db, made, count=1, **columns):
 
 
 def cancel_jobs(project, db, which="true"):
-    """Past the gateway, the open ones of those with such a job_id."""
+    """Cancels the open jobs that match the condition `which`, directly in the database."""
     schema = project.schema(db)
     execute(db, f"with stopped as (delete from {schema}.job_leases where {which} returning job_id, token)"
                 f" update {schema}.jobs set status = 'cancelled', token = s.token + 1 from stopped s where id = s.job_id")
 
 
 def job_row(project, db, job, *columns):
-    """What is known of a job (jobs_now), or one value of it."""
+    """Returns columns of a job (of jobs_now), or one value."""
     (found,) = rows(db, f"select {', '.join(columns)} from {project.schema(db)}.jobs_now where id = %s", job)
     return found if len(columns) > 1 else found[0]
 
 
 def set_job(project, db, job, **columns):
-    """Puts a job into a state as a runner would have: while it is open its lease has some of it."""
+    """Sets the state of a job as a runner would: while a job is open, its lease holds some of the columns."""
     schema, status = project.schema(db), columns.pop("status", None)
     if status in OPEN:
         execute(db, f"insert into {schema}.job_leases (job_id, state) values (%s, %s) on conflict (job_id) do update"
@@ -86,7 +86,7 @@ def set_job(project, db, job, **columns):
 
 
 def add_step(project, db, job, seq, key, status, run=1, **columns):
-    """A row of the job's history."""
+    """Inserts a row of the job's history."""
     names = ["job_id", "seq", "run", "key", "action", "status", "started_at", *columns]
     values = [job, seq, run, key, "CallAnApi", status, "2026-01-01T00:00:00Z", *columns.values()]
     marks = ", ".join(["%s"] * len(values))

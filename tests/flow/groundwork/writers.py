@@ -1,4 +1,4 @@
-"""One request for each writing route, and what the routes are aimed at."""
+"""One request for each writing route, and the objects that the routes act on."""
 import itertools
 
 from groundwork.project import PASSWORD
@@ -13,7 +13,7 @@ _numbers = itertools.count(1)
 
 
 class World:
-    """What routes are aimed at, made when it is asked for; deleting it harms nobody else."""
+    """The objects that routes act on, each created on first use; deleting one affects no other test."""
 
     def __init__(self, project):
         self.project, self.admin, self.made = project, project.admin, {}
@@ -94,7 +94,7 @@ class World:
         return self.make("/users", {"email": f"invited{self.number}@example.org"})
 
     def make_mail_domain(self):
-        """Verified, and without a name server; so is no key made."""
+        """A domain that is verified without a name server and without a key."""
         return self.store("insert into {}.mail_domains (domain, token, selector, public_key, status, records) values"
                           " (%s, 'x', 'x', 'x', 'verified', '[]') returning id", f"once{self.number}.example.org")
 
