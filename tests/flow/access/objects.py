@@ -110,7 +110,7 @@ def place(template, at):
     if template[at:].startswith("{itemId}"):
         return "menu_item"
     before = [known for known in PLACES if template[:at].endswith(known.removesuffix("{}"))]
-    assert before, f"{template}: no word for what stands at {template[at:]}"
+    assert before, f"{template}: PLACES does not name the object at {template[at:]}"
     return PLACES[max(before, key=len)]
 
 

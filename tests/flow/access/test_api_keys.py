@@ -62,7 +62,7 @@ def test_a6_what_the_creator_does_not_hold_is_dropped(project):
 
 
 def test_a6_a_key_makes_no_keys(project):
-    """A key that another key created would outlive its end."""
+    """A key created by another key could be used after its creator has ended."""
     creator = project.only("svc_api_keys:create", "svc_api_keys:read", "svc_roles:read")
     for client in (creator, project.admin):
         parent = project.key(["svc_api_keys:create", "svc_api_keys:read", "svc_roles:read"], client=client)

@@ -126,7 +126,7 @@ def test_t8_sign_ins_do_the_same_work(house):
     assert work["counted in Redis"] == 2 * TIMES, "by address and by account"
     statements = [(query, calls) for query, calls in work.items() if f"{house.schema}." in query]
     assert len(statements) == 1 and statements[0][1] == TIMES, statements
-    assert house.work(sign_in(ADMIN_EMAIL, PASSWORD, 200)) != work, "more would be seen"
+    assert house.work(sign_in(ADMIN_EMAIL, PASSWORD, 200)) != work, "the measurement does not notice more work"
 
 
 @pytest.mark.parametrize("path", ["/auth/v1/recover", "/auth/v1/magic-link"])
@@ -158,7 +158,7 @@ def test_t9_keys_that_begin_right_do_the_same_work(house):
     (query, calls), = [(query, calls) for query, calls in work.items() if f"{house.schema}." in query]
     assert calls == TIMES and "k.hash = ?" in query
     assert rows(house.db, f"select hash = %s from {house.schema}.api_keys", hashlib.sha256(right.encode()).digest()) == [(True,)]
-    assert house.work(ask(right, 200)) != work, "more would be seen"
+    assert house.work(ask(right, 200)) != work, "the measurement does not notice more work"
 
 
 def test_t9_tokens_that_begin_right_do_the_same_work(house):
@@ -234,7 +234,7 @@ def test_t9_operator_tokens_are_compared_in_constant_time(start_gateway, servers
     for right in (0, 1, 20, len(token) - 1):
         assert ask(other_letter(token, right)) == (401, [(len(token), right)])
     assert ask(token) == (200, [(len(token), len(token))])
-    assert ask(token[:-1]) == (401, []), "its length is no secret"
+    assert ask(token[:-1]) == (401, []), "a token of another length should be refused before the comparison"
     gateway.stop()
 
 

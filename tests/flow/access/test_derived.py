@@ -242,7 +242,7 @@ def test_no_answer_depends_on_what_its_caller_may_not_see(world, caller):
         assert not [path for path, (_, body) in told.items() if HIDDEN_FIELD["staff"] in body and HIDDEN_FIELD["staff"] not in path]
 
 
-# Changes between the creation of derived data and its reading, each followed by its reversal.
+# Changes between the creation of derived data and its reading: most of them give a right and revoke it again.
 CHANGES = {
     "shared with every role, then redefined": lambda world: [
         world.admin.put(f"/materialized-views/{entity}_view", {"role_ids": world.everybody}, expect=200)

@@ -58,7 +58,7 @@ def test_the_row_rule_and_what_opens_a_record(orders):
     closed = explain(other, record)
     assert closed["status"] == 404 == other.get(record).status_code
     missing = explain(other, f"{ITEMS}/424242")
-    assert check_of(missing, "record")["reason"] == check_of(closed, "record")["reason"], "nothing tells them apart"
+    assert check_of(missing, "record")["reason"] == check_of(closed, "record")["reason"], "the reasons for a hidden and a missing record differ"
     user_id = other.get("/users/me", expect=200).json()["id"]
     told = explain(orders.admin, record, user_id=user_id)
     assert "belongs to user" in check_of(told, "record")["reason"]
@@ -107,7 +107,7 @@ def test_who_may_ask(orders):
     admin_id = orders.admin.get("/users/me", expect=200).json()["id"]
     for params in ({"user_id": admin_id}, {"user_id": 424242}, {"key_id": 424242}):
         refused = user.get("/permissions/explain", params={"path": "/users", **params}, expect=403)
-        assert refused.json()["code"] == "admin_required", "and not whether there is one"
+        assert refused.json()["code"] == "admin_required", "the answer reveals whether the user or key exists"
     key = orders.key([], client=user)
     assert explain(user, "/users", key_id=key.info["id"])["key_id"] == key.info["id"]
     other.get("/permissions/explain", params={"path": "/users", "key_id": key.info["id"]}, expect=403)
@@ -184,7 +184,7 @@ def test_nobody_else_is_told_what_stands_behind_the_first_check_that_fails(order
     assert [check["check"] for check in told["checks"]] == ["account", "permission", "api_access", "record", "fields"]
     assert "belongs to user" in check_of(told, "record")["reason"] and f"{user_id}" in check_of(told, "record")["reason"]
     key = orders.key(["svc_users:read"])
-    assert len(explain(key, f"{ITEMS}/{record}")["checks"]) == 2, "the key of an administrator is none"
+    assert len(explain(key, f"{ITEMS}/{record}")["checks"]) == 2, "an administrator's key is treated as an administrator"
 
 
 def test_names_of_entities_are_for_who_may_read_the_model(orders):

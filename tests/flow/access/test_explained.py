@@ -81,14 +81,14 @@ def differences(client, route, path):
         if not told["allowed"]:
             yield f"{status}, explained {told['status']} {told['reason']}"
         if route.method != "GET" and status not in (400, 415):
-            yield f"{status}, it was to be refused for what it says"
+            yield f"{status}, the request should have been refused for its content"
         return
     problem = answer.json()
     if told["allowed"] or (told["status"], told["code"]) != (status, problem["code"]):
         yield f"{status} {problem['code']} {problem.get('detail')}, explained {told['status']} {told['reason']}"
     if told["checks"] and not client.is_administrator:
         if [check["passed"] for check in told["checks"]] != [True] * (len(told["checks"]) - 1) + [False]:
-            yield f"checks behind the first that fails: {told['checks']}"
+            yield f"checks after the first that fails: {told['checks']}"
 
 
 def check(routes, asked):

@@ -524,7 +524,8 @@ def test_a_user_with_the_other_permission(world, routes):
     check(routes, call, lambda route: ALLOWED if route.name in OR_ELSE else None)
 
 
-# No endpoint requires these: they are reserved, or entity permissions replace them.
+# No endpoint requires these: svc_modules and svc_subscriptions are reserved, and permissions are created and deleted only with
+# their entities.
 RESERVED = {f"{resource}:{action}" for resource in ("svc_modules", "svc_subscriptions", "svc_permissions")
             for action in ("read", "create", "update", "delete")} - {"svc_permissions:read"}
 

@@ -358,7 +358,7 @@ def test_t1_algorithms_and_keys(unmoved, issuer, db, header, sign):
 def test_a_token_without_kid_is_of_the_only_key(project, issuer, db):
     issuer.header = {"alg": "RS256", "kid": ...}
     issuer.jwks = [rsa_jwk(issuer.key, "k1"), rsa_jwk(rsa_key(name="other"), "k2")]
-    assert sign_in(project, issuer, expect=401)["code"] == "invalid_credentials", "two may be meant"
+    assert sign_in(project, issuer, expect=401)["code"] == "invalid_credentials", "the token may be signed by either key"
     untouched(db, project)
 
 
@@ -420,7 +420,7 @@ def test_unknown_keys_do_not_hammer_the_issuer(project, issuer):
 def test_token_endpoint_in_trouble(unmoved, issuer, db, answer):
     issuer.answer = answer
     assert sign_in(unmoved, issuer, expect=502)["code"] == "provider_error"
-    assert issuer.hits["token"] == 1, "a code is sent once"
+    assert issuer.hits["token"] == 1, "the code was not sent exactly once"
     untouched(db, unmoved)
 
 
@@ -437,7 +437,7 @@ def test_discovery_that_lies(unmoved, issuer, change):
 
 
 def test_an_address_that_no_header_holds(project, issuer):
-    """A hint that grows threefold by percent-encoding is refused, not truncated."""
+    """A login hint that is too long after percent-encoding is refused, not truncated."""
     path = f"{AUTHORIZE}?redirect_to={urllib.parse.quote(PAGE, safe='')}&login_hint="
     assert project.client().get(path + "/" * 1000, expect=302).headers["Location"].endswith("login_hint=" + "%2F" * 1000)
     assert project.client().get(path + "/" * 6000, expect=400).json()["code"] == "invalid_query"

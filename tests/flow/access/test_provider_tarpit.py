@@ -99,10 +99,10 @@ def test_a_provider_without_an_answer_holds_up_nobody_else(make, issuers, tarpit
     quiet = make(**issuer.settings)
     sockets = [one for project in loud for one in ask(project, 150)]  # anonymous clients of one project may have 150 requests at once
     try:
-        until(lambda: len(tarpit.kept) >= 2, "the provider is not asked")
+        until(lambda: len(tarpit.kept) >= 2, "the provider was not called")
         with at_most(5, "the other project's start"):
             quiet.client().get(AUTHORIZE, params={"redirect_to": PAGE}, headers={"Accept": "application/json"}, expect=200)
-        assert len(tarpit.kept) <= 4, "a document is asked for once at a time"
+        assert len(tarpit.kept) <= 4, "a document was requested more than once at a time"
         tarpit.let_go()
         assert {status_of(one) for one in sockets} == {502}
     finally:
@@ -126,11 +126,11 @@ def test_who_waits_goes_on_when_the_first_leaves(make, tarpit):
     project = make(oidc_issuer=f"http://127.0.0.1:{tarpit.port}/left", oidc_client_id="id")
     before = len(tarpit.kept)
     first = ask(project, 1)[0]
-    until(lambda: len(tarpit.kept) == before + 1, "the provider is not asked")
+    until(lambda: len(tarpit.kept) == before + 1, "the provider was not called")
     second = ask(project, 1)[0]
     first.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     first.close()  # by a reset, because a client may close only its half and still read
-    until(lambda: len(tarpit.kept) == before + 2, "the provider is not asked")
+    until(lambda: len(tarpit.kept) == before + 2, "the provider was not called")
     tarpit.let_go()
     assert status_of(second) == 502
     second.close()
@@ -140,7 +140,7 @@ def test_a_provider_that_failed_is_left_alone_for_a_moment(make, tarpit):
     project = make(oidc_issuer=f"http://127.0.0.1:{tarpit.port}/failed", oidc_client_id="id")
     before = len(tarpit.kept)
     one = ask(project, 1)[0]
-    until(lambda: len(tarpit.kept) == before + 1, "the provider is not asked")
+    until(lambda: len(tarpit.kept) == before + 1, "the provider was not called")
     tarpit.let_go()
     begun = time.monotonic()
     assert status_of(one) == 502
@@ -150,6 +150,6 @@ def test_a_provider_that_failed_is_left_alone_for_a_moment(make, tarpit):
     other = make(oidc_issuer=f"http://127.0.0.1:{tarpit.port}/failed", oidc_client_id="id")
     count = len(tarpit.kept)
     one = ask(other, 1)[0]
-    until(lambda: len(tarpit.kept) > count, "the provider is not asked")
+    until(lambda: len(tarpit.kept) > count, "the provider was not called")
     tarpit.let_go()
-    assert status_of(one) == 502, "one project's failure is its own"
+    assert status_of(one) == 502, "the failure affected another project"

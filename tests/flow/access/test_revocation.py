@@ -95,7 +95,7 @@ def test_a8_user_suspended(orders):
     with Traffic(orders.reader, PATH) as traffic, Traffic(key, PATH) as by_key:
         traffic.ends_within_the_promise(
             lambda: orders.admin.put(f"/users/{orders.reader.user['id']}", {"status": "suspended"}, expect=200), {401})
-        until(lambda: by_key.statuses.get(401), "the key is refused, too", PROMISE + SLACK)
+        until(lambda: by_key.statuses.get(401), "the key is still accepted", PROMISE + SLACK)
 
 
 def test_a8_user_deleted(orders):

@@ -77,7 +77,7 @@ def test_one_projects_sign_ins_leave_others_their_turn(start_gateway, servers):
     finally:
         for one in sockets:
             one.close()
-    assert waiting > 20, "the flood went on meanwhile"
+    assert waiting > 20, "the flood had already ended"
     assert sorted(times)[2] < allowed(2), times
     gateway.stop()
 
@@ -91,7 +91,7 @@ def test_the_operators_ceilings(project, start_gateway):
     admin = Client(f"{gateway.url}/org/{project.id}", token=project.admin.token, recorder=project.recorder)
     settings = admin.get("/", expect=200).json()["settings"]
     assert settings["rate_sign_in_account"] == 60 and settings["rate_sign_in_address"] == 30
-    assert settings["rate_read"] == 900 and settings["rate_write"] == 5000, "stored ones are cut"
+    assert settings["rate_read"] == 900 and settings["rate_write"] == 5000, "stored limits are not reduced to the ceiling"
     for name, value in (("rate_sign_in_account", 61), ("rate_sign_in_address", 1000000), ("rate_read", 0),
                         ("rate_read", 901), ("rate_write", 0)):
         error = admin.put("/", {"settings": {name: value}}, expect=400).json()["errors"][0]
@@ -205,7 +205,7 @@ def test_nothing_is_dropped_when_nothing_ended(project, user, db):
     user.get("/users/me", expect=200)
     before = epoch(db, project)
     user.put("/users/me", {"password": "another horse battery", "current_password": PASSWORD}, expect=200)
-    assert epoch(db, project) == before, "it was its only session"
+    assert epoch(db, project) == before, "the caches were invalidated although no other session ended"
 
 
 @pytest.mark.parametrize("call", ["logout", "me"])
@@ -220,7 +220,7 @@ def test_changes_of_ones_own_account_are_limited(project, user, call):
 
     codes = [change(user) for _ in range(14)]
     assert set(codes) - {429} in ({204}, {200}) and 429 in codes and codes.count(429) >= 4, codes
-    assert change(other) in (200, 204), "by user"
+    assert change(other) in (200, 204), "the limit is not counted by user"
 
 
 @pytest.mark.parametrize("size, status", [(16384 - 8, 200), (16384 - 7, 400), (200000, 400)])

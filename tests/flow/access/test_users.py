@@ -261,7 +261,7 @@ def test_a9_a_suspended_user_is_out_at_once_and_back_when_active_again(project):
     refused = project.client().post("/auth/v1/token", {"email": user.user["email"], "password": PASSWORD})
     assert refused.status_code == 403 and refused.json()["code"] == "user_suspended"
     wrong = project.client().post("/auth/v1/token", {"email": user.user["email"], "password": "wrong"})
-    assert wrong.status_code == 401, "whoever lacks the password learns nothing"
+    assert wrong.status_code == 401, "the state of an account is revealed without the password"
     project.admin.put(f"/users/{user_id(user)}", {"status": "active"}, expect=200)
     soon(lambda: user.get("/users/me"), 401)
     project.client().sign_in(user.user["email"], PASSWORD)

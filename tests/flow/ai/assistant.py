@@ -1,9 +1,9 @@
-"""What tests of the assistant ask it with."""
+"""Helpers with which tests send questions to the assistant."""
 import json
 
 
 def events(response):
-    """(event, data, id) as they come."""
+    """(event, data, id) in the order of arrival."""
     kind, data, number = None, None, None
     for line in iter(response.raw._fp.readline, b""):
         name, _, value = line.decode().rstrip("\n").partition(": ")
@@ -33,7 +33,7 @@ def ask(client, content, conversation=None, expect=200, **body):
 
 
 def answered(client, content, conversation=None, **body):
-    """The text that was streamed, and the message that was kept."""
+    """Returns the streamed text, and the stored message."""
     _, response = ask(client, content, conversation, **body)
     assert response.headers["Content-Type"] == "text/event-stream"
     found = list(events(response))
@@ -42,7 +42,7 @@ def answered(client, content, conversation=None, **body):
 
 
 def elsewhere(client, gateway):
-    """The same user through another gateway."""
+    """This user as a client of another gateway."""
     other = client.project.client(token=client.token)
     other.base_url = client.base_url.replace(client.project.gateway.url, gateway.url)
     return other
@@ -53,7 +53,7 @@ def kept(client, message):
 
 
 def call(client, *calls, word="call"):
-    """What the tools said, one after the other."""
+    """Makes the model call these tools; returns their results in order, and the message."""
     text, message = answered(client, f"{word} " + json.dumps([[name, json.dumps(arguments)] for name, arguments in calls]))
     assert message["status"] == "complete"
     return [json.loads(line) for line in text.split("\n")], message

@@ -1,4 +1,4 @@
-// npm's openai against the project: URL KEY; prints what it got, as JSON.
+// Calls the project with the npm package openai: URL KEY. Prints the results as JSON.
 import OpenAI from 'openai'
 
 const [baseURL, apiKey] = process.argv.slice(2)

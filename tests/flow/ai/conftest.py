@@ -1,4 +1,4 @@
-"""A stand-in for a model server, two gateways that may ask it, and a project whose assistant it is."""
+"""A stand-in for a model server, two gateways that may call it, and a project that uses it for its assistant."""
 import pytest
 
 from groundwork.client import Client
@@ -25,7 +25,7 @@ def other(start_gateway, session_gateway, model):
 
 @pytest.fixture(scope="module")
 def home(asking, servers, recorder, model):
-    """One project a file."""
+    """One project for each file."""
     made = Project(asking, Client(f"{asking.url}/org", token=servers.operator_token, recorder=recorder), recorder)
     limits = {f"rate_{name}": 1000000 for name in ("read", "write", "heavy")}
     made.admin.put("/", {"settings": limits}, expect=200)

@@ -1,4 +1,4 @@
-"""The assistant: its settings, conversations and how their answers are made, followed, cut off and counted."""
+"""The assistant: its settings and conversations, and how answers are created, followed, cancelled and counted."""
 import http.client
 import json
 import pathlib
@@ -54,7 +54,7 @@ def test_without_an_endpoint_there_is_no_assistant(shared_project):
     client.put("/ai/config", {"endpoint": "http://127.0.0.1:9/v1", "default_model": "m"}, expect=200)
     client.get("/ai/models", expect=502)
     client.post("/ai/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]}, expect=502)
-    assert answered(client, "hello", conversation)[1]["code"] == "unreachable", "the guard says no, as closed ports do"
+    assert answered(client, "hello", conversation)[1]["code"] == "unreachable", "a refused address should look like a closed port"
 
 
 def test_models_are_asked_for_once_and_may_be_fewer(home, ann, model):
@@ -64,7 +64,7 @@ def test_models_are_asked_for_once_and_may_be_fewer(home, ann, model):
     asked = model.lists
     for _ in range(4):
         ann.get("/ai/models", expect=200)
-    assert model.lists <= asked + 1, "once a worker"
+    assert model.lists <= asked + 1, "more than one request for each worker"
     _, refused = ask(ann, "say x", model="secret", expect=400)
     assert refused.json()["errors"][0]["field"] == "model"
     home.admin.put("/ai/config", {"models": None}, expect=200)
@@ -106,7 +106,7 @@ def test_an_answer_is_streamed_and_kept_whole(ann, model):
     assert ann.get(f"/ai/conversations/{conversation}", expect=200).json()["title"] == "say Café au lait, naïvely 😀"
     assert answered(ann, "crlf a b", conversation)[0] == "a b"
     text, message = answered(ann, "renamed name", conversation)
-    assert (text, message["model"]) == ("rename", "small"), "whatever model says that it said it"
+    assert (text, message["model"]) == ("rename", "small"), "the message should name the requested model"
 
 
 def test_the_model_is_told_the_conversation_behind_the_systems_word(home, ann):
@@ -130,7 +130,7 @@ def test_servers_that_break_off(ann, model, content, code, text):
     assert (message["status"], message["code"]) == ("interrupted", code) and KEY not in json.dumps(message)
     if text is not None:
         assert told == text == message["content"]
-    assert len(message["content"]) <= 256 * 1024 and len(model.requests) == before + 1, "nobody is asked again, or elsewhere"
+    assert len(message["content"]) <= 256 * 1024 and len(model.requests) == before + 1, "the request was repeated, or sent to another server"
 
 
 def test_a_server_that_stalls_is_left(home, ann, model):
@@ -153,7 +153,7 @@ def test_one_answer_at_a_time(ann, model):
     threads = [threading.Thread(target=one, args=(n,)) for n in range(8)]
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
-    assert set(refused) <= {409, 429} and 409 in refused, "the places of a user are few, too"
+    assert set(refused) <= {409, 429} and 409 in refused, "unexpected statuses, or no conflict"
     assert kept(ann, {"conversation_id": conversation, "id": started["message_id"]})["status"] == "streaming"
     model.released.set()
     assert [kind for kind, _, _ in stream][-1] == "done"
@@ -186,7 +186,7 @@ def test_it_is_cancelled_and_deleted_from_elsewhere(ann, model):
 
 
 def test_a_client_comes_back_through_another_gateway(ann, model, other):
-    """What it has is not sent again, nothing is left out, and the server is asked once."""
+    """A client resumes through another gateway: no text is repeated or lost, and the gateways call the model server once."""
     words = " ".join(f"wörd{n}" for n in range(40))
     before = len(model.requests)
     conversation, response = ask(ann, f"slow {words}")
@@ -209,7 +209,8 @@ def test_a_client_comes_back_through_another_gateway(ann, model, other):
 @pytest.mark.timed
 @pytest.mark.parametrize("how, code", [("signed out", "unauthorized"), ("suspended", "unauthorized"), ("permission", "forbidden")])
 def test_rights_that_go_end_what_is_heard(home, model, how, code):
-    """X9: whoever asked, whoever follows, and OpenAI's protocol, within a second or so."""
+    """X9: when rights end, the streams of the asking client, of its followers and of OpenAI's protocol end within about a
+    second."""
     role = home.role(permissions=["svc_ai_chat:create", "svc_ai_chat:read"])
     user = home.user(role_ids=[role["id"]])
     conversation, response = ask(user, "stall")
@@ -218,7 +219,7 @@ def test_rights_that_go_end_what_is_heard(home, model, how, code):
     followed = [events(user.get(path, stream=True, expect=200)) for _ in range(3)]
     assert [next(each)[1] for each in followed] == [{"text": "Half"}] * 3
     passed, left = complete(user, "stall", stream=True), model.left
-    with at_most(PROMISE + SLACK + 1, "what is heard"):
+    with at_most(PROMISE + SLACK + 1, "the end of the streams"):
         if how == "signed out":
             user.post("/auth/v1/logout", expect=204)
         elif how == "suspended":
@@ -257,7 +258,7 @@ def test_what_a_process_that_died_had_written_is_there(home, ann, model, start_g
     message = {"conversation_id": conversation, "id": next(events(response))[1]["message_id"]}
     until(lambda: kept(ann, message)["content"] == "Half")
     kill(mortal)
-    execute(db, f"update {home.schema(db)}.ai_messages set alive_until = now() where id = {message['id']}")  # as time passes
+    execute(db, f"update {home.schema(db)}.ai_messages set alive_until = now() where id = {message['id']}")  # as if the time had passed
     execute(db, f"update {home.schema(db)}.ai_running set until = now()")
     assert (kept(ann, message)["status"], kept(ann, message)["code"]) == ("interrupted", "process_died")
     assert answered(ann, "say on", conversation)[0] == "on"
@@ -278,15 +279,16 @@ def test_usage_is_counted_whatever_the_server_says(home, content, prompt, answer
 
 
 def test_tokens_that_a_dead_process_reserved_come_back(home, model, start_gateway, db):
-    """They are reserved once more by nobody: another answer's stay, and a maker that lives on gives nothing back twice."""
+    """Tokens reserved by a dead process are released exactly once. Other answers keep their reservations, and a process that
+    is still alive does not release its tokens twice."""
     user, mortal = home.user(), start_gateway("gateway-ai-reserving", WORKERS=1, FETCH_ALLOW=f"127.0.0.1:{model.port}")
     conversation, response = ask(elsewhere(user, mortal), "stall")
     message = {"conversation_id": conversation, "id": next(events(response))[1]["message_id"]}
     until(lambda: kept(user, message)["content"] == "Half")
     kill(mortal)
     used = lambda: home.admin.get("/ai/usage", params={"user_id": user.user["id"]}, expect=200).json()["items"][0]
-    assert used()["reserved_tokens"] > 0, "as long as nobody can tell whether it lives"
-    execute(db, f"update {home.schema(db)}.ai_messages set alive_until = now() where id = {message['id']}")  # as time passes
+    assert used()["reserved_tokens"] > 0, "tokens were released while the process may still be alive"
+    execute(db, f"update {home.schema(db)}.ai_messages set alive_until = now() where id = {message['id']}")  # as if the time had passed
     execute(db, f"update {home.schema(db)}.ai_running set until = now() where user_id = {user.user['id']}")
     home.admin.put("/ai/config", {"user_daily_tokens": used()["reserved_tokens"]}, expect=200)
     _, said = answered(user, "say on", conversation)
@@ -298,9 +300,9 @@ def test_a_late_maker_gives_back_what_is_still_its_own(home, model, db):
     user, schema = home.user(), home.schema(db)
     conversation, slow = ask(user, "stall")
     message = next(events(slow))[1]
-    execute(db, f"update {schema}.ai_running set until = now() where user_id = {user.user['id']}")  # it was late to renew
-    answered(user, "say on")  # gives back what the first one reserved
-    execute(db, f"update {schema}.ai_usage set reserved = 1000 where user_id = {user.user['id']}")  # as another one's
+    execute(db, f"update {schema}.ai_running set until = now() where user_id = {user.user['id']}")  # as if renewed too late
+    answered(user, "say on")  # releases the tokens that the first answer reserved
+    execute(db, f"update {schema}.ai_usage set reserved = 1000 where user_id = {user.user['id']}")  # as if by another answer
     slow.close()
     user.post(f"/ai/conversations/{conversation}/messages/{message['message_id']}/cancel", expect=202)
     until(lambda: rows(db, f"select * from {schema}.ai_running where user_id = {user.user['id']}") == [])
@@ -322,7 +324,7 @@ def test_days_tokens_are_used_up(home):
 
 
 def test_answers_at_once_are_few_through_all_gateways(home, model, other):
-    """Eight at once through three processes: as many as may be are made, then they give their places back."""
+    """Eight concurrent questions to two gateways: only the allowed number is answered, and each answer then releases its slot."""
     user, opened = home.user(), []
     again = elsewhere(user, other)
     home.admin.put("/ai/config", {"user_answers": 2}, expect=200)
@@ -383,7 +385,7 @@ def test_completions_pass_whole_and_streamed(home, model):
 
 
 def test_models_that_want_another_limit(home, ann, model):
-    """max_tokens is refused once for each model, and each process; a setting says it at once."""
+    """Each process finds out once for each model that it refuses max_tokens; the setting output_limit makes that unnecessary."""
     def asked():
         return [(body.get("max_tokens"), body.get("max_completion_tokens")) for body, _ in model.requests[before:]]
 
@@ -392,7 +394,7 @@ def test_models_that_want_another_limit(home, ann, model):
     assert asked() == [(4096, None), (None, 4096)]
     for _ in range(4):
         assert answered(ann, "modern again", model="large")[0] == "again"
-    assert len(asked()) <= 2 + 4 + 1, "once a worker"
+    assert len(asked()) <= 2 + 4 + 1, "more than one request for each worker"
     whole = complete(ann, "modern x", model="secret", max_tokens=7).json()
     assert whole["choices"][0]["message"]["content"] == "x" and asked()[-1] == (None, 7)
     before = len(model.requests)
@@ -405,14 +407,14 @@ def test_models_that_want_another_limit(home, ann, model):
     assert asked() == [(None, 4096), (None, 7)]
     home.admin.put("/ai/config", {"output_limit": "max_tokens"}, expect=200)
     before = len(model.requests)
-    assert answered(ann, "modern no", model="large")[1]["code"] == "provider_error", "the project has said which"
+    assert answered(ann, "modern no", model="large")[1]["code"] == "provider_error", "the setting output_limit was ignored"
     assert asked() == [(4096, None)]
     home.admin.put("/ai/config", {"output_limit": None}, expect=200)
     home.admin.put("/ai/config", {"output_limit": "tokens"}, expect=400)
 
 
 def test_what_a_process_learns_of_a_model_ends_with_a_refusal(ann, other, model):
-    """A request that is refused for something else teaches nothing, though its refusal names the member."""
+    """A refusal for another reason changes nothing, even if its text names the member."""
     def limits(content, expect=200):
         before = len(model.requests)
         complete(there, content, expect=expect, model="fickle")
@@ -432,7 +434,7 @@ def test_servers_that_know_no_options_of_streams(ann, model):
     assert text == "hello" and message["status"] == "complete"
     assert "".join(json.loads(line)["choices"][0]["delta"].get("content") or ""
                    for line in lines(complete(ann, "plain x", stream=True))[:-1]) == "x"
-    assert 3 <= len(model.requests) - before <= 4, "once a worker"
+    assert 3 <= len(model.requests) - before <= 4, "more than one request for each worker"
 
 
 def test_content_in_parts_and_streams_that_end_early(ann):
@@ -471,7 +473,7 @@ def test_refusals_in_openais_shape(home, ann):
 
 
 def test_refusals_before_a_route_in_openais_shape(home, start_gateway):
-    """One of two bodies that arrive at once is refused while it arrives."""
+    """Two bodies arrive concurrently, and one of them is refused before it is complete."""
     busy = start_gateway("gateway-ai-busy", WORKERS=1, BODIES_PER_ADDRESS=1)
     path = home.base_url.replace(home.gateway.url, "")
     callers = [socket.create_connection(("127.0.0.1", busy.port), timeout=60) for _ in range(2)]
@@ -496,7 +498,8 @@ def test_models_in_openais_shape(home, ann):
 
 
 def test_administrators_read_what_the_server_refuses(home, ann, model, db):
-    """Its words, whatever its status; callers are told the status, and words of a wrong request alone."""
+    """The server's text is shown to administrators for any status. Callers get the status, and the text only for a wrong
+    request of their own."""
     def refusal():
         found = home.admin.get("/ai/config", expect=200).json()["last_refusal"]
         return found and (found["status"], found["model"], found["message"])
@@ -506,7 +509,7 @@ def test_administrators_read_what_the_server_refuses(home, ann, model, db):
     assert answered(ann, "status 401")[1]["code"] == "provider_error"
     until(lambda: refusal() == (401, "small", "refused as asked "))
     complete(ann, "status 422", expect=400)
-    until(lambda: refusal() == (422, "small", None), "the key is not told")
+    until(lambda: refusal() == (422, "small", None), "the refusal is not shown without the key")
     assert "as asked" not in complete(ann, "wrong way", expect=502).text
     until(lambda: refusal() == (200, "small", "wrong as asked way"))
     assert "as asked" not in "".join(lines(complete(ann, "wrong again", stream=True)))

@@ -168,7 +168,7 @@ class Daemon:
         """The log lines about runs of the loop that were longer than allowed(). Waits until the log has as many lines as the
         metrics count."""
         counted = sum(map(int, re.findall(r'^groundwork_long_runs_total\{task="[^"]*"\} (\d+)$', self.metrics(), re.M)))
-        until(lambda: len(LONG_RUN.findall(self.log())) >= counted, f"the log does not tell of {counted} long runs")
+        until(lambda: len(LONG_RUN.findall(self.log())) >= counted, f"the log does not have {counted} lines about long runs")
         return self.longer_runs(self.log(), allowed(self.long_run_us))
 
     def metrics(self):

@@ -399,7 +399,7 @@ class backlog(many):
 
     def __exit__(self, kind, *error):
         try:
-            assert kind or (self.threads[0].is_alive() and self.queued() > 0), "the backlog was over before the end"
+            assert kind or (self.threads[0].is_alive() and self.queued() > 0), "the backlog was empty before the end of the block"
         finally:
             super().__exit__(kind, *error)
             cancel_jobs(self.project, self.db)

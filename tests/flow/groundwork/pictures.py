@@ -86,7 +86,7 @@ def are_looked_at(client):
                           headers={"Content-Type": "application/octet-stream", "Connection": "close"}).json()
         return made["width"]
 
-    until(lambda: all(tells() for _ in range(6)), "uploads wait for their facts")
+    until(lambda: all(tells() for _ in range(6)), "uploads are answered before their picture was examined")
 
 
 # XYZ of red, green and blue as a profile has them: relative to the profile's white.

@@ -55,7 +55,7 @@ def processor(session_processor):
     yield session_processor
     session_processor.clear_faults()
     wrong = session_processor.violations()[seen:]
-    assert not wrong, f"requests that the processor does not take: {wrong[:5]}"
+    assert not wrong, f"requests that the processor refuses: {wrong[:5]}"
 
 
 @pytest.fixture(scope="module")

@@ -73,7 +73,7 @@ class Project:
     def role_named(self, name):
         """A predefined role of the project: Admin User, Standard User."""
         roles = self.admin.get("/roles", params={"limit": 500}, expect=200).json()["items"]
-        assert name in [role["name"] for role in roles], f"somebody has renamed or deleted {name}"
+        assert name in [role["name"] for role in roles], f"another test has renamed or deleted {name}"
         return next(role for role in roles if role["name"] == name)
 
     def user(self, permissions=None, entities=(), role_ids=None, email=None, **settings):

@@ -4,8 +4,8 @@
 
 Commands: `pass` (the default), `cut` (closes every connection, refuses new ones), `mute` (accepts bytes and passes none:
 half-open), `delay MS`, `eat PERCENT` (passes this share of COMMITs on, then closes the connection before the answer),
-`hold WORD` (as soon as a client sends the word, nothing of its connection passes), `deaf WORD` (as soon as a client sends
-the word, no answers pass to it). `hold` and `deaf` stay in effect on a connection after a later command.
+`hold WORD` (as soon as a client sends the word, nothing that it sends passes), `deaf WORD` (as soon as a client sends the
+word, no answers pass to it). A held or deafened connection stays so after later commands.
 """
 import asyncio
 import pathlib

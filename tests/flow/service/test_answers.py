@@ -1,5 +1,5 @@
-"""What an answer may hold is bounded while it comes, for each request and for each project; exports hold next to
-nothing, and no connection while they wait for their reader."""
+"""The size of an answer is limited while it is created, for each request and for each project. Exports hold almost no memory,
+and no connection while they wait for their reader."""
 import concurrent.futures
 import json
 import re
@@ -17,11 +17,11 @@ from groundwork.project import Project
 KB = 1024
 MB = 1024 * KB
 ROW = 50 * KB
-ROWS = 60  # 3 MB: three answers
+ROWS = 60  # 3 MB, as much as three answers may hold
 
 
 def fill(servers, project, entity, rows, text="repeat('x', {size})", size=ROW):
-    """Rows put into the table itself; the first field is their text."""
+    """Inserts rows directly into the table; the first field contains their text."""
     connection = servers.connect()
     with connection, connection.cursor() as cursor:
         schema = project.schema(connection)
@@ -40,7 +40,7 @@ def new_project(gateway, servers):
 
 @pytest.fixture(scope="module")
 def small(start_gateway, servers):
-    """A gateway whose answers hold a megabyte, and all of what requests hold four; with eight write connections."""
+    """A gateway that allows a megabyte for one answer and four for all requests, with eight write connections."""
     gateway = start_gateway("small_answers", WORKERS=1, ANSWER_BYTES=MB, REQUESTS_BYTES=4 * MB,
                             JSON_BODY_BYTES=256 * KB, DB_WRITE_CONNECTIONS=8)
     yield gateway
@@ -98,7 +98,7 @@ def test_expanded_records_count_with_those_that_name_them(wide):
 
 
 def test_one_record_written_many_times_counts_each_time(wide):
-    """Its rows are small, its text is not."""
+    """The rows are small, but the expanded record's text is not."""
     note = wide.admin.get("/entities/notes/items", params={"limit": 1, "fields": "id"},
                           expect=200).json()["items"][0]["id"]
     created = [wide.item("links", text="same", note=note)["id"] for _ in range(40)]
@@ -124,14 +124,14 @@ def test_groups_of_an_aggregate_count(wide, servers):
 
 
 def test_a_project_that_holds_its_share_costs_others_nothing(wide, neighbour, small):
-    """Readers that ask for all they may and read next to nothing."""
+    """Clients of one project request as much as they may and read almost nothing; requests of another project are served."""
     def slow():
         connection = socket.socket()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         address = urllib.parse.urlsplit(small.url)
         connection.connect((address.hostname, address.port))
         path = f"/org/{wide.id}/entities/notes/public/items?limit=18"
-        # What the system's buffers take is not held here: one after the other, until they are full.
+        # The gateway does not hold bytes that are in socket buffers, so send several requests, until these buffers are full.
         connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode() * 12)
         return connection
 
@@ -155,8 +155,8 @@ def test_a_project_that_holds_its_share_costs_others_nothing(wide, neighbour, sm
 
 @pytest.mark.timed
 def test_large_answers_take_turns(wide):
-    """More than fit at once, from readers that read: each gets its answer, and few at the second try or later, because a turn
-    comes within a second."""
+    """More answers than fit into memory at once, to clients that read: each gets its answer, and most at the first attempt,
+    because memory becomes free within a second."""
     def read(_):
         client, statuses = Client(wide.base_url, token=wide.admin.token), []
 
@@ -164,7 +164,7 @@ def test_large_answers_take_turns(wide):
             statuses.append(client.get("/entities/notes/items", params={"limit": 15}).status_code)
             return statuses[-1] != 503
 
-        until(is_answered, "it is refused again and again")
+        until(is_answered, "the request was refused every time")
         return statuses
 
     with concurrent.futures.ThreadPoolExecutor(10) as pool:
@@ -178,7 +178,7 @@ def test_large_answers_take_turns(wide):
 
 @pytest.fixture(scope="module")
 def narrow(start_gateway, servers):
-    """A gateway with eight write connections, whose readers are slow."""
+    """A gateway with eight write connections, for slow readers."""
     gateway = start_gateway("exports", WORKERS=1, DB_WRITE_CONNECTIONS=8)
     yield gateway
     assert gateway.running(), gateway.log_tail()
@@ -187,7 +187,7 @@ def narrow(start_gateway, servers):
 
 
 def export_slowly(gateway, project, path):
-    """A connection that has asked for an export and reads none of it."""
+    """A connection that has requested an export and reads nothing."""
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     address = urllib.parse.urlsplit(gateway.url)
@@ -200,16 +200,16 @@ def export_slowly(gateway, project, path):
 def test_slow_readers_of_exports_hold_no_connection(narrow, servers):
     project, other = new_project(narrow, servers), new_project(narrow, servers)
     project.entity("notes", [{"name": "text", "type": "text"}])
-    fill(servers, project, "notes", 400, size=40 * KB)  # 16 MB: more than the system's buffers take
+    fill(servers, project, "notes", 400, size=40 * KB)  # 16 MB, more than fits into socket buffers
     other.entity("small", [{"name": "text", "type": "text"}])
-    # More than there are connections, and none of them reads.
+    # More readers than connections, and none of them reads.
     readers = [export_slowly(narrow, project, "/entities/notes/items/export") for _ in range(24)]
     try:
         for reader in readers:
             assert reader.recv(12) == b"HTTP/1.1 200"
         until(lambda: re.search(r"^groundwork_db_leased 0$", narrow.metrics(), re.M), "connections are held")
         assert held(narrow) <= len(readers) * 256 * KB
-        # Longer than an epoch lasts: who reads them is served.
+        # Longer than the epochs that a worker has read stay valid: requests of other clients are still served.
         for n in range(12):
             if n % 4 == 0:
                 other.client().sign_in("admin@example.org", "correct horse battery")
@@ -223,7 +223,7 @@ def test_slow_readers_of_exports_hold_no_connection(narrow, servers):
 
 
 def test_an_export_is_whole_in_any_order(narrow, servers):
-    """Records of all sizes, pages of all sizes; keys with ties and nulls."""
+    """Records and pages of all sizes, and sort keys with ties and nulls."""
     project = new_project(narrow, servers)
     project.entity("notes", [{"name": "text", "type": "text"}, {"name": "n", "type": "integer"}])
     fill(servers, project, "notes", 700, text="case when n % 97 = 0 then repeat('x', 300000) else repeat('y', n) end")
@@ -274,7 +274,7 @@ def test_a_record_larger_than_a_page_is_exported(narrow, servers):
 
 
 def test_aggregates_of_one_project_leave_room_for_others(narrow, servers):
-    """Forty clients that aggregate as fast as they can; another project counts and lists."""
+    """Forty clients aggregate as fast as they can, while another project counts and lists."""
     busy, other = new_project(narrow, servers), new_project(narrow, servers)
     busy.entity("notes", [{"name": "text", "type": "text"}])
     fill(servers, busy, "notes", 250000, text="md5((n % 50000)::text)")

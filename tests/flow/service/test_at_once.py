@@ -1,9 +1,9 @@
-"""Writing routes at once. From the routes that the gateway lists, every pair of writing routes (a route with itself,
-too) is sent eight-fold at once at one resource, four of each, half of them to another record of the same entity; no
-answer is a 5xx, and none a 409 that the same requests one after the other would not have given.
+"""Concurrent writes. For the writing routes that the gateway lists, every pair of routes (also a route with itself) is sent
+as eight concurrent requests, four of each route, half of them to another record of the same entity. No
+answer is a 5xx, and none is a 409 that the same requests one after another would not have caused.
 
-All pairs take hours; each run draws AT_ONCE_PAIRS of them by AT_ONCE_SEED (of `make check-load`: all), after
-the pairs that were once found to be wrong."""
+All pairs take hours. Each run draws AT_ONCE_PAIRS of them with AT_ONCE_SEED (`make check-load`: all), after
+the pairs that once failed."""
 import concurrent.futures
 import itertools
 import os
@@ -17,10 +17,10 @@ import requests
 from groundwork.writers import PAY, WRITERS, World
 
 FOLD = 8
-# Routes whose effects at once have tests of their own, or that end what the others need.
+# Routes whose concurrent requests are tested elsewhere, or that would end the tokens that the senders need.
 ELSEWHERE = {
     "POST /permissions/simulate",  # changes nothing
-    # What asks somebody else's API or token server: test_integrations, test_connections_oauth.
+    # Routes that call a third-party API or token server: test_integrations, test_connections_oauth.
     "POST /integrations/{id}/operations/{name}/run", "POST /connections/{id}/authorize", "POST /connections/callback",
     "POST /ai/conversations/{id}/messages", "POST /ai/conversations/{id}/messages/{messageId}/cancel",  # test_assistant
     "POST /ai/conversations/{id}/messages/{messageId}/confirm",  # test_assistant_tools
@@ -32,7 +32,7 @@ ELSEWHERE = {
     "POST /files",  # test_files
     "POST /files/tus", "PUT /files/tus/{id}", "DELETE /files/tus/{id}",  # test_tus
     "POST /entities/{entity}/items/import", "POST /workflows/api/{route}", "POST /workflows/endpoint/{route}",
-    # What asks a processor or a store: test_payments*, test_subscriptions* and test_store_* send them together.
+    # Routes that call a processor or a store: test_payments*, test_subscriptions* and test_store_* send concurrent requests.
     *(f"POST {PAY}/{path}" for path in (
         "processor-connect", "processor-connect/onboarding", "payments", "payments/charge-payment-method",
         "payments/payment-intent/{id}/confirm", "payments/payment-intent/{id}/capture", "payments/payment-intent/{id}/cancel",
@@ -41,7 +41,7 @@ ELSEWHERE = {
     *(f"PUT {PAY}/{path}" for path in ("subscriptions/{id}", "subscriptions/{id}/users", "iap-store/credentials")),
     *(f"DELETE {PAY}/{path}" for path in ("payment-methods/{id}", "subscriptions/{id}/users/{user_id}")),
 }
-# What a fresh project refuses: nothing to take away yet.
+# A fresh project refuses these, because it has nothing to remove.
 REFUSED = {
     "POST /workflows/jobs/{id}/retry",
     "DELETE /entities/{entity}/items/{id}/lock",
@@ -51,7 +51,7 @@ REFUSED = {
     "DELETE /push/credentials/web-push", "DELETE /push/credentials/{provider}", "DELETE /push/credentials/fcm",
     "POST /push/credentials/web-push/rotate", "PUT /push/credentials/fcm/device-source",
 }
-# Found to be wrong once.
+# Pairs that once failed.
 FIRST = [
     ("PUT /entities/{entity}/items/{id}/rls-users", "PUT /entities/{entity}/items/{id}/rls-users"),
     ("PUT /entities/{entity}/items/{id}/rls-groups", "PUT /entities/{entity}/items/{id}/rls-groups"),
@@ -84,7 +84,7 @@ def project(shared_project, servers):
 
 
 class Senders:
-    """Eight callers with connections of their own."""
+    """Eight callers, each with its own connection."""
 
     def __init__(self, project):
         self.project = project
@@ -115,7 +115,7 @@ class Senders:
 
 
 def orders(pair):
-    """The orders in which the requests of a pair may come one after the other."""
+    """Orders in which the requests of a pair may be sent one after another."""
     one, other = pair
     yield [one] * (FOLD // 2) + [other] * (FOLD // 2)
     yield [other] * (FOLD // 2) + [one] * (FOLD // 2)
@@ -130,13 +130,13 @@ def wrong_answers(senders, pair):
     for order in orders(pair):
         if conflicts:
             in_turn = senders.one_by_one(order)
-            too_often = {answer[0] for answer in in_turn if answer[1] == 429}  # a domain is made ten times a minute at most
+            too_often = {answer[0] for answer in in_turn if answer[1] == 429}  # a project may create at most ten domains a minute
             conflicts = {each for each in conflicts - {answer[:3] for answer in in_turn} if each[0] not in too_often}
     return wrong + [answer for answer in answers if answer[:3] in conflicts]
 
 
 def sample(writers):
-    """(pairs, how the rest was drawn)"""
+    """Returns (pairs, the seed with which the pairs after FIRST were drawn)."""
     pairs = list(itertools.combinations_with_replacement(writers, 2))
     count = int(os.environ.get("AT_ONCE_PAIRS", len(pairs) if os.environ.get("ATTACK_FULL") else 60))
     seed = int(os.environ.get("AT_ONCE_SEED", random.randrange(1000000)))
@@ -146,7 +146,7 @@ def sample(writers):
 
 
 def test_every_writer_works_alone(project, writers):
-    """Else their pairs would tell nothing."""
+    """If a route failed alone, its pairs would prove nothing."""
     senders = Senders(project)
     wrong = []
     for route in writers:
@@ -174,7 +174,7 @@ READERS = ("", "/fields", "/fields/amount", "/items", "/items?count=false&sort=-
 
 
 def test_no_reader_fails_beside_a_deletion(project):
-    """What was there a moment ago is there, or is not: 404, nothing else, and never a 503."""
+    """A reader gets the record, or 404 once it is deleted, and never a 503."""
     senders = Senders(project)
     wrong = []
     for turn in range(12):

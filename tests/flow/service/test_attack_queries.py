@@ -1,4 +1,4 @@
-"""Q3, L11: a query that takes too long ends at the statement's limit, and nobody else waits for it."""
+"""Q3, L11: a query that takes too long ends at the statement's time limit, and delays no other query."""
 import concurrent.futures
 
 import pytest
@@ -20,12 +20,12 @@ def heavy(session_gateway, operator, start_gateway, servers):
     def started():
         try:
             return start_gateway("statement_limit", WORKERS=1, STATEMENT_TIMEOUT_MS=LIMIT_MS)
-        except RuntimeError as error:  # its own first statement has reached the limit
+        except RuntimeError as error:  # the gateway's own first statement reached the limit
             assert "the database cannot be queried" in str(error)
             return None
 
     gateway = until(started)
-    project = Project(session_gateway, operator, None)  # the session's gateway has patient limits, so that the project is made
+    project = Project(session_gateway, operator, None)  # the session's gateway has longer limits, so it can create the project
     project.entity("notes", [{"name": "name", "type": "text"}, {"name": "amount", "type": "integer"}])
     project.entity("small")
     connection = servers.connect()
@@ -44,7 +44,7 @@ def heavy(session_gateway, operator, start_gateway, servers):
 
 CATASTROPHES = {
     "patterns": [(f"filter[or][{n}][name][icontains]", f"%_{n}%" * 30) for n in range(20)],
-    # Sorting alone takes about the limit on a quick machine: each row is searched for what it has not, first.
+    # On a fast machine sorting alone takes about as long as the limit, so each row is first searched for text that it lacks.
     "sorted": [("sort", "-name"), *((f"filter[or][{n}][name][icontains]", f"z{n}") for n in range(9)),
                ("filter[or][9][name][contains]", "a"), ("limit", "500")],
     "deep_page": [("page", "1000"), ("limit", "50"), ("sort", "name"), ("filter[name][icontains]", "f")],
@@ -62,7 +62,7 @@ def test_q3_l11_queries_end_at_the_limit(heavy, name):
 
 @pytest.mark.timed
 def test_q3_a_query_at_its_limit_delays_nobody(heavy):
-    """Side by side: the statements of others run on although one after the other hits its limit."""
+    """Statements of other requests run while statements reach their limit one after another."""
     def stuck(_):
         other = Client(heavy.base_url, token=heavy.token)
         return other.get("/entities/notes/items", params=CATASTROPHES["patterns"]).status_code
@@ -71,16 +71,17 @@ def test_q3_a_query_at_its_limit_delays_nobody(heavy):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         stuck_ones = [pool.submit(stuck, n) for n in range(12)]
         while not all(one.done() for one in stuck_ones):
-            with at_most(3, "a call beside them"):
+            with at_most(3, "a concurrent call"):
                 status = heavy.get("/entities/small/items").status_code
-            assert status in (200, 503) or status == 504 and not STRICT  # it may reach the limit, too, on a busy machine
+            assert status in (200, 503) or status == 504 and not STRICT  # on a busy machine this read may reach the limit as well
             calls += 1
     assert {one.result() for one in stuck_ones} <= {503, 504}
     assert calls > 0
 
 
 def test_the_widest_statements(project):
-    """200 relations and 50 conditions of four steps, each under row rules with grants: what a statement's text has room for."""
+    """200 relations, and 50 conditions of four steps, each under row rules with grants: the longest statements that a request
+    can cause."""
     admin = project.admin
     project.entity("target", [{"name": "name", "type": "varchar"}])
     admin.post("/entities/target/fields", {"name": "up", "type": "relation", "options": {"entity": "target"}}, expect=201)

@@ -1,6 +1,6 @@
-"""Clients that vanish at any moment, beside clients that check that every answer is their own.
+"""Clients that disappear at any moment, concurrently with clients that check that every answer belongs to their own request.
 
-CHAOS_SECONDS makes it run longer than the few seconds of a usual test run.
+CHAOS_SECONDS makes the test run longer than the few seconds of a usual run.
 """
 import json
 import os
@@ -25,7 +25,7 @@ VANDALS = 8
 
 
 class Honest(threading.Thread):
-    """Reads and writes its own records and looks for anything that is not its own."""
+    """Reads and writes its own records, and fails on a record of another client."""
 
     def __init__(self, client, end):
         super().__init__()
@@ -38,11 +38,11 @@ class Honest(threading.Thread):
         self.failure = None
 
     def ask(self, method, path, **options):
-        """The answer, which must be to this request."""
+        """Returns the answer after checking that it belongs to this request, or None for 503."""
         request_id = uuid.uuid4().hex
         response = self.client.request(method, path, headers={"X-Request-Id": request_id}, **options)
         assert response.headers["X-Request-Id"] == request_id
-        if response.status_code == 503:  # too busy: no answer, but ours
+        if response.status_code == 503:  # too busy, but still the answer to this request
             assert response.json()["request_id"] == request_id
             self.busy += 1
             return None
@@ -50,7 +50,7 @@ class Honest(threading.Thread):
         return response
 
     def own(self, item):
-        assert item["text"].startswith(self.mark), "somebody else's record"
+        assert item["text"].startswith(self.mark), "a record of another client"
         assert item["text"] == self.mine.get(item["id"], item["text"]), "another record's text"
 
     def create(self):
@@ -99,7 +99,7 @@ class Honest(threading.Thread):
 
 
 class Vandal(threading.Thread):
-    """Sends requests, whole or cut off, alone or in a row, reads some of the answers and is gone."""
+    """Sends requests, complete or truncated, alone or pipelined, reads some of the answers and disconnects."""
 
     def __init__(self, client, address, end):
         super().__init__()
@@ -159,7 +159,7 @@ class Vandal(threading.Thread):
 
 
 def wait_quiet(gateway):
-    """Everything that was begun for somebody has ended: requests, leases, statements."""
+    """Waits until everything that clients began has ended: requests, leases, statements."""
     names = ["http_in_flight", "http_connections", "db_leased", "db_in_flight", "db_waiting"]
 
     def left():
@@ -197,7 +197,7 @@ def test_clients_that_vanish(session_gateway, operator, recorder, chaos_gateway,
         client.session.close()
 
     wait_quiet(chaos_gateway)
-    with servers.connect() as db:  # other daemons begin and end transactions of their own
+    with servers.connect() as db:  # other daemons also begin and end transactions
         until(lambda: not rows(db, "select 1 from pg_stat_activity where state like 'idle in%%' and state_change < now() - interval '100 ms'"),
               lambda: rows(db, "select state, query from pg_stat_activity where state like 'idle in%%'"))
     assert chaos_gateway.stop() == 0

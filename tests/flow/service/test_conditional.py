@@ -1,5 +1,5 @@
-"""Conditional requests, of everything that can be read and changed under one address: from the routes that the gateway
-lists, so that a new one is asked for its row here."""
+"""Conditional requests, for every path that can be read and changed. The paths come from the routes that the gateway
+lists, so a new path without a row here fails."""
 import concurrent.futures
 import threading
 
@@ -12,7 +12,7 @@ from groundwork.soon import soon
 from groundwork.workflows import document
 from test_at_once import PAY, World
 
-# Path, and bodies that make it another one each time.
+# The path, and a body for each n that changes the resource.
 RESOURCES = {
     "/": lambda w, n: ("/", {"name": f"Name {n}"}),
     "/entities/{entity}": lambda w, n: (f"/entities/{w['entity']}", {"label": f"n{n}"}),
@@ -61,18 +61,18 @@ RESOURCES = {
         f"{PAY}/subscription-templates/{w['template']}", {"description": f"n{n}"}),
     f"{PAY}/offers/{{id}}": lambda w, n: (f"{PAY}/offers/{w['offer']}", {"name": f"Offer {w.number}.{n}"}),
 }
-# Changed by DELETE alone, or only with a processor or a store at hand: their tag is looked at where they are tested.
+# Changed only by DELETE, or only with a processor or a store: their ETag is tested with those.
 ELSEWHERE = {
     f"{PAY}/payment-methods/{{id}}", f"{PAY}/subscriptions/{{id}}", f"{PAY}/subscriptions/{{id}}/users",
     f"{PAY}/processor-connect/credentials", f"{PAY}/iap-store/credentials",
     "/api-keys/{id}", "/push/devices/{id}", "/files/tus/{id}", "/tenant-domains/{id}",
 }
-# Answered by a list, which has no tag.
+# The answer is a list, which has no ETag.
 LISTS = {"/entities/{entity}/items", "/files", "/push/categories", f"{PAY}/subscriptions/{{id}}/users"}
 
 
 def listed(gateway):
-    """Paths that answer GET and PUT or DELETE: {path: methods}"""
+    """Paths that answer GET and PUT or DELETE: {path: methods}."""
     methods = {}
     for line in gateway.run("--list-routes").stdout.splitlines():
         method, path = line.split()[:2]
@@ -120,13 +120,13 @@ def test_read_and_changed_under_conditions(world, resource):
     now = admin.get(path, expect=200)
     assert now.headers["ETag"] != tag
     if "ETag" in changed.headers:
-        assert changed.headers["ETag"] == now.headers["ETag"], "what PUT answers is what GET shows"
+        assert changed.headers["ETag"] == now.headers["ETag"], "PUT and GET return different ETags"
     admin.put(path, resource(2)[1], headers={"If-Match": tag}, expect=412)
     admin.put(path, resource(2)[1], headers={"If-Match": "*"}, expect=200)
 
 
 def test_of_two_writers_with_one_tag_one_wins(world, resource):
-    """Eight send what they have made of the same representation: one is taken, the others are told."""
+    """Eight clients change the same representation: one succeeds, and the others get 412."""
     admin, path = world.admin, resource(0)[0]
     sessions = [Client(admin.base_url, token=admin.token) for _ in range(8)]
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -165,7 +165,7 @@ def test_deleted_under_conditions(shared_project, servers, name, path):
     (f"{PAY}/iap-store/credentials", None), (f"{PAY}/processor-connect/credentials", {"mode": "own", "secret_key": "sk_test_abcdefgh12345678"}),
 ])
 def test_credentials(project, path, body):
-    """Without any there is something to read, too: that there are none."""
+    """Missing credentials have an ETag too: their representation says that there are none."""
     admin = project.admin
     tag = admin.get(path, expect=200).headers["ETag"]
     admin.delete(path, headers={"If-Match": '"other"'}, expect=412)
@@ -178,7 +178,7 @@ def test_credentials(project, path, body):
 
 
 def test_the_tag_is_of_what_the_caller_sees(shared_project):
-    """A field that the caller is not shown does not change its tag."""
+    """A change of a field that is hidden from the caller does not change the caller's ETag."""
     world = World(shared_project)
     path = f"/entities/{world['entity']}"
     role = shared_project.role(permissions=["svc_entities:read", f"{world['entity']}:read"], field_access=[
@@ -192,14 +192,15 @@ def test_the_tag_is_of_what_the_caller_sees(shared_project):
 
 
 def test_what_the_service_notes_is_no_edit(project):
-    """A sign-in changes what is shown and so the tag, but nobody's edit is refused for it; an edit's is."""
+    """A sign-in changes the representation and its ETag, but If-Match with the earlier ETag still succeeds; a user's edit
+    makes it fail."""
     user = project.user()
     path = f"/users/{user.user['id']}"
     first = project.admin.get(path, expect=200)
     tag, signed_in = first.headers["ETag"], first.json()["last_sign_in_at"]
     project.client().sign_in(user.user["email"], PASSWORD)
     seen = project.admin.get(path, headers={"If-None-Match": tag}, expect=200)
-    assert seen.json()["last_sign_in_at"] != signed_in and seen.headers["ETag"] != tag, "a copy is not current any more"
+    assert seen.json()["last_sign_in_at"] != signed_in and seen.headers["ETag"] != tag, "a cached copy was still taken for current"
     changed = project.admin.put(path, {"metadata": {"n": 1}}, headers={"If-Match": tag}, expect=200)
     for old in (tag, seen.headers["ETag"]):
         project.admin.put(path, {"metadata": {"n": 2}}, headers={"If-Match": old}, expect=412)
@@ -235,5 +236,5 @@ def test_the_documents_say_so(admin):
 
 
 def test_no_writer_passed_by_its_conditions(session_gateway):
-    """Last: what the tests of this file, and those before it, have changed began with its lock."""
+    """Must run last: every change by the tests of this file, and of earlier files, began with a lock of its row."""
     assert "conditional.unlocked" not in session_gateway.log()

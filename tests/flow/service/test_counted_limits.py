@@ -1,5 +1,5 @@
-"""Limits of how many resources of a kind there may be hold however many writers come at once: at the last free place one of
-sixteen is answered as a writer is that comes alone, the others are refused as one is that comes too late."""
+"""Limits on the number of resources hold against concurrent writers. With room for one more, one of
+sixteen writers gets the answer of a writer that comes alone, and the others get the refusal of a writer that comes too late."""
 import concurrent.futures
 import itertools
 
@@ -15,7 +15,7 @@ _numbers = itertools.count(1)
 
 
 class Kind:
-    """How a resource is made over the API, and which columns of its row differ from row to row (SQL of n)."""
+    """How the API creates a resource, and which columns differ from row to row (SQL of n)."""
 
     def __init__(self, path, body, most, refusal, table=None, of="true", method="POST", writers=WRITERS, **differs):
         self.path, self.body, self.most, self.method, self.writers = path, body, most, method, writers
@@ -34,7 +34,7 @@ class Kind:
         return rows(db, f"select count(*) from {project.schema(db)}.{self.table} where {self.where(project)}")[0][0]
 
     def fill(self, project, db, most):
-        """Copies of the newest row, until there are so many."""
+        """Inserts copies of the newest row, until there are `most` rows."""
         schema = project.schema(db)
         values = ", ".join(f"'{column}', {value}" for column, value in self.differs.items())
         execute(db, f"insert into {schema}.{self.table} select r.*"
@@ -43,7 +43,7 @@ class Kind:
                     f" jsonb_populate_record(null::{schema}.{self.table}, x.doc || jsonb_build_object({values})) r")
 
     def empty(self, project, db):
-        """Without the copies, for the kinds to come."""
+        """Deletes the copies, for the tests of other kinds."""
         execute(db, f"delete from {project.schema(db)}.{self.table} where ({self.where(project)})"
                     f" and {next(iter(self.differs))}::text ~ '^n?1[0-9]{{6}}$'")
 
@@ -87,13 +87,13 @@ KINDS = {
                     of="user_id = {user}", **ID, token="'t' || n", token_hash="'\\x' || md5(n::text)"),
     "conversations": Kind("/ai/conversations", lambda n, ids: {"title": f"n{n}"}, 2000, "A user has at most {} conversations.",
                           of="user_id = {user}", **ID),
-    # Ten changes a minute are all that a project may make.
+    # A project may make only ten changes a minute.
     "domains": Kind("/tenant-domains", lambda n, ids: {"domain": f"n{n}.example.org"}, 20, PROJECT % "domains", "mail_domains", writers=6,
                     **ID, domain="'n' || n"),
     "senders": Kind("/tenant-sender-addresses", sender, 200, PROJECT % "sender addresses", "mail_senders", **ID,
                     email="'n' || n", is_default="false"),
     "workflows": Kind("/workflows", lambda n, ids: document(), 1000, PROJECT % "workflows", **NAMED),
-    # Counted in the model, under its lock; so are entities, of which a thousand take long.
+    # The model counts these under its lock. Entities are counted in the same way, but creating a thousand takes too long.
     "enums": Kind("/enums", lambda n, ids: {"name": f"n{n}", "values": ["a"]}, 1000, PROJECT % "enums", "settings",
                   "kind = 'enum'", **ID, key="'n' || n"),
     "fields": Kind("/entities/counted/fields", lambda n, ids: {"name": f"n{n}", "type": "integer"}, 200,
@@ -103,7 +103,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def project(shared_project, servers):
-    """With what the resources belong to."""
+    """A project with the objects to which the resources belong."""
     made, admin = shared_project, shared_project.admin
     admin.put("/", {"settings": {f"rate_{name}": 1000000 for name in ("read", "write", "heavy")}}, expect=200)
     entity = made.entity("counted", [NAME])
@@ -132,7 +132,7 @@ def test_writers_at_the_last_free_place(project, db, servers, name):
     assert alone.status_code in (200, 201), alone.text
     clients = [project.client(token=project.admin.token) for _ in range(kind.writers)]
     with concurrent.futures.ThreadPoolExecutor(kind.writers) as pool:
-        with Held(servers, f"{schema}.{kind.table}", mode="share"):  # it can be counted, and nothing can be added
+        with Held(servers, f"{schema}.{kind.table}", mode="share"):  # a share lock: rows can be counted, but not added
             sent = [pool.submit(kind.send, project, client) for client in clients]
             until(lambda: len(rows(db, "select 1 from pg_stat_activity where wait_event_type = 'Lock'")) > 1, "two writers wait")
         answers = [one.result() for one in sent]

@@ -28,7 +28,7 @@ PATIENT = {"STATEMENT_TIMEOUT_MS": 600000, "REQUEST_TIMEOUT_MS": 600000}  # requ
 
 @pytest.fixture
 def gateway_with(servers, session_gateway, tmp_path):
-    """A gateway that is not started, with other settings; None takes one away."""
+    """A gateway that is not started, with other settings; None removes one."""
 
     def make(program=None, **changes):
         whole = {name: value for name, value in {**settings(servers), **changes}.items() if value is not None}
@@ -39,7 +39,7 @@ def gateway_with(servers, session_gateway, tmp_path):
 
 @pytest.fixture
 def own(start_gateway):
-    """Starts a gateway for one test: the test may hurt it."""
+    """Starts a gateway for one test, which may damage it."""
     started = []
 
     def start(**changes):
@@ -92,7 +92,7 @@ def test_check_is_fine(gateway_with):
 
 
 WRONG = [
-    # settings, arguments, exit status, what the one line says
+    # settings, arguments, exit status, text in the one line
     ({}, ["--nope"], 2, "unknown flag '--nope'"),
     ({"PRT": 1}, [], 2, "GROUNDWORK_PRT is not a variable"),
     ({"PORT": 99999}, [], 2, 'GROUNDWORK_PORT is "99999", but must be'),
@@ -123,7 +123,7 @@ def test_start_is_refused_with_one_line(gateway_with, changes, arguments, status
     assert "short" not in done.stderr
 
 
-# What a runner checks beyond the bounds of its variables, before it starts and for --check.
+# Checks of a runner beyond the bounds of its variables, at its start and for --check.
 WRONG_RUNNER = [
     ({"SMTP_URL": "http://mail.example.org"}, "GROUNDWORK_SMTP_URL must be smtp://"),
     ({"SMTP_URL": "smtp://user:hunter2@:25"}, "GROUNDWORK_SMTP_URL must be smtp://"),
@@ -144,7 +144,7 @@ def test_start_of_a_runner_is_refused_with_one_line(gateway_with, changes, text,
 
 
 def test_a_runner_without_its_sandbox(gateway_with, tmp_path):
-    """The program that is looked for beside it is named."""
+    """The message names the program that the runner expects in its own folder."""
     alone = tmp_path / "workflow-runner"
     shutil.copy(binary().with_name("workflow-runner"), alone)
     done = gateway_with(alone, OPERATOR_TOKEN=None).run()
@@ -170,7 +170,7 @@ def test_port_that_is_taken(gateway_with, session_gateway):
 
 
 def test_one_port_for_both(gateway_with):
-    """Else the kernel would give half of the connections to the one, half to the other."""
+    """Otherwise the kernel would distribute connections between both listeners."""
     port = free_port()
     done = gateway_with(PORT=port, ADMIN_PORT=port).run()
     assert done.returncode == 2 and "GROUNDWORK_PORT, GROUNDWORK_ADMIN_HOST" in done.stderr
@@ -203,7 +203,7 @@ def test_killed_worker_is_replaced_while_the_other_serves(own):
             try:
                 answers.append(requests.get(f"{daemon.url}/healthz", timeout=60).status_code)
             except requests.ConnectionError:
-                answers.append(None)  # it was with the one that was killed
+                answers.append(None)  # this connection was with the killed worker
 
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         futures = [pool.submit(ask) for _ in range(2)]
@@ -226,7 +226,7 @@ def test_killed_worker_is_replaced_while_the_other_serves(own):
 
 
 def test_a_killed_worker_refuses_no_connection(own):
-    """Clients that come while it is gone are answered by its successor."""
+    """Clients that connect while the worker is gone are answered by its successor."""
     daemon = own(WORKERS=1)
     for round in range(3):
         (victim,) = daemon.workers()
@@ -258,7 +258,7 @@ def test_no_core_dump_holds_a_key(own):
             assert re.search(r"^Max core file size +0 +0 ", limits.read(), re.M)
         with open(f"/proc/{pid}/coredump_filter", encoding="ascii") as kinds:
             assert int(kinds.read(), 16) == 0
-        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:  # the environment, where the master key came in
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:  # the environment, from which the master key was read
             environment = int(stat.read().rsplit(")", 1)[1].split()[47])
         with open(f"/proc/{pid}/smaps", encoding="utf-8") as maps:
             found = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) (?:.*\n)+?VmFlags:(.*)$", maps.read(), re.M)
@@ -267,7 +267,7 @@ def test_no_core_dump_holds_a_key(own):
 
 
 def test_budgets_of_memory_are_one_sum(gateway_with):
-    """None of what is configured goes beyond what all may be together."""
+    """No configured memory budget may exceed the budget for all of them together."""
     for more, named in (({"MEMORY_BYTES": "64M"}, "GROUNDWORK_MEMORY_BYTES"), ({"ANSWER_BYTES": "32M"}, "GROUNDWORK_ANSWER_BYTES"),
                         ({"JSON_BODY_BYTES": "32M"}, "GROUNDWORK_JSON_BODY_BYTES")):
         done = gateway_with(**more).run("--check")
@@ -276,7 +276,7 @@ def test_budgets_of_memory_are_one_sum(gateway_with):
 
 
 def test_json_bodies_of_another_size(own, operator):
-    """GROUNDWORK_JSON_BODY_BYTES is the limit of every JSON body, and beyond it 413 names it."""
+    """GROUNDWORK_JSON_BODY_BYTES is the limit of every JSON body, and the 413 beyond it names the limit."""
     daemon = own(WORKERS=1, JSON_BODY_BYTES="2M")
     project = Project(daemon, operator, None)
     entity = project.entity(fields=[{"name": name, "type": "text"} for name in ("first", "second", "third")])
@@ -287,13 +287,13 @@ def test_json_bodies_of_another_size(own, operator):
 
 
 def test_more_requests_than_fit(own, db):
-    """503 at once, and one header tells when to come back."""
+    """The answer is an immediate 503, with one Retry-After header."""
     daemon = own(WORKERS=1, REQUESTS_MAX=16, **PATIENT)
     db.autocommit = False
     with db.cursor() as cursor:
         cursor.execute("lock table platform.projects in access exclusive mode")
     waiting = [socket.create_connection(("127.0.0.1", daemon.port), timeout=60) for _ in range(16)]
-    for number, sock in enumerate(waiting):  # their project is looked for
+    for number, sock in enumerate(waiting):  # their project is being looked up
         sock.sendall(f"GET /org/waiting{number}/users/me HTTP/1.1\r\nHost: h\r\n\r\n".encode())
     until(lambda: sample(daemon.metrics(), "groundwork_http_in_flight") == 16)
     caller = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=60)
@@ -321,8 +321,9 @@ def test_hangup_changes_nothing(own):
 
 
 def waiting_request(daemon, operator, servers):
-    """A project with an entity and a request for a new record, which is made when the lock is let go. The daemon gives up on
-    locks that others hold after two seconds; its statement tries this one again and again."""
+    """Returns a request for a new record, which is created when the lock is released, and the connection that holds the lock.
+    The daemon gives up on locks of other sessions after two seconds, so its statement tries this lock repeatedly instead of
+    waiting."""
     project = Project(daemon, operator, None)
     entity = project.entity()
     lock = servers.connect()
@@ -357,7 +358,7 @@ def test_drain_answers_what_runs(own, operator, servers):
 
 @pytest.mark.timed
 def test_drain_gives_up_in_time(own, operator, servers):
-    """The request waits on: what it waits for is let go when the daemon has ended."""
+    """The request still waits when the daemon has ended: the lock is released only afterwards."""
     daemon = own(WORKERS=1, DRAIN_TIMEOUT_MS=300, **PATIENT)
     future, lock = waiting_request(daemon, operator, servers)
     with at_most(20, "the end of the daemon"):
@@ -398,7 +399,7 @@ def test_drain_under_load(own, operator):
 
 
 def test_end_before_the_database_answers(own, gateway_with):
-    """A worker that comes back while PostgreSQL is away still ends when asked."""
+    """A worker that restarts while PostgreSQL is unavailable still ends on SIGTERM."""
     daemon = gateway_with(DATABASE_URL="postgresql://x@127.0.0.1:1/x", WORKERS=2)
     with pytest.raises(RuntimeError):
         daemon.start(wait=1)
@@ -407,7 +408,7 @@ def test_end_before_the_database_answers(own, gateway_with):
     assert not daemon.alarms()
 
 
-# --- what it tells --------------------------------------------------------------------------------
+# --- metrics and logs -----------------------------------------------------------------------------
 
 
 def sample(text, name):
@@ -424,7 +425,7 @@ def test_metrics(project, gateway):
     def grown(name):
         return sample(after, name) - sample(before, name)
 
-    def is_counted():  # once the answer is on its way
+    def is_counted():  # a request is counted once its answer is being sent
         nonlocal after
         after = gateway.metrics()
         return grown('groundwork_requests_total{route="users_get",status="4xx"}')

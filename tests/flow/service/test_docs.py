@@ -1,4 +1,4 @@
-"""GET /docs: what the two documents say, to whom, and the viewer. tests/docs gives them to other tools."""
+"""GET /docs: the content of the two documents, by caller, and the viewer. tests/docs passes the documents to other tools."""
 import concurrent.futures
 import itertools
 import json
@@ -174,7 +174,7 @@ def test_list_operation(shop):
 
 
 def test_records_are_as_documented(shop):
-    """The contract check of the client compares these answers with the document."""
+    """The client's contract check compares these answers with the document."""
     customer = shop.item("customers", name="Ada")
     order = shop.item("orders", title="first", customer=customer["id"], watchers=[customer["id"]], amount=3,
                       status="paid", day="2026-01-31", at="2026-01-31T12:00:00Z", extra={"a": [1]}, tax=1.25)
@@ -186,7 +186,7 @@ def test_records_are_as_documented(shop):
 
 
 def test_reads_promise_no_member(shop):
-    """fields= leaves out what is required of a record, expand= answers records for ids."""
+    """fields= omits members that are required in a record, and expand= returns records in place of ids."""
     customer = shop.item("customers", name="Eve")
     order = shop.item("orders", title="expanded", customer=customer["id"], watchers=[customer["id"]])
     path = "/entities/orders/items"
@@ -206,7 +206,7 @@ def test_reads_promise_no_member(shop):
 
 
 def null_refused(node, path=""):
-    """Places where nullable stands beside what still refuses null."""
+    """Yields the paths of schemas that are nullable but still refuse null."""
     if isinstance(node, dict):
         if node.get("nullable") and ({"allOf", "oneOf", "anyOf", "$ref"} & set(node) or "type" not in node):
             yield path
@@ -231,8 +231,8 @@ def fits(operations, name, literal):
 
 
 def test_no_path_is_two_templates(shop):
-    """Templates that look alike are told apart by what their parameters may be. (Of /users/me and /users/{id}
-    the literal one goes first: OpenAPI 3.0.4, Path Templating Matching.)"""
+    """A path matches only one of two similar templates, because of the schemas of their parameters. (Between /users/me and
+    /users/{id} the literal one goes first: OpenAPI 3.0.4, Path Templating Matching.)"""
     _, platform = documents(shop.admin)
     pairs = 0
     for one, other in itertools.combinations(platform["paths"], 2):
@@ -381,7 +381,7 @@ def test_platform_operations(shop):
 
 
 def test_idempotency_keys_are_shown(shop):
-    """Wherever the body may hold one the header may, too."""
+    """An operation whose body may contain an idempotency key also accepts the header."""
     _, platform = documents(shop.admin)
     told, taken = set(), set()
     for path, operations in platform["paths"].items():
@@ -421,7 +421,7 @@ def test_etag(project):
 
 @pytest.mark.parametrize("host", ['x"},"y":{"a', "a b", "<script>", "example.org\\"])
 def test_host_header_is_only_text(shop, host):
-    # Unrecorded: what is no host at all is refused before a request has an id.
+    # Not recorded: an invalid host is refused before the request has an id.
     unrecorded = Client(shop.base_url, token=shop.admin.token)
     answer = unrecorded.get("/docs", headers={"Host": host})
     assert answer.status_code in (200, 400)
@@ -444,7 +444,7 @@ def test_viewer_says_how_to_install_it(project):
 
 @pytest.fixture(scope="module")
 def viewer(start_gateway, shared_project, recorder, tmp_path_factory):
-    """A caller of a gateway with a directory of files, and that directory."""
+    """A client of a gateway with a folder of viewer files, and that folder."""
     folder = tmp_path_factory.mktemp("ui")
     for name in ("index.html", "viewer.js", "swagger-ui.css", "secret.txt"):
         (folder / name).write_text(f"this is {name}")
@@ -486,11 +486,11 @@ def test_viewer_of_an_unknown_project(viewer):
     assert Client(f"{base}/nobody").get("/docs/ui").status_code == 404
 
 
-# --- size: what one project's document costs the others ---
+# --- size: how one project's document affects other projects ---
 
 
 def wide_model(project, entities=7, values=50):
-    """A document of 14 megabytes from few requests: every field repeats its enum's values."""
+    """Creates a document of 14 megabytes with few requests: every field repeats the values of its enum."""
     project.admin.post("/enums", {"name": "wide", "values": [f"{n:03d}{'x' * 37}" for n in range(values)]}, expect=201)
     fields = [{"name": f"field_{i}", "type": "enum", "options": {"enum": "wide"}} for i in range(200)]
     for number in range(entities):
@@ -508,7 +508,7 @@ def pool(daemon, what, name="documents"):
 
 @pytest.fixture(scope="module")
 def crowd(start_gateway, operator, recorder):
-    """A gateway of its own, a project with a wide model in it and another one."""
+    """A separate gateway, a project with a wide model on it and another project."""
     gateway = start_gateway(WORKERS=1)
     outside = Client(f"{gateway.url}/org", token=operator.token, recorder=recorder)
     wide, other = Project(gateway, outside, recorder), Project(gateway, outside, recorder)
@@ -539,14 +539,15 @@ def test_a_document_is_made_once(crowd):
     again = wide.admin.get("/docs", headers={"If-None-Match": first.headers["ETag"]}, expect=304)
     assert again.headers["ETag"] == first.headers["ETag"]
     wide.administrator().get("/docs", expect=200)
-    assert pool(gateway, "held") == kept, "who may know the same shares it"
+    assert pool(gateway, "held") == kept, "callers with the same rights do not share a document"
     wide.entity("late", [{"name": "note", "type": "text"}])
     assert "late" in model(wide.admin)["components"]["schemas"]
     assert kept < pool(gateway, "held") < kept + 100_000, "no older version is kept"
 
 
 def test_documents_of_a_project_are_bounded(start_gateway, operator, recorder):
-    """Rules that differ make documents that differ: the oldest go, and others keep theirs."""
+    """Different field rules make different documents: the project's oldest documents leave the cache, and those of other
+    projects stay."""
     gateway = start_gateway(WORKERS=1, DOCS_CACHE_BYTES=12_000_000)
     outside = Client(f"{gateway.url}/org", token=operator.token, recorder=recorder)
     wide, other = Project(gateway, outside, recorder), Project(gateway, outside, recorder)

@@ -1,4 +1,4 @@
-"""Compressed bodies: gzip is taken wherever a body is, within the limits of what it holds; other encodings are 415."""
+"""Compressed bodies: gzip is accepted for every body, within the limits on the decompressed size; other encodings get 415."""
 import gzip
 import io
 import json
@@ -37,7 +37,7 @@ def test_records(desk, encoding):
 
 
 def test_pieces_and_members(desk):
-    """Chunked, byte by byte, and as several members, as gzip itself writes them."""
+    """Chunked, byte by byte, and as several gzip members, which gzip itself can write."""
     for body in (packed({"n": 7}), gzip.compress(b'{"n":') + gzip.compress(b"") + gzip.compress(b"7}")):
         for size in (1, 7, 100000):
             assert send(desk.admin, ITEMS, chunks(body, size), expect=201).json()["n"] == 7
@@ -76,7 +76,7 @@ def test_other_encodings(desk, encoding):
 def test_no_encoding_at_all(desk):
     send(desk.admin, ITEMS, b'{"n": 1}', "identity", expect=201)
     send(desk.admin, ITEMS, b'{"n": 1}', "", expect=201)
-    desk.admin.request("GET", ITEMS, headers={"Content-Encoding": "br"}, expect=200)  # of no body
+    desk.admin.request("GET", ITEMS, headers={"Content-Encoding": "br"}, expect=200)  # the request has no body
 
 
 def test_operator_takes_none(operator):
@@ -103,7 +103,7 @@ def bomb(size):
 
 
 def test_bombs(desk, gateway):
-    """What a body holds is measured before it is there."""
+    """The size limit applies while a body is decompressed, not afterwards."""
     body = bomb(256 << 20)
     assert len(body) < 1 << 20
     for path in (ITEMS, f"{ITEMS}/bulk", "/auth/v1/token"):

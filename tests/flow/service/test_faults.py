@@ -1,4 +1,4 @@
-"""D5, D7, D8, D16: PostgreSQL restarts, crashes, is full, is locked, changes its tables; the service bends."""
+"""D5, D7, D8, D16: PostgreSQL restarts, crashes, is full, is locked, or changes its tables; the service survives."""
 import collections
 import concurrent.futures
 import os
@@ -18,7 +18,8 @@ pytestmark = pytest.mark.slow
 
 
 class Callers:
-    """Threads that call again and again and keep (begun, taken, status, answer); who is not answered ends, and fails the test."""
+    """Threads that call repeatedly and record (begun, taken, status, answer). A thread that gets no answer ends, and the test
+    fails."""
 
     def __init__(self, client, count, call, pause=0.01):
         self.stop = threading.Event()
@@ -52,7 +53,7 @@ class Callers:
         return collections.Counter(status for begun, _, status, _ in list(self.seen) if begun >= since)
 
     def more(self, count=20):
-        """Until so many more have been answered."""
+        """Waits until `count` more calls have been answered."""
         wanted = len(self.seen) + count
         until(lambda: len(self.seen) >= wanted, lambda: f"only {len(self.seen)} of {wanted} were answered")
 
@@ -85,7 +86,7 @@ def acknowledged_are_there(project, writers):
 
 
 def until_ready(servers):
-    """PostgreSQL takes connections again: after a crash it first recovers, as long as that takes."""
+    """Waits until PostgreSQL accepts connections again: after a crash it first recovers, for any time."""
 
     def is_ready():
         try:
@@ -98,7 +99,7 @@ def until_ready(servers):
 
 
 def outage(project, servers, breaks, expected=frozenset({200, 201, 503})):
-    """Breaks PostgreSQL under load: nothing but 503s, everything normal five seconds after it is back."""
+    """Breaks PostgreSQL under load: the only errors are 503s, and everything is normal five seconds after it is back."""
     with Callers(project.admin, 4, write) as writers, Callers(project.admin, 3, read) as readers:
         both = ((writers, 201), (readers, 200))
 
@@ -134,16 +135,16 @@ def test_d5_crash_under_load(busy, servers):
 
 
 def test_d5_an_upload_whose_end_comes_in_an_outage(busy, servers, gateway):
-    """Rights are looked at again when all of it is there: that they cannot be read is no error of ours."""
-    half = b"x" * 262144  # enough of it that nobody calls the rest late
+    """The service checks rights again at the end of an upload. If it cannot read them, the answer is not an internal error."""
+    half = b"x" * 262144  # enough that the gateway does not end the upload as too slow
     taken = 'groundwork_shares_held{pool="uploads"} 1'
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as s:
         s.sendall(f"PUT /org/{busy.id}/files/upload/late.bin HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {2 * len(half)}\r\n"
                   f"Authorization: Bearer {busy.admin.token}\r\n\r\n".encode() + half)
-        until(lambda: taken in gateway.metrics(), "it is let in")
+        until(lambda: taken in gateway.metrics(), "the upload was not admitted")
         servers.postgres("stop")
         try:
-            time.sleep(6)  # what is known of rights is good for five seconds
+            time.sleep(6)  # cached rights are valid for five seconds
             s.sendall(half)
             answer = s.recv(65536)
         finally:
@@ -156,7 +157,7 @@ def test_d5_an_upload_whose_end_comes_in_an_outage(busy, servers, gateway):
 
 @pytest.mark.timed
 def test_d5_a_backend_dies(busy, servers, db):
-    """A killed backend makes PostgreSQL restart all of them."""
+    """A killed backend makes PostgreSQL restart all backends."""
     with db.cursor() as cursor:
         cursor.execute("select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()")
         pids = [row[0] for row in cursor.fetchall()]
@@ -175,7 +176,7 @@ def test_d5_backends_are_terminated(busy, servers, db):
 
 @pytest.mark.timed
 def test_d7_no_connection_left(busy, servers, db, gateway):
-    """Another client takes every connection there is: 503 within a second, and by itself normal again."""
+    """Another client takes every connection: requests get 503 within a second, and the service recovers on its own."""
     taken = []
     try:
         with db.cursor() as cursor:
@@ -227,7 +228,7 @@ def test_d8_a_locked_table_delays_nobody_else(busy, servers, db, operator, recor
                 Callers(busy.admin, 2, calm) as calms, Callers(busy.admin, 1, calm_write) as calm_writes, \
                 Callers(other.admin, 2, read) as others:
             time.sleep(6)
-            for callers in (calms, calm_writes, others):  # whatever waits for the table waits on
+            for callers in (calms, calm_writes, others):  # requests for the locked table keep waiting
                 callers.more()
     finally:
         holder.rollback()
@@ -244,7 +245,7 @@ def test_d8_a_locked_table_delays_nobody_else(busy, servers, db, operator, recor
 
 
 def test_d16_the_entity_changes_under_traffic(busy):
-    """Fields come and go while two workers hold prepared plans: not one 5xx, nothing half changed."""
+    """Fields are added and removed while two workers hold prepared plans: no answer is a 5xx, and no change is partial."""
     def call(client, number, turn):
         if turn % 3 == 0:
             return client.post("/entities/orders/items", {"name": "x", "amount": turn})
@@ -282,5 +283,5 @@ def test_d16_a_change_behind_a_long_read_gives_up(busy, servers, db):
         holder.close()
     assert change.status_code in (409, 503), f"{change.status_code}: {change.text}"
     assert set(readers.statuses()) == {200}, readers.statuses()
-    assert max(taken for _, taken, _, _ in readers.seen) < allowed(3), "readers waited behind the change"
+    assert max(taken for _, taken, _, _ in readers.seen) < allowed(3), "readers waited for the change"
     busy.admin.post("/entities/orders/fields", {"name": "late", "type": "integer"}, expect=201)

@@ -1,4 +1,4 @@
-"""Header values with bytes above 0x7F are opaque (RFC 9110 5.5): they lock nobody out and are never echoed."""
+"""Header values with bytes above 0x7F are opaque (RFC 9110 5.5): the service accepts such requests and never echoes the bytes."""
 import socket
 
 import pytest

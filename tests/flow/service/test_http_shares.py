@@ -1,4 +1,5 @@
-"""What clients and projects share at the door: seats, unfinished bodies, unread answers, counters of limits."""
+"""Resources of the HTTP server that clients and projects share: request slots, unfinished bodies, unread answers, counters of
+rate limits."""
 import contextlib
 import json
 import re
@@ -20,7 +21,7 @@ from groundwork.project import Project
 
 @pytest.fixture(scope="module")
 def start_small(start_gateway):
-    """One worker with few seats; whatever waits may wait long."""
+    """One worker with few request slots; requests may wait for long."""
 
     def start(**settings):
         return start_gateway(f"small-{secrets.token_hex(4)}", WORKERS=1,
@@ -61,13 +62,13 @@ def gauge(daemon, name, share):
 
 @pytest.fixture
 def minute_without_end():
-    """What starts a gateway whose wall clock stands still: counters begin anew with each minute."""
+    """A prefix that starts a gateway with a stopped wall clock: the counters of rate limits restart every minute."""
     if FAKETIME is None:
         pytest.skip("libfaketime is not installed")
     return faked(time.strftime("%Y-%m-%d %H:%M:%S"), binary())
 
 
-STARTED = b"{" + b" " * 120000  # at a kilobyte a second, which is the least, it is waited for two minutes
+STARTED = b"{" + b" " * 120000  # at the minimum rate of a kilobyte per second the gateway waits for this body for two minutes
 REST = b" " * 9999 + b"}"
 
 
@@ -82,7 +83,7 @@ def whole(project):
 
 
 def answer(sock):
-    """Status and body of what arrives."""
+    """Returns status and body of the next answer."""
     data = b""
     while b"\r\n\r\n" not in data:
         piece = sock.recv(65536)
@@ -95,7 +96,7 @@ def answer(sock):
     return int(head.split(b" ")[1]), json.loads(body)
 
 
-# --- bodies that do not come ----------------------------------------------------------------------
+# --- bodies that do not arrive --------------------------------------------------------------------
 
 
 def test_requests_without_their_bodies_keep_nobody_out(start_small, make_project, sockets):
@@ -103,7 +104,7 @@ def test_requests_without_their_bodies_keep_nobody_out(start_small, make_project
     one, other = make_project(gateway), make_project(gateway)
     waiting = []
     for project in (one, other):
-        for _ in range(4):  # a quarter of all seats each, when these held seats
+        for _ in range(4):  # would be a quarter of all slots per project, if a request without its body held a slot
             waiting += [sockets(gateway, announce(project)) for _ in range(8)]
             until(lambda: gauge(gateway, "groundwork_shares_held", "http_bodies") == len(waiting))
     for project in (one, other):
@@ -121,7 +122,7 @@ def test_one_address_waits_for_few_bodies(start_small, make_project, sockets):
     until(lambda: gauge(gateway, "groundwork_shares_held", "http_bodies") == 8)
     status, problem = answer(sockets(gateway, announce(project)))
     assert (status, problem["code"]) == (503, "too_many_requests_in_flight")
-    assert answer(sockets(gateway, whole(project)))[0] == 201  # nobody waits for this one
+    assert answer(sockets(gateway, whole(project)))[0] == 201  # the gateway does not have to wait for this body
     elsewhere = sockets(gateway, announce(project), address="127.0.0.2")
     until(lambda: gauge(gateway, "groundwork_shares_held", "http_bodies") == 9)
     for sock in (waiting[0], elsewhere):
@@ -143,7 +144,7 @@ def pages(text_bytes, count):
 
 
 def test_bodies_wait_for_room(start_small, make_project, sockets):
-    """Of 20 MB two bodies of 12 MB do not fit together: the second one is not read until the first one is here."""
+    """A budget of 20 MB has no room for two bodies of 12 MB: the gateway reads the second body after the first is complete."""
     gateway = start_small(BODIES_BYTES=65536, MEMORY_BYTES=1 << 30)
     project = make_project(gateway)
     project.entity("pages", [{"name": "text", "type": "text"}])
@@ -158,7 +159,7 @@ def test_bodies_wait_for_room(start_small, make_project, sockets):
     assert answer(small)[0] == 400
     first.sendall(body[100:])
     until(lambda: gauge(gateway, "groundwork_shares_waiting", "http_body_bytes") == 0)
-    second.sendall(body[100:])  # at once: a client that has room and sends nothing is ended after ten seconds
+    second.sendall(body[100:])  # immediately: a client that has room and sends nothing is disconnected after ten seconds
     assert [answer(sock)[0] for sock in (first, second)] == [201, 201]
 
 
@@ -171,7 +172,7 @@ def test_a_body_that_finds_no_room(start_small, make_project, sockets):
     second = sockets(gateway, bulk(project, BULK, b"{"))
     until(lambda: gauge(gateway, "groundwork_shares_waiting", "http_body_bytes") == 1)
     while gauge(gateway, "groundwork_shares_waiting", "http_body_bytes"):
-        first.sendall(b" " * 4096)  # a client that sends too little loses its room before that
+        first.sendall(b" " * 4096)  # a client that sends too little loses its room earlier
         time.sleep(0.2)
     status, problem = answer(second)
     assert (status, problem["code"]) == (503, "too_many_requests_in_flight")
@@ -191,13 +192,13 @@ def test_eight_large_bodies_at_once(start_small, make_project):
         assert list(pool.map(send, range(8))) == [201] * 8
 
 
-# Routes with a limit of their own; all others have that of JSON.
+# Routes with their own body limit; all others have the limit for JSON.
 LIMITS = {"/entities/pages/items/bulk": BULK, "/push/devices": 65536}
 
 
 @pytest.mark.parametrize("path, limit", [*LIMITS.items(), ("/entities", 1 << 20)])
 def test_a_body_at_its_limit_is_taken(start_small, make_project, path, limit):
-    """Whatever is set: it comes alone."""
+    """A body at its route's limit is accepted even with a small budget for all bodies, if it comes alone."""
     gateway = start_small(BODIES_BYTES=65536)
     project = make_project(gateway)
     project.entity("pages", [{"name": "text", "type": "text"}])
@@ -212,12 +213,12 @@ def test_a_body_at_its_limit_is_taken(start_small, make_project, path, limit):
         assert sent.status_code == 201, sent.text
 
 
-# --- seats ----------------------------------------------------------------------------------------
+# --- request slots --------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def lock_records(db):
-    """Nobody reads the records of these projects until the end of the test."""
+    """Locks the records of these projects against reads until the end of the test."""
 
     def lock(*projects):
         with db.cursor() as cursor:
@@ -252,7 +253,7 @@ def in_flight(daemon):
 
 
 def test_many_projects_leave_a_seat_to_the_next(start_small, make_project, sockets):
-    """Each floods as much as it can; the process has a seat for somebody else all the same."""
+    """Each of several projects sends as many requests as it can; the process still has a slot for another project."""
     gateway = start_small(REQUESTS_BYTES=1 << 30, MEMORY_BYTES=2 << 30)
     hostile = [shop(make_project, gateway) for _ in range(6)]
     for project in hostile:
@@ -262,7 +263,7 @@ def test_many_projects_leave_a_seat_to_the_next(start_small, make_project, socke
     newcomer.admin.get("/users/me", expect=200)
 
     def has_seat():
-        """Who has a seat may still be refused a connection to a busy machine's database."""
+        """Whether the newcomer is served. With a slot it may still be refused a connection to the database of a busy machine."""
         answer = newcomer.admin.get("/users/me")
         assert answer.status_code == 200 or answer.json()["code"] == "dependency_unavailable", answer.text
         return answer.status_code == 200
@@ -289,7 +290,8 @@ def test_strangers_have_few_seats_of_their_own(start_small, make_project, lock_r
 
 
 def test_uploads_wait_for_their_turn(start_small, make_project, sockets):
-    """A project has half of the places for uploads; its others wait, unread, and are served, and another project finds one at once."""
+    """A project may use half of the upload slots. Its other uploads wait, unread, and are served later. Another project gets a
+    slot immediately."""
     gateway = start_small(REQUESTS_MAX=256, BODIES_PER_ADDRESS=1000, BODIES_BYTES=32 << 20, MEMORY_BYTES=1 << 30)
     one, other = make_project(gateway), make_project(gateway)
 
@@ -306,7 +308,7 @@ def test_uploads_wait_for_their_turn(start_small, make_project, sockets):
     assert [answer(sock)[0] for sock in slow] == [201] * 34
 
 
-# --- names of nothing -----------------------------------------------------------------------------
+# --- names of projects that do not exist ----------------------------------------------------------
 
 
 def test_names_of_nothing_are_looked_up_for_a_while(start_small, make_project, sockets, minute_without_end):
@@ -324,7 +326,7 @@ def test_names_of_nothing_are_looked_up_for_a_while(start_small, make_project, s
     assert ask(sockets(gateway, address="127.0.0.2"), "nothing-else") == 404
 
 
-# --- answers that nobody reads --------------------------------------------------------------------
+# --- unread answers -------------------------------------------------------------------------------
 
 
 def test_unread_answers_are_bounded_by_project(start_small, make_project, sockets):
@@ -337,9 +339,9 @@ def test_unread_answers_are_bounded_by_project(start_small, make_project, socket
     path = "/entities/pages/items?limit=6"
     readers = [sockets(gateway, request(one, path, one.admin.token), receive_bytes=1) for _ in range(8)]
     with sipping(readers):
-        # Who waits a second for the database on a busy machine is refused before it asks for its share.
+        # On a busy machine a request that waits a second for the database is refused before it takes its share of memory.
         until(lambda: (gauge(gateway, "groundwork_requests_total", 'items_list",status="5xx') or 0) >= 6, gateway.metrics)
-        # Rows count twice until their text is made: a moment later all is text.
+        # Rows count twice until their text is created; a moment later only the text counts.
         until(lambda: 5 << 20 < gauge(gateway, "groundwork_shares_held", "request_bytes") <= 16 << 20)
         assert len(other.admin.get(path, expect=200).json()["items"]) == 6
         one.admin.get("/users/me", expect=200)
@@ -353,8 +355,8 @@ def test_unread_answers_are_bounded_by_project(start_small, make_project, socket
 
 
 def test_counters_of_limits_are_shared_between_projects(start_small, make_project, sockets, minute_without_end):
-    """Of a project with thousands of callers some are counted together; the first of another has a count
-    of its own."""
+    """In a project with thousands of callers some of them share a counter; the first caller of another project has its own
+    counter."""
     gateway = start_small(TRUSTED_PROXIES="127.0.0.1", prefix=minute_without_end)
     crowded, other = shop(make_project, gateway), shop(make_project, gateway)
     for project in (crowded, other):
@@ -371,7 +373,7 @@ def test_counters_of_limits_are_shared_between_projects(start_small, make_projec
 
     crowd = sum((left(crowded, [f"10.1.{block}.{number}" for number in range(256)]) for block in range(19)), [])
     assert crowd[:4000].count(999) > 3900
-    # The first of each counter: 4096 callers have one of their own, the others share 64.
+    # The first request on each counter: 4096 callers have their own counter, and the others share 64.
     assert crowd.count(999) <= 4096 + 64 and min(crowd) > 900
     assert left(other, ["10.2.0.1"]) == [999]
     assert left(other, ["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"]) == [999, 998, 999]

@@ -1,4 +1,4 @@
-"""J1-J6: JSON that must be refused with 400, or kept exactly; never a 500."""
+"""J1-J6: invalid JSON is refused with 400, valid JSON is stored exactly, and no answer is a 500."""
 import json
 
 import pytest
@@ -12,12 +12,12 @@ def world(shared_project):
         {"name": "name", "type": "varchar"}, {"name": "doc", "type": "json"}, {"name": "wide", "type": "integer"},
         {"name": "real", "type": "float"}, {"name": "exact", "type": "decimal"}, {"name": "long", "type": "text"},
     ])
-    shared_project.admin.put("/", {"settings": {"rate_sign_in_address": 100000}}, expect=200)  # of PUT /users/me, too
+    shared_project.admin.put("/", {"settings": {"rate_sign_in_address": 100000}}, expect=200)  # also applies to PUT /users/me
     return shared_project
 
 
 def send(project, target, text):
-    """The raw text as a body, or as a value inside one."""
+    """Sends the raw text as a body, or as a value inside one."""
     body = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     method, path = {
         "items": ("POST", "/entities/docs/items"),
@@ -63,7 +63,7 @@ def test_j1_to_j5_texts_that_are_no_json(world, target):
     assert not wrong, "\n".join(wrong)
 
 
-# A record's values are exact: what 64 bits cannot hold is kept there.
+# Records store values exactly, so they accept numbers that do not fit into 64 bits.
 WIDE = ('{"a":9223372036854775808}', '{"a":-9223372036854775809}')
 
 
@@ -81,7 +81,7 @@ def test_j1_to_j5_values_that_are_no_json(world, target):
     assert not wrong, "\n".join(wrong)
 
 
-# Valid, and must come back as they are.
+# Valid, and must be returned unchanged.
 GOOD = [
     "{}", "[]", "null", "true", '""', '"\\u00e9"', '"\\ud83d\\ude00"', '"\\u2028"', '"\\/"', '"\\\\u0000"', '"\u007f"', "0",
     "-0", "1E3", "1e-3", "0.1", "9223372036854775807", "-9223372036854775808", "9007199254740993", "[[[[[[[[1]]]]]]]]",
@@ -100,7 +100,7 @@ def test_j1_values_that_are_kept(world, text):
 
 
 def test_j5_depth_64_is_the_limit(world):
-    for depth, status in ((63, 201), (64, 400)):  # the body's object is one level more
+    for depth, status in ((63, 201), (64, 400)):  # the body's object is one more level
         answer = send(world, "items", wrap("items", "[" * depth + "]" * depth))
         assert answer.status_code == status, answer.text[:300]
 

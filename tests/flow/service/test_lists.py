@@ -1,6 +1,6 @@
-"""Every list has the members of a page, also one that takes no page parameters because it is always whole."""
+"""Every list has the members of a page, even a list that takes no page parameters because it is always complete."""
 ENVELOPE = {"total_items", "page", "page_size", "has_next_page"}
-GROUPS = "/entities/{entity}/items/aggregate"  # sums, of which nobody asks for the second page
+GROUPS = "/entities/{entity}/items/aggregate"  # aggregates have no second page
 
 
 def resolve(document, schema):
@@ -10,7 +10,7 @@ def resolve(document, schema):
 
 
 def lists(document):
-    """(path, properties) of each GET that shows a list, and not a thing with a list in it, which has an id."""
+    """(path, properties) of each GET that returns a list, and not an object with an id that contains a list."""
     for path, methods in document["paths"].items():
         answer = methods.get("get", {}).get("responses", {}).get("200", {}).get("content", {}).get("application/json")
         shown = resolve(document, answer["schema"]).get("properties", {}) if answer else {}

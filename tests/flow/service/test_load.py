@@ -1,4 +1,4 @@
-"""L1-L9 at a size that a test machine bears: too many, too slow, too large; everybody else is served."""
+"""L1-L9 at a size that a test machine can take: too many, too slow, too large; all other clients are served."""
 import os
 import resource
 import threading
@@ -23,7 +23,7 @@ def connect(gateway, receive_bytes=None):
 
 
 def receive(sock, end=None, limit=1 << 20):
-    """What arrives until the peer closes, or `end` was seen."""
+    """Returns the bytes that arrive until the peer closes, or `end` arrives."""
     data = b""
     try:
         while len(data) < limit and not (end and end in data):
@@ -41,7 +41,7 @@ def status_of(data):
 
 
 class Others:
-    """Somebody else's calls meanwhile, 20 at least: none fails, none waits long."""
+    """Calls of another client during the block, at least 20: each succeeds, and their p99 is below `slowest`."""
 
     def __init__(self, client, path="/users/me", slowest=1.0):
         self.client = Client(client.base_url, token=client.token, key=client.key)
@@ -63,7 +63,7 @@ class Others:
         return self
 
     def served(self):
-        """Until they have been answered, whoever else is still there."""
+        """Waits until these calls have been answered, while the attack still runs."""
         until(lambda: len(self.taken) > 20 or not self.thread.is_alive(), lambda: f"only {len(self.taken)} calls of others were answered")
 
     def __exit__(self, kind, *_):
@@ -81,7 +81,7 @@ class Others:
 
 @pytest.fixture
 def quick(start_gateway, servers):
-    """A gateway of its own that loses patience soon, and a project on it."""
+    """A project on a separate gateway with short timeouts."""
     gateway = start_gateway(HEADER_TIME_MS=1000, IDLE_MS=3000, WORKERS=2)
     operator = Client(f"{gateway.url}/org", token=servers.operator_token)
     yield Project(gateway, operator, None)
@@ -90,7 +90,7 @@ def quick(start_gateway, servers):
 
 @pytest.fixture
 def patient(start_gateway, servers):
-    """The same, whose clients may be idle for long."""
+    """A project on a separate gateway whose clients may be idle for long."""
     gateway = start_gateway(IDLE_MS=600000, WORKERS=2)
     yield Project(gateway, Client(f"{gateway.url}/org", token=servers.operator_token), None)
     gateway.stop()
@@ -98,7 +98,7 @@ def patient(start_gateway, servers):
 
 @pytest.mark.timed
 def test_l1_idle_connections(patient):
-    """500 of them cost little and work when they speak at last."""
+    """500 idle connections cost little memory, and still work when they are used."""
     project, gateway = patient, patient.gateway
     before = memory(gateway)
     idle = []
@@ -132,7 +132,7 @@ def test_l1_idle_connections_end(quick):
 
 @pytest.mark.timed
 def test_l2_slowloris(quick):
-    """A head that takes too long ends the connection, however busily it trickles."""
+    """A request head that takes too long ends the connection, even if its bytes keep arriving."""
     slow = [connect(quick.gateway) for _ in range(100)]
     open_now = list(slow)
 
@@ -160,7 +160,7 @@ def test_l2_slowloris(quick):
 
 @pytest.mark.timed
 def test_l3_slow_body(quick):
-    """A body of five bytes a second is not waited for."""
+    """The gateway does not wait for a body that arrives at five bytes a second."""
     sock = connect(quick.gateway)
     sock.sendall(head(quick, method="PUT", more="Content-Type: application/json\r\nContent-Length: 10000\r\n"))
     answer = b""
@@ -178,14 +178,14 @@ def test_l3_slow_body(quick):
 
     with Others(quick.admin):
         sock.setblocking(False)
-        until(has_ended, "it is waited for", within=13, pause=0.2)
+        until(has_ended, "the gateway still waits for the body", within=13, pause=0.2)
     sock.close()
     assert not answer or status_of(answer) in (408, 400), answer[:200]
 
 
 @pytest.mark.timed
 def test_l3_slow_reader(project, gateway):
-    """A long list for somebody who does not read: what waits is bounded, and the others go on."""
+    """A long list for clients that do not read: the memory of unread answers is limited, and other clients are served."""
     project.entity("pages", [{"name": "text", "type": "text"}])
     for _ in range(2):
         items = [{"text": "x" * 20000} for _ in range(40)]
@@ -196,7 +196,7 @@ def test_l3_slow_reader(project, gateway):
         sock = connect(gateway, receive_bytes=1)
         sock.sendall(head(project, "/entities/pages/items?limit=500"))
         slow.append(sock)
-    # A list is made as a whole before its first byte is sent.
+    # A list is created completely before its first byte is sent.
     statuses = [status_of(sock.recv(20)) for sock in slow]
     assert 200 in statuses and set(statuses) <= {200, 503}, statuses
     with Others(project.admin):
@@ -221,7 +221,7 @@ def test_l4_a_body_that_is_declared_too_large(project, gateway, length):
 
 @pytest.mark.timed
 def test_l4_chunks_without_end(project, gateway):
-    """The answer comes at the limit; what is still sent is thrown away for two seconds, then the end."""
+    """The answer comes when the limit is reached; the gateway discards further bytes for two seconds and then closes."""
     before = memory(gateway)
     sock = connect(gateway)
     sock.sendall(head(project, "/users/me", "PUT", "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"))
@@ -233,7 +233,7 @@ def test_l4_chunks_without_end(project, gateway):
         except ConnectionError:
             return True
 
-    until(has_ended, "it is read on for ever", within=8, pause=0.01)
+    until(has_ended, "the gateway still reads", within=8, pause=0.01)
     answer = b""
     try:
         answer = receive(sock, b"\r\n\r\n")
@@ -265,7 +265,7 @@ def test_l5_a_target_that_is_too_long(project):
 
 
 def test_l6_pipelined_requests_with_an_invalid_one_among_them(project, gateway):
-    """Answers come in order; what follows the invalid request is never looked at."""
+    """Answers come in order, and the gateway does not process requests after the invalid one."""
     sock = connect(gateway)
     good = [head(project, "/users/me", more=f"X-Request-Id: n{number}\r\n") for number in range(200)]
     batch = b"".join(good[:100]) + b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n" + b"".join(good[100:])
@@ -310,7 +310,7 @@ def test_l7_one_project_at_many_times_the_load(project, operator, recorder, gate
 
 @pytest.mark.timed
 def test_l8_many_sign_ins_at_once(project):
-    """Hashing is limited, so that it costs the others nothing but some patience."""
+    """The number of concurrent hashes is limited, so other requests are only a little slower."""
     project.admin.put("/", {"settings": {"rate_sign_in_address": 1000000, "rate_sign_in_account": 1000000}}, expect=200)
     user = project.user()
     statuses = []
@@ -338,7 +338,7 @@ def test_l8_guesses_are_counted(project):
 
 @pytest.mark.timed
 def test_l9_descriptors_exhausted(start_gateway, servers):
-    """Accepting pauses without spinning, and goes on when there is room."""
+    """The gateway stops accepting connections without spinning, and continues when descriptors are free."""
     gateway = start_gateway(WORKERS=1, IDLE_MS=600000)
     operator = Client(f"{gateway.url}/org", token=servers.operator_token)
     project = Project(gateway, operator, None)

@@ -1,4 +1,4 @@
-"""What the log tells of an answer that nobody foresaw."""
+"""The log lines about unexpected errors."""
 import json
 import re
 
@@ -10,7 +10,7 @@ from groundwork.records import execute
 
 @pytest.fixture
 def project(session_gateway, operator):
-    """Nobody records its answers: a 500 is not in the documents, and here it is wanted."""
+    """A project whose answers are not recorded: these tests cause 500s, which the documents do not allow."""
     return Project(session_gateway, operator, None)
 
 
@@ -20,7 +20,7 @@ def lines_of(gateway, event, request_id):
 
 
 def failed(gateway, answer):
-    """The line of the request behind a 500."""
+    """Returns the request.failed line of an answer with 500."""
     body = answer.json()
     assert body["code"] == "internal" and "at" not in body, body
     (line,) = until(lambda: lines_of(gateway, "request.failed", body["request_id"]), gateway.log_tail)
@@ -30,7 +30,7 @@ def failed(gateway, answer):
 
 
 def test_an_unexpected_result_names_where_it_arose(project, db):
-    """Metadata that is nested deeper than is ever stored."""
+    """The metadata is nested deeper than the service ever stores."""
     deep = "[" * 500 + "]" * 500
     execute(db, f"update {project.schema(db)}.users set metadata = %s", '{"a": ' + deep + "}")
     line = failed(project.gateway, project.admin.put("/auth/v1/user", {"data": {"b": 1}}, expect=500))

@@ -1,4 +1,5 @@
-"""What a worker takes is bounded by one sum: all budgets at their limit at once stay within it, whoever fills them."""
+"""A worker's memory is limited by one sum: with all budgets at their limit at once the worker stays within it, for any mix of
+requests."""
 import collections
 import re
 import time
@@ -21,7 +22,7 @@ def new_project(gateway, servers):
 
 @pytest.fixture(scope="module")
 def worker(start_gateway):
-    """A gateway of one worker, as it is delivered but for its limits on time."""
+    """A gateway with one worker and default settings, except time limits."""
     gateway = start_gateway("memory", WORKERS=1, STATEMENT_TIMEOUT_MS=allowed(5000), REQUEST_TIMEOUT_MS=allowed(30000))
     yield gateway
     assert gateway.running(), gateway.log_tail()
@@ -50,7 +51,7 @@ def forget_peak(pid):
 
 
 def test_a_body_counts_as_what_it_becomes(worker, servers):
-    """A value of two bytes may take three hundred."""
+    """Two bytes of JSON may take three hundred bytes of memory."""
     project = new_project(worker, servers)
     project.entity("notes", [{"name": "text", "type": "text"}, {"name": "data", "type": "json"}])
     path = "/entities/notes/items"
@@ -63,7 +64,7 @@ def test_a_body_counts_as_what_it_becomes(worker, servers):
 
 
 def test_the_largest_answer_still_comes(worker, servers, db):
-    """For one caller, while nobody else asks for as much."""
+    """One caller can get it while no other caller requests as much."""
     project = new_project(worker, servers)
     floods.prepare_rows(project, db, 15, MB, "large")
     for _ in range(3):
@@ -73,8 +74,8 @@ def test_the_largest_answer_still_comes(worker, servers, db):
 
 @pytest.mark.timed
 def test_the_worst_mix(worker, servers, db):
-    """Some projects at the limit of everything: the sum holds, and the next one is served. Who waits longer than a second for
-    the database is refused, and that may be on a busy machine."""
+    """Several projects are at all limits: the sum holds, and another project is served. On a busy machine a request that waits
+    longer than a second for the database may be refused."""
     hostile = [new_project(worker, servers) for _ in range(3)]
     normal = new_project(worker, servers)
     normal.entity("things", [{"name": "name", "type": "varchar"}])

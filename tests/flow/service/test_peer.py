@@ -16,7 +16,7 @@ def behind_proxy(start_gateway):
 
 
 def peer_of(daemon, *values):
-    """The address in the access line of a request with these lines of the header."""
+    """The peer address in the access log of a request with these X-Forwarded-For lines."""
     mark = f"peer-{secrets.token_hex(8)}"
     connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=60)
     connection.putrequest("GET", "/healthz")
@@ -34,7 +34,7 @@ def peer_of(daemon, *values):
     "value, peer",
     [
         ("203.0.113.7", "203.0.113.7"),
-        ("6.6.6.6, 203.0.113.7", "203.0.113.7"),  # what the client claimed itself stays unread
+        ("6.6.6.6, 203.0.113.7", "203.0.113.7"),  # an address that the client itself added is ignored
         ("203.0.113.7, 127.0.0.1", "203.0.113.7"),  # two proxies in a row
         ("2001:db8::1", "2001:db8::1"),
         ("not an address", "127.0.0.1"),
@@ -48,7 +48,7 @@ def test_trusted_proxy(behind_proxy, value, peer):
 @pytest.mark.parametrize(
     "values, peer",
     [
-        (["6.6.6.6", "203.0.113.7"], "203.0.113.7"),  # a proxy that adds a line leaves the client's before it
+        (["6.6.6.6", "203.0.113.7"], "203.0.113.7"),  # a proxy that adds a line leaves the client's line before it
         (["6.6.6.6", "203.0.113.7, 127.0.0.1"], "203.0.113.7"),
         (["203.0.113.7", "127.0.0.1"], "203.0.113.7"),
         (["6.6.6.6", "203.0.113.7", "127.0.0.2, 127.0.0.1"], "203.0.113.7"),
@@ -71,7 +71,7 @@ def test_bad_networks_stop_the_start(start_gateway, networks):
 
 @pytest.mark.parametrize("first, second", [(10, 5000), (5000, 10)])
 def test_a_body_in_pieces(behind_proxy, servers, first, second):
-    """Bytes that come with the head are the client's, too, once it is read whose they are."""
+    """Body bytes that arrive with the head also belong to the client, whose address is known once the head is parsed."""
     body = b'{"project_id":"' + b"x" * (first + second) + b'"}'
     head = (f"POST /org HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {servers.operator_token}\r\nContent-Type: application/json\r\n"
             f"X-Forwarded-For: 203.0.113.7\r\nContent-Length: {len(body)}\r\n\r\n").encode()

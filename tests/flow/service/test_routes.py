@@ -1,5 +1,5 @@
-"""The routes are the promised ones: a list of them, compared with what the gateway lists, and with the list of all that
-are promised, where it lies beside the checkout."""
+"""The gateway has the specified routes: the list below is compared with the routes that the gateway lists, and with the list
+of all specified routes, if that file exists next to the checkout."""
 import pytest
 
 from groundwork.servers import ROOT
@@ -121,7 +121,7 @@ GET /email-templates/{type} admin
 PUT /email-templates/{type} admin
 """.split("\n")[1:-1]
 
-# Everything that asks for no credentials, and everything that only administrators call: complete lists.
+# Complete lists of the routes without credentials, and of the routes for administrators only.
 PUBLIC = {
     "GET /healthz",
     "POST /auth/v1/token",
@@ -244,7 +244,7 @@ OPERATOR = {"GET /org", "POST /org", "GET /org/{project_id}", "DELETE /org/{proj
 TOKEN_ONLY = {"POST /auth/v1/logout", "GET /auth/v1/user", "PUT /auth/v1/user", "PUT /users/me", "GET /push/devices/my",
               "DELETE /push/devices/my/{id}", "POST /auth/v1/email-change"}
 USER = {"GET /users/me", "GET /permissions/explain", "GET /tasks", "GET /tasks/{id}", "GET /menus/my"}
-# Promised to each user, and closed to a user whose roles lost a permission that Standard User holds.
+# Specified for each user, but closed to a user whose roles lost a permission that Standard User has.
 PERMITTED = {"GET /search user": "GET /search svc_search:read"}
 AREAS = {"entities", "rls", "model", "docs", "auth", "users", "roles", "permissions", "workflows", "project", "payments",
          "push", "search", "files", "email"}
@@ -286,7 +286,7 @@ def test_other_routes_ask_for_permissions_that_exist(listed, shared_project):
 def test_the_list_above_is_the_promised_one():
     path = ROOT.parent / "shared/spec/endpoints.tsv"
     if not path.exists():
-        pytest.skip("it does not lie beside this checkout")
+        pytest.skip("the file does not exist next to this checkout")
     rows = [line.split("\t") for line in path.read_text().splitlines() if line and not line.startswith("#")]
     wanted = {f"{method} {where} {auth}" for area, method, where, auth, _ in rows if area.rstrip("*") in AREAS}
     assert wanted == set(SPECIFIED)

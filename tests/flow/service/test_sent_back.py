@@ -1,17 +1,17 @@
-"""What a GET shows may be sent back by the same caller: the PUT of its path takes it and changes nothing."""
+"""A caller may send the result of a GET back to the same path: the PUT accepts it and changes nothing."""
 import pytest
 
 from groundwork.writers import WRITERS, World
 
 PUTS = [route.split()[1] for route in WRITERS if route.startswith("PUT ")]
-# Their path has no GET: another one shows them.
+# These paths have no GET: another path returns the object.
 ONLY_WRITTEN = {
     "/dashboards/{id}/widgets/layout", "/dashboards/{id}/widgets/{widgetId}", "/files/upload/{filename}",
     "/integrations/svcpay/offers/{id}/codes/{code_id}", "/menus/{id}/items/reorder", "/menus/{id}/items/{itemId}",
     "/push/credentials/fcm", "/push/credentials/fcm/device-source", "/push/credentials/web-push",
     "/tenant-sender-addresses/{id}/avatar",
 }
-# A PUT is for one of many that the GET lists; a secret's value, which is all that a PUT takes, is not shown.
+# These PUTs change one element of the list that the GET returns, or take only a secret's value, which the GET does not return.
 OTHERS = {"/push/categories", "/dashboards/home", "/secrets/{name}"}
 MOMENTS = {"updated_at", "version"}
 
@@ -52,7 +52,7 @@ def test_a_member_that_differs_is_refused(project):
 
 
 def test_what_a_caller_may_not_read_is_not_compared(project):
-    """Else its answer would tell when a group was made."""
+    """Otherwise the answer would reveal when the group was created."""
     world = World(project)
     path = f"/groups/{world['group']}"
     made = project.admin.get(path, expect=200).json()["created_at"]

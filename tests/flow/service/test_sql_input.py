@@ -1,4 +1,4 @@
-"""Q1-Q3, L11: names, filters, orders and patterns from outside reach PostgreSQL as values or not at all."""
+"""Q1-Q3, L11: names, filters, sort orders and patterns of clients reach PostgreSQL only as values."""
 import pytest
 
 INJECTIONS = [
@@ -41,7 +41,7 @@ def test_q1_names_that_are_none(shared_project, name):
 @pytest.mark.parametrize("name", ["select", "table", "user", "group", "order", "pg_class", "current_user", "ctid", "xmin", "oid",
                                   "tableoid", "null", "true", "e_1", "public", "information_schema", "a" * 48, "limit"])
 def test_q1_reserved_words_are_names_like_others_or_refused(shared_project, name):
-    """Tables and columns are named by number: a word of SQL is no special word here."""
+    """Tables and columns are named by number, so reserved words of SQL have no special meaning."""
     made = shared_project.admin.post("/entities", {"name": name, "fields": [{"name": name, "type": "integer", "indexed": True}]})
     assert made.status_code in (201, 400), made.text
     if made.status_code == 201:
@@ -95,7 +95,7 @@ def test_q2_filters(world):
 
 @pytest.mark.parametrize("field", ["name", "amount", "price", "at", "day", "done", "real", "doc", "id", "created_at"])
 def test_q2_values(world, field):
-    """Values are bound: whatever they hold, the answer is 200 or a 400 that names the parameter."""
+    """Values are bound parameters: for any text the answer is 200, or a 400 that names the parameter."""
     wrong = []
     for text in INJECTIONS + ["NaN", "Infinity", "1e400", "9" * 30, "-1", "0x10", "1,2,3", "infinity", "now", "2024-02-30",
                               "0001-01-01", "-4713-01-01", "10000-01-01T00:00:00Z", "294277-01-01", "t", "on", "{}", "[1]"]:

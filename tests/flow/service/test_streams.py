@@ -1,4 +1,4 @@
-"""scripts/streams: what it shows of the streams between the services, and what it does with dead letters."""
+"""scripts/streams: what it shows of the streams between the services, and how it handles dead letters."""
 import pathlib
 import subprocess
 import sys
@@ -8,11 +8,11 @@ import pytest
 SCRIPT = pathlib.Path(__file__).resolve().parents[3] / "scripts" / "streams"
 # An envelope: event.pending of project 1 (see tests/unit/test_bus_wire.c).
 ENVELOPE = bytes.fromhex("10011a0d6576656e742e70656e64696e672080c8e2e1c133")
-TOPIC = "pay"  # no daemon here reads it
+TOPIC = "pay"  # no daemon of these tests reads it
 
 
 def clear(client):
-    """Daemons of other files leave their groups."""
+    """Deletes the topic's streams: daemons of other files leave their groups."""
     for key in client.scan_iter(TOPIC + ":*"):
         client.delete(key)
 
@@ -58,7 +58,7 @@ def test_shows_what_waits(redis, streams):
     found = row(streams(TOPIC), TOPIC)
     assert found[:6] == [TOPIC, "tests", "10", "1", "8", "2"] and found[-2:] == ["s", "1"], found
     assert row(streams("consumers", TOPIC), TOPIC)[1:5] == ["tests", "me", "1", "2"]
-    assert row(streams(), "evt")  # all of them
+    assert row(streams(), "evt")  # all topics
 
 
 def test_decodes_dead_letters_and_puts_them_back(redis, streams):
@@ -82,7 +82,7 @@ def test_removes_a_group_that_nobody_reads_for(redis, streams):
     redis.xadd(TOPIC + ":{p4}", {"e": ENVELOPE})
     redis.xgroup_create(TOPIC + ":{p4}", "gone", "0")
     assert "removed from 1 partitions" in streams("drop-group", TOPIC, "gone")
-    assert not redis.exists(TOPIC + ":{p4}"), "nobody would trim it"
+    assert not redis.exists(TOPIC + ":{p4}"), "a stream without groups is never trimmed, but was kept"
     redis.xadd(TOPIC + ":{p4}", {"e": ENVELOPE})
     redis.xgroup_create(TOPIC + ":{p4}", "stays", "0")
     redis.xgroup_create(TOPIC + ":{p4}", "goes", "0")

@@ -1,4 +1,5 @@
-"""The watch over the loop: what holds it for long is counted and named, and nothing usual does."""
+"""The watch over the event loop: work that holds the loop for long is counted and named, and ordinary requests never hold it
+for long."""
 import contextlib
 import json
 import socket
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.timed
 
 @contextlib.contextmanager
 def watched(*daemons):
-    """None of them runs for 5 ms (50 with sanitizers) of its processor without a wait."""
+    """Asserts that during the block no daemon's loop runs for 5 ms of CPU (50 with sanitizers) without a wait."""
     before = [len(daemon.long_runs()) for daemon in daemons]
     yield
     for daemon, known in zip(daemons, before):
@@ -30,14 +31,14 @@ def watched(*daemons):
 
 @pytest.fixture
 def brief(gateway):
-    """Fails a test during which the gateway ran for long."""
+    """Fails a test during which the gateway's loop ran for long."""
     with watched(gateway):
         yield
 
 
 @pytest.fixture
 def brief_jobs(gateway, runner):
-    """Fails a test during which the gateway or the runner did."""
+    """Fails a test during which the gateway's or the runner's loop ran for long."""
     with watched(gateway, runner):
         yield
 
@@ -57,14 +58,14 @@ def test_a_very_long_run_fails_the_test_that_caused_it(tmp_path, folder, us, ala
 
 
 def costly_document(count=700):
-    """Its paths refer to one item, each of whose parameters is compared with those of the path."""
+    """All paths refer to one path item; each of its operation's parameters is compared with those of the path item."""
     shared, own = ([{"in": "cookie", "name": f"{letter}{n}"} for n in range(count)] for letter in "ab")
     return {"openapi": "3.0.3", "info": {"title": "x", "version": "1"}, "servers": [{"url": "https://api.example.org"}],
             "paths": {f"/{n}": {"$ref": "#/x"} for n in range(200)}, "x": {"parameters": shared, "get": {"parameters": own}}}
 
 
 def test_imports_run_beside_the_loop(project, brief):
-    """Whether their clients wait or hang up."""
+    """Also when a client hangs up before its answer."""
     body = json.dumps({"document": costly_document()}).encode()
     where = urllib.parse.urlsplit(project.base_url)
     head = (f"POST {where.path}/integrations/import HTTP/1.1\r\nHost: {where.netloc}\r\nAuthorization: Bearer {project.admin.token}\r\n"
@@ -81,11 +82,11 @@ def test_operations_of_many_expressions_are_filled_beside_the_loop(project, brie
     made = project.admin.post("/integrations", {"name": "many", "base_url": "https://127.0.0.1:1", "operations": [many]}, expect=201).json()
     big = [{"n": n, "text": "x" * 50} for n in range(3000)]
     for _ in range(4):
-        project.admin.post(f"/integrations/{made['id']}/operations/op/run", {"params": {"a": "v", "big": big}}, expect=502)  # nobody is there
+        project.admin.post(f"/integrations/{made['id']}/operations/op/run", {"params": {"a": "v", "big": big}}, expect=502)  # no server listens there
 
 
 def test_large_bodies_are_parsed_beside_the_loop(project, brief):
-    """A megabyte of small values takes jansson long."""
+    """jansson takes long to parse a megabyte of small values."""
     nested = json.dumps({"email": "a@example.org", "junk": ["a value of some length" for _ in range(38000)]})
     for _ in range(3):
         answer = project.admin.request("PUT", "/users/me", data=nested, headers={"Content-Type": "application/json"})
@@ -100,7 +101,7 @@ def test_a_large_record_holds_nobody_up(project, brief):
 
 
 def test_a_record_of_many_values_holds_nobody_up(project, brief):
-    """Megabytes in one record, told in every answer, with a tag over all of it."""
+    """A record of several megabytes, returned by every request, with an ETag over the whole record."""
     project.entity("books", [{"name": f"part{number}", "type": "text"} for number in range(7)])
     item = project.item("books", part0="x")
     path = f"/entities/books/items/{item['id']}"
@@ -122,7 +123,7 @@ def test_bulk_writes_and_large_lists_hold_nobody_up(project, brief):
 
 
 def test_a_large_model_is_read_in_slices(start_gateway, servers):
-    """Thousands of fields, read anew after every change of the model."""
+    """Thousands of fields, read again after every change of the model."""
     daemon = start_gateway(WORKERS=1)
     project = Project(daemon, Client(f"{daemon.url}/org", token=servers.operator_token), None)
     db = servers.connect()
@@ -143,7 +144,7 @@ def test_a_large_model_is_read_in_slices(start_gateway, servers):
 
 
 def test_jobs_with_large_data_hold_nobody_up(project, brief_jobs):
-    """Megabytes come to a step as its trigger's data and as outputs, go to a script and into the history."""
+    """Megabytes pass into a step as its trigger's data and as outputs of earlier steps, into a script, and into the history."""
     bring = [step(f"s{n}", "RunScript", {"script": "return [$svc.trigger.data.text, Array(20000).fill(1.5)]"}, next=f"s{n + 1}") for n in range(3)]
     made = workflow(project.admin, steps=[*bring, step("s3", "RunScript", {"script": "throw 1"})])
     for text in ("x" * 800000, "\x01" * 130000):
@@ -154,7 +155,7 @@ def test_jobs_with_large_data_hold_nobody_up(project, brief_jobs):
 
 
 def test_large_events_hold_nobody_up(project, db, brief_jobs):
-    """Events with data that a filter asks for, and steps that read and write large records."""
+    """Events with the data that a filter needs, and steps that read and write large records."""
     project.entity("pages", [{"name": "text", "type": "text"}, {"name": "n", "type": "integer"}])
     read = step("read", "ReadData", {"entity": "pages", "filter": {"id": {"eq": "{{ $svc.trigger.data.id }}"}}}, next="copy")
     workflow(project.admin, {**event("pages"), "filter": {"field": "n", "op": "gt", "value": 1}},
@@ -165,7 +166,7 @@ def test_large_events_hold_nobody_up(project, db, brief_jobs):
 
 
 def test_escapes_hold_nobody_up(project, db, brief):
-    """A megabyte of control characters is six of JSON: in an answer, and in what a listener is told."""
+    """A megabyte of control characters takes six megabytes as JSON, both in an answer and in an event for a workflow."""
     pages = project.entity("pages", [{"name": f"t{n}", "type": "text"} for n in range(2)])
     workflow(project.admin, event("pages", "EntityDeleted"), enabled=False)
     execute(db, f"insert into {table(project, db, pages)} ({', '.join('f_%d' % f['id'] for f in pages['fields'] if f['name'] in ('t0', 't1'))})"
@@ -176,7 +177,7 @@ def test_escapes_hold_nobody_up(project, db, brief):
 
 
 def test_many_writes_at_once_hold_nobody_up(project, brief):
-    """As many records as a request may bring, as large as its body may be: new, replaced one by one, deleted."""
+    """The largest number of records in one request with the largest body: created, replaced one by one, deleted."""
     project.entity("things", [{"name": "sku", "type": "varchar", "unique": True}, *({"name": f"f{k}", "type": "varchar"} for k in range(8))])
     bulk = "/entities/things/items/bulk"
     items = [{"sku": f"s{n}", **{f"f{k}": f"value {n} {k} " * 6 for k in range(8)}} for n in range(1000)]
@@ -190,7 +191,7 @@ def test_many_writes_at_once_hold_nobody_up(project, brief):
 
 
 def test_imports_hold_nobody_up(project, brief):
-    """Megabytes in a form: small rows, and a few that are large."""
+    """Files of several megabytes: many small rows, and a few large rows."""
     project.entity("things", [{"name": "sku", "type": "varchar"}, {"name": "text", "type": "text"}])
     small = "sku,text\n" + "".join(f"s{n},\"a, \"\"b\"\"\"\n" for n in range(100000))
     large = "sku,text\n" + "".join(f"l{n},\"{'x,y' * 250000}\"\n" for n in range(4))

@@ -1,4 +1,4 @@
-"""tests/ATTACKS.md against the tree: every case that a test or comment speaks of is a row, every row names tests that exist."""
+"""tests/ATTACKS.md against the tree: every case that a test or comment mentions is a row, and every row names existing tests."""
 import ast
 import io
 import re
@@ -14,7 +14,7 @@ TEST = re.compile(r"`([^`]+)`")
 TREE = [*(ROOT / "common").rglob("*"), *(ROOT / "services").rglob("*"), *(ROOT / "tests").rglob("*"),
         *(ROOT / "scripts").glob("*"), *(ROOT / "deploy").rglob("*"), *ROOT.glob("*.md"), ROOT / "Makefile"]
 OF_C, OF_PYTHON, OF_TEXT, OF_SQL = {".c", ".h", ".def", ".proto"}, {".py"}, {".md"}, {".sql"}
-# What looks like a case and is none.
+# Matches like a case number but is none.
 NO_CASE = {"C0"}  # control characters
 
 
@@ -23,7 +23,7 @@ def rows():
 
 
 def python_text(text):
-    """Comments and docstrings."""
+    """Comments and docstrings of a Python file."""
     said = [token.string for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type == tokenize.COMMENT]
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
@@ -32,7 +32,7 @@ def python_text(text):
 
 
 def spoken(path):
-    """What a file says to its reader, and the names of its tests."""
+    """Returns the prose of a file, and the case numbers in the names of its tests."""
     text = path.read_text(errors="replace")
     said = " ".join(re.findall(r"\btest_([a-z]\d{1,2})_", text)).upper() + "\n" if path.suffix in OF_C | OF_PYTHON else ""
     if path.suffix in OF_C:
@@ -72,7 +72,7 @@ def test_every_case_that_is_spoken_of_is_a_row():
 
 
 def test_cases_are_counted_through():
-    """None is missing between the first and the last of a section, none is there twice."""
+    """Each section is numbered without gaps and without duplicates."""
     found = [number for number, *_ in ROW.findall(ATTACKS.read_text())]
     assert len(found) == len(set(found))
     for letter in {number[0] for number in found}:
@@ -93,15 +93,14 @@ def test_a_row_names_what_holds_it(case):
         assert not name or re.search(rf"\b{name}\b", path.read_text()), f"{place} has no {name}"
 
 
-# --- nothing of ours that only we have --------------------------------------------------------------
+# --- no references to private documents -------------------------------------------------------------
 
-# Migrations stay as they were applied.
-# Documents that a stranger's clone does not have, and rules by number in them.
+# Documents and numbered rules that are not in a public clone. Applied migrations may name them, because they cannot change.
 ELSEWHERE = re.compile(
     r"\b(?:api|architecture|house-style|attack-catalogue|performance|service-interface)\.md\b"
     r"|\b(?:the|this|our) (?:contract|specification|spec)(?:'s)?\b(?! check)|\bspecification \d|\b[Ss]pec \d"
     r"|\b\d\.\d{1,2} rule \d|\brule \d of \d|\bsection \d+ of the (?:contract|specification)|\bdesign notes\b")
-# What the words mean there is at hand: a document of OpenAPI, of W3C, of Redis.
+# Here the words mean a public document: of OpenAPI, of W3C, of Redis.
 AT_HAND = {"services/api-gateway/openapi/spec_platform.c", "services/api-gateway/areas/project/docs.c"}
 
 

@@ -1,4 +1,4 @@
-"""The check of the assistant in a chaos run (tests/chaos/chats_check.py) finds each violation, on a small run made by hand."""
+"""The check of the assistant in a chaos run (tests/chaos/chats_check.py) finds each violation, in a small handmade run."""
 import json
 import pathlib
 import sys
@@ -29,7 +29,8 @@ def ended(mark, question, answer, text, status="complete", content=None):
 
 @pytest.fixture
 def good():
-    """An answer, one with a tool, one that a process died at, and the last one; another project with nothing."""
+    """An answer, an answer with a tool call, an answer whose process died, and a last answer; another project without
+    messages."""
     found = '{"items":[{"words":"whisper-of-one"}]}'
     messages = [
         message(1, 1, "user", "say a"), message(2, 1, "assistant", "a", tokens=(20, 5)), message(3, 1, "user", "call []"),

@@ -1,4 +1,4 @@
-"""The check of a chaos run (tests/chaos/checker.py) finds each violation, on a small run made by hand."""
+"""The check of a chaos run (tests/chaos/checker.py) finds each violation, in a small handmade run."""
 import copy
 import json
 import pathlib
@@ -129,7 +129,7 @@ def test_each_violation_is_found(good, tmp_path, violation):
 
 
 def test_what_was_not_answered_may_have_happened(good, tmp_path):
-    """An order without an answer that is there, and one that is not; a call that was cut off after it was sent."""
+    """An unanswered order may exist or not; a call may be interrupted after it was sent."""
     run = copy.deepcopy(good)
     run["database"]["orders"].append({"id": 12, "mark": "f", "n": 1})
     run["database"]["jobs"].append(job(40, "order", trigger_id=12, status="failed", error={"code": "interrupted"}))

@@ -1,4 +1,4 @@
-"""The check of live changes in a chaos run (tests/chaos/listeners_check.py) finds each violation, on a small run made by hand."""
+"""The check of live changes in a chaos run (tests/chaos/listeners_check.py) finds each violation, in a small handmade run."""
 import json
 import pathlib
 import sys
@@ -32,7 +32,7 @@ def hearer(name, **more):
 
 
 def heard(name, kind, position=None, record=None, n=None, fields=COLUMNS, **more):
-    """A line of a listener; of a record when one is named."""
+    """A line of a listener, about a record if one is given."""
     position = position and f"{name}.{position}"
     entry = {"what": "heard", "mark": name, "state": kind, "at": 50, "turn": 1, "position": position, **more}
     if record:
@@ -49,7 +49,7 @@ def hearing(name, *events, **more):
 
 
 def taken():
-    """The one whose rights go and come: no record is shown to it."""
+    """The lines of the listener whose rights are revoked and granted again: it is shown no record."""
     lines = hearing("taken")
     lines[-1:-1] = [heard("taken", "reset", "100:100:", data={"entity": "parcels", "reason": "model"}),
                     heard("taken", "closed", data={"entity": "parcels", "code": "forbidden"}),
@@ -59,7 +59,8 @@ def taken():
 
 @pytest.fixture
 def good():
-    """Record 1 is made, changed, shown to the guest and changed again; 2 is the guest's own, made by a transaction that ends late, and goes."""
+    """Record 1 is created, changed, shown to the guest and changed again. Record 2 belongs to the guest, is created by a
+    transaction that ends late, and is deleted."""
     late = [("created", "105:105:", 2, 7000), ("deleted", "106:106:", 2)]
     return {
         "clients": line("parcel", "m1", "asked") + line("parcel", "m1", "acked", id=1) + line("move", "x", "asked", "unknown")
@@ -93,7 +94,7 @@ def found(folder, run):
 
 
 def of(run, name, kind, n=0):
-    """The place of a listener's n-th line of a kind."""
+    """The index of a listener's n-th line of a kind."""
     return [place for place, each in enumerate(run["heard"]) if (each["mark"], each["state"]) == (name, kind)][n]
 
 
@@ -102,7 +103,7 @@ def insert(run, name, *lines):
 
 
 def swap(run, one, other):
-    """Two events change their places, not their positions."""
+    """Two events exchange their places but keep their positions."""
     first, second = run["heard"][one], run["heard"][other]
     first["state"], first["data"], second["state"], second["data"] = second["state"], second["data"], first["state"], first["data"]
 
@@ -116,7 +117,7 @@ def test_nothing_is_found_where_nothing_is_wrong(good, tmp_path):
 
 
 def test_a_crash_is_a_reason_to_read_again(good, tmp_path):
-    """What was written before it and was not heard, too, is what the listener reads then."""
+    """A listener that missed events before a crash is reset and reads the records again, which is no violation."""
     good["listeners"]["crashes"] = [[52, 53]]
     del good["heard"][of(good, "guest", "updated"):of(good, "guest", "over")]
     insert(good, "guest", again("guest"))

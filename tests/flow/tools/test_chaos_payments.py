@@ -1,4 +1,4 @@
-"""The check of payments in a chaos run (tests/chaos/payments_check.py) finds each violation, on a small run made by hand."""
+"""The check of payments in a chaos run (tests/chaos/payments_check.py) finds each violation, in a small handmade run."""
 import copy
 import json
 import pathlib
@@ -32,7 +32,7 @@ def charge(intent, key=None, mark=None, invoice=None):
 
 @pytest.fixture
 def good():
-    """A charge, one that was refused, one that never reached the processor, a subscription with its first payment."""
+    """A charge, a refused charge, a charge that never reached the processor, and a subscription with its first payment."""
     return {
         "clients": line("charge", "a", "asked", "acked") + line("charge", "b", "asked", "refused") + line("charge", "c", "asked")
         + line("subscribe", "d", "asked", "acked"),

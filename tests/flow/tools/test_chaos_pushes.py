@@ -1,4 +1,4 @@
-"""The check of notifications in a chaos run (tests/chaos/pushes_check.py) finds each violation, on a small run made by hand."""
+"""The check of notifications in a chaos run (tests/chaos/pushes_check.py) finds each violation, in a small handmade run."""
 import copy
 import json
 import pathlib
@@ -26,7 +26,7 @@ def row(number, device, status="delivered"):
 
 @pytest.fixture
 def good():
-    """A send that arrived twice at one device, one of which nobody knows and that failed in part, one that was lost; a tap."""
+    """A send that arrived twice at one device, a send without an answer that failed in part, a lost send, and a tap."""
     return {
         "clients": line("notify", "a", "asked", "acked") + line("notify", "b", "asked", "unknown") + line("notify", "c", "asked", "unknown")
         + line("tap", "ta:yes", "asked", "acked") + line("tap", "ta:yes", "asked", "acked") + line("tap", "ta:no", "asked", "unknown"),

@@ -1,4 +1,4 @@
-"""The check of the search index in a chaos run (tests/chaos/searches_check.py) finds each violation, on a small run made by hand."""
+"""The check of the search index in a chaos run (tests/chaos/searches_check.py) finds each violation, in a small handmade run."""
 import json
 import pathlib
 import sys
@@ -23,7 +23,7 @@ def leaf(term, field, *ids, base=0):
 
 
 def doc(record, *fields):
-    """Forward list of (field, terms ascending)."""
+    """A forward list of (field, terms in ascending order)."""
     data, before = [], 0
     for field, terms in fields:
         data += [field - before, len(terms)] + [term - last for last, term in zip([0, *terms], terms)]
@@ -33,7 +33,8 @@ def doc(record, *fields):
 
 @pytest.fixture
 def good():
-    """Two notes, one of them granted and on a shelf; a third was removed, of a fourth nobody knows."""
+    """Two notes, one of them granted to a group and on a shelf; a third was deleted, and the request for a fourth had no
+    answer."""
     return {
         "clients": line("note", "a", "asked", "acked", id=1) + line("note", "b", "asked", "acked", id=2)
         + line("note", "c", "asked", "acked", id=3) + line("remove", "3", "asked", "acked") + line("note", "d", "asked", "unknown"),

@@ -1,4 +1,4 @@
-"""The check of files in a chaos run (tests/chaos/uploads_check.py) finds each violation, on a small run made by hand."""
+"""The check of files in a chaos run (tests/chaos/uploads_check.py) finds each violation, in a small handmade run."""
 import json
 import pathlib
 import sys
@@ -16,7 +16,8 @@ def line(what, mark, *states, **more):
 
 @pytest.fixture
 def good():
-    """Two files, one of them a record's; a third was deleted, of a fourth nobody knows, a fifth may go on."""
+    """Two files, one of them attached to a record; a third was deleted, the request for a fourth had no answer, and a fifth
+    may be resumed."""
     return {
         "clients": line("file", "a", "asked") + line("file", "a", "acked", id=1, sha256="aa", size=10)
         + line("file", "b", "acked", id=2, sha256="bb", size=20) + line("cover", "2", "asked", "acked")

@@ -1,4 +1,4 @@
-"""The project that `make run` makes, on its page, in a browser: charts, a list, and changes as they are committed."""
+"""The project that `make run` creates, on its page in a browser: charts, a list, and live changes as they are committed."""
 import json
 import subprocess
 
@@ -37,7 +37,7 @@ def demo(gateway, operator, servers, tmp_path):
     shop = subprocess.Popen(["/usr/bin/python3", ROOT / "tests/shop"], stdout=subprocess.PIPE, text=True)
     page = shop.stdout.readline().strip()
     made = [ROOT / "scripts/demo", f"{gateway.url}/org", servers.operator_token, tmp_path, "--shop", page]
-    for _ in range(2):  # as when `make run` is run again
+    for _ in range(2):  # the second time as when `make run` is run again
         subprocess.run(made, check=True, timeout=120)
     lines = (tmp_path / "demo.env").read_text().splitlines()
     yield dict(line.replace("'", "").split("=", 1) for line in lines), page

@@ -1,4 +1,4 @@
-"""scripts/layers: what it forbids fails. A small tree is right; each case spoils it in one way."""
+"""scripts/layers fails on each forbidden include. A small tree is right, and each case breaks it in one way."""
 import subprocess
 
 import pytest
@@ -22,14 +22,14 @@ RIGHT = {
     "common/layers.txt": LAYERS,
     "common/core/base/str.h": "#include <stddef.h>",
     "common/core/db/db.h": '#include "base/str.h"\n#include "db/rows.h"',
-    "common/core/db/rows.h": "",  # by way of db.h
+    "common/core/db/rows.h": "",  # included through db.h
     "common/core/db/db.c": '#include "db/db.h"\n#include "db/conn_private.h"\n#include "users_sql.h"\n#include "migrations.h"',
     "common/core/db/conn_private.h": '#include "db/pool_private.h"',
     "common/core/db/pool_private.h": "",
     "common/product/records/records.h": '#include "db/db.h"',
     "common/product/records/rules/rows.h": '#include "records/records.h"',
     "common/product/records/read/list.h": '#include "records/rules/rows.h"\n#include "records/read/columns.h"',
-    "common/product/records/read/columns.h": "",  # parts are private altogether
+    "common/product/records/read/columns.h": "",  # headers of parts are always private
     "common/product/records/write/write.c": '#include "records/rules/rows.h"',
     "common/product/payments/payments.h": '#include "base/str.h"',
     "common/daemon/app/app.h": '#include "payments/payments.h"\n#include "records/records.h"',
@@ -59,8 +59,8 @@ def test_ours_is_right():
 
 
 @pytest.mark.parametrize("path, text, reason", [
-    ("common/core/db/db.c", '#include "records/records.h"', ":1: db may not include records"),  # a level above
-    ("common/core/base/str.c", '#include "db/db.h"', ":1: base may not include db"),  # above in its own level
+    ("common/core/db/db.c", '#include "records/records.h"', ":1: db may not include records"),  # a higher level
+    ("common/core/base/str.c", '#include "db/db.h"', ":1: base may not include db"),  # later in the same level
     ("common/product/payments/payments.c", '\n#include "records/records.h"', ":2: payments may not include records"),
     ("common/product/records/list.c", '#include "payments/payments.h"', ":1: records may not include payments"),
     ("common/product/records/list.c", '#include "app/app.h"', ":1: records may not include app"),
@@ -92,10 +92,10 @@ def test_what_is_forbidden(tmp_path, path, text, reason):
 
 
 @pytest.mark.parametrize("line, reason", [
-    ("    search payments", "search names payments, which is nothing above it in daemon"),  # what lies below needs no name
+    ("    search payments", "search names payments, which is nothing above it in daemon"),  # folders of a lower level need not be named
     ("    search search", "search names search, which is nothing above it in daemon"),
     ("    search\n        index    crawl\n        crawl", "index names crawl, which is nothing above it in search"),
-    ("    search later\n    later", "search names later, which is nothing above it in daemon"),  # so there is no circle
+    ("    search later\n    later", "search names later, which is nothing above it in daemon"),  # so cycles are impossible
 ])
 def test_a_table_that_makes_no_sense(tmp_path, line, reason):
     assert complaints(tmp_path, **{"common/layers.txt": LAYERS + line}) == [f"layers.txt: {reason}"]

@@ -1,4 +1,4 @@
-"""Links of the READMEs lead somewhere."""
+"""The links in the READMEs point to existing files."""
 import re
 import subprocess
 

@@ -1,4 +1,4 @@
-"""scripts/names and scripts/statements: what they forbid fails. A small tree is right; each case spoils it in one way."""
+"""scripts/names and scripts/statements fail on each forbidden use. A small tree is right, and each case breaks it in one way."""
 import subprocess
 
 import pytest

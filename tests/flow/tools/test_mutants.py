@@ -1,4 +1,4 @@
-"""The mutants (tests/fault): each finds the one place that it changes, and the tests that are to notice."""
+"""The mutants (tests/fault): the text that each mutant changes occurs exactly once, and the tests that must fail for it exist."""
 import importlib.machinery
 import importlib.util
 

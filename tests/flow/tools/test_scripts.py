@@ -1,4 +1,4 @@
-"""What scripts/lib.sh promises the scripts that source it."""
+"""The guarantees of scripts/lib.sh for the scripts that source it."""
 import os
 import re
 import shutil
@@ -10,7 +10,7 @@ import pytest
 
 from groundwork.servers import ROOT
 
-# Prints its settings in two pieces: a reader that leaves after the first piece would end it by SIGPIPE.
+# Prints its settings in two pieces: a reader that leaves after the first piece would kill it with SIGPIPE.
 DAEMON = """#!/bin/sh
 echo "GROUNDWORK_PORT=8080"; echo "GROUNDWORK_{0}_URL (optional)"
 sleep 0.2
@@ -39,7 +39,7 @@ def lib(tmp_path):
 
 
 def test_a_daemon_gets_no_variable_of_another_one(lib):
-    """Each time: it was three times in twelve that a variable was passed on."""
+    """A regression test: a variable of another daemon was passed on three times in twelve."""
     given = {"GROUNDWORK_PAYER_URL": "p", "GROUNDWORK_PAYER_URL_FILE": "f", "GROUNDWORK_MAILER_URL": "m", "GROUNDWORK_PORT": "1",
              "GROUNDWORK_MASTER_KEY_FILE": "k", "GROUNDWORK_TYPO": "t", "GROUNDWORK_PAYER": "prefix"}
     kept = """forget_others "$("$ROOT/build/release/bin/mailer" --help-config)"; compgen -e GROUNDWORK_ | sort"""
@@ -79,7 +79,7 @@ def test_starts_at_once_choose_different_ports(lib, tmp_path):
 
 
 def test_no_script_pipes_into_a_reader_that_leaves_early():
-    """Under pipefail the writer that dies of the closed pipe makes a failure of what was found."""
+    """Under pipefail a writer that is killed by the closed pipe turns a match into a failure."""
     early = re.compile(r"\|\s*\\?\n?\s*(grep -\w*[qm]|head\b|sed [^|\n]*\bq['\"; ]|awk [^|\n]*\bexit\b|read\b)")
     for path in [*(ROOT / "scripts").iterdir(), ROOT / ".ci/run", ROOT / "deploy/healthcheck"]:
         text = path.read_text() if path.is_file() else ""

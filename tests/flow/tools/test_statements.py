@@ -1,4 +1,4 @@
-"""Named parameters and columns of statements: what does not fit fails the build, or scripts/check-sql."""
+"""Named parameters and columns of statements: a mismatch fails the build, or scripts/check-sql."""
 import subprocess
 
 import pytest

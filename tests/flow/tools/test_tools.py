@@ -1,4 +1,5 @@
-"""The tools around the tests: however one ends, nothing of it stays; its groups of scripts/setup have what it imports."""
+"""The tools around the tests: a tool leaves no process and no file, however it ends; its groups of scripts/setup contain the
+packages that it imports."""
 import ast
 import os
 import pathlib
@@ -38,14 +39,15 @@ time.sleep(600)
 
 
 def spawn(command, folder, **environment):
-    """In a folder for temporary files of its own, not kept by what runs the tests."""
+    """Starts the command with its own folder for temporary files, outside the group that the test run cleans up."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("GW_KEPT", "PYTEST_"))}
     return subprocess.Popen(command, cwd=ROOT, env={**own, "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1", **environment},
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
 
 
 def processes(folder):
-    """All that know of the folder: by environment, arguments or where they are. (PostgreSQL overwrites the first two.)"""
+    """Processes that refer to the folder, by environment, arguments or working directory. (PostgreSQL overwrites the first
+    two.)"""
     found = {}
     for path in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -101,7 +103,7 @@ TOOLS = {
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_tool_is_stopped(place, tool, number):
-    """In the middle of its work."""
+    """The signal arrives in the middle of the tool's work."""
     process = spawn(TOOLS[tool], place, GW_BIN=str(binary()))
     try:
         until(lambda: "postgres" in processes(place).values(), f"{tool} is at work", 30)
@@ -124,12 +126,13 @@ def test_all_tools_are_kept(path):
 
 
 @pytest.mark.parametrize("make, verdict", [
-    ("exit 2", "0 passed, 2 failed"),  # lint, and the build
+    ("exit 2", "0 passed, 2 failed"),  # lint and the build fail
     ("case $* in *lint) exit 0 ;; *) exit 2 ;; esac", "1 passed, 1 failed"),
-    ("kill -9 $PPID", "0 passed, 1 failed"),  # whoever counts
+    ("kill -9 $PPID", "0 passed, 1 failed"),  # kills the process that counts
 ], ids=["lint", "build", "crash"])
 def test_ci_ends_with_its_line(make, verdict, tmp_path):
-    """`make test` is the real one, in a tree that shares all but its results; what it makes is not."""
+    """`make test` is the real target, in a tree that shares everything but its results; the `make` that it calls is a
+    stand-in."""
     tree, bin = tmp_path / "tree", tmp_path / "bin"
     for folder in (tree / "build", tree / "scripts", bin):
         folder.mkdir(parents=True)
@@ -154,7 +157,7 @@ PACKAGES = {"requests": "python3-requests", "urllib3": "python3-urllib3", "psyco
             "dateutil": "python3-dateutil", "h2": "python3-h2", "hyperframe": "python3-hyperframe", "jsonschema": "python3-jsonschema"}
 PROGRAMS = {"wrk": "wrk", "nginx": "nginx-light", "strace": "strace", "sqlmap": "sqlmap", "varnishtest": "varnish",
             "haproxy": "haproxy", "pgbench": "postgresql-15", "redis-cli": "redis-server"}
-# As the Makefile installs them, or the tool itself does before it begins.
+# Installed by the Makefile, or by the tool itself before it begins.
 GROUPS = {"tests/bench/run": "build server bench", "tests/chaos/run": "build server chaos", "scripts/check-sql": "build server test",
           "scripts/test": "build server test", "tests/flow": "build server test", "tests/http": "build server test",
           "tests/docs": "build server test", "tests/load": "build server test load", "tests/flow/store/__main__.py": "build server store",
@@ -181,7 +184,7 @@ def module_file(name, near):
 
 
 def closure(starts):
-    """(files, names of modules that are not ours and not Python's own)"""
+    """Returns (files, names of third-party modules)."""
     seen, foreign, todo = set(), set(), list(starts)
     while todo:
         path = todo.pop()

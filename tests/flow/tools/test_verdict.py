@@ -1,4 +1,4 @@
-"""What scripts/test makes of tests that fail: a file that fails is run once more, alone."""
+"""scripts/test runs a file with failed tests once more, alone, and reports the result."""
 import os
 import re
 import shutil
@@ -47,7 +47,7 @@ def test_one():
     if not flaky():
         os._exit(3)
 """
-# Keeps what reaches the contract check.
+# Each run leaves a file among the parts for the contract check.
 CONTRACT = FLAKY + """
 def test_one():
     (pathlib.Path(os.environ["CONTRACT_PARTS"]) / f"alone-{flaky()}").touch()
@@ -66,7 +66,7 @@ echo "[  PASSED  ] 3 test(s)."
 
 @pytest.fixture
 def tree(tmp_path):
-    """A project with a handful of tests and nothing to build."""
+    """A project with a few tests and nothing to build."""
     for folder in ("scripts", "tests/http", "tests/flow", "tests/unit", "build/asan/unit"):
         (tmp_path / folder).mkdir(parents=True)
     shutil.copy(ROOT / "scripts/test", tmp_path / "scripts")
@@ -80,13 +80,13 @@ def tree(tmp_path):
 
 
 def run_test(tree, *arguments):
-    """scripts/test as a user calls it: no test runs around it, in whose second run there is one process."""
+    """Runs scripts/test as a user does: without variables of an outer pytest run, which the tests would mistake for their own."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return subprocess.run(["scripts/test", *arguments], cwd=tree, env={**own, "GW_BIN": "none"}, stdout=subprocess.PIPE, text=True)
 
 
 def judged(tree, stage, **files):
-    """(exit status, the verdict's lines) of one stage with these files."""
+    """(exit status, lines of the verdict) of one stage with these files."""
     for name, text in files.items():
         (tree / f"tests/{stage}/test_{name}.py").write_text(text)
     done = run_test(tree, stage)
@@ -156,7 +156,7 @@ def test_a_unit_test_is_run_again(tree):
 
 @pytest.mark.parametrize("report, status", [("first", 1), ("last", 0)])
 def test_a_report_behind_a_failed_assertion_is_no_fault_of_its_own(tree, report, status):
-    """cmocka leaves a coroutine by longjmp, and the sanitizer finds what is left of the stack."""
+    """cmocka leaves a coroutine by longjmp, and the sanitizer then reports the remaining stack."""
     program = tree / "build/asan/unit/test_toys"
     lines = ["echo '[  FAILED  ] test_late'", "echo '==1==ERROR: AddressSanitizer: stack-buffer-underflow'"]
     program.write_text(UNIT.replace("exit 1", "; ".join([*(reversed(lines) if report == "first" else lines), "exit 1"])).replace(
@@ -167,7 +167,7 @@ def test_a_report_behind_a_failed_assertion_is_no_fault_of_its_own(tree, report,
 
 
 def test_developers_see_a_failure_at_once(tree):
-    """Who gives arguments of pytest looks at one test."""
+    """With arguments for pytest a developer wants one test, so failures are not repeated."""
     (tree / "tests/http/test_wire.py").write_text(ONE)
     done = run_test(tree, "http", "--", "-k", "one", "tests/http")
     assert done.returncode == 1 and re.search(r"^0 flaky\n0 passed, 1 failed$", done.stdout, re.M)
