@@ -3,12 +3,11 @@ load hides the differences: make check-load measures durations, and make test co
 (test_attack_work.py).
 
 Each test times two kinds of request in pairs, in random order, over one connection to a worker without other load, so that
-other load on the machine affects both kinds alike. The differences are ranked (Wilcoxon's signed-rank test), so outliers
-and drift do not matter. Without a difference the statistic is a standard normal number, which exceeds 4.5 once
-in 150,000 runs. The same samples also yield the smallest visible delay: the smallest delay that, added to one
-side, would have failed the test. This delay must be shorter than a forgotten hash would save. While the noise of a busy
-machine
-makes the delay longer, the test takes more pairs and judges all of them together.
+other load on the machine affects both kinds alike. The differences are ranked (Wilcoxon's signed-rank test), so outliers and
+drift do not matter. Without a difference the statistic is a standard normal number, which exceeds 4.5 once in 150,000 runs.
+The same samples also yield the smallest visible delay: the smallest delay that, added to one side, would have failed the test.
+This delay must be shorter than a forgotten hash would save. While the noise of a busy machine makes the delay longer, the test
+takes more pairs and judges all of them together.
 
 ATTACK_FULL=1 takes as many samples as the attack catalogue requires.
 """

@@ -2,8 +2,7 @@
 
 The work is counted where it is done: statements by PostgreSQL, counters by Redis, password hashes by the gateway. A preloaded
 library in place of OpenSSL's CRYPTO_memcmp() records what ct_eq() compares. tests/unit/test_crypto_ct_steps.c shows that a
-comparison
-takes the same number of steps wherever its sides differ.
+comparison takes the same number of steps wherever its sides differ.
 """
 import collections
 import hashlib

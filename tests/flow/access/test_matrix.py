@@ -392,7 +392,7 @@ OR_ELSE = {
     "POST /integrations/svcpay/payment-methods/setup-intent": "svc_payment_methods:create",
     "DELETE /integrations/svcpay/payment-methods/{id}": "svc_payment_methods:delete",
 }
-TOKENS = ("/auth/v1/token", "/auth/v1/refresh", "/auth/v1/verify", "/auth/v1/email-change/confirm", "/files/{id}/shared")  # 401 has a meaning of its own here
+TOKENS = ("/auth/v1/token", "/auth/v1/refresh", "/auth/v1/verify", "/auth/v1/email-change/confirm", "/files/{id}/shared")  # these answer 401 themselves
 BODILESS = ("/lock", "/retry", "/cancel")  # the body is optional
 PASSED_ON = {"/mail/previews/{token}", "/files/{id}/shared", "/files/{id}/public"}  # links, to which other sites add utm_source
 OUTSIDE = ("/healthz", "/org")  # routes that are not below a project

@@ -1,9 +1,8 @@
 """The contract check: compares every answer of every test with the documents that GET /docs serves.
 
 The check finds the operation of an answer by method and path: entity records in the current data model document of their
-project, everything else
-in the platform document. The operation must document the status, and the content type and the body must match the document.
-Every error must have the same shape.
+project, everything else in the platform document. The operation must document the status, and the content type and the body
+must match the document. Every error must have the same shape.
 """
 import json
 import re

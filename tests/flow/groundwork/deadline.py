@@ -1,8 +1,7 @@
 """How long a test waits, and how long a promised duration may take.
 
-Every duration in a test is meant for an idle machine. `make test` shares its machine with other work, so it allows ten
-times as long: a test there fails because of the service, and not because of other load on the machine. `make check-load` has
-the
+Every duration in a test is meant for an idle machine. `make test` shares its machine with other work, so it allows ten times
+as long: a test there fails because of the service, and not because of other load on the machine. `make check-load` has the
 machine to itself and sets STRICT_TIMES: it allows each duration as it is written, in the tests that are marked `timed`.
 """
 import contextlib

@@ -1,9 +1,9 @@
-"""Concurrent writes. For the writing routes that the gateway lists, every pair of routes (also a route with itself) is sent
-as eight concurrent requests, four of each route, half of them to another record of the same entity. No
-answer is a 5xx, and none is a 409 that the same requests one after another would not have caused.
+"""Concurrent writes. For the writing routes that the gateway lists, every pair of routes (also a route with itself) is sent as
+eight concurrent requests, four of each route, half of them to another record of the same entity. No answer is a 5xx, and none
+is a 409 that the same requests one after another would not have caused.
 
-All pairs take hours. Each run draws AT_ONCE_PAIRS of them with AT_ONCE_SEED (`make check-load`: all), after
-the pairs that once failed."""
+All pairs take hours. Each run draws AT_ONCE_PAIRS of them with AT_ONCE_SEED (`make check-load`: all), after the pairs that
+once failed."""
 import concurrent.futures
 import itertools
 import os

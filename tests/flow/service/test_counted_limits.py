@@ -1,5 +1,5 @@
-"""Limits on the number of resources hold against concurrent writers. With room for one more, one of
-sixteen writers gets the answer of a writer that comes alone, and the others get the refusal of a writer that comes too late."""
+"""Limits on the number of resources hold against concurrent writers. With room for one more, one of sixteen writers gets the
+answer of a writer that comes alone, and the others get the refusal of a writer that comes too late."""
 import concurrent.futures
 import itertools
 
