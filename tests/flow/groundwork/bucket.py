@@ -30,7 +30,7 @@ def missing():
 
 
 class Bucket:
-    """Objects are files below `folder`, as <project>/<key>; `control` controls server.mjs."""
+    """Objects are files below `folder`, as <project>/<key>; `control` sends commands to server.mjs."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)

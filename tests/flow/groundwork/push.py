@@ -39,8 +39,8 @@ def push_service():
 @pytest.fixture(scope="module")
 def start_dispatcher(servers, session_gateway, fcm, push_service):
     """Starts a push-dispatcher: start_dispatcher(LEASE_MS=2000). All of them end with the file's tests; a sanitizer report in
-    any log is an error. DB_BUSY_SHARE is high because statements are slow on a busy machine: a send that waits a second for
-    a connection is given up, and repeats the messages that were in progress."""
+    any log is an error. DB_BUSY_SHARE is high so that a project's statements do not wait for its other statements, which
+    are slow on a busy machine: a send that waits for a second is given up, and repeats the messages that were in progress."""
     yield from starter(servers, "push-dispatcher", lambda: dict(
         FCM_URL=fcm.url, FCM_TOKEN_URL=fcm.token_url, FETCH_CA_FILE=fcm.ca_file, PUSH_RETRY_MS=20, PUSH_TIMEOUT_MS=60000,
         STATEMENT_TIMEOUT_MS=allowed(5000), DB_BUSY_SHARE=128,

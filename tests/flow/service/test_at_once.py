@@ -17,7 +17,7 @@ import requests
 from groundwork.writers import PAY, WRITERS, World
 
 FOLD = 8
-# Routes whose concurrent requests are tested elsewhere, or that would end the tokens that the senders need.
+# Routes whose concurrent requests are tested elsewhere, or that would end what the other requests need.
 ELSEWHERE = {
     "POST /permissions/simulate",  # changes nothing
     # Routes that call a third-party API or token server: test_integrations, test_connections_oauth.

@@ -236,5 +236,5 @@ def test_the_documents_say_so(admin):
 
 
 def test_no_writer_passed_by_its_conditions(session_gateway):
-    """Must run last: every change by the tests of this file, and of earlier files, began with a lock of its row."""
+    """Must run last: no handler that the tests called so far has bypassed its conditions by writing outside of `sql_begin()`."""
     assert "conditional.unlocked" not in session_gateway.log()

@@ -39,7 +39,8 @@ time.sleep(600)
 
 
 def spawn(command, folder, **environment):
-    """Starts the command with its own folder for temporary files, outside the group that the test run cleans up."""
+    """Starts the command with its own folder for temporary files. The parents that clean up after this test run
+    (tests/kept.py) do not watch the command."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("GW_KEPT", "PYTEST_"))}
     return subprocess.Popen(command, cwd=ROOT, env={**own, "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1", **environment},
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
