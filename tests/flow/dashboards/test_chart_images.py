@@ -1,4 +1,4 @@
-"""Pictures of charts: drawn for whoever may see the data, whatever stands in the records."""
+"""Pictures of charts: drawn for callers that may read the data, with any text in the records."""
 import concurrent.futures
 import io
 import xml.etree.ElementTree

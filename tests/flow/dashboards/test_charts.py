@@ -1,4 +1,4 @@
-"""Charts: what they compute, for whom, and what is kept of it."""
+"""Charts: what they compute, for which callers, and what is cached."""
 import concurrent.futures
 import json
 
@@ -44,7 +44,7 @@ def metric(**changes):
 
 
 def shows(client, path, rows):
-    """What is kept is a second old, and other workers know of grants within one."""
+    """Waits until `path` shows `rows`: cached data is up to a second old, and other workers learn of grants within a second."""
     until(lambda: client.get(path, expect=200).json()["rows"] == rows, f"{path} does not show {rows}")
 
 
@@ -170,10 +170,11 @@ def test_each_caller_sees_its_own_rows_and_fields(shop):
     shop.admin.put("/entities/sales/items/1/rls-users", {"items": [{"user_id": clerk.user["id"]}]}, expect=200)
     shows(clerk, path, [[2]])
     assert shop.key(["svc_entities:read", "sales:read"], clerk).get(path, expect=200).json()["rows"] == [[2]]
-    # what is kept of one is not another's
+    # data that is cached for one caller is not shown to another caller
     assert shop.admin.get(path.split("?")[0], expect=200).json()["rows"] == [[6]]
     shows(clerk, path.split("?")[0], [[2]])
-    # a relation to rows that it may not see has no value; one to an entity that it may not read is no field
+    # a relation to a row that the caller may not see has no value; a relation to an entity that the caller may not read is not
+    # a field
     cities = shop.admin.post("/charts", chart(group_by=[{"field": "shop.city"}]), expect=201).json()["id"]
     refused = clerk.get(f"/charts/{cities}/data", expect=403).json()
     assert "fields" in refused["detail"] and "city" not in json.dumps(refused)

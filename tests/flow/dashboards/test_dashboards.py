@@ -1,4 +1,4 @@
-"""Dashboards: whose they are, what stands on their grid, and where callers begin."""
+"""Dashboards: who owns, sees and changes them, the grid of their widgets, and the home dashboard of a caller."""
 import concurrent.futures
 
 import pytest
@@ -130,7 +130,8 @@ def test_who_sees_and_changes_them(office):
     assert office.admin.put(path, {"role_ids": []}, expect=200).json()["can_edit"]
     office.other.get(path, expect=404)
     office.admin.delete(path, expect=204)
-    # a list of what the caller cannot read is no list, and says no more than one of nothing
+    # a list of an entity that the caller may not read is refused with the same errors as a list of an entity that does not
+    # exist
     refused = widget(office.other, board(office.other), 400, kind="list", text=None, entity="tasks")
     nothing = widget(office.other, board(office.other), 400, kind="list", text=None, entity="nothing")
     assert refused["errors"] == nothing["errors"]

@@ -1,4 +1,4 @@
-"""Materialised views: what they hold, when they are made anew, who reads them, and that no reader meets a gap."""
+"""Materialised views: their rows, when they are refreshed, who reads them, and that no reader meets a gap."""
 import concurrent.futures
 import threading
 
@@ -57,7 +57,7 @@ def rows(client, name, query="", expect=200):
 
 
 def test_made_anew_in_the_order_of_another_locale(mill, project):
-    """The runner of `mill` makes views of every project."""
+    """The runner of `mill` refreshes the views of every project, so also the view of this project after its locale changes."""
     project.entity("loads", [{"name": "grain", "type": "varchar"}], row_level_security=False)
     for grain in ("Zeder", "Ähre"):
         project.item("loads", grain=grain)
@@ -101,7 +101,8 @@ def test_made_read_changed_deleted(mill):
 
 
 def test_deleted_while_a_refresh_drops_its_tables(mill, db, servers):
-    """Both have seen the table; who comes second finds it gone."""
+    """A deletion and a refresh both know the view's table; the deletion succeeds although the refresh has already dropped the
+    table."""
     make(mill, "felled")
     with db.cursor() as cursor:
         cursor.execute("select c.oid::regclass::text from pg_class c join {0}.materialized_views v on c.relname ~ ('^v_' || v.id || '_')"
@@ -138,7 +139,8 @@ def test_asked_for_timed_and_by_change(mill):
     assert mill.admin.post(f"{VIEW}/asked/refresh", expect=202).json()["status"] in ("pending", "refreshing")
 
     def counted(name):
-        """A connection tells of its changes with its next statement, or after ten seconds."""
+        """Changes the record and returns whether the view has counted it: PostgreSQL's statistics receive the changes of a
+        connection with its next statement, or after ten seconds."""
         mill.admin.put(f"/entities/loads/items/{load['id']}", {"tons": 2}, expect=200)
         return [row["count"] for row in rows(mill.admin, name)["items"]] == [1]
 
@@ -151,7 +153,7 @@ def test_asked_for_timed_and_by_change(mill):
 
 
 def held_by(mill, db, name):
-    """The table that a view is made from, and the view's row."""
+    """Returns the table that the view selects from, the table of views, and the view's id."""
     schema = mill.schema(db)
     with db.cursor() as cursor:
         cursor.execute(f"select v.entity_id, v.id from {schema}.materialized_views v where v.name = %s", (name,))
@@ -170,7 +172,7 @@ def test_a_refresh_that_fails_leaves_what_was_there(mill, db, servers):
         assert failed["error"] and failed["refreshed_at"] == made["refreshed_at"]
         assert [row["sum_n"] for row in rows(mill.admin, "brief_kinds")["items"]] == [1]
     mill.admin.delete("/entities/brief/fields/n", expect=204)
-    assert "deleted" in rows(mill.admin, "brief_kinds", expect=409)["detail"]  # values of a field that is gone are gone with it
+    assert "deleted" in rows(mill.admin, "brief_kinds", expect=409)["detail"]  # the values of a deleted field are deleted with it
     mill.admin.post(f"{VIEW}/brief_kinds/refresh", expect=202)
     wait_until(lambda: "n" in (mill.admin.get(f"{VIEW}/brief_kinds", expect=200).json()["error"] or ""), "the error names the field")
     mill.admin.put(f"{VIEW}/brief_kinds", {"aggregates": [{"function": "count"}]}, expect=200)
@@ -179,18 +181,20 @@ def test_a_refresh_that_fails_leaves_what_was_there(mill, db, servers):
 
 
 def test_a_runner_that_is_killed_in_a_refresh(mill, db, servers, start_runner):
-    """What was there is read; when the lease is over another one makes the view anew, and nothing is left of the first."""
+    """The old rows stay readable; after the end of the lease another runner refreshes the view and removes what the killed
+    runner left."""
     made = make(mill, "cut_down", group_by=[{"field": "grain"}], aggregates=[{"function": "count"}])
     before = rows(mill.admin, "cut_down")["items"]
     source, views, number = held_by(mill, db, "cut_down")
     load = mill.item("loads", grain="rye", tons=1)
 
     def lease():
-        """Seconds that it lasts still, and until when."""
+        """Returns the seconds until the end of the lease, and its end."""
         return found(db, f"select extract(epoch from v.lease_until - clock_timestamp())::float, v.lease_until from {views} v where v.id = %s", number)[0]
 
     def renewed(held):
-        """It is being made, and its lease has become longer; False when it was given up: for a lock it waits two seconds."""
+        """Starts a refresh and returns True when the runner has extended its lease, False when the runner gave up first: it
+        waits two seconds for a lock."""
         mill.admin.post(f"{VIEW}/cut_down/refresh", expect=202)
         first = wait_until(lambda: held.awaited(db) and lease()[1], "the view is being made")
         while until := lease()[1]:
@@ -199,7 +203,7 @@ def test_a_runner_that_is_killed_in_a_refresh(mill, db, servers, start_runner):
         return False
 
     def killed(held):
-        """In the middle of it; False when it was given up before."""
+        """Kills the runner during a refresh; returns False when the runner had given up the refresh before."""
         if renewed(held):
             kill(mill.runner)
             if lease()[1]:
@@ -210,14 +214,14 @@ def test_a_runner_that_is_killed_in_a_refresh(mill, db, servers, start_runner):
     with Held(servers, source) as held:
         assert any(killed(held) for _ in range(5))
         assert lease()[0] <= 6
-        execute(db, f"update {views} set lease_until = now() + interval '1 hour' where id = %s", number)  # however long this takes
+        execute(db, f"update {views} set lease_until = now() + interval '1 hour' where id = %s", number)  # longer than the checks below take
         assert rows(mill.admin, "cut_down")["items"] == before
         assert mill.admin.get(f"{VIEW}/cut_down", expect=200).json()["status"] == "refreshing"
     wait_until(lambda: not found(db, "select 1 from pg_class where relnamespace = %s::regnamespace and relname ~ ('^v_' || %s || '_')"
                                  " and relname !~ '_1$' and relkind = 'r'", mill.schema(db), str(number)), "its table is gone")
     shown = rows(mill.admin, "cut_down")["items"]
     assert shown == before and mill.admin.get(f"{VIEW}/cut_down", expect=200).json()["refreshed_at"] == made["refreshed_at"]
-    execute(db, f"update {views} set lease_until = now() where id = %s", number)  # seconds later
+    execute(db, f"update {views} set lease_until = now() where id = %s", number)  # as if the lease had ended
     assert mill.admin.get(f"{VIEW}/cut_down", expect=200).json()["status"] == "pending"
     mill.runner = start_runner(SWEEP_MS=200)
     wait_until(lambda: {row["grain"]: row["count"] for row in rows(mill.admin, "cut_down")["items"]} == {"rye": 7, "oats": 6}, "it is made anew")
@@ -263,7 +267,8 @@ def test_who_reads_it(mill):
 
 @pytest.fixture
 def payroll(mill):
-    """An entity that callers may not read, with a view of it, and one that they may."""
+    """Entity wages, which most callers may not read, and entity news, which they may. Deletes both, and all views, after the
+    test."""
     mill.entity("wages", [{"name": "person", "type": "varchar"}, {"name": "amount", "type": "integer"}], row_level_security=False)
     mill.entity("news", [{"name": "title", "type": "varchar"}], row_level_security=False)
     mill.item("wages", person="Ann Example", amount=7341)
@@ -281,13 +286,13 @@ EDITOR = ["svc_entities:read", "svc_entities:create", "svc_entities:update", "sv
 
 
 def unmade(payroll, name):
-    """The runner is away: what a change of the definition asks for is not made."""
+    """Makes the view and kills the runner, so that no later change of the definition is carried out."""
     make(payroll, name, **WAGES)
     kill(payroll.runner)
 
 
 def test_rows_are_served_by_what_they_were_made_of(payroll, start_runner):
-    """A change of the definition does not open the rows that the former one made."""
+    """A change of the definition gives no access to rows of the former definition."""
     editor = payroll.user(permissions=["news:read", *EDITOR])
     unmade(payroll, "pay")
     try:
@@ -312,7 +317,7 @@ def test_a_definition_over_fields_of_others_is_not_the_callers_to_change(payroll
 
 
 def test_sharing_holds_for_the_definition_that_was_shared(payroll, start_runner):
-    """What an administrator redefines and shares at once opens nothing that was made before."""
+    """A view that an administrator redefines and shares in one request gives no access to rows of the former definition."""
     reader = payroll.user(permissions=["svc_entities:read"])
     unmade(payroll, "pay")
     try:
@@ -337,7 +342,7 @@ def test_only_administrators_change_what_is_shared(payroll, change):
 
 
 def test_a_view_over_rows_that_a_rule_hides_is_for_administrators(payroll):
-    """A count of hidden rows, as of any view of one's own, would answer questions about them."""
+    """A count of hidden rows would answer questions about them, so only administrators may make a view over such rows."""
     payroll.admin.put("/entities/wages", {"row_level_security": True}, expect=200)
     member = payroll.user(permissions=["wages:read", "news:read", *EDITOR])
     key = payroll.key([*EDITOR, "wages:read", "news:read"])
@@ -349,7 +354,7 @@ def test_a_view_over_rows_that_a_rule_hides_is_for_administrators(payroll):
         client.put(f"{VIEW}/mine{client is key:d}", WAGES, expect=403)
     for shown in (member.get(f"{VIEW}/pay", expect=200).json(), *member.get(VIEW, params={"sort": "id"}, expect=200).json()["items"][:1]):
         assert shown["name"] == "pay" and shown["row_count"] is None and shown["columns"] is None and shown["error"] is None
-        assert shown["group_by"] == [{"field": "person", "bucket": None}]  # it may read the fields, though not all rows
+        assert shown["group_by"] == [{"field": "person", "bucket": None}]  # the member may read the fields, though not all rows
     rows(member, "pay", expect=403)
     assert key.get(f"{VIEW}/pay", expect=200).json()["row_count"] == 1
     assert len(rows(key, "pay")["items"]) == 1
@@ -363,7 +368,7 @@ def test_an_administrators_key_reads_by_its_own_permissions(payroll):
     paths = (f"{VIEW}/pay/rows", f"/charts/{chart['id']}/data", f"/charts/{chart['id']}/image.svg")
     for path in paths:
         assert "Ann" not in narrow.get(path, expect=403).text
-        assert "Ann" in wide.get(path, expect=200).text or path.endswith("svg")  # letters are drawn there
+        assert "Ann" in wide.get(path, expect=200).text or path.endswith("svg")  # an SVG draws its letters
     for path in (VIEW, f"{VIEW}/pay", "/charts", f"/charts/{chart['id']}"):
         assert "person" not in narrow.get(path, expect=200).text and "amount" not in narrow.get(path, expect=200).text
         assert "person" in wide.get(path, expect=200).text
@@ -385,7 +390,7 @@ def test_definitions_do_not_name_fields_that_the_caller_may_not_read(payroll):
     payroll.admin.put("/dashboards/home", {"scope": "role", "role_id": clerk.user["role_ids"][0], "dashboard_id": board["id"]}, expect=200)
     path = f"/charts/{chart['id']}"
     for read in (VIEW, f"{VIEW}/pay", "/charts", path, f"/dashboards/{board['id']}", "/dashboards/home"):
-        assert "amount" not in clerk.get(read, expect=200).text.replace("max_amount", ""), read  # a column of the view that is shared with it
+        assert "amount" not in clerk.get(read, expect=200).text.replace("max_amount", ""), read  # max_amount is a column of the view that is shared with the clerk
     assert clerk.get(f"/dashboards/{board['id']}", expect=200).json()["widgets"][3]["fields"] == "person"
     for read in (f"{path}/data", f"{path}/image.svg"):
         assert "amount" not in clerk.get(read, expect=403).text
@@ -405,7 +410,7 @@ def test_a_field_that_was_deleted_shows_nothing_more(payroll):
     rows(reader, "pay", expect=403)
     payroll.admin.post("/entities/wages/fields", {"name": "person", "type": "varchar"}, expect=201)
     for client, name in ((payroll.admin, "pay"), (reader, "lent")):
-        assert "Ann" not in rows(client, name, expect=409)["detail"]  # another field of the same name
+        assert "Ann" not in rows(client, name, expect=409)["detail"]  # the new field only has the same name
     reader.get(f"{VIEW}/pay", expect=200)
 
 

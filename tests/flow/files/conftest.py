@@ -1,4 +1,4 @@
-"""What the tests of files share: uploads, and a look into the store."""
+"""Fixtures that the tests of files share: uploads, and what the store holds."""
 import os
 import pathlib
 
@@ -6,13 +6,13 @@ import pytest
 from groundwork import bucket
 from groundwork.records import execute, rows
 
-# What only a bucket does: test_bucket.py runs it, with all other tests of files, in a run of its own.
+# test_bucket.py runs the tests that need a bucket, and all other tests of files with a bucket, in a separate run.
 collect_ignore = [] if bucket.wanted() else ["test_bucket_faults.py"]
 
 
 @pytest.fixture
 def put():
-    """put(client, "a.txt", b"...") uploads one file as the body."""
+    """put(client, "a.txt", b"...") uploads one file as the body and returns the file."""
     def put_one(client, name, content, expect=201, **query):
         answer = client.put(f"/files/upload/{name}", data=content, params=query, expect=expect,
                             headers={"Content-Type": "application/octet-stream"})
@@ -22,7 +22,7 @@ def put():
 
 @pytest.fixture
 def post():
-    """post(client, [("a.txt", b"...")]) uploads files as multipart/form-data."""
+    """post(client, [("a.txt", b"...")]) uploads files as multipart/form-data and returns the answer's body."""
     def post_some(client, files, expect=201, **query):
         parts = [("file", (name, content, "application/octet-stream")) for name, content in files]
         return client.post("/files", files=parts, params=query, expect=expect).json()
@@ -31,7 +31,7 @@ def post():
 
 @pytest.fixture
 def stored(servers, db):
-    """stored(project): what lies in the store of it, by key."""
+    """stored(project) returns {key: path} of all files in the project's store."""
     def look(project):
         number = project.schema(db)[2:]
         folder = pathlib.Path(servers.folder / "files" / number)
@@ -41,7 +41,7 @@ def stored(servers, db):
 
 @pytest.fixture
 def ledger(db):
-    """ledger(project): (keys of files, keys of garbage, (bytes, files) of the totals)."""
+    """ledger(project) returns (keys of files, keys of garbage, (bytes, files) of the totals)."""
     def read(project):
         schema = project.schema(db)
         with db.cursor() as cursor:
@@ -56,8 +56,8 @@ def ledger(db):
 
 @pytest.fixture
 def time_is_over(db):
-    """time_is_over(project, seconds): what uploads have left is the collector's now, as it is after twice the seconds that they may
-    take."""
+    """time_is_over(project, seconds) makes the remains of uploads due for the collector at once; otherwise they are due after
+    twice the `seconds` that an upload may take."""
     def skip(project, seconds):
         garbage = f"{project.schema(db)}.file_garbage"
         assert not rows(db, f"select key from {garbage} where due_at > now() + %s * interval '1 second'", 2 * seconds)
@@ -67,7 +67,7 @@ def time_is_over(db):
 
 @pytest.fixture
 def sandboxes():
-    """sandboxes(daemon): process ids of the media-sandboxes that its workers have started."""
+    """sandboxes(daemon) returns the process ids of the media-sandboxes that the daemon's workers have started."""
     def look(daemon):
         found, workers = [], daemon.workers()
         for name in filter(str.isdigit, os.listdir("/proc")):

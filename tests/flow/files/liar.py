@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Stands where media-sandbox would, and lies in the way that its own name says."""
+"""Replaces media-sandbox, and lies in the way that its own file name says."""
 import array
 import os
 import socket

@@ -1,5 +1,5 @@
-"""Files in a store that speaks S3: the same tests, and what such a store does wrong, in a run of their own, as gateways
-with different stores cannot share a database."""
+"""Files in a store that speaks S3: runs the other tests of files, and the tests of a faulty bucket, in a separate run, because
+gateways with different stores cannot share a database."""
 import os
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""A store that speaks S3 and answers late, wrong, or not at all: nothing is a file that is not there, to the byte."""
+"""A store that speaks S3 and answers late, wrongly or not at all: no file exists without its exact bytes."""
 import concurrent.futures
 import hashlib
 import os
@@ -21,13 +21,14 @@ def bucket(servers, session_gateway):
 
 @pytest.fixture(scope="module")
 def project(shared_project):
-    """One for all: each test counts from what the ones before have left."""
+    """One project for all tests: each test counts from the files that earlier tests have left."""
     return shared_project
 
 
 @pytest.fixture
 def clean(bucket, project, stored, ledger):
-    """clean(files): so many files more, and nothing else in bucket and ledger."""
+    """clean(count) waits until the store has `count` more files than before the test, no garbage and no open upload, and checks
+    that each stored file has a row."""
     before = len(stored(project))
 
     def look(count):
@@ -68,7 +69,7 @@ def test_what_passes_is_tried_again(bucket, admin, put, clean, operation, fault)
 
 
 def test_what_does_not_pass(bucket, admin, put, clean, project):
-    """Refused for good, or for too long: 503, and nothing stays."""
+    """A refusal that is final, or that lasts too long, fails the upload with 503 or 507, and nothing stays."""
     for fault in (dict(kind="refuse", status=403, code="AccessDenied"), dict(kind="refuse", status=503, code="SlowDown", count=5)):
         bucket.fault(operation="put", **fault)
         assert put(admin, "x", SMALL, expect=503)["code"] == "dependency_unavailable"
@@ -89,7 +90,7 @@ def test_an_error_in_an_answer_of_200(bucket, admin, put, clean):
 
 @pytest.mark.parametrize("operation, content", [("put", SMALL), ("part", LARGE)], ids=["put", "part"])
 def test_a_tag_of_another_kind(bucket, admin, put, clean, operation, content):
-    """It proves nothing: what lies there is read back, and is right."""
+    """An ETag of another kind proves nothing: the gateway reads the object back, and the object is right."""
     bucket.fault(operation=operation, kind="etag")
     whole(admin, put(admin, "x", content), content)
     assert bucket.asked().count("get") == 2
@@ -104,7 +105,7 @@ def test_other_bytes_than_were_sent(bucket, admin, put, clean, operation, conten
 
 
 def test_a_download_that_is_cut(bucket, admin, put):
-    """The rest is asked for from there on."""
+    """The gateway requests the rest of a download that the store cuts off."""
     made = put(admin, "x", LARGE)
     bucket.fault(operation="get", kind="cut", bytes=5_000_000)
     bucket.fault(operation="get", kind="cut", bytes=7_000_000)
@@ -115,7 +116,7 @@ def test_a_download_that_is_cut(bucket, admin, put):
 @pytest.mark.parametrize("fault", [dict(kind="short", bytes=1), dict(kind="range"), dict(kind="ignore"), dict(kind="junk"),
                                    dict(kind="flood")], ids=lambda each: each["kind"])
 def test_an_answer_that_is_another(bucket, admin, put, fault):
-    """Nothing is said to a client before the store has said what was asked for: 503, not a file that ends early."""
+    """The client receives no byte before the store has answered as requested: it gets a 503, not a file that ends early."""
     made = put(admin, "x", SMALL)
     path, headers = f"/files/{made['id']}/get", {"Range": f"bytes=1000-{len(SMALL) - 1}"}
     bucket.fault(operation="get", **fault)
@@ -127,7 +128,7 @@ def test_an_answer_that_is_another(bucket, admin, put, fault):
 
 
 def test_what_is_read_back_is_short(bucket, admin, put, clean):
-    """A tag that proves nothing, and an object that has lost its end."""
+    """The gateway refuses an upload whose ETag proves nothing and whose object has lost its end."""
     bucket.fault(operation="put", kind="etag")
     bucket.fault(operation="get", kind="short", bytes=1)
     assert put(admin, "x", SMALL, expect=503)["code"] == "dependency_unavailable"
@@ -135,7 +136,7 @@ def test_what_is_read_back_is_short(bucket, admin, put, clean):
 
 
 def test_a_download_that_stops(bucket, admin, put):
-    """A store that says nothing more is asked again, from there on."""
+    """The gateway requests the rest of a download again when the store stops sending."""
     made = put(admin, "x", LARGE)
     bucket.fault(operation="get", kind="stall", bytes=5_000_000)
     whole(admin, made, LARGE)
@@ -144,7 +145,8 @@ def test_a_download_that_stops(bucket, admin, put):
 
 @pytest.mark.parametrize("operation, kind", [("begin", "flood"), ("begin", "junk"), ("put", "junk"), ("complete", "flood"), ("part", "junk")])
 def test_an_answer_that_is_none(bucket, admin, put, clean, operation, kind):
-    """What is no HTTP, and an answer without an end, of which 2 MB are read."""
+    """An answer that is not HTTP, or an answer without an end, of which 2 MB are read, fails the upload without a second
+    attempt."""
     bucket.fault(operation=operation, kind=kind)
     assert put(admin, "x", SMALL if operation == "put" else LARGE, expect=503)["code"] == "dependency_unavailable"
     assert bucket.asked().count(operation) == 1
@@ -153,7 +155,8 @@ def test_an_answer_that_is_none(bucket, admin, put, clean, operation, kind):
 
 @pytest.mark.parametrize("ahead_ms", [-3_600_000, 3_600_000])
 def test_clocks_that_differ(bucket, start_gateway, servers, admin, put, ahead_ms):
-    """More than a quarter of an hour: 503 and a line in the log; at the start it is told to whoever starts it."""
+    """With clocks that differ by more than a quarter of an hour, requests get 503, and a gateway does not start and says why.
+    """
     made = put(admin, "x", SMALL)
     bucket.clock(ahead=ahead_ms)
     put(admin, "y", SMALL, expect=503)
@@ -166,7 +169,7 @@ def test_clocks_that_differ(bucket, start_gateway, servers, admin, put, ahead_ms
 
 
 def test_a_bucket_that_goes(bucket, start_gateway, project, admin, put, clean):
-    """Without a bucket no file is thought to be gone, and nothing is forgotten."""
+    """While the bucket is missing, the gateway treats no file as deleted and forgets no removal."""
     made = put(admin, "x", SMALL)
     other = put(admin, "y", SMALL)
     collecting = start_gateway(WORKERS=1, FILES_COLLECT_MS=300)
@@ -183,7 +186,8 @@ def test_a_bucket_that_goes(bucket, start_gateway, project, admin, put, clean):
 
 
 def test_a_client_that_reads_slowly(bucket, project, gateway, admin, put):
-    """Neither side holds more than its buffers: what is not read stays with the store."""
+    """A client that reads slowly receives the whole file: neither side buffers all of it, and unread bytes stay with the store.
+    """
     made = put(admin, "x", LARGE)
     with requests.get(f"{gateway.url}/org/{project.id}/files/{made['id']}/get", headers={"Authorization": f"Bearer {admin.token}"},
                       stream=True, timeout=60) as answer:
@@ -196,7 +200,7 @@ def test_a_client_that_reads_slowly(bucket, project, gateway, admin, put):
 
 
 def test_removals_of_a_store_that_hangs(bucket, start_gateway, project, servers, put, clean):
-    """What waits to be removed is counted: the rest is the collector's."""
+    """The number of removals that wait for a hanging store is bounded; the collector does the rest."""
     daemon = start_gateway(WORKERS=1, S3_TIMEOUT_MS=60000)
     client = project.client(token=project.admin.token)
     client.base_url = f"{daemon.url}/org/{project.id}"
@@ -207,7 +211,7 @@ def test_removals_of_a_store_that_hangs(bucket, start_gateway, project, servers,
     seen = []
 
     def tasks():
-        """Of all workers, as each of them tells once a second."""
+        """Records the number of tasks of all workers, which report it once a second; returns True when it no longer changes."""
         seen.append(int(next(line.split()[1] for line in daemon.metrics().splitlines() if line.startswith("groundwork_tasks"))))
         return seen[-3:] == 3 * seen[-1:] and seen[-1] > 60
 
@@ -220,7 +224,7 @@ def test_removals_of_a_store_that_hangs(bucket, start_gateway, project, servers,
 
 
 def test_uploads_that_were_left(bucket, start_gateway, project, clean, time_is_over):
-    """Of a gateway that was killed between parts: the collector aborts them."""
+    """The collector aborts the multipart upload of a gateway that was killed between parts."""
     daemon = start_gateway(WORKERS=1, FILES_COLLECT_MS=300, UPLOAD_TIME_MS=120000, S3_TIMEOUT_MS=60000)
     client = project.client(token=project.admin.token)
     client.base_url = f"{daemon.url}/org/{project.id}"
@@ -238,7 +242,7 @@ def test_uploads_that_were_left(bucket, start_gateway, project, clean, time_is_o
 
 
 def test_a_bucket_that_is_wrong(start_gateway, servers, project, put):
-    """What an operator has set wrong is said at the start; a store that is away is asked again later."""
+    """A gateway reports wrong settings when it starts; it starts when the store is merely away, and answers 503."""
     good = servers.bucket.settings()
     for wrong, why in (({"S3_SECRET": "another"}, "403 SignatureDoesNotMatch"), ({"S3_KEY_ID": "AKIDOTHER"}, "403 InvalidAccessKeyId"),
                        ({"S3_BUCKET": "other"}, "404 NoSuchBucket"), ({"S3_REGION": "eu-test-2"}, "403 SignatureDoesNotMatch"),

@@ -1,4 +1,4 @@
-"""Fields of type file: a file belongs to one record, is read by whoever reads that, and goes with it."""
+"""Fields of type file: a file belongs to one record, is readable by the readers of that record, and is deleted with it."""
 import pytest
 from groundwork.deadline import until
 from groundwork.soon import settle
@@ -8,7 +8,7 @@ PETS = "/entities/pets/items"
 
 @pytest.fixture
 def pets(project):
-    """Records under the row rule with a photo, and a document that only some may read."""
+    """An entity under the row rule with two fields of type file: photo and papers."""
     project.entity("pets", [{"name": "name", "type": "varchar"}, {"name": "photo", "type": "file"}, {"name": "papers", "type": "file"}],
                    row_level_security=True)
     return project
@@ -24,7 +24,7 @@ def clean(project, stored, ledger):
 
 @pytest.fixture(scope="module", autouse=True)
 def collecting(start_gateway):
-    """Bytes of records that went are the collector's."""
+    """Runs a gateway whose collector removes the bytes of deleted records within a second."""
     daemon = start_gateway(WORKERS=1, FILES_COLLECT_MS=300)
     yield
     daemon.stop()
@@ -61,7 +61,7 @@ def test_attached_by_the_upload(pets, admin, put, post, clean):
 
 
 def test_attached_as_the_contract_writes_it(pets, admin, put, post):
-    """The field's name leaves no doubt where one entity that the caller may change has it."""
+    """The name of the field is enough if only one entity that the caller may change has such a field."""
     rex = admin.post(PETS, {"name": "Rex"}, expect=201).json()
     where = {"entityId": rex["id"], "fieldName": "photo"}
     made = post(admin, [("one.png", b"one")], **where)
@@ -78,7 +78,7 @@ def test_attached_as_the_contract_writes_it(pets, admin, put, post):
     pets.entity("people", [{"name": "photo", "type": "file"}])
     settle()
     assert named(**where) == "entity"
-    # What the caller may not change leaves no doubt, and is not told of.
+    # Entities that the caller may not change make nothing ambiguous, and no answer names them.
     alice = pets.user(permissions=["pets:read", "pets:create", "pets:update", "svc_files:create"])
     max_ = alice.post(PETS, {"name": "Max"}, expect=201).json()
     assert post(alice, [("x", b"x")], entityId=max_["id"], fieldName="photo")["entity"] == "pets"
@@ -89,7 +89,7 @@ def test_attached_as_the_contract_writes_it(pets, admin, put, post):
 
 
 def test_one_record_alone(pets, admin, put):
-    """A file of another record, of nobody, of somebody else: one answer."""
+    """A file of another record, a missing file and another user's file are refused with the same answer."""
     alice, bob = pets.user(permissions=["pets:read", "pets:create", "pets:update"]), pets.user()
     photo = put(admin, "x", b"x")["id"]
     admin.post(PETS, {"name": "Rex", "photo": photo}, expect=201)
@@ -114,7 +114,7 @@ def test_the_records_rule_decides(pets, admin, put):
     assert bob.get("/files", expect=200).json()["total_items"] == 1
     bob.delete(f"/files/{photo}", expect=404)
     bob.put(f"/files/{photo}", {"filename": "mine"}, expect=404)
-    # Whose file it was is nobody's reason: who does not see the record does not see it.
+    # Having uploaded the file gives no access: a user who does not see the record does not see its file.
     carol = pets.user(permissions=["pets:create"])
     own = put(carol, "y.png", b"of carol")["id"]
     carol.get(f"/files/{own}/get", expect=200)
@@ -124,7 +124,8 @@ def test_the_records_rule_decides(pets, admin, put):
 
 
 def test_nothing_dangles(pets, admin, put, clean):
-    """Records and files that go, one or many, by themselves and with their entity."""
+    """Deletions of files, records, fields and entities leave neither a reference without its file nor bytes without their row.
+    """
     numbers = [put(admin, f"{n}", b"x" * n)["id"] for n in range(1, 9)]
     rows = [admin.post(PETS, {"name": str(n), "photo": number}, expect=201).json()["id"] for n, number in enumerate(numbers)]
     before = admin.get(f"{PETS}/{rows[0]}", expect=200)

@@ -1,4 +1,4 @@
-"""Files that are read without credentials: public ones, and by links that end. What storage says of all of them."""
+"""Files that are read without credentials, as public files and by links that expire; and the sums that /storage shows."""
 import concurrent.futures
 import time
 from urllib.parse import urlsplit
@@ -11,7 +11,7 @@ from groundwork.soon import settle
 
 
 def test_public_files(project, admin, put):
-    """A12: nothing but what was made public, whichever id is tried."""
+    """A12: an anonymous caller reads only public files, and gets the same answer for a hidden id as for a missing id."""
     nobody = project.client()
     hidden = put(admin, "hidden.txt", b"hidden")["id"]
     shown = put(admin, "shown.txt", b"shown", is_public="true")
@@ -95,7 +95,8 @@ def test_storage(project, admin, put, db):
 
 @pytest.mark.parametrize("quota", [0, 100_000])
 def test_storage_is_true_under_concurrency(project, admin, db, put, quota, stored, ledger):
-    """Uploads, deletions and refusals at once: the sums are those of the rows, never above the quota."""
+    """During concurrent uploads, deletions and refusals, the sums of /storage equal those of the rows and never exceed the
+    quota."""
     admin.put("/", {"settings": {"storage_quota": quota}}, expect=200)
     settle()
     clients = [project.client(token=admin.token) for _ in range(6)]
@@ -133,7 +134,7 @@ def test_storage_is_true_under_concurrency(project, admin, db, put, quota, store
 
 
 def test_the_operators_ceiling(start_gateway, project):
-    """GROUNDWORK_STORAGE_QUOTA_MAX is what a project may choose at most, and has without a choice."""
+    """GROUNDWORK_STORAGE_QUOTA_MAX is the largest quota that a project may choose, and its quota when it chooses none."""
     bounded = start_gateway(STORAGE_QUOTA_MAX=1000, WORKERS=1)
     client = project.client(token=project.admin.token)
     client.base_url = f"{bounded.url}/org/{project.id}"

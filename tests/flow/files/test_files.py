@@ -1,4 +1,4 @@
-"""Files: what goes in comes out, to the byte; what is refused leaves nothing."""
+"""Files: a download has the bytes of its upload, and a refused upload leaves nothing."""
 import concurrent.futures
 import hashlib
 import os
@@ -54,14 +54,14 @@ def test_several_files_are_all_or_none(admin, project, post, stored, ledger):
     assert refused["code"] == "payload_too_large"
     assert admin.get("/files", expect=200).json()["total_items"] == 3
     until(lambda: len(stored(project)) == 3 and not ledger(project)[1], "removed")
-    # What is not there can be uploaded to the byte.
+    # The rest of the quota can be used to the byte.
     post(admin, [("f.txt", b"z" * (200_000 - 150_003))])
     post(admin, [("g.txt", b"z")], expect=413)
     assert admin.get("/storage", expect=200).json()["bytes"] == 200_000
 
 
 def test_names(admin, put, post):
-    """F1: whatever a sender writes, a name is one segment of text, and its header one line."""
+    """F1: whatever name a sender writes, the stored name is one path segment of text, and its header is one line."""
     names = {
         "../../etc/passwd": "passwd", "/etc/shadow": "shadow", "C:\\Users\\me\\photo.jpg": "photo.jpg", "..": "file",
         "na\u00efve \u65e5\u672c.txt": "na\u00efve \u65e5\u672c.txt", "exe.\u202egpj.exe": "exe.gpj.exe", "x" * 300 + ".txt": "x" * 251 + ".txt",
@@ -81,7 +81,7 @@ def test_names(admin, put, post):
 
 
 def form(client, disposition, content=b"x", expect=201):
-    """One part with the parameters of its Content-Disposition as bytes, as some clients send them."""
+    """Uploads one part, with the parameters of its Content-Disposition as raw bytes; returns the answer's body."""
     body = b"--b\r\nContent-Disposition: form-data; name=\"file\"; " + disposition + b"\r\n\r\n" + content + b"\r\n--b--\r\n"
     return client.request("POST", "/files", data=body, expect=expect,
                           headers={"Content-Type": "multipart/form-data; boundary=b"}).json()
@@ -89,7 +89,7 @@ def form(client, disposition, content=b"x", expect=201):
 
 @pytest.mark.parametrize("disposition, kept", [
     (b"filename=\"x\"; filename*=UTF-8''na%C3%AFve%20%E6%97%A5.txt", "na\u00efve \u65e5.txt"),
-    (b"filename=\"=?utf-8?B?bmHDr3ZlLnR4dA==?=\"; filename*=utf-8''na%C3%AFve.txt", "na\u00efve.txt"),  # .NET
+    (b"filename=\"=?utf-8?B?bmHDr3ZlLnR4dA==?=\"; filename*=utf-8''na%C3%AFve.txt", "na\u00efve.txt"),  # as .NET sends it
     (b"filename=\"=?utf-8?B?bmHDr3ZlLnR4dA==?=\"", "na\u00efve.txt"),
     (b"filename=\"=?iso-8859-1?Q?na=EFve_1.txt?=\"", "na\u00efve 1.txt"),
     (b"filename=\"na\xefve.txt\"", "na\u00efve.txt"),
@@ -130,7 +130,8 @@ def test_text_has_the_type_of_its_ending(shared_project, put, name, content, kin
 
 @pytest.mark.parametrize("name, content, kind", [("a.js", b"alert(1);\n", "text/javascript"), ("a.css", b"a { b: c }\n", "text/css")])
 def test_no_page_of_ours_runs_a_file(shared_project, put, name, content, kind):
-    """A browser takes neither script nor style of another type (nosniff)."""
+    """A page of the same origin gets a file as application/octet-stream when it loads the file as code: nosniff then stops the
+    browser from running it."""
     made = put(shared_project.admin, name, content)
 
     def type_for(site, wanted_as):
@@ -147,7 +148,8 @@ def test_no_page_of_ours_runs_a_file(shared_project, put, name, content, kind):
 
 
 def test_a_download_under_another_name(admin, put):
-    """Who asks chooses the name, and to save what would be shown; never to show what would be saved."""
+    """A caller may choose the name of a download, and may save a file that would be shown, but cannot show a file that would be
+    saved."""
     picture, page = put(admin, "a.png", png())["id"], put(admin, "a.html", b"<!DOCTYPE html><html></html>")["id"]
 
     def header(number, **query):
@@ -180,7 +182,7 @@ def test_a_download_under_another_name(admin, put):
     ("x.js", b"#!/usr/bin/env node\nalert(1)\n", None, False),
     ("x.bin", b"\0\1\2", "application/octet-stream", False)])
 def test_types_are_what_the_bytes_are(shared_project, put, name, content, kind, inline):
-    """F2: nothing but raster images is shown in a page of ours, whatever it is called."""
+    """F2: only raster images are served inline, as told by their bytes and whatever their names."""
     admin = shared_project.admin
     made = put(admin, name, content)
     assert kind is None or made["mime_type"] == kind
@@ -225,7 +227,7 @@ def test_conditions_and_ranges(admin, put):
 
 
 def test_several_ranges(admin, put):
-    """multipart/byteranges, read as RFC 2046 says."""
+    """The test reads a multipart/byteranges answer as RFC 2046 says."""
     content = os.urandom(300_000)
     number = put(admin, "x.bin", content)["id"]
     wanted = [(0, 9), (100, 199_999), (250_000, 250_000), (299_990, 299_999)]
@@ -244,7 +246,7 @@ def test_several_ranges(admin, put):
 
 
 def test_rows_of_others(project, admin, put):
-    """Files and folders are under the row rule: owners, administrators, and members of a group that is asked for."""
+    """Files and folders are under the row rule: owners, administrators, and members of a requested group see them."""
     alice, bob = project.user(), project.user()
     folder = alice.post("/folders", {"name": "Private"}, expect=201).json()["id"]
     number = put(alice, "a.txt", b"secret", folder_id=folder)["id"]
@@ -263,7 +265,7 @@ def test_rows_of_others(project, admin, put):
     bob.post(f"/files/{number}/link", {}, expect=404)
     put(bob, "b.txt", b"x", expect=400, folder_id=folder)
     assert bob.delete("/files", json={"ids": [number, 424242]}, expect=200).json() == {"deleted": 0, "not_found": [number, 424242]}
-    # Their names are nobody's business either.
+    # Another user's folder does not block its name either.
     bob.post("/folders", {"name": "Private"}, expect=201)
     reader = project.user(permissions=["svc_group_data:read"])
     group = admin.post("/groups", {"name": "Team"}, expect=201).json()["id"]
@@ -298,7 +300,7 @@ def test_update_and_delete(admin, project, put, stored, ledger):
 
 
 def test_many_at_once(admin, project, ledger):
-    """Few are read at a time; the others wait for their turn, their bytes with their senders."""
+    """The gateway reads few uploads at a time; other uploads wait for their turn while their bytes stay with the senders."""
     clients = [project.client(token=admin.token) for _ in range(40)]
     content = os.urandom(1_000_000)
     with concurrent.futures.ThreadPoolExecutor(40) as pool:
@@ -308,7 +310,7 @@ def test_many_at_once(admin, project, ledger):
 
 
 def test_deleted_under_a_download(admin, project, gateway, put, stored):
-    """Whoever has begun to read it reads it to its end."""
+    """A download that has begun receives the whole file although the file is deleted."""
     content = os.urandom(20_000_000)
     number = put(admin, "x.bin", content)["id"]
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as s:
@@ -348,7 +350,7 @@ def test_folders(admin):
 
 
 def test_broken_uploads(admin, project, gateway, stored, ledger):
-    """F4, and a client that leaves: 400, nothing stays."""
+    """F4: a broken form is refused, and neither a broken form nor a client that leaves stores anything."""
     def raw(body, boundary="b", length=None):
         head = (f"POST /org/{project.id}/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {admin.token}\r\nContent-Length: "
                 f"{length or len(body)}\r\nContent-Type: multipart/form-data; boundary={boundary}\r\nConnection: close\r\n\r\n")
@@ -374,7 +376,8 @@ def test_broken_uploads(admin, project, gateway, stored, ledger):
 
 
 def test_limits_of_size(start_gateway, servers, project, put, stored, ledger):
-    """More than an upload may have: refused before it is read when it says so, else as soon as it is."""
+    """An upload above the limit is refused: before it is read if it declares its length, otherwise as soon as the limit is
+    passed."""
     small = start_gateway(UPLOAD_BYTES=100_000, WORKERS=1)
     client = project.client(token=project.admin.token)
     client.base_url = f"{small.url}/org/{project.id}"

@@ -1,5 +1,5 @@
-"""K17: a gateway that dies at any point of an upload or a deletion: no row without its bytes, and no bytes without a row
-beyond the collector's round."""
+"""K17: a gateway that is killed at any point of an upload or a deletion leaves no row without its bytes, and no bytes without a
+row after the collector's next round."""
 import contextlib
 import hashlib
 import os
@@ -21,10 +21,10 @@ KILLED = (requests.ConnectionError, requests.Timeout)
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace kills at a system call")
 
-# System calls that a gateway is killed at, and how often it has made them by then.
+# System calls at which a gateway is killed: the name of the call, and which occurrence of it kills.
 UPLOAD = [("openat", 1), ("write", 1), ("write", 2), ("write", 3), ("fsync", 1), ("rename", 1),
           *(("sendto", n) for n in range(1, 9)), ("recvfrom", 2), ("recvfrom", 5)]
-if bucket.wanted():  # requests to it, among those to the database; CONTENT lies in the spool first
+if bucket.wanted():  # requests to the bucket count as well as those to the database; CONTENT is first written to the spool
     UPLOAD = [("pwrite64", 1), ("pwrite64", 3), *(("sendto", n) for n in range(1, 14)), *(("recvfrom", n) for n in range(2, 12))]
 DELETION = [("unlink", 1), ("unlink", 2), ("fsync", 1), *(("sendto", n) for n in range(1, 8))]
 if bucket.wanted():
@@ -36,7 +36,7 @@ if bucket.wanted():
 
 @pytest.fixture(scope="module")
 def victim(start_gateway):
-    """It collects often."""
+    """A gateway that collects garbage often; tests kill its worker."""
     daemon = start_gateway(WORKERS=1, FILES_COLLECT_MS=300, UPLOAD_TIME_MS=UPLOAD_SECONDS * 1000)
     yield daemon
     daemon.stop()
@@ -44,7 +44,7 @@ def victim(start_gateway):
 
 @contextlib.contextmanager
 def killed_at(victim, call, count):
-    """Kills the worker, or any of its threads, when it makes the call for the n-th time."""
+    """Kills the worker when any of its threads makes the call for the `count`-th time."""
     worker = victim.workers()[0]
     strace = subprocess.Popen(["strace", "-f", "-p", str(worker), "-o", "/dev/null", "-e", f"trace={call}",
                                "-e", f"inject={call}:signal=KILL:when={count}"], stderr=subprocess.PIPE, text=True)
@@ -55,14 +55,15 @@ def killed_at(victim, call, count):
         strace.send_signal(signal.SIGINT)
         try:
             strace.wait(3)
-        except subprocess.TimeoutExpired:  # who waits for a tracee that is gone: the others go on without it
+        except subprocess.TimeoutExpired:  # strace waits for a tracee that is gone; the other tracees continue without strace
             strace.kill()
             strace.wait(60)
         strace.stderr.close()
 
 
 def consistent(project, stored, ledger, look, time_is_over):
-    """Every row has its bytes now; what else is in the store is gone within a round, once uploads had their time."""
+    """Checks that every row has its bytes now, and that the collector removes everything else once uploads had their time.
+    Returns the files."""
     files, _, totals = ledger(project)
     kept = stored(project)
     assert files <= set(kept), f"rows without bytes: {files - set(kept)}"
@@ -109,7 +110,7 @@ def test_deletions(victim, project, admin, caller, stored, ledger, time_is_over,
     caller.get("/files", expect=200)
     with killed_at(victim, call, count):
         status = attempt(caller, "DELETE", f"/files/{number}")
-        time.sleep(0.3)  # the bytes go after the answer
+        time.sleep(0.3)  # the gateway removes the bytes after its answer
     items = consistent(project, stored, ledger, admin, time_is_over)
     assert status in (None, 204) and (status is None or len(items) == 1)
     victim.wait_ready()
@@ -117,7 +118,7 @@ def test_deletions(victim, project, admin, caller, stored, ledger, time_is_over,
 
 @pytest.mark.parametrize("call, count", VARIANT)
 def test_variants(victim, project, admin, caller, stored, ledger, time_is_over, put, db, call, count):
-    """Of a picture in another size: a row with its bytes, or nothing."""
+    """A gateway that is killed while it makes a variant leaves a row with its bytes, or nothing."""
     made = put(admin, "x.png", encoded(drawn(), "PNG"))
     caller.get("/files", expect=200)
     with killed_at(victim, call, count):
@@ -137,7 +138,7 @@ def test_variants(victim, project, admin, caller, stored, ledger, time_is_over, 
 
 
 def test_slow_uploads_end(start_gateway, project, stored, ledger, admin, time_is_over):
-    """One that takes longer than it may is refused, and nothing of it stays."""
+    """An upload that takes longer than allowed is refused and stores nothing."""
     daemon = start_gateway(WORKERS=1, UPLOAD_TIME_MS=1000)
     caller = project.client(token=admin.token)
     caller.base_url = f"{daemon.url}/org/{project.id}"
@@ -166,10 +167,10 @@ def test_a_deleted_project_leaves_nothing(victim, project, put, stored, db, serv
 
 @pytest.mark.skipif(bucket.wanted(), reason="a bucket that is away: test_bucket_faults.py")
 def test_a_store_that_is_away(start_gateway, servers, project, stored, ledger):
-    """D9: a volume that is gone is a 503, and files are there again without a restart."""
+    """D9: requests get 503 while the volume is gone, and files are available again without a restart."""
     away = servers.folder / "away"
     away.mkdir()
-    (away / MARK).touch()  # as the operator does who has lost all files
+    (away / MARK).touch()  # as an operator does after the loss of all files
     daemon = start_gateway(WORKERS=1, FILES_DIR=str(away), FILES_COLLECT_MS=300)
     client = project.client(token=project.admin.token)
     client.base_url = f"{daemon.url}/org/{project.id}"
@@ -183,12 +184,13 @@ def test_a_store_that_is_away(start_gateway, servers, project, stored, ledger):
     (servers.folder / "elsewhere").rename(away)
     assert client.get(f"/files/{made['id']}/get", expect=200).content == CONTENT
     client.put("/files/upload/z", data=CONTENT, expect=201)
-    daemon.stop()  # or it would look for what the other gateways' projects leave in its own store
+    daemon.stop()  # a running daemon would search its own store for the garbage of projects of the other gateways
 
 
 @pytest.mark.skipif(bucket.wanted(), reason="a bucket that is gone: test_bucket_faults.py")
 def test_a_volume_that_is_not_mounted(victim, start_gateway, servers, project, admin, put, stored, ledger, time_is_over):
-    """D9: the empty directory below it is no store: nothing is put there, and nothing is thought to be gone."""
+    """D9: the gateway does not take an empty mount point for its store: it writes nothing there, and treats no file as deleted.
+    """
     one, two = [put(admin, name, CONTENT)["id"] for name in "ab"]
     place, aside = servers.folder / "files", servers.folder / "unmounted"
     place.rename(aside)
@@ -200,7 +202,7 @@ def test_a_volume_that_is_not_mounted(victim, start_gateway, servers, project, a
         assert put(admin, "c", CONTENT, expect=503)["code"] == "dependency_unavailable"
         admin.get(f"/files/{one}/get", expect=503)
         admin.delete(f"/files/{two}", expect=204)
-        time.sleep(2)  # rounds of the collector
+        time.sleep(2)  # several rounds of the collector
         assert not list(place.iterdir())
         assert ledger(project)[1], "bytes that could not be looked for were forgotten"
     finally:

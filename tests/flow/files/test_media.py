@@ -1,4 +1,4 @@
-"""What pictures and recordings say of themselves, in the row from the upload on."""
+"""Sizes and durations of pictures and recordings are in the row of a file from the upload on."""
 import os
 import pathlib
 import signal
@@ -12,7 +12,7 @@ from groundwork.pictures import drawn, encoded
 
 @pytest.fixture(scope="module")
 def project(shared_project):
-    """One for all: each test looks at pictures of its own."""
+    """One project for all tests: each test uses pictures of its own."""
     pictures.are_looked_at(shared_project.admin)
     return shared_project
 
@@ -22,7 +22,7 @@ def facts(made):
 
 
 def told(client, made):
-    """Asked again where the program that looks at pictures took longer to start than an upload waits."""
+    """Returns the facts of a file; asks again if the sandbox took longer to start than an upload waits."""
     return facts(made) if made["width"] else facts(client.post(f"/files/{made['id']}/probe", expect=200).json())
 
 
@@ -54,7 +54,7 @@ def test_of_a_large_film_only_its_heads_are_read(admin, put):
 
 
 def test_what_says_nothing(admin, put):
-    """Cut, lying, of another kind: a file as any other, and nobody waits for it."""
+    """A picture that is cut, lies about its size or is of another kind is stored like any other file."""
     png = encoded(drawn(), "PNG")
     assert facts(put(admin, "x", png[:20])) == (None, None, None)
     assert facts(put(admin, "x", png[:16] + struct.pack(">II", 0x7FFFFFFF, 0x7FFFFFFF) + png[24:])) == (None, None, None)
@@ -73,7 +73,7 @@ def test_asked_again(admin, project, put):
 
 
 def test_the_sandbox_is_killed(start_gateway, project, put, sandboxes):
-    """It comes back with the next picture, and nobody notices."""
+    """A sandbox that is killed is started again for the next picture, and clients do not notice."""
     daemon = start_gateway(WORKERS=1)
     client = project.client(token=project.admin.token)
     client.base_url = f"{daemon.url}/org/{project.id}"
@@ -90,7 +90,7 @@ def test_the_sandbox_is_killed(start_gateway, project, put, sandboxes):
 @pytest.mark.timed
 @pytest.mark.parametrize("how", ["huge", "endless", "far", "much", "short", "pieces", "flood", "unknown", "failure", "silent", "ends"])
 def test_a_program_that_was_taken_over(start_gateway, project, put, tmp_path, how):
-    """Whatever it says: a file without facts within the time that an upload waits, and no variant."""
+    """Any lie of the sandbox leaves a file without facts, within the time that an upload waits, and without variants."""
     liar = tmp_path / f"liar-{how}"
     liar.write_bytes((pathlib.Path(__file__).parent / "liar.py").read_bytes())
     for folder in (*liar.parents, liar):

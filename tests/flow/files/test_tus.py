@@ -1,4 +1,4 @@
-"""Uploads that go on after an interruption (tus 1.0), by hand and by npm's tus-js-client."""
+"""Uploads that continue after an interruption (tus 1.0), by hand and with npm's tus-js-client."""
 import base64
 import concurrent.futures
 import hashlib
@@ -76,7 +76,7 @@ def test_in_one_request(admin, clean):
 
 
 def test_in_many_requests(admin, clean):
-    """Parts of any size, one of them more than is kept at once; each begins where the last one ended."""
+    """Each PATCH begins at the offset where the last one ended and may have any size, also more than one stored part."""
     path = begin(admin, len(LARGE))
     done = 0
     for size in (0, 1, 70_000, PART + 12345, PART - 1, 1_000_000_000):
@@ -123,7 +123,7 @@ def test_the_protocol(admin, gateway, project):
 
 
 def test_a_network_that_lets_no_patch_pass(admin, project):
-    """POST with X-HTTP-Method-Override is PATCH and DELETE, of uploads alone."""
+    """X-HTTP-Method-Override turns a POST into a PATCH or DELETE, for uploads only."""
     def post(path, expect, data=b"", **headers):
         answer = requests.post(admin.base_url + path, data=data, timeout=60, headers={
             **TUS, "Authorization": f"Bearer {admin.token}", **{key.replace("_", "-"): value for key, value in headers.items()}})
@@ -160,7 +160,7 @@ def test_its_creators_alone(project, admin):
 
 @pytest.mark.parametrize("way", ["tus", "body"])
 def test_rights_that_go_meanwhile(project, gateway, admin, clean, way):
-    """Who may not upload any more when the last byte arrives has uploaded nothing."""
+    """An upload stores nothing if its user has lost the right to upload before the last byte arrives."""
     alice = project.user()
     content = os.urandom(200_000)
     path = begin(alice, len(content)) if way == "tus" else "/files/upload/x"
@@ -186,7 +186,7 @@ def test_termination(admin, clean):
 
 
 def test_quota(project, admin, clean):
-    """What is under way counts: no one begins what cannot end."""
+    """Unfinished uploads count against the quota: an upload that cannot fit is refused when it begins."""
     admin.put("/", {"settings": {"storage_quota": 1000}}, expect=200)
     settle()
     begin(admin, 1001, expect=413)
@@ -200,7 +200,7 @@ def test_quota(project, admin, clean):
 
 
 def fill_up(project, db, count, user_id, expires="now() + interval '1 hour'", file_id="null"):
-    """So many uploads of a user that are there already."""
+    """Inserts `count` uploads of the user."""
     execute(db, f"insert into {project.schema(db)}.file_uploads (id, length, filename, metadata, is_public, created_by, expires_at, file_id)"
                 f" select md5(random()::text), 1, 'x', '', false, {user_id}, {expires}, {file_id} from generate_series(1, {count})")
 
@@ -222,7 +222,7 @@ def test_sixteen_at_the_last_place(admin, project, db, whose, limit):
 
 
 def test_an_upload_without_a_byte_goes(admin, project, db):
-    """Also of a project that has kept no file yet."""
+    """An upload without a byte expires, also in a project that has stored no file yet."""
     begin(admin, 5)
     schema = project.schema(db)
     execute(db, f"update {schema}.file_uploads set expires_at = now() - interval '1 second'")
@@ -230,7 +230,8 @@ def test_an_upload_without_a_byte_goes(admin, project, db):
 
 
 def test_two_go_on_at_once(admin, project):
-    """One of them has gone on, the other is told; there is one file, of the right bytes."""
+    """Concurrent PATCH requests at the same offset make one file of the right bytes; those that come too late get 408 or 409.
+    """
     content = os.urandom(300_000)
     path = begin(admin, len(content))
     clients = [project.client(token=admin.token) for _ in range(4)]
@@ -243,7 +244,7 @@ def test_two_go_on_at_once(admin, project):
 
 
 def test_cut_off(admin, project, gateway):
-    """Whole parts of what had arrived are there; the rest is sent again, and the file is right."""
+    """An upload that is cut off keeps the whole parts that have arrived; the client sends the rest, and the file is right."""
     path = begin(admin, len(LARGE))
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as s:
         s.sendall(f"PATCH /org/{project.id}{path} HTTP/1.1\r\nHost: x\r\nTus-Resumable: 1.0.0\r\nUpload-Offset: 0\r\n"
@@ -253,7 +254,8 @@ def test_cut_off(admin, project, gateway):
         until(lambda: offset(admin, path) >= PART, "the first part")
 
     def goes_on():
-        """409: until now the gateway had not noticed that the first sender is gone."""
+        """Sends the rest. Returns None on 409, which means that the gateway has not yet noticed that the first sender is gone.
+        """
         kept = offset(admin, path)
         assert PART <= kept <= PART + 3_000_000
         answer = send(admin, path, kept, LARGE[kept:], expect=None)
@@ -297,7 +299,7 @@ def test_tus_js_client(admin, tmp_path, client_program, clean):
 
 
 def test_a_gateway_that_dies(admin, project, start_gateway):
-    """What was kept is there for the others."""
+    """Another gateway continues the upload of a gateway that was killed, from the last stored byte."""
     daemon = start_gateway(WORKERS=1, FILES_COLLECT_MS=60000)
     client = project.client(token=admin.token)
     client.base_url = f"{daemon.url}/org/{project.id}"
@@ -316,5 +318,5 @@ def test_a_gateway_that_dies(admin, project, start_gateway):
 
 
 def test_no_writer_passed_by_its_conditions(session_gateway):
-    """Last: what PATCH and DELETE of this file have changed began with its lock, or was held by its offset."""
+    """Runs last: each PATCH and DELETE in this file has written under its lock, or only if the offset was unchanged."""
     assert "conditional.unlocked" not in session_gateway.log()

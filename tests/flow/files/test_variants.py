@@ -1,4 +1,4 @@
-"""Pictures in other sizes and formats: right; and what is no picture harms nobody."""
+"""Pictures in other sizes and formats are right, and files that are not pictures do no harm."""
 import concurrent.futures
 import functools
 import threading
@@ -14,12 +14,12 @@ from PIL import Image
 
 @pytest.fixture(scope="module")
 def project(shared_project):
-    """One for all: each test looks at pictures of its own."""
+    """One project for all tests: each test uses pictures of its own."""
     pictures.are_looked_at(shared_project.admin)
     return shared_project
 
 
-# --- what is seen ---
+# --- the content of variants ---
 
 
 @pytest.mark.parametrize("query, size", [
@@ -38,7 +38,8 @@ def test_sizes(admin, put, query, size):
 @pytest.mark.parametrize("query, size", [(dict(width=1200), (1200, 800)), (dict(height=600), (900, 600)), (dict(width=700, height=700), (700, 700)),
                                          (dict(width=601, height=399), (601, 399)), (dict(width=599, height=401), (599, 401))])
 def test_a_smaller_picture_is_enlarged(admin, put, fit, query, size):
-    """To the size that is asked for, with one side as with both; inside alone never enlarges it."""
+    """A small picture is enlarged to the requested size, whether one side or both are given; only `inside` never enlarges it.
+    """
     made = put(admin, "x.png", encoded(drawn(), "PNG"))
     got = seen(variant(admin, made, **query, **({"fit": fit} if fit else {})).content).size
     inside = min(1, query.get("width", 600) / 600, query.get("height", 400) / 400)
@@ -46,7 +47,7 @@ def test_a_smaller_picture_is_enlarged(admin, put, fit, query, size):
 
 
 def test_as_others_scale(admin, put):
-    """Beside Pillow's own Lanczos, whole and cut."""
+    """Scaled pictures equal those of Pillow's own Lanczos, whole and cropped."""
     image = drawn()
     made = put(admin, "x.png", encoded(image, "PNG"))
     assert distance(seen(variant(admin, made, width=90, height=60).content), image.resize((90, 60), Image.Resampling.LANCZOS)) < 1
@@ -76,7 +77,7 @@ def test_turned(admin, put, kind, orientation):
 
 
 def above(image, color):
-    """What is not seen has no colour."""
+    """Returns the image composited over `color`, because transparent pixels have no colour to compare."""
     return Image.alpha_composite(Image.new("RGBA", image.size, (*color, 255)), image.convert("RGBA")).convert("RGB")
 
 
@@ -112,7 +113,7 @@ def test_kinds(admin, put, name):
 
 
 def test_avif(admin, put):
-    """Made, looked at, and made from: what nothing else here can read."""
+    """The service writes AVIF, measures it and reads it back: nothing else here can read AVIF."""
     made = put(admin, "x.png", encoded(drawn(), "PNG"))
     content = variant(admin, made, format="avif", width=300).content
     again = put(admin, "x.avif", content)
@@ -125,7 +126,7 @@ def test_avif(admin, put):
     assert distance(seen(variant(admin, with_alpha, format="png").content).getchannel("A"), drawn(60, 40, "RGBA").getchannel("A")) < 3
 
 
-# --- what is asked for ---
+# --- requests ---
 
 
 def test_formats_and_names(admin, put):
