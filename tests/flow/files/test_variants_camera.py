@@ -15,7 +15,7 @@ WIDTH, HEIGHT, BITS, COMPRESSION, PHOTOMETRIC, STRIP, ORIENTATION, SAMPLES, STRI
 
 @pytest.fixture(scope="module")
 def project(shared_project):
-    """One for all: each test looks at pictures of its own."""
+    """One project for all tests: each test uses pictures of its own."""
     pictures.are_looked_at(shared_project.admin)
     return shared_project
 
@@ -25,7 +25,7 @@ def tiff(image, **options):
 
 
 def tiled(image, side=16):
-    """What Pillow does not write."""
+    """Returns a TIFF of tiles, which Pillow does not write."""
     library = ctypes.CDLL("libtiff.so.6")
     library.TIFFOpen.restype = ctypes.c_void_p
     with tempfile.NamedTemporaryFile(suffix=".tiff") as file:
@@ -41,19 +41,19 @@ def tiled(image, side=16):
 
 
 def told_tiff(width, height, compression=1, strip=bytes(300)):
-    """A gray TIFF of one strip, whatever size it tells."""
+    """Returns a gray TIFF of one strip whose head declares any size."""
     tags = [(WIDTH, 4, 1, width), (HEIGHT, 4, 1, height), (BITS, 3, 1, 8), (COMPRESSION, 3, 1, compression), (PHOTOMETRIC, 3, 1, 1),
             (STRIP, 4, 1, 122), (SAMPLES, 3, 1, 1), (STRIP_ROWS, 4, 1, height), (STRIP_BYTES, 4, 1, len(strip))]
     table = b"".join(struct.pack("<HHII", *tag) for tag in tags)
     return struct.pack("<2sHIH", b"II", 42, 8, len(tags)) + table + bytes(4) + strip
 
 
-# --- what the row tells ---
+# --- size in the row ---
 
 
 @pytest.mark.parametrize("size", [(60, 40), (61, 41), (600, 400)])
 def test_size_of_heic(admin, put, size):
-    """Of odd sides the coded picture is larger, and cut."""
+    """The coded picture of a HEIC with odd sides is larger than its size in the row."""
     made = put(admin, "x.jpg", heic.encoded(drawn(*size)))
     assert (made["mime_type"], made["width"], made["height"]) == ("image/heic", *size)
 
@@ -82,7 +82,7 @@ def test_turned(admin, put, kind, orientation):
 
 @pytest.mark.parametrize("kind", ["TIFF", "HEIC"])
 def test_formats(admin, put, kind):
-    """The file itself is not shown by browsers; its variants are."""
+    """The file itself is a download, because browsers do not show it; its variants are shown."""
     made = put(admin, "photo.of.a.thing", tiff(drawn()) if kind == "TIFF" else heic.encoded(drawn()))
     want = drawn().resize((300, 200), Image.Resampling.LANCZOS)
     for query, accept, type_ in ((dict(), "", "image/jpeg"), (dict(format="jpeg"), "", "image/jpeg"), (dict(format="webp"), "", "image/webp"),
@@ -99,7 +99,7 @@ def test_formats(admin, put, kind):
 @pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "P", "1", "CMYK"])
 def test_kinds_of_tiff(admin, put, compression, mode):
     if compression == "jpeg" and mode in ("P", "1") or compression.startswith("group") and mode != "1":
-        return  # there is no such TIFF
+        return  # TIFF has no such combination
     image = drawn(60, 40, mode)
     got = seen(variant(admin, put(admin, "x.tif", tiff(image, compression=compression)), format="png").content)
     assert distance(got, image.convert("RGBA")) < 3
@@ -141,23 +141,23 @@ def test_a_whole_photo(admin, put):
 
 
 def test_rows_of_tiff(admin, put):
-    """Its strips are read one after the other: 81 million pixels need little memory."""
+    """The strips of a TIFF are read one after the other, so a picture of 81 million pixels needs little memory."""
     made = put(admin, "x.tif", tiff(Image.new("L", (9000, 9000), 99), compression="tiff_adobe_deflate"))
     assert seen(variant(admin, made, width=8, format="png").content).convert("L").getpixel((4, 4)) == 99
 
 
-# --- what is wrong ---
+# --- bad pictures ---
 
 
 def flat(size):
-    """A strip of black pixels, compressed."""
+    """Returns a compressed strip of `size` * `size` black pixels."""
     packer = zlib.compressobj(9)
     return b"".join([*(packer.compress(bytes(size)) for _ in range(size)), packer.flush()])
 
 
 @pytest.mark.parametrize("told", [(60000, 60000), (9999, 9999, 5), (1, 99_999_999), (99_999_999, 1)])
 def test_bombs_of_tiff(admin, put, told):
-    """Refused by their heads, or where their bytes end."""
+    """A TIFF that declares a wrong size is refused by its head, or where its bytes end."""
     answer = variant(admin, put(admin, "x.tif", told_tiff(*told)), expect=422, width=50).json()
     assert answer["code"] in ("picture_too_large", "picture_broken")
 
@@ -170,7 +170,7 @@ def test_a_strip_beyond_memory(admin, put):
 
 @pytest.mark.parametrize("told, code", [((60000, 60000), "picture_too_large"), ((9999, 9999), None), ((8, 8), None), ((0, 0), None)])
 def test_bombs_of_heic(admin, put, told, code):
-    """Its head tells another size than the picture has."""
+    """A HEIC whose head declares another size than its picture is refused."""
     content = heic.encoded(drawn(128, 64))
     lie = content.replace(b"ispe\0\0\0\0" + struct.pack(">II", 128, 64), b"ispe\0\0\0\0" + struct.pack(">II", *told))
     assert lie != content
@@ -197,12 +197,12 @@ def test_cut(admin, put, kind):
 @pytest.mark.parametrize("content", [tiff(drawn(60, 40, "L").convert("F")), tiff(drawn(60, 40), compression="lzma"),
                                      tiff(drawn(60, 40), compression="zstd")], ids=["floats", "lzma", "zstd"])
 def test_tiff_that_is_not_read(admin, put, content):
-    """Few pictures have these, and each codec more is one more to attack."""
+    """Few TIFFs have these formats, and each further codec could be attacked: the service refuses them."""
     assert variant(admin, put(admin, "x.tif", content), expect=422, width=50).json()["code"] == "not_a_picture"
 
 
 def test_broken_anywhere(admin, put):
-    """Bytes changed at random places: a picture, or 422."""
+    """A picture with bytes changed at random places gives a variant or a 422."""
     for whole in (tiff(drawn(100, 50), compression="tiff_lzw"), tiff(drawn(100, 50), compression="jpeg"), heic.encoded(drawn(100, 50))):
         content = bytearray(whole)
         for n in range(12):

@@ -1,4 +1,4 @@
-"""Colours of variants: a picture with a profile looks as it did, without one."""
+"""Colours of variants: the variant of a picture with a colour profile looks the same and has no profile."""
 import io
 
 import pytest
@@ -12,13 +12,13 @@ LOSSLESS = {"JPEG": {"quality": 100, "subsampling": 0}, "PNG": {}, "WEBP": {"los
 
 @pytest.fixture(scope="module")
 def project(shared_project):
-    """One for all: each test looks at pictures of its own."""
+    """One project for all tests: each test uses pictures of its own."""
     pictures.are_looked_at(shared_project.admin)
     return shared_project
 
 
 def as_srgb(image, icc):
-    """As the library of the tests converts it."""
+    """Returns the image as the tests' own library converts it to sRGB."""
     return ImageCms.profileToProfile(image, ImageCms.ImageCmsProfile(io.BytesIO(icc)), ImageCms.createProfile("sRGB"), outputMode=image.mode)
 
 
@@ -46,14 +46,14 @@ def test_profiles_become_srgb(admin, put, kind, name):
     ("adobe", (128, 128, 128), (129, 129, 129)), ("adobe", (100, 180, 60), (0, 181, 42)), ("adobe", (250, 250, 250), (250, 250, 250)),
     ("p3", (200, 100, 50), (216, 93, 24))])
 def test_known_colors(admin, put, name, stored, shown):
-    """Worked out by hand, without the library."""
+    """Variants have colours that were calculated by hand, without the library."""
     made = put(admin, "x.png", encoded(Image.new("RGB", (8, 8), stored), "PNG", icc_profile=PROFILES[name]))
     got = seen(variant(admin, made, width=4).content).convert("RGB").getpixel((1, 1))
     assert all(abs(a - b) <= 2 for a, b in zip(got, shown)), got
 
 
 def test_avif_keeps_colors(admin, put):
-    """From a photo to AVIF, and from that to others: converted once."""
+    """A picture with a profile is converted once, on the way to AVIF and not again from AVIF."""
     made = put(admin, "x.png", encoded(drawn(60, 40), "PNG", icc_profile=PROFILES["p3"]))
     again = put(admin, "x.avif", variant(admin, made, format="avif").content)
     assert distance(seen(variant(admin, again, format="png").content), as_srgb(drawn(60, 40), PROFILES["p3"])) < 4
@@ -62,7 +62,7 @@ def test_avif_keeps_colors(admin, put):
 @pytest.mark.parametrize("kind", ["avif", "heic"])
 @pytest.mark.parametrize("number, shown", [(1, (200, 100, 50)), (12, (215, 93, 31)), (9, (241, 76, 29))])
 def test_colors_by_numbers(admin, put, kind, number, shown):
-    """AVIF and HEIC tell Display P3 and BT.2020 by a number, without a profile."""
+    """AVIF and HEIC can name Display P3 and BT.2020 by a number instead of a profile."""
     image = Image.new("RGB", (64, 64), (200, 100, 50))
     if kind == "avif":
         content = variant(admin, put(admin, "x.png", encoded(image, "PNG")), format="avif").content.replace(b"nclx\0\1", b"nclx\0" + bytes([number]))
@@ -90,14 +90,14 @@ def test_what_is_clear_stays_clear(admin, put):
     assert distance(got.getchannel("A"), image.getchannel("A")) < 1
     opaque = image.copy()
     opaque.putalpha(255)
-    assert distance(got.convert("RGB"), as_srgb(opaque.convert("RGB"), PROFILES["adobe"])) < 12  # what is nearly clear has few colours
+    assert distance(got.convert("RGB"), as_srgb(opaque.convert("RGB"), PROFILES["adobe"])) < 12  # nearly transparent pixels have few colour levels
 
 
 @pytest.mark.parametrize("icc", [b"", b"no profile", PROFILES["adobe"][:200], PROFILES["adobe"][:-300], profile(gamma=1), bytes(128) + b"\xff" * 400,
                                  profile(ADOBE, padding=5 << 20)],
                          ids=["empty", "words", "cut", "half", "of-gray", "noise", "large"])
 def test_profiles_that_are_ignored(admin, put, icc):
-    """Broken, of another kind of pixels, or larger than 4 MB: as if there were none."""
+    """A profile that is broken, is for another kind of pixels or is larger than 4 MB is ignored."""
     for kind in ("JPEG", "WEBP"):
         made = put(admin, "x", encoded(drawn(60, 40), kind, icc_profile=icc, **LOSSLESS[kind]))
         assert distance(seen(variant(admin, made, format="png").content), drawn(60, 40)) < 1.5

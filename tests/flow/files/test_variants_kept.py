@@ -1,4 +1,5 @@
-"""Variants of pictures in the store: made once, bounded, gone with their file, whoever dies meanwhile."""
+"""Variants of pictures in the store: each is made once, their number is bounded, and they are deleted with their file, also if
+a process is killed."""
 import concurrent.futures
 import os
 import signal
@@ -12,7 +13,7 @@ from groundwork.pictures import GET, drawn, encoded, flat_png, seen, variant
 
 @pytest.fixture
 def kept(project, db):
-    """kept(): (spec, key) of all variants."""
+    """kept() returns (spec, key) of all variants."""
     def look():
         with db.cursor() as cursor:
             cursor.execute(f"select spec, key from {project.schema(db)}.file_variants order by id")
@@ -64,7 +65,7 @@ def test_so_many_of_a_file(admin, project, put, kept, stored, ledger):
 
 
 def test_bytes_that_were_lost(admin, project, put, stored, kept):
-    """Of a variant they are made again."""
+    """A variant whose bytes were lost is made again at the second request."""
     made = put(admin, "x.jpg", encoded(drawn(), "JPEG"))
     want = variant(admin, made, width=50).content
     (_, key), = kept()
@@ -76,7 +77,7 @@ def test_bytes_that_were_lost(admin, project, put, stored, kept):
 
 
 def test_at_once(start_gateway, admin, project, put, kept, stored, ledger):
-    """Of eight that ask one process it is made once; of two processes one's is kept."""
+    """Concurrent requests to two gateways leave one stored variant, and all get the same bytes."""
     other = start_gateway(WORKERS=1)
     second = project.client(token=admin.token)
     second.base_url = f"{other.url}/org/{project.id}"
@@ -90,7 +91,7 @@ def test_at_once(start_gateway, admin, project, put, kept, stored, ledger):
 
 
 def test_killed_while_it_works(start_gateway, admin, project, put, sandboxes):
-    """The program, and all it does: the picture comes all the same."""
+    """A request gets its picture although the sandbox is killed while it works."""
     daemon = start_gateway(WORKERS=1, REQUEST_TIMEOUT_MS=600000)
     client = project.client(token=admin.token)
     client.base_url = f"{daemon.url}/org/{project.id}"

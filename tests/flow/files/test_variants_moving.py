@@ -1,4 +1,4 @@
-"""Pictures that move: their variants go on moving, as WebP."""
+"""Animated pictures: their variants are animated WebP."""
 import pytest
 from groundwork import pictures
 from groundwork.pictures import distance, drawn, encoded, gif, seen, variant
@@ -12,13 +12,13 @@ FULL = (0, 0, 40, 20)
 
 @pytest.fixture(scope="module")
 def project(shared_project):
-    """One for all: each test looks at pictures of its own."""
+    """One project for all tests: each test uses pictures of its own."""
     pictures.are_looked_at(shared_project.admin)
     return shared_project
 
 
 def frames_of(content):
-    """All frames as RGBA, how long each is shown (ms), how often they play (0 = for ever)."""
+    """Returns all frames as RGBA, the time in ms that each is shown, and the number of plays (0: endless)."""
     image = seen(content)
     frames, times = [], []
     for n in range(image.n_frames):
@@ -61,7 +61,7 @@ def test_fits(admin, put, fit, size):
 @pytest.mark.parametrize("kind", ["GIF", "WEBP"])
 @pytest.mark.parametrize("query", [dict(frame="first"), dict(frame="first", format="webp"), dict(format="png"), dict(format="jpeg"), dict(format="avif")])
 def test_first_frame(admin, put, kind, query):
-    """On request, and in formats that do not move."""
+    """A variant has only the first frame if requested, and in formats without animation."""
     turns, content = moving(kind, loop=0)
     got = put(admin, "again", variant(admin, put(admin, "x", content), width=30, **query).content)
     shown = seen(variant(admin, got, format="png").content)
@@ -79,7 +79,7 @@ def test_first_frame_and_all_of_them_are_two_variants(admin, put):
 
 
 def test_turned(admin, put):
-    """A WebP that moves and is shown turned."""
+    """The frames of an animated WebP are turned as its Exif orientation says."""
     exif = Image.Exif()
     exif[pictures.ORIENTATION] = 6
     turns, content = moving("WEBP", lossless=True, loop=0, exif=exif.tobytes())
@@ -90,7 +90,7 @@ def test_turned(admin, put):
 
 @pytest.mark.parametrize("loops, plays", [(None, 1), (0, 0), (1, 2), (3, 4), (65535, 65535)])
 def test_loops_of_gif(admin, put, loops, plays):
-    """Browsers play a GIF once more than it says."""
+    """Browsers play a GIF once more than its loop count says."""
     content = gif((40, 20), [(*FULL, RED, 10, KEEP), (*FULL, BLUE, 10, KEEP)], loops=loops)
     assert frames_of(variant(admin, put(admin, "x.gif", content), format="webp").content)[2] == plays
 
@@ -106,7 +106,8 @@ def test_no_time_is_a_tenth_of_a_second(admin, put):
 
 
 def test_disposal(admin, put):
-    """What a frame leaves: itself, nothing, or what was there before."""
+    """Each frame begins with what the disposal of the frame before leaves: that frame, a cleared area, or the picture before
+    that frame."""
     content = gif((40, 20), [(*FULL, RED, 10, KEEP), (2, 2, 8, 8, BLUE, 10, BACK), (20, 2, 8, 8, GREEN, 10, CLEAR), (30, 10, 8, 8, WHITE, 10, KEEP),
                              (35, 15, 20, 20, BLUE, 10, KEEP)], loops=0)
     frames, _, _ = frames_of(variant(admin, put(admin, "x.gif", content), format="webp").content)
@@ -119,7 +120,7 @@ def test_disposal(admin, put):
 
 
 def test_colors(admin, put):
-    """Each frame is converted from the picture's profile."""
+    """Each frame is converted from the picture's colour profile."""
     icc = pictures.profile(pictures.ADOBE)
     same = Image.new("RGB", (16, 16), (100, 180, 60)), Image.new("RGB", (16, 16), (60, 180, 100))
     content = encoded(same[0], "WEBP", save_all=True, append_images=same[1:], lossless=True, icc_profile=icc, duration=100)
@@ -127,7 +128,7 @@ def test_colors(admin, put):
     assert [frame.getpixel((8, 8))[0] < 12 for frame in frames] == [True, True]
 
 
-# --- what is wrong ---
+# --- bad pictures ---
 
 MANY = [(0, 0, 1, 1, n % 4, 2, KEEP) for n in range(2001)]
 
@@ -135,7 +136,8 @@ MANY = [(0, 0, 1, 1, n % 4, 2, KEEP) for n in range(2001)]
 @pytest.mark.parametrize("content", [gif((10, 10), MANY), gif((9000, 9000), MANY[:2]), gif((60000, 60000), MANY[:2]), gif((1000, 1000), MANY[:101])],
                          ids=["frames", "canvas", "one", "sum"])
 def test_bombs(admin, put, content):
-    """Refused by the heads of the frames, before any is decoded; the refusal says how a still picture is had."""
+    """A GIF of too many or too large frames is refused before a frame is decoded, and the refusal says how to get a still
+    picture."""
     made = put(admin, "x.gif", content)
     assert made["size"] < 100_000
     answer = variant(admin, made, expect=422, width=8).json()
@@ -143,7 +145,7 @@ def test_bombs(admin, put, content):
 
 
 def test_webp_bombs(admin, put):
-    """The head tells a canvas, and each frame counts as one of it."""
+    """Each frame of a WebP counts with the size of the canvas that the head declares."""
     frames = [Image.new("L", (8, 8), n % 256) for n in range(100)]
     content = bytearray(encoded(frames[0], "WEBP", save_all=True, append_images=frames[1:], duration=20, lossless=True))
     content[24:30] = (1023).to_bytes(3, "little") * 2
@@ -151,7 +153,7 @@ def test_webp_bombs(admin, put):
 
 
 def test_webp_that_lasts_too_long(admin, put):
-    """Each frame for the longest time that the format has, together longer than an integer holds."""
+    """A WebP is refused if its frames together last longer than an integer holds."""
     frames = [Image.new("L", (8, 8), n % 256) for n in range(200)]
     content = encoded(frames[0], "WEBP", save_all=True, append_images=frames[1:], duration=20, lossless=True)
     head, *rest = content.split(b"ANMF")
@@ -167,7 +169,7 @@ def test_as_many_as_may_be(admin, put):
 
 
 def test_a_variant_has_no_more_pixels_than_its_picture_may(admin, put):
-    """Small frames that are to become large ones."""
+    """An animation is refused if all frames of the variant together would have more pixels than a picture may have."""
     made = put(admin, "x.gif", gif((10, 10), MANY[:40]))
     assert variant(admin, made, expect=422, width=4000).json()["code"] == "picture_too_large"
 
@@ -181,14 +183,14 @@ def test_cut(admin, put, kind):
 
 
 def test_without_an_end(admin, put):
-    """Some writers leave out the last mark, or write another one."""
+    """A GIF is read although its last byte, the trailer, is missing or wrong, as some writers leave it."""
     for end in (b"", b"\0"):
         made = put(admin, "x.gif", gif((40, 20), [(*FULL, RED, 10, KEEP), (*FULL, BLUE, 10, KEEP)], loops=0, end=end))
         assert seen(variant(admin, made, width=20).content).n_frames == 2
 
 
 def test_broken_anywhere(admin, put):
-    """Bytes changed at random places: a picture, or 422."""
+    """A picture with bytes changed at random places gives a variant or a 422."""
     for kind in ("GIF", "WEBP"):
         content = bytearray(moving(kind, loop=0)[1])
         for n in range(12):

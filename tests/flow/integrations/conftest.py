@@ -1,4 +1,4 @@
-"""A stand-in for somebody else's API and its token server, and a gateway that may call it."""
+"""A stand-in for a third-party API with its token server, and a gateway that may call it."""
 import pytest
 
 from groundwork.client import Client
@@ -16,7 +16,7 @@ def api(servers):
 
 @pytest.fixture(scope="module")
 def other(servers):
-    """The same at another address: what is for the one is not for the other."""
+    """A second such API at another address, which must not receive what belongs to the first."""
     own = Api()
     servers.allowed_ports.append(own.port)
     yield own
@@ -25,13 +25,13 @@ def other(servers):
 
 @pytest.fixture(scope="module")
 def calling(start_gateway, session_gateway, api, other):
-    """It may dial the two and nothing else of this machine."""
+    """A gateway that may connect to the two APIs and to nothing else on this machine."""
     return start_gateway("gateway-integrations", WORKERS=2, FETCH_ALLOW=f"127.0.0.1:{api.port},127.0.0.1:{other.port}")
 
 
 @pytest.fixture(scope="module")
 def crm(calling, servers, recorder):
-    """One project a file."""
+    """One project for all tests of a file."""
     operator = Client(f"{calling.url}/org", token=servers.operator_token, recorder=recorder)
     made = Project(calling, operator, recorder)
     made.admin.put("/", {"settings": {"redirect_urls": ["https://app.example.org/connected"]}}, expect=200)

@@ -1,4 +1,4 @@
-"""Somebody else's API: it remembers what it was asked, and hands out tokens that it takes itself."""
+"""A stand-in for a third-party API: it records its requests, issues tokens, and accepts them."""
 import base64
 import collections
 import gzip
@@ -15,18 +15,19 @@ Request = collections.namedtuple("Request", "method path query headers body")
 
 
 class Api:
-    """/echo shows the request; /status/404, /slow/2 (seconds), /large/2000000 (bytes), /raw (.raw with .raw_headers), /to?url=&status= (a redirect),
-    /guarded (401 without a live token), /oauth/token and /oauth/revoke. Everything else is {"ok": true}."""
+    """Paths: /echo shows the request; /status/404, /slow/2 (seconds), /large/2000000 (bytes), /raw (.raw with .raw_headers),
+    /to?url=&status= (a redirect), /guarded (401 without a live token), /oauth/token and /oauth/revoke. Any other path answers
+    {"ok": true}."""
 
     def __init__(self):
         self.requests, self.lock = [], threading.Lock()
         self.raw, self.raw_headers = b"", {}
-        self.live, self.grants, self.codes = set(), [], {}  # tokens; what was granted; code -> challenge
+        self.live, self.grants, self.codes = set(), [], {}  # live tokens; requests for tokens; code -> parameters of its authorisation request
         self.refresh, self.revoked = {}, []
         self.expires_in, self.delay, self.refuse = 3600, 0, None
-        self.packed = False  # what the token server says
+        self.packed = False  # whether the token server packs its answers
         self.rotates = True
-        self.going = threading.Event()  # until it is set, tokens are waited for
+        self.going = threading.Event()  # while it is not set, the token server holds its answers
         self.going.set()
         numbers = itertools.count(1)
         api = self
@@ -103,7 +104,7 @@ class Api:
     # --- tokens ---
 
     def consent(self, url):
-        """What the user's browser brings back from the authorisation address."""
+        """Returns the parameters that the user's browser brings back from the authorisation address."""
         asked = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))
         code = secrets.token_hex(8)
         self.codes[code] = asked

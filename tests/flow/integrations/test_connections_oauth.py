@@ -1,4 +1,4 @@
-"""OAuth 2 of connections: consent with PKCE, tokens fetched by one at a time, refused, revoked."""
+"""OAuth 2 of connections: consent with PKCE; tokens that one process fetches for all, that are refused, that are revoked."""
 import concurrent.futures
 import json
 import re
@@ -24,7 +24,7 @@ def consenting(api, **members):
 
 @pytest.fixture(autouse=True)
 def honest(api):
-    """Each test begins with a token server that does what it should."""
+    """Each test begins with a token server that behaves correctly."""
     api.expires_in, api.delay, api.refuse, api.rotates, api.packed = 3600, 0, None, True, False
     api.going.set()
     api.grants.clear()
@@ -51,7 +51,7 @@ def consented(crm, api, made, client=None, **body):
 
 
 def test_token_servers_that_pack_and_mark(crm, api, ours):
-    """gzip, a byte order mark and a number beyond 64 bits: the tokens are read all the same."""
+    """The gateway reads tokens from an answer with gzip, a byte order mark and a number beyond 64 bits."""
     api.packed = True
     connection = consented(crm, api, ours)
     api.packed = False
@@ -82,7 +82,7 @@ def test_client_credentials(crm, api):
     assert crm.admin.get(f"/connections/{connection['id']}", expect=200).json()["expires_at"]
     token = api.seen("/guarded")[-1].headers["authorization"][7:]
     assert token not in json.dumps(run(crm, made)), "the answer shows what was sent, masked"
-    api.live.clear()  # the API does not want it any more, before it ends
+    api.live.clear()  # the API refuses the token before it expires
     assert run(crm, made)["status_code"] == 200 and len(api.grants) == 2
     call = crm.admin.get(f"/integrations/{made['id']}/calls", expect=200).json()["items"][0]
     assert (call["tries"], call["status_code"], call["outcome"]) == (2, 200, "answered")
@@ -96,7 +96,7 @@ def test_in_the_body(crm, api):
 
 
 def test_one_fetches_for_all_gateways(crm, api, calling, start_gateway, other, recorder):
-    """Eight ask two gateways of two workers each while there is no token."""
+    """Eight concurrent calls to two gateways without a token make one request for a token."""
     made = make(crm, api.url, auth=consenting(api), operations=[operation(path="/guarded")])
     connection = consented(crm, api, made)
     second = start_gateway("gateway-integrations-2", WORKERS=2, FETCH_ALLOW=f"127.0.0.1:{api.port},127.0.0.1:{other.port}")
@@ -113,7 +113,8 @@ def test_one_fetches_for_all_gateways(crm, api, calling, start_gateway, other, r
 
 
 def test_who_asked_leaves_and_the_token_stays(crm, api, ours):
-    """A server that rotates has forgotten the old refresh token when it answers."""
+    """A fetched token is stored although the caller has left: a server that rotates has already forgotten the old refresh
+    token."""
     connection = consented(crm, api, ours)
     api.live.clear()
     api.delay = 1
@@ -135,7 +136,7 @@ def test_what_a_dead_process_has_taken_is_free_again(crm, api, db):
 
 
 def test_what_comes_too_late_is_dropped(crm, api, db):
-    """Credentials that are replaced while a token is fetched with the ones before."""
+    """A token is dropped if the connection's credentials were replaced while it was fetched."""
     made = make(crm, api.url, auth=oauth(api, "oauth2_client_credentials", client_auth="body"), operations=[operation(path="/guarded")])
     connection = connect(crm, made, {"client_id": "before", "client_secret": "secret-before"})
     api.going.clear()
@@ -221,7 +222,7 @@ def test_revoked_here_and_there(crm, api, ours):
 def test_the_clients_secret_goes_nowhere_else(crm, api, other, ours):
     path = f"/integrations/{ours['id']}"
     assert ours["auth"]["client_secret"] == "********"
-    crm.admin.put(path, {"auth": ours["auth"]}, expect=200)  # as it was shown
+    crm.admin.put(path, {"auth": ours["auth"]}, expect=200)  # sent back as it was read
     consented(crm, api, ours)
     moved = {**ours["auth"], "token_url": f"{other.url}/oauth/token"}
     assert crm.admin.put(path, {"auth": moved}, expect=400).json()["errors"][0]["field"] == "auth.client_secret"
@@ -231,7 +232,8 @@ def test_the_clients_secret_goes_nowhere_else(crm, api, other, ours):
 
 
 def test_a_code_goes_to_nobody_else(crm, api, other, ours):
-    """Who moves the integration while a user consents gets neither code nor verifier."""
+    """After the integration moves to another host, a consent that began before is invalid, and the new host receives neither
+    code nor verifier."""
     connection = connect(crm, ours, {})
     answer = api.consent(begin(crm.admin, connection)["url"])
     moved = {**ours["auth"], "token_url": f"{other.url}/oauth/token", "client_secret": None}

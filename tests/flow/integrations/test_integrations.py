@@ -1,4 +1,4 @@
-"""Integrations: what they say, how operations become requests, what becomes of answers (S1, S3, S5-S7)."""
+"""Integrations: their definitions, how operations become requests, and what is done with answers (S1, S3, S5-S7)."""
 import base64
 import gzip
 import itertools
@@ -166,7 +166,7 @@ DECODED = {
 
 @pytest.mark.parametrize("kind", DECODED)
 def test_answers_are_decoded(crm, api, kind):
-    """As those of CallAnApi; what cannot be read is a 502, and named where calls are."""
+    """Answers are decoded as in CallAnApi; an answer that cannot be read is a 502 and has a code in the log of calls."""
     api.raw, api.raw_headers, kept = DECODED[kind]
     made = make(crm, api.url, operations=[operation(path="/raw")])
     answer = run(crm, made, expect=200 if kept is not None else 502)
@@ -180,7 +180,8 @@ def test_answers_are_decoded(crm, api, kind):
 
 
 def test_headers_of_an_answer(crm, api):
-    """Without what carries credentials by its name; the connection's own are masked wherever they come back."""
+    """Headers that carry credentials by their name are left out, and the connection's own credentials are masked in every
+    header."""
     made = make(crm, api.url, auth={"scheme": "bearer"}, operations=[operation(path="/raw")])
     connect(crm, made, {"token": "of-the-connection"})
     api.raw, api.raw_headers = b"{}", {"X-Page": "2", "Set-Cookie": "sid=1", "X-Echo": "Bearer of-the-connection", "Content-Type": "application/json"}
@@ -249,8 +250,8 @@ def test_credentials_go_where_they_belong_and_are_never_shown(crm, api, calling,
 
 
 def test_the_log_of_calls_shows_no_credential_that_a_caller_passes(crm, api, db):
-    """Neither by the name of the parameter, nor by the name that its value goes by, nor when it is a secret of the project or
-    the connection's own."""
+    """The log of calls masks a credential that is known by the parameter's name, by the name under which the value is sent, or
+    as a secret of the project or of the connection."""
     crm.admin.post("/secrets", {"name": f"SHOP{next(_numbers)}", "value": "s3cret of/the shop"}, expect=201)
     names = ("api_key", "accessToken", "password", "client-secret", "signature", "plain")
     made = make(crm, api.url, auth={"scheme": "bearer"}, operations=[operation(
@@ -327,7 +328,7 @@ def test_who_sees_what(crm, api):
     assert api.requests[-1].headers["authorization"] == "Bearer of-the-project"
     path = f"/connections/{own['id']}"
     run(crm, made, client=bob, connection_id=own["id"], expect=404)
-    run(crm, made, connection_id=own["id"], expect=404)  # administrators neither
+    run(crm, made, connection_id=own["id"], expect=404)  # administrators may not use it either
     for method, body in (("get", None), ("put", {"name": "x"}), ("delete", None)):
         getattr(bob, method)(path, *([body] if body else []), expect=404)
     bob.get(f"{path}/calls", expect=404)
@@ -372,7 +373,8 @@ def test_old_calls_go(crm, api, db):
 
 
 def test_the_largest(crm, api):
-    """As many operations and parameters as there may be, in a body as long as may be: nobody else waits."""
+    """An integration of the largest allowed number of operations and parameters, and of the largest body, delays no other
+    request."""
     params = [param(f"p{n}", type="integer") for n in range(50)]
     operations = [operation(name=f"op{n}", params=params) for n in range(200)]
     made = make(crm, api.url, operations=operations)
@@ -383,7 +385,7 @@ def test_the_largest(crm, api):
 
 
 def test_many_expressions_and_large_values(crm, api):
-    """What is large is filled and mapped on a thread, with the same result."""
+    """Large values are filled in and mapped on a thread, with the same result."""
     many = operation("POST", params=[param("a", "body"), param("big", "body", type="any")], body={"list": ["{{ a }}" * 100] * 19, "big": "{{ big }}"},
                      response={"map": {"sent": "body"}})
     made = make(crm, api.url, operations=[many])
@@ -450,7 +452,7 @@ def test_documents_that_are_refused(crm, wanted, field):
 
 
 def costly(count=700):
-    """A document whose paths refer to one item, each of whose parameters is compared with those of the path."""
+    """Returns a document whose paths all refer to one item, each of whose parameters is compared with those of the path."""
     shared, own = ([{"in": "cookie", "name": f"{letter}{n}"} for n in range(count)] for letter in "ab")
     return document(paths={f"/{n}": {"$ref": "#/x"} for n in range(200)}, x={"parameters": shared, "get": {"parameters": own}})
 
@@ -470,7 +472,7 @@ def test_yaml_is_named_in_its_refusal(crm):
 
 
 def test_imports_whose_clients_hang_up_hold_up_nobody(crm):
-    """A run of the loop of 500 ms without a wait fails the test that caused it."""
+    """Imports whose clients hang up do not block the loop: 500 ms of it without a wait fail the test that caused them."""
     body = json.dumps({"document": costly()}).encode()
     where = urllib.parse.urlsplit(crm.admin.base_url)
     head = (f"POST {where.path}/integrations/import HTTP/1.1\r\nHost: {where.netloc}\r\nAuthorization: Bearer {crm.admin.token}\r\n"
@@ -482,7 +484,7 @@ def test_imports_whose_clients_hang_up_hold_up_nobody(crm):
 
 
 def of_kilobytes(kilobytes, operations=900):
-    """A document whose answers and schemas are what makes it large."""
+    """Returns a document of about `kilobytes` kB, most of which are answers and schemas."""
     filler = "x\\\"}]" * (kilobytes * 1000 // 7 // operations)
     return document(
         security=[{"key": []}],
@@ -498,7 +500,8 @@ def of_kilobytes(kilobytes, operations=900):
 
 
 def test_some_of_a_document_of_megabytes(crm):
-    """The same comes out of 15 MB as of 0.7 MB; of more than 1 MB operations says what is wanted."""
+    """Selected operations of a 15 MB document are imported like those of a 0.7 MB document; above 1 MB an import has to name
+    its operations."""
     few, many = of_kilobytes(700, 450), of_kilobytes(15500)
     assert 500_000 < len(json.dumps(few)) < 1_000_000 and 15_000_000 < len(json.dumps(many)) < 16 << 20
     wanted = ["a7", "get_a_44", "a449"]

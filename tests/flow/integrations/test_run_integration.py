@@ -1,4 +1,4 @@
-"""RunIntegration: the same under the rules of CallAnApi."""
+"""RunIntegration follows the same rules as CallAnApi."""
 import zlib
 
 import pytest
@@ -96,7 +96,8 @@ def test_what_is_saved_is_there(crm, ours):
 
 
 def test_a_runner_that_dies_sends_nothing_again(crm, api, start_runner, runner):
-    """The history said `sent` before; what was called stays open, and is shown so."""
+    """A call that was sent before its runner died is not sent again: the job fails, and the log shows the call as still
+    running."""
     runner.stop()
     first = start_runner(LEASE_MS=6000, SWEEP_MS=200)
     made = make(crm, api.url, operations=[operation("POST", "/slow/30", timeout_seconds=25)])

@@ -1,4 +1,4 @@
-"""What the tests of live changes share."""
+"""Fixtures that the tests of live changes share."""
 import itertools
 
 import pytest
@@ -9,7 +9,7 @@ _names = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def home(shared_project):
-    """The file's project, where somebody listens already: the first one waits until all gateways know."""
+    """The file's project, which has had a listener already: the first listener waits until all gateways know of it."""
     shared_project.entity("orders", [
         {"name": "name", "type": "varchar"}, {"name": "total", "type": "integer"}, {"name": "note", "type": "text"},
     ])
@@ -21,7 +21,7 @@ def home(shared_project):
 
 @pytest.fixture
 def listen():
-    """listen(client, entities="orders") is a stream that ends with the test."""
+    """listen(client, entities="orders") returns a stream that is closed at the end of the test."""
     streams = []
 
     def start(client, **options):
@@ -36,7 +36,7 @@ def listen():
 
 @pytest.fixture
 def mark(home):
-    """mark() is a record whose event says that all before it were sent: fence(stream) gives what came until then."""
+    """mark(*streams) makes a record and returns, for each stream, the events before that record's event."""
     def fence(*streams):
         name = f"fence {next(_names)}"
         made = home.item("orders", name=name)

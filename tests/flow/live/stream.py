@@ -1,4 +1,4 @@
-"""A client of server-sent events: what arrives is read by a thread, and kept with the time of its arrival."""
+"""A client of server-sent events: a thread reads the events and records when each arrived."""
 import json
 import queue
 import threading
@@ -6,7 +6,7 @@ import time
 
 from groundwork.deadline import allowed
 
-WITHIN = 6  # seconds for an event that is certain to come
+WITHIN = 6  # seconds within which an event is certain to arrive
 
 
 class Event:
@@ -18,7 +18,7 @@ class Event:
 
 
 class Stream:
-    """Listens until close(); `ended` is set when the server has ended it."""
+    """Listens until close(); `ended` is set when the server has ended the stream."""
 
     def __init__(self, client, path="/realtime", position=None, hello=True, headers=None, **params):
         headers = dict(headers or {})
@@ -56,7 +56,7 @@ class Stream:
                     if data:
                         self.events.put(Event(kind, json.loads("\n".join(data)), self.position))
                     kind, data = None, []
-        except Exception:  # the connection is gone, however
+        except Exception:  # the connection is gone, for any reason
             pass
         self.ended.set()
 
@@ -66,13 +66,13 @@ class Stream:
         return event
 
     def hello(self):
-        """Everything up to here was sent: what came is in `before`."""
+        """Waits for the event hello, puts earlier events into `before`, and returns the stream."""
         while (event := self.next()).kind != "hello":
             self.before.append(event)
         return self
 
     def until(self, last, within=WITHIN):
-        """All events up to one that `last` is true of, it included."""
+        """Returns all events up to and including the first for which `last` is true."""
         end, found = time.monotonic() + allowed(within), []
         while not found or not last(found[-1]):
             assert time.monotonic() < end, found[-1:]

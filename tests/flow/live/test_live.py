@@ -1,4 +1,4 @@
-"""Live changes: what happens to records, as each listener may see it, in order and without a gap."""
+"""Live changes: each listener sees the changes of records that it may see, in order and without a gap."""
 import itertools
 import socket
 import threading
@@ -19,7 +19,7 @@ ITEMS = "/entities/orders/items"
 
 
 def at(gateway, client):
-    """The same caller at another gateway."""
+    """Returns a client of the same user at another gateway."""
     return Client(f"{gateway.url}/org/{client.project.id}", token=client.token)
 
 
@@ -45,7 +45,7 @@ def test_created_updated_deleted(home, listen):
 
 
 def test_a_stream_begins_with_its_answer(project, listen):
-    """Also where nobody has listened before: every change behind the 200 is told."""
+    """A stream shows every change after its 200, also if the project had no listener before."""
     project.entity("orders", [{"name": "name", "type": "varchar"}])
     stream = listen(project.admin, hello=False)
     made = [project.item("orders", name=str(n))["id"] for n in range(3)]
@@ -69,7 +69,7 @@ def test_a_change_is_soon_there(home, listen):
 
 
 def test_each_change_shows_what_it_made(home, listen, mark):
-    """Also when the next one came before it was read: the log has what was between."""
+    """Each event shows the record as that change left it, also when the next change came before the event was read."""
     stream = listen(home.admin)
     made = home.item("orders", name="steps", total=0)
     for n in range(1, 30):
@@ -176,7 +176,7 @@ def test_rows_of_groups_and_roles(home, listen):
 
 @pytest.mark.timed
 def test_rows_of_a_groups_members(home, listen):
-    """Who asks for a group's data with X-Group-Id sees what its members make, as in lists."""
+    """A listener with X-Group-Id sees the records of the group's members, as in lists."""
     member, outsider = home.user(entities=["orders"]), home.user(entities=["orders"])
     leader = home.user(entities=["orders"], permissions=["svc_group_data:read"])
     group = home.admin.post("/groups", {"name": "Shop"}, expect=201).json()
@@ -230,7 +230,7 @@ def test_filters(home, listen, mark):
 
 
 def test_lists_of_values(home, listen):
-    """Listeners who list different values do not share a filter."""
+    """Listeners that filter by different lists of values do not share a filter."""
     streams = {name: listen(home.admin, **{"filter[name][in][]": [name, "none, such"]}) for name in ("a, b", '"c"')}
     made = {name: home.item("orders", name=name, total=1)["id"] for name in streams}
     for name, stream in streams.items():
@@ -274,7 +274,7 @@ def test_who_may_ask(home):
     home.key(["orders:read", "svc_realtime:read"]).get("/realtime", params={"entities": "orders"}, stream=True, expect=200).close()
 
 
-# --- going on ---
+# --- resuming ---
 
 def test_going_on_behind_an_event(home, listen, mark):
     control = listen(home.admin)
@@ -289,14 +289,14 @@ def test_going_on_behind_an_event(home, listen, mark):
     [events] = mark(control)
     again = listen(home.admin, position=left)
     assert [(event.kind, event.data) for event in again.before[:-1]] == [(event.kind, event.data) for event in events]
-    for event in events[:4]:  # and from every place between, in the address too
+    for event in events[:4]:  # and from every position between, also in the address
         rest = [other for other in again.before if other.data["id"] != event.data["id"]]
         with Stream(home.admin, entities="orders", last_event_id=event.position) as part:
             assert len(part.before) < len(again.before) and part.before[-1].data == rest[-1].data
 
 
 def test_going_on_in_the_middle_of_a_batch(home, listen):
-    """Each event leads behind itself, whatever was read together."""
+    """A stream resumes after any event, also one in the middle of a batch that was read together."""
     stream = listen(home.admin)
     made = home.admin.post(f"{ITEMS}/bulk", {"items": [{"name": "batch", "total": n} for n in range(300)]}, expect=201).json()
     ids = [result["id"] for result in made["results"]]
@@ -337,7 +337,7 @@ def test_positions_that_lead_nowhere(home, listen, position, mine):
 
 
 def test_several_gateways_and_one_that_is_killed(home, start_gateway, listen):
-    """Whoever comes back elsewhere with the id of the last event has missed nothing, and sees nothing twice."""
+    """A listener that reconnects to another gateway with the id of its last event misses nothing and sees nothing twice."""
     one = start_gateway("live-killed", WORKERS=1)
     user = home.user(entities=["orders"])
     control = listen(user)
@@ -465,7 +465,8 @@ def give_back(home, role, user, record):
     (widen, True, []), (join, True, []), (rise, True, []), (show, False, ["created"]), (hide, False, ["created", "deleted"]), (give_back, False, [])],
     ids=lambda value: getattr(value, "__name__", ""))
 def test_rights_that_change_while_nobody_listens(home, listen, change, again, told):
-    """Records that were shown or hidden one by one are told one by one; of other rights it is said that they are others."""
+    """A returning listener gets an event for each record that was shown to it or hidden by a grant, and one reset for any other
+    change of its rights."""
     narrow = [{"entity": "orders", "action": "read", "fields": ["name"]}]
     role = home.role(permissions=["orders:read", "svc_realtime:read"], field_access=narrow)
     user = home.user(role_ids=[role["id"]])
@@ -475,11 +476,11 @@ def test_rights_that_change_while_nobody_listens(home, listen, change, again, to
     change(home, role, user, record)
     soon(lambda: user.get(ITEMS), 200)
     stream = listen(user, position=left)
-    events = stream.before or ([stream.next()] if again else [])  # where it comes back may learn of it a moment later
+    events = stream.before or ([stream.next()] if again else [])  # the gateway of the returning listener may learn of the change a moment later
     assert [event.kind for event in events] == (["reset"] if again else []) + told
     if again:
         assert events[0].data["reason"] == "rights"
-    assert not listen(user, position=stream.position).before  # once
+    assert not listen(user, position=stream.position).before  # only once
 
 
 def test_a_model_that_changed_while_nobody_listened(home, listen):
@@ -536,13 +537,13 @@ def test_tickets_that_are_none(home, db):
         nobody.get("/realtime", params={"entities": "orders", "ticket": ticket}, expect=401)
 
 
-# --- who reads slowly, and too many ---
+# --- slow readers, and too many listeners ---
 
 def test_who_does_not_read_is_cut(home, listen, mark):
     quick = listen(home.admin)
     base = urllib.parse.urlsplit(home.admin.base_url)
     with socket.socket() as slow:
-        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)  # a kernel may keep more than is written here
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)  # the kernel's buffer could hold more than is written here
         slow.settimeout(60)
         slow.connect((base.hostname, base.port))
         slow.sendall(f"GET {base.path}/realtime?entities=orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {home.admin.token}\r\n\r\n".encode())
@@ -572,7 +573,7 @@ def test_too_many(home, start_gateway):
 
 
 def test_what_the_log_keeps(home, listen, db):
-    """What is too old goes; who comes back from before that is told to read all."""
+    """Old entries leave the log, and a listener whose position is older gets a reset."""
     stream = listen(home.admin)
     home.item("orders", name="old")
     left = stream.next("created").position
@@ -611,7 +612,7 @@ def test_imports_and_indexes(home, listen):
 
 @pytest.mark.timed
 def test_the_audit_log(home, listen):
-    """Each entry as the list has it, to those who may read that; who may no more is told nothing more."""
+    """Readers of the audit log see each entry as in its list; a listener that loses the permission sees no further entry."""
     auditor = home.user(permissions=["svc_audit_log:read", "svc_realtime:read"])
     refused = home.user(entities=["orders"]).get("/realtime", params={"audit": "true"}, expect=403).json()
     assert refused["detail"] == "This needs the permission svc_audit_log:read."
@@ -629,7 +630,7 @@ def test_the_audit_log(home, listen):
 
 
 def test_the_audit_log_goes_on_behind_an_event(home, listen):
-    """And what is chosen from it, as in its list: nothing is missed, nothing is told twice, from wherever one comes back."""
+    """A stream of selected audit entries resumes after any event, without missing or repeating an entry."""
     numbers = itertools.count()
 
     def group():
@@ -654,7 +655,7 @@ def test_the_audit_log_goes_on_behind_an_event(home, listen):
     assert [event.data["target_id"] for event in told if event.kind == "audit"] == made[1:]
     middle = next(event for event in told if event.kind == "audit")
     rest = listen(home.admin, audit="true", audit_target="group", position=middle.position).before
-    for kind in ("audit", "created"):  # entries come before the changes of what is read together
+    for kind in ("audit", "created"):  # entries precede the changes that were read together with them
         behind = [event.data["id"] for event in told[told.index(middle) + 1:] if event.kind == kind]
         assert [event.data["id"] for event in rest if event.kind == kind] == behind
     one = listen(home.admin, entities=None, audit="true", audit_target=f"group/{made[2]}", position=left)

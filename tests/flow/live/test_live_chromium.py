@@ -1,4 +1,4 @@
-"""Live changes on a page: Chromium's own EventSource with tickets, from another origin, over a gateway that dies."""
+"""Live changes on a page: Chromium's own EventSource with tickets, from another origin, while the gateway dies and restarts."""
 import http.server
 import json
 import threading
@@ -7,7 +7,8 @@ import pytest
 from groundwork.chaos import kill
 from groundwork.chromium import Chromium
 
-# As an application does it: the browser comes back by itself until the ticket is good no more; then another ticket, behind the last event.
+# As an application does it: the browser reconnects until the ticket is no longer valid, then the page takes another ticket for
+# after the last event.
 PAGE = """(async (base, token) => {
   const state = window.live = { events: [], tickets: 0, last: "", waiting: [] };
   const wait = (time) => new Promise((resolve) => setTimeout(resolve, time));
@@ -61,7 +62,8 @@ class Site(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def page(home):
-    """page(gateway, client) listens there; what it gives is called with a number and tells as many events."""
+    """page(gateway, client) opens a listening page and returns a function: function(count) waits for `count` events and returns
+    all."""
     if not Chromium.path():
         pytest.skip("Chromium is not installed")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
@@ -97,7 +99,7 @@ def test_a_page_that_outlives_its_gateway(home, page, start_gateway):
     made += [home.item("orders", client=user, name=f"missed {n}") for n in range(5)]
     home.item("orders", name="somebody else's")
     gateway.start()
-    # The ticket was good once: the page takes another one, and says behind which event.
+    # The ticket was valid once: the page takes another ticket, with the id of the last event.
     events = told(8)
     assert [event["record"] for event in events[2:7]] == made[1:] and events[7]["kind"] == "hello"
     home.admin.delete(f"/entities/orders/items/{made[0]['id']}", expect=204)

@@ -1,4 +1,4 @@
-"""Listeners while Redis or PostgreSQL are away: they stay, and have missed nothing afterwards."""
+"""Listeners while Redis or PostgreSQL are away: they stay connected, and miss nothing."""
 import threading
 import time
 
@@ -31,7 +31,8 @@ def test_without_redis(home, listen, servers):
 
 
 def test_postgres_that_crashes(home, listen, servers):
-    """Whatever was committed arrives once, to who stays and to who comes back with another's position."""
+    """Each committed change arrives once, at the listener that stays and at a listener that resumes from an earlier position.
+    """
     stream = listen(home.admin)
     home.item("orders", name="first")
     left = stream.next("created").position
@@ -53,7 +54,7 @@ def test_postgres_that_crashes(home, listen, servers):
     served(home.admin, "/entities/orders/items?limit=1")
     last = home.item("orders", name="last")
     events = stream.until(lambda event: event.data["id"] == last["id"])
-    # A write whose answer was lost may be there, too.
+    # A write whose answer was lost may have been committed, too.
     assert [each for each in seen(events) if each[1] in made or each[1] == last["id"]] == [("created", each) for each in [*made, last["id"]]]
     assert len(set(seen(events))) == len(events)
     with Stream(home.admin, entities="orders", position=left) as again:
@@ -61,7 +62,8 @@ def test_postgres_that_crashes(home, listen, servers):
 
 
 def test_a_position_claims_nothing_that_a_crash_takes_back(home, db):
-    """The number of a transaction that was rolled back is given again when the server crashes soon enough: what it does then must be heard."""
+    """A position does not cover the number of a rolled-back transaction: after a crash PostgreSQL may assign that number again,
+    and the listener must then see its changes."""
     with Stream(home.admin, entities="orders"):
         pass
     with db.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Rights that are taken, and rights that change, while others write as fast as they can."""
+"""Rights that are taken, and rights that change, while other clients write as fast as they can."""
 import threading
 import time
 
@@ -18,7 +18,7 @@ def bales(home):
 
 
 class Flood(threading.Thread):
-    """Bulks of bales, and when each was begun."""
+    """Writes bulks of bales, and records when each bulk was begun."""
 
     def __init__(self, client, first):
         super().__init__(daemon=True)
@@ -51,7 +51,8 @@ def suspend(home, user, role):
 
 @pytest.mark.timed
 def test_who_may_not_listen_any_more_hears_nothing_more(bales, listen):
-    """Within a second, whatever waits to be told; others go on."""
+    """A listener that loses its rights receives nothing after a second, however much waits to be sent; other listeners
+    continue."""
     home, ways = bales, {take_permission: "forbidden", sign_out: "unauthorized", suspend: "unauthorized"}
     control, listeners = listen(home.admin, entities="bales"), {}
     for way in ways:
@@ -61,7 +62,7 @@ def test_who_may_not_listen_any_more_hears_nothing_more(bales, listen):
     floods = [Flood(home.client(token=home.admin.token), first) for first in (0, 1_000_000)]
     try:
         for way, (user, role, stream) in listeners.items():
-            stream.until(lambda event: event.data["record"]["n"] in (5, 1_000_005), within=15)  # it is in the middle of it
+            stream.until(lambda event: event.data["record"]["n"] in (5, 1_000_005), within=15)  # the stream is in the middle of the flood
             way(home, user, role)
             taken = time.monotonic()
             events = stream.until(lambda event: event.kind == "end")
@@ -78,7 +79,8 @@ def test_who_may_not_listen_any_more_hears_nothing_more(bales, listen):
 
 
 def test_who_catches_up_while_its_rights_change_misses_nothing(bales):
-    """Told to read one entity again, it goes on where it was in the other, also when it is cut off then."""
+    """A listener that must read one entity again continues where it was in the other entity, also after its connection is cut.
+    """
     home = bales
     role = home.role(permissions=LISTENING)
     user = home.user(role_ids=[role["id"]])

@@ -1,4 +1,4 @@
-"""Live changes as npm's eventsource reads them: it comes back by itself, and has missed nothing."""
+"""Live changes as npm's eventsource reads them: the client reconnects on its own and misses nothing."""
 import json
 import pathlib
 import select
@@ -73,7 +73,7 @@ def test_it_stops_when_its_session_does(home, program):
     assert line(process, "created" if home.item("orders", client=user, name="mine") else "")["record"]["name"] == "mine"
     user.post("/auth/v1/logout", expect=204)
     assert line(process, "end") == {"code": "unauthorized"}
-    while (found := line(process, "error")) is None:  # the end of the stream; then the ticket is good no more
+    while (found := line(process, "error")) is None:  # the end of the stream; then the ticket is no longer valid
         pass
     assert found == 401
     assert process.wait(60) == 0

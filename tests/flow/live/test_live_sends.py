@@ -14,7 +14,7 @@ def sends(home, db, fcm, push_service):
 
 
 def test_sends(home, listen, sends, dispatcher):
-    """Each as far as it is, to administrators; who is one no more is told nothing more of them."""
+    """Administrators see the progress of each send; a listener who is no longer an administrator sees no further send."""
     other = home.administrator()
     stream, theirs = listen(home.admin, entities=None, sends="true"), listen(other, sends="true")
     sends.phones(3)

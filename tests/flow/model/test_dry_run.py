@@ -1,4 +1,4 @@
-"""?dry_run=true on what writes entities and fields: what the change would meet and concern, and nothing done."""
+"""?dry_run=true on requests that write entities and fields: the answer names violations and dependants, and nothing changes."""
 import threading
 
 import pytest
@@ -16,7 +16,7 @@ NOTHING = {"workflows": [], "roles": [], "menu_items": [], "indexes": []}
 
 @pytest.fixture(scope="module")
 def goods(shared_project):
-    """Records that contradict much: (project, ids)."""
+    """Returns (project, ids of records) with records that contradict many changes."""
     shared_project.entity("goods", FIELDS)
     ids = [shared_project.item("goods", sku=sku, price=price, note=note, amount=amount)["id"] for sku, price, note, amount in (
         ("a", 1.5, "12", 1), ("a", 2, "x", 2), ("b", None, "7", None))]
@@ -49,7 +49,7 @@ def test_stored_records_speak_against_it(goods):
     refused = project.admin.put(f"{path}/sku", {"unique": True}, expect=409).json()
     assert (refused["code"], refused["errors"][0]["code"]) == ("schema_conflict", answer["violations"][0]["code"])
     assert refused["errors"][0]["message"] == answer["violations"][0]["message"]
-    # All of them, not only the first; but none of values that do not convert.
+    # All violations are listed, not only the first, but none for values that cannot be converted.
     answer = look(project.admin, "PUT", f"{path}/price", {"required": True, "options": {"min": 1.8, "max": 1.9}})
     assert found(answer) == [("price", "required", 1, [third]), ("price", "out_of_range", 1, [first]),
                              ("price", "out_of_range", 1, [second])]
@@ -97,7 +97,7 @@ def test_what_refers_to_it(goods):
     assert [each["id"] for each in affected["workflows"]] == [made["id"]] and affected["roles"] == []
     affected = look(project.admin, "PUT", "/entities/goods/fields/sku", {"name": "code"})["affected"]
     assert affected["workflows"] == [] and [each["id"] for each in affected["roles"]] == [role["id"]] and "sku" in ids
-    # Who may not read such things is not told of them.
+    # A caller who may not read such dependants gets no list of them.
     modeler = project.only("svc_fields:delete", "goods:delete", "goods:read")
     answer = look(modeler, "DELETE", "/entities/goods/fields/price")
     assert answer["affected"] == {"workflows": None, "roles": None, "menu_items": [], "indexes": []}
@@ -141,7 +141,7 @@ def test_rights_and_conditions(goods):
 
 
 def test_it_waits_for_nobody_and_holds_nobody_up(goods, db):
-    """Of a table that somebody writes: no lock is asked for that would wait, none is kept."""
+    """A dry run over a table that another transaction writes takes no lock that would wait, and keeps none."""
     project, _ = goods
     entity = model(project)
     with db.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Entities: made, renamed, changed and dropped; the tables behind them; changes while traffic runs."""
+"""Entities: created, renamed, changed and dropped; their tables; changes during traffic."""
 import concurrent.futures
 import threading
 
@@ -12,7 +12,7 @@ NAME = {"name": "name", "type": "varchar"}
 
 
 def columns(db, project, entity):
-    """Column name -> (type, nullable) of an entity's table."""
+    """Returns {column name: (type, nullable)} of an entity's table."""
     with db.cursor() as cursor:
         cursor.execute(
             "select column_name, data_type, is_nullable = 'YES' from information_schema.columns"
@@ -29,7 +29,7 @@ def tables(db, project):
 
 
 def insert(db, project, entity, **values):
-    """A row without the API; values by field name."""
+    """Inserts a row without the API, with values by field name, and returns its id."""
     ids = {field["name"]: field["id"] for field in entity["fields"]}
     names = ", ".join(f"f_{ids[name]}" for name in values)
     marks = ", ".join("%s" for _ in values)
@@ -134,7 +134,7 @@ def test_a_null_character_is_refused(shared_project):
 
 
 def test_words_of_sql_are_names_like_any_other(project):
-    """Names never reach SQL."""
+    """Names never reach SQL, so its words are allowed as names."""
     project.entity("select", [{"name": "table", "type": "integer"}, {"name": "drop", "type": "text"}])
     project.admin.put("/entities/select/fields/table", {"name": "from"}, expect=200)
     project.admin.delete("/entities/select", expect=204)
@@ -254,7 +254,7 @@ def test_delete_is_refused_while_others_refer_to_it(project):
 
 
 def test_delete_is_refused_while_a_view_is_made_of_it(project):
-    """The refusal names the views, to who may list them; a look at the removal is refused alike."""
+    """The refusal names the views to callers who may list views, and a dry run is refused in the same way."""
     project.entity("products", [NAME])
     for name in ("per_name", "all_of_it"):
         view = {"name": name, "entity": "products", "aggregates": [{"function": "count"}], "group_by": []}
@@ -271,7 +271,8 @@ def test_delete_is_refused_while_a_view_is_made_of_it(project):
 
 
 def test_delete_leaves_what_shows_it_whole(project):
-    """Charts and widgets go, menus hide the item, workflows stay disabled; nothing of it answers 500."""
+    """Deleting an entity deletes its charts and widgets, hides its menu items and disables its workflows; nothing that remains
+    answers 500."""
     admin = project.admin
     project.entity("products", [NAME])
     chart = admin.post("/charts", {"name": "Count", "kind": "metric", "entity": "products", "aggregates": [{"function": "count"}]},
@@ -339,7 +340,7 @@ def test_the_same_name_at_once_is_given_once(project):
 
 @pytest.mark.timed
 def test_a_change_behind_a_long_read_gives_way(project, servers):
-    """D16: it is not granted, it answers 503, and nobody behind it waits for longer than its patience."""
+    """D16: a change that waits for a long read gives up with 503 after a few seconds, and takes effect when it is repeated."""
     entity = project.entity("products", [NAME])
     reader = servers.connect()
     reader.autocommit = False
@@ -355,7 +356,7 @@ def test_a_change_behind_a_long_read_gives_way(project, servers):
 
 
 def test_a_change_waits_for_a_short_read(project, servers, db):
-    """It asks for the lock more than once."""
+    """The change requests the lock more than once."""
     entity = project.entity("products", [NAME])
     seen = set()
 
@@ -372,7 +373,7 @@ def test_a_change_waits_for_a_short_read(project, servers, db):
 
 
 def test_traffic_goes_on_while_an_entity_is_altered(project):
-    """D16: two workers read and write; fields come, go, and change name and type under them."""
+    """D16: four clients read and write without an error while fields are added, removed and changed in name and type."""
     project.entity("products", [NAME, {"name": "amount", "type": "integer"}])
     for number in range(20):
         project.item("products", name=f"n{number}", amount=number)
@@ -380,7 +381,7 @@ def test_traffic_goes_on_while_an_entity_is_altered(project):
     answers = []
 
     def traffic(number):
-        client = Client(project.base_url, token=project.admin.token)  # not recorded: the documents change
+        client = Client(project.base_url, token=project.admin.token)  # not recorded, because the model's documents change at the same time
         while not stop.is_set():
             answers.append(client.get("/entities/products/items", params={"limit": 50, "sort": "-id"}))
             answers.append(client.post("/entities/products/items", {"name": f"t{number}"}))

@@ -21,7 +21,7 @@ def things(project):
 
 
 def values(db, project, entity, field):
-    """Stored values by id, as PostgreSQL prints them."""
+    """Returns {id: stored value as PostgreSQL prints it}."""
     with db.cursor() as cursor:
         cursor.execute(
             f"select id, f_{field['id']}::text from {project.schema(db)}.e_{entity['id']} order by id"
@@ -30,7 +30,7 @@ def values(db, project, entity, field):
 
 
 def conflict(response, count, ids):
-    """A schema_conflict that says how many records and which."""
+    """Checks that the response is a schema_conflict that says how many records conflict, and which."""
     body = response.json()
     assert body["code"] == "schema_conflict"
     assert body["detail"].startswith(f"{count} record"), body["detail"]
@@ -240,7 +240,7 @@ def test_max_length(project, db, things):
 
 @pytest.mark.parametrize("kind", ["integer", "float", "decimal"])
 def test_bounds(project, db, kind):
-    """What is stored stays within them; wider ones are always right."""
+    """New bounds must fit the stored values; wider bounds always do."""
     entity = project.entity("things", [{"name": "n", "type": kind, "options": {"min": 0}}])
     ids = [insert(db, project, entity, n=n) for n in (5, 1, 9, None)]
     path = FIELDS + "/n"
@@ -398,7 +398,7 @@ def test_relations_to_many(project, db, things):
 
 
 def test_fields_that_came_and_went_too_often(project, db, things):
-    """PostgreSQL counts dropped columns: 1,600 in a table's life."""
+    """An entity whose table has had 1,600 columns refuses a further field: PostgreSQL counts dropped columns too."""
     table = f"{project.schema(db)}.e_{things['id']}"
     with db.cursor() as cursor:
         for number in range(1594):
@@ -409,7 +409,7 @@ def test_fields_that_came_and_went_too_often(project, db, things):
 
 
 HIDDEN = "/entities/staff/fields"
-# Changes whose fate the stored values decide; half of them fit what is stored.
+# Changes that the stored values allow or contradict; half of the changes fit the stored values.
 PROBES = [
     {"name": "salary", "options": {"max": 5000}}, {"name": "salary", "options": {"max": 5001}},
     {"name": "salary", "options": {"min": 1}}, {"name": "salary", "type": "float"}, {"name": "salary", "type": "varchar"},
@@ -431,14 +431,14 @@ def staff(project):
 
 
 def probes(client, status):
-    """None of the answers says more than another."""
+    """Sends all PROBES and checks that their answers have the same text, so that no answer reveals a value."""
     answers = [client.put(f"{HIDDEN}/{body['name']}", body, expect=status) for body in PROBES]
     texts = {answer.json()["detail"].replace("salary", "F").replace("note", "F") for answer in answers}
     assert len(texts) == 1, texts
 
 
 def test_who_does_not_read_the_records_learns_nothing_by_changes(staff):
-    """A user with the model's permissions alone, as Standard User has them, found values by bounds."""
+    """A user with permissions of the model alone, such as a Standard User, cannot find out values by trying bounds."""
     user = staff.user()
     user.get("/entities/staff/items", expect=403)
     probes(user, 403)
@@ -480,7 +480,7 @@ def test_a_hidden_field_is_not_in_the_model(staff):
 
 
 def test_an_enum_of_a_hidden_field(staff):
-    """Where it is used is not said."""
+    """A refusal does not name the hidden field that uses the enum."""
     staff.admin.put("/entities/staff", {"row_level_security": False}, expect=200)
     role = staff.role(permissions=["staff:read"], field_access=[{"entity": "staff", "action": "read", "fields": ["name"]}])
     user = staff.user(role_ids=[staff.role_named("Standard User")["id"], role["id"]])

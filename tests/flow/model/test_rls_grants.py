@@ -1,4 +1,4 @@
-"""Grants of records: who may set them, what they hold, what goes with the record."""
+"""Grants of records: who may set them, what they contain, and that they are deleted with their grantee or record."""
 import pytest
 
 from groundwork.soon import soon
@@ -6,7 +6,7 @@ from test_entities import NAME, codes, insert
 
 
 def whole(items):
-    """A list that has one page."""
+    """Returns the body of a list that has one page."""
     return {"items": items, "total_items": len(items), "page": 1, "page_size": max(1, len(items)), "has_next_page": False}
 
 
@@ -58,7 +58,7 @@ def test_groups_and_roles(project, record):
 
 
 def test_a_deleted_grantee_leaves_no_grant(project, record):
-    """What is read can be sent back."""
+    """The grants of a record do not name deleted users, groups and roles, so the list can be sent back as it was read."""
     group = project.admin.post("/groups", {"name": "Others"}, expect=201).json()["id"]
     role = project.role()["id"]
     user = project.user().user["id"]

@@ -1,4 +1,4 @@
-"""An issuer that lies when told to: codes, keys and ID tokens are the test's to bend."""
+"""An issuer whose documents, codes, keys and ID tokens a test can falsify."""
 import base64
 import gzip
 import hashlib
@@ -32,7 +32,7 @@ def number(value):
 
 
 def rsa_key(bits=2048, name="main"):
-    """Made once: they take a while."""
+    """Returns an RSA key; each key is made once, because that takes long."""
     if (bits, name) not in _rsa_keys:
         _rsa_keys[bits, name] = rsa.generate_private_key(public_exponent=65537, key_size=bits)
     return _rsa_keys[bits, name]
@@ -67,7 +67,7 @@ def sign_hs256(secret):
 
 
 class Issuer:
-    """One issuer below a path of its own, so that nothing cached of another one serves it."""
+    """An issuer with a path of its own, so that no cached document of another issuer is used for it."""
 
     client_id = "the-client"
     client_secret = "the client's secret & more"
@@ -79,11 +79,11 @@ class Issuer:
         self.jwks = [rsa_jwk(self.key, "k1")]
         self.header = {"alg": "RS256", "kid": "k1", "typ": "JWT"}
         self.sign = sign_rs256(self.key)
-        self.discovery = {}  # changes to the document; ... leaves a member out
+        self.discovery = {}  # changes to the discovery document; the value ... leaves a member out
         self.claims = {}  # changes to every ID token
         self.tamper = lambda token: token
         self.packed = False  # answers come as gzip, with a byte order mark and a number beyond 64 bits
-        self.answer = None  # (status, body) instead of what the token endpoint would say
+        self.answer = None  # (status, body) in place of the token endpoint's own answer
         self.codes = {}
         self.hits = {"discovery": 0, "jwks": 0, "token": 0}
         server.issuers[self.path] = self
@@ -93,7 +93,7 @@ class Issuer:
         return {"oidc_issuer": self.url, "oidc_client_id": self.client_id, "oidc_client_secret": self.client_secret}
 
     def approve(self, url, **claims):
-        """What the provider does when a person agrees at `url`: gives the callback's parameters."""
+        """Does what the provider does when a person consents at `url`; returns the parameters of the callback."""
         asked = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query, strict_parsing=True))
         assert url.startswith(f"{self.url}/authorize?") and asked["client_id"] == self.client_id
         assert asked["response_type"] == "code" and asked["scope"] == "openid email profile"

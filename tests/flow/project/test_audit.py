@@ -1,4 +1,4 @@
-"""/audit-log: administrative changes, who made them, never a secret."""
+"""/audit-log: administrative changes, who made them, and never a secret."""
 from groundwork.project import PASSWORD
 
 
@@ -107,7 +107,8 @@ def test_entries_of_one_thing_or_one_actor(project):
 
 
 def test_the_detail_says_what_changed(project):
-    """From and to, of what decides who may and who sees; secrets, personal texts and values of records by name alone."""
+    """An entry shows old and new values of settings that decide on access and visibility; secrets, personal texts and values of
+    records appear by name only."""
     admin = project.admin
     project.entity("orders", [{"name": "name", "type": "varchar"}])
     role = project.role(permissions=["orders:read"])

@@ -1,4 +1,4 @@
-"""Two roles: one makes and changes schemas, one works with what is in them and could not."""
+"""Two database roles: one creates and changes schemas, the other works with their tables and cannot change them."""
 import pathlib
 
 import psycopg2
@@ -17,7 +17,7 @@ def as_role(url, role, database):
 
 @pytest.fixture(scope="module")
 def roles(servers):
-    """A database of its own, which belongs to ddl_owner; ddl_worker may only connect."""
+    """Addresses of a separate database that belongs to ddl_owner; ddl_worker may only connect to it."""
     connection = servers.connect(superuser=True)
     execute(connection, "create role ddl_owner login")
     execute(connection, 'create role "ddl worker" login')
@@ -33,7 +33,7 @@ def roles(servers):
 
 @pytest.fixture(scope="module")
 def worker(roles):
-    """What the role that works with tables sees."""
+    """A connection as the role that works with tables."""
     connection = psycopg2.connect(roles["DATABASE_URL"])
     connection.autocommit = True
     yield connection
@@ -42,7 +42,7 @@ def worker(roles):
 
 @pytest.fixture(scope="module")
 def ddl_project(servers, roles, session_gateway, start_gateway, recorder):
-    assert session_gateway.running()  # the usual database is migrated by whoever starts first
+    assert session_gateway.running()  # the first daemon to start migrates the usual database
     log = pathlib.Path(servers.folder) / "ddl_role.log"
     done = Daemon(str(binary()), log, **{**settings(servers), **roles}).run("--migrate")
     assert done.returncode == 0, done.stdout + done.stderr

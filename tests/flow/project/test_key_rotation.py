@@ -1,4 +1,4 @@
-"""Data keys and master keys replaced beside gateways at work, by a command that is killed again and again (C2)."""
+"""Data keys and master keys are replaced while gateways work, by a command that is killed repeatedly (C2)."""
 import contextlib
 import itertools
 import secrets
@@ -25,14 +25,14 @@ CANARY = "rotation-canary"
 REFRESH = "/auth/v1/refresh"
 
 
-# --- what is stored, read without the service ---------------------------------------------------------
+# --- stored values, read without the service -----------------------------------------------------------
 
 
 def derived(master, number):
     return HKDF(hashes.SHA256(), 32, None, f"project:{number}".encode()).derive(bytes.fromhex(master))
 
 
-# --- servers of their own: a rotation takes every project -----------------------------------------------
+# --- servers of their own, because a rotation covers every project ---------------------------------------
 
 
 class World:
@@ -75,7 +75,8 @@ class World:
         return Vault(self.connection.cursor(), slug, *(masters or (KEY_A,)))
 
     def rotate(self, flag, kill_line=0, kill_after=0.0, **settings):
-        """Runs the command; ends it by SIGKILL when it has printed so many lines, or after a while. Its exit status."""
+        """Runs the command and returns its exit status; kills it with SIGKILL after `kill_line` lines of output or `kill_after`
+        seconds."""
         daemon = self.daemon(**settings)
         process = subprocess.Popen([daemon.binary, flag], env=daemon.environment(), text=True, bufsize=1,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -92,7 +93,7 @@ class World:
 
     @contextlib.contextmanager
     def unfinished(self, slug):
-        """Meanwhile no rotation retires a key of this project, and none comes to its end."""
+        """Inside this context no rotation can retire a key of the project, so no rotation finishes."""
         connection = self.servers.connect()
         connection.autocommit = False
         try:
@@ -125,7 +126,7 @@ def world():
 
 
 class Load:
-    """Callers who keep writing and reading what is sealed; whatever fails is kept."""
+    """Clients that keep writing and reading sealed values; records every failure."""
 
     def __init__(self, project):
         self.project, self.stopped, self.failures, self.calls = project, threading.Event(), [], 0
@@ -145,7 +146,7 @@ class Load:
                 if ": 503 instead of" not in str(error):
                     self.failures.append(str(error)[:500])
                     return
-                self.refused += 1  # a machine with other work: what keys have to do with it is in the log
+                self.refused += 1  # a busy machine refuses some calls; failures that concern keys are in the gateway's log
 
     def keep_secrets(self, admin, i):
         admin.put("/secrets/ONE", {"value": f"{CANARY}-one-{i}"}, expect=200)
@@ -159,7 +160,7 @@ class Load:
         admin.put(f"/entities/vaults/items/{i % 450 + 1}", {"code": f"{CANARY}-{i}-c"}, expect=200)
 
     def refresh(self, admin, _):
-        """The same refresh twice: the second is answered from the sealed successor."""
+        """Refreshes twice with one token: the second answer comes from the sealed successor."""
         body = {"refresh_token": admin.refresh_token}
         first = admin.post(REFRESH, body, expect=200).json()
         second = admin.post(REFRESH, body, expect=200).json()
@@ -168,7 +169,7 @@ class Load:
 
     def change_settings(self, admin, i):
         admin.patch("/", {"settings": {"mail_sender": f"a{i}@example.org"}}, expect=200)
-        time.sleep(0.5)  # each is an epoch, before which nobody's rights are known
+        time.sleep(0.5)  # each change of settings is a new epoch, and rights are unknown until workers have read it
 
     def __enter__(self):
         for thread in self.threads:
@@ -208,7 +209,7 @@ def test_a_rotation_killed_again_and_again_under_load(world):
         assert used == {newest} and vault.retired == set(vault.keys) - {newest}, (slug, used, vault.keys.keys())
     assert {place: text for place, text in texts.items() if "secrets" in place or "settings" in place} == {
         place: text for place, text in before.items() if "secrets" in place or "settings" in place}
-    # A gateway that has nothing opened yet: signing keys, successors and settings are read anew.
+    # A gateway that has nothing in its caches reads signing keys, successors and settings from the store.
     fresh = world.gateway()
     for slug in ("busy", "quiet"):
         client = Client(f"{fresh.url}/org/{slug}").sign_in(ADMIN_EMAIL, PASSWORD)
@@ -222,22 +223,23 @@ def test_a_new_master_key(world):
     world.project(old, "first")
     texts = world.vault("first").check()[1]
     both = world.gateway(master=KEY_B, MASTER_KEY_OLD=KEY_A)
-    world.project(both, "second")  # wrapped by the new key from the start
+    world.project(both, "second")  # its data key is wrapped by the new master key from the start
     assert world.rotate("--rotate-master-key", kill_line=1, master=KEY_B, MASTER_KEY_OLD=KEY_A) in (0, -signal.SIGKILL)
     for slug in ("first", "second"):
         world.vault(slug, KEY_A, KEY_B).check()
     assert world.rotate("--rotate-master-key", master=KEY_B, MASTER_KEY_OLD=KEY_A) == 0
-    assert world.rotate("--rotate-master-key", master=KEY_B) == 0  # nothing to do any more
+    assert world.rotate("--rotate-master-key", master=KEY_B) == 0  # nothing is left to do
     assert world.vault("first", KEY_B).check()[1] == texts
     world.vault("second", KEY_B).check()
-    # A process that has the project's keys goes on; one with the old master key alone serves nothing.
+    # A process that has unwrapped the project's keys continues; a process that starts with only the old master key serves
+    # nothing.
     Client(f"{old.url}/org/first").sign_in(ADMIN_EMAIL, PASSWORD)
     late = world.gateway(master=KEY_A)
     Client(f"{late.url}/org/first").post("/auth/v1/token", {"email": ADMIN_EMAIL, "password": PASSWORD}, expect=503)
     fresh = world.gateway(master=KEY_B)
     for slug in ("first", "second"):
         Client(f"{fresh.url}/org/{slug}").sign_in(ADMIN_EMAIL, PASSWORD)
-    # A master key that opens nothing changes nothing, and says so.
+    # A rotation with a wrong master key fails with a message and changes nothing.
     assert world.rotate("--rotate-master-key", master=KEY_C) == 1
     assert world.rotate("--rotate-data-keys", master=KEY_C) == 1
     assert "run it again" in world.outputs[-1]
@@ -245,7 +247,8 @@ def test_a_new_master_key(world):
 
 
 def test_a_project_of_an_earlier_release(world):
-    """Values under the key that was derived from the master key; several gateways load the project at once."""
+    """A project whose values are sealed with a key derived from the master key is adopted once by gateways that load it
+    concurrently."""
     first = world.gateway()
     world.project(first, "legacy")
     vault = world.vault("legacy")
@@ -266,7 +269,7 @@ def test_a_project_of_an_earlier_release(world):
     entity, field = vault.rows("select entity_id, id from {p}.fields where type = 'secret'")[0]
     cursor.execute(f"update {schema}.e_{entity} set f_{field} = null")
     first.stop()
-    # With a new master key in place already: the old one tells what the key was.
+    # The gateways already have a new master key; the old master key yields the derived key.
     later = [world.gateway(master=KEY_B, MASTER_KEY_OLD=KEY_A) for _ in range(2)]
     clients = [Client(f"{daemon.url}/org/legacy") for daemon in later]
     threads = [threading.Thread(target=client.sign_in, args=(ADMIN_EMAIL, PASSWORD)) for client in clients]

@@ -1,4 +1,4 @@
-"""Secrets that answers show as masks: whatever is sent back as it was read leaves what is stored as it is (C4)."""
+"""Answers mask secrets: a masked value that is sent back leaves the stored secret unchanged (C4)."""
 import itertools
 
 import pytest
@@ -39,7 +39,7 @@ def record(project):
     return f"/entities/vaults/items/{project.item('vaults', name='a', pin='the secret itself')['id']}"
 
 
-# How each is made, and which members of its answer may be sent back.
+# How each kind is made, and which members of its answer may be sent back.
 KINDS = {
     "header": connection("header", {"token": "the secret itself"}, name="X-Api-Key"),
     "query": connection("query", {"token": "the secret itself"}, name="key"),
@@ -63,7 +63,7 @@ def stored(project, db):
 
 
 def masks(value, path=()):
-    """Where masks stand in a body."""
+    """Returns the paths of all masks in a body."""
     if isinstance(value, str):
         return [path] if MASK in value else []
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -141,7 +141,8 @@ def test_one_of_several_is_changed(project, db):
 
 
 def test_a_stored_credential_follows_no_integration_to_another_host(project, db):
-    """Sent back as it was read it stays bound to the host that it was given for; half of it is wanted whole again."""
+    """A masked credential that is sent back stays bound to the host for which it was entered; a partly masked one is refused
+    for the new host."""
     path = KINDS["basic"][0](project)
     made = project.admin.get(path, expect=200).json()
     project.admin.put(f"/integrations/{made['integration_id']}", {"base_url": "https://evil.example.net"}, expect=200)

@@ -1,4 +1,4 @@
-"""Menus: trees, their order, and what of them a caller may use."""
+"""Menus: their trees and order, and which items a caller may use."""
 import itertools
 import threading
 
@@ -22,7 +22,7 @@ def get(project, menu):
 
 
 def shape(items):
-    """Labels, in lists that hold lists."""
+    """Returns the labels as nested lists."""
     return [item["label"] if not item["children"] else [item["label"], shape(item["children"])] for item in items]
 
 
@@ -139,7 +139,7 @@ def test_reorder(project):
     assert shape(changed["items"]) == ["d", "c", "b", "a"]
     changed = reorder(project, menu, (d, 0, {"parent_id": a["id"]}), (c, 1, {"parent_id": a["id"]}))
     assert shape(changed["items"]) == ["b", ["a", ["d", "c"]]]
-    # a and c change places: b below d below a would be fine, a below c is not while c is below a
+    # a and c change places: b below d below a is allowed; a below c is refused as long as c is below a
     reorder(project, menu, (a, 0, {"parent_id": c["id"]}), expect=400)
     swapped = reorder(project, menu, (a, 0, {"parent_id": c["id"]}), (c, 0, {"parent_id": None}))
     assert shape(swapped["items"]) == [["c", [["a", ["d"]]]], "b"]
@@ -156,7 +156,7 @@ def test_reorder(project):
 
 
 def test_two_who_reorder_at_once(project):
-    """One version: one of them wins, and nothing is lost or stands twice."""
+    """Of concurrent reorders with one version, one succeeds; no item is lost or doubled."""
     menu = make(project)
     items = [add(project, menu, f"i{n}") for n in range(20)]
     version = get(project, menu)["version"]
@@ -223,7 +223,7 @@ def test_renamed_and_deleted_entities(project):
     items = get(project, menu)["items"]
     assert items[0]["target"] == "purchases" and items[1]["required_permission"] == "purchases:create"
     assert [item["target"] for item in mine(project.admin, menu)["items"]] == ["purchases", "/somewhere"]
-    project.entity("orders")  # a stranger of the old name opens nothing
+    project.entity("orders")  # an entity that takes the old name gives access to no item
     stranger = project.user(entities=["orders"])
     assert shape(mine(stranger, menu)["items"]) == []
     project.admin.delete("/entities/purchases", expect=204)

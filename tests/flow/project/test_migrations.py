@@ -1,4 +1,4 @@
-"""What a migration makes of the rows that are there: each file is run on a schema of the files before it."""
+"""What a migration makes of existing rows: each file is run on a schema that the earlier files have made."""
 import datetime
 import pathlib
 
@@ -12,7 +12,7 @@ TICK = datetime.datetime(2026, 11, 21, 17, 5, tzinfo=datetime.timezone.utc)
 
 @pytest.fixture
 def schema(db):
-    """A project's schema; to(file) applies the migrations up to that file."""
+    """A function that applies the migrations of a project's schema up to the named file."""
     execute(db, "create schema before")
     waiting = list(FILES)
 
@@ -34,7 +34,7 @@ def test_jobs_keep_what_started_them(db, schema):
 
 
 def test_leases_are_renewed_in_place(db, schema):
-    """A job that runs, from before: its next renewals write its row and no index."""
+    """Renewing the lease of a job from before the migration updates its row and no index."""
     schema("0011_suspects_apart")
     execute(db, "insert into before.jobs (workflow_id, version, trigger_kind, status, token, runner, lease_until) values"
                 " (1, 1, 'manual', 'running', 1, 'a', now() - interval '1 minute'), (1, 1, 'manual', 'queued', 0, null, null)")
@@ -50,7 +50,7 @@ def test_leases_are_renewed_in_place(db, schema):
 
 
 def test_open_jobs_get_leases(db, schema):
-    """Jobs of every state, from before: what is open moves to its lease, and what people read of all of them stays as it was."""
+    """Open jobs from before the migration get a row in job_leases, and jobs of every state read as before."""
     schema("0012_jobs_leased")
     execute(db, "insert into before.jobs (workflow_id, version, trigger_kind, status, suspect, attempt, token, runner, lease_until,"
                 " started_at, finished_at, error) values"
@@ -72,7 +72,7 @@ def test_open_jobs_get_leases(db, schema):
 
 
 def test_open_jobs_are_written_in_place(db, schema):
-    """A claim, a renewal and an end: neither row leaves its page, no index is written."""
+    """A claim, a renewal and an end update rows in their pages and write no index."""
     schema("0013_job_leases")
     execute(db, "insert into before.jobs (workflow_id, version, trigger_kind) values (1, 1, 'manual')")
     execute(db, "insert into before.job_leases (job_id) select id from before.jobs")

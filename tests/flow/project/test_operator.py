@@ -1,4 +1,4 @@
-"""The operator's API: projects are made, listed, inspected and removed with the operator token."""
+"""The operator's API: projects are created, listed, inspected and removed with the operator token."""
 import uuid
 
 import pytest
@@ -33,7 +33,7 @@ def test_needs_the_token(gateway, token):
 
 
 def test_no_token_no_api(start_gateway):
-    """Without GROUNDWORK_OPERATOR_TOKEN there is no operator API at all."""
+    """Without GROUNDWORK_OPERATOR_TOKEN there is no operator API."""
     gateway = start_gateway(WORKERS=1, OPERATOR_TOKEN="")
     client = Client(f"{gateway.url}/org", token="")
     assert client.get("", expect=404).json()["code"] == "route_not_found"
@@ -135,7 +135,7 @@ def test_name_can_be_used_again(gateway, operator, recorder):
     first = Project(gateway, operator, recorder, name=project_id)
     first.delete()
     second = Project(gateway, operator, recorder, name=project_id)
-    # the first project's token is nothing to the second, though user and session ids are the same
+    # the second project refuses the first project's token, although user and session ids are the same
     assert second.client(token=first.admin.token).get("/", expect=401).json()["code"] == "token_invalid"
     second.delete()
 
@@ -146,7 +146,7 @@ def test_operator_token_opens_no_project(project, servers):
 
 
 def test_base_url_without_its_slash_is_the_project(project, gateway, operator):
-    """For everybody but the operator."""
+    """For all callers but the operator, the base URL without its slash is the project."""
     assert project.admin.get("", expect=200).json() == project.admin.get("/", expect=200).json()
     assert project.admin.head("", expect=200).text == ""
     assert project.client().get("", expect=401).json()["code"] == "unauthorized"

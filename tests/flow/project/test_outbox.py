@@ -1,4 +1,4 @@
-"""Events: an outbox row in the transaction of the change for those who listen, and for nobody else."""
+"""Events: the transaction of a change writes an outbox row for each event that has a listener, and no other row."""
 import concurrent.futures
 
 import pytest
@@ -26,7 +26,7 @@ def shop(shared_project, servers):
 
 @pytest.fixture
 def events(shop, db):
-    """Calls: the events since the last call, as (event, record id)."""
+    """A function that returns the events since its last call, as (event, record id), or as whole rows if requested."""
     last = outbox_end(shop, db)
 
     def read(whole=False):
@@ -142,7 +142,7 @@ def test_changes_that_do_not_happen_make_no_events(shop, events):
 
 
 def test_an_event_that_cannot_be_stored_stops_the_change(shop, db, events):
-    """The same transaction: without the event no change either."""
+    """The event is part of the change's transaction: a change whose event cannot be stored is not made."""
     schema = shop.schema(db)
     record = shop.item("orders", sku="held", n=1)
     events()
@@ -172,7 +172,7 @@ def test_as_many_events_as_changes_under_load(shop, db, events):
 
 
 def test_nobody_listens(shop, db, events):
-    """Another entity, and another event, of the same project."""
+    """Changes of an entity without listeners write no event."""
     number = shop.item("tags", name="quiet")["id"]
     shop.admin.put(f"/entities/tags/items/{number}", {"name": "x"}, expect=200)
     shop.admin.delete(f"/entities/tags/items/{number}", expect=204)
@@ -194,7 +194,7 @@ def test_only_the_event_that_is_listened_to(project, db):
 
 @pytest.fixture(scope="module")
 def family(session_gateway, operator, recorder, servers):
-    """People with pets that go with them, pets with toys that stay, visits that name several people."""
+    """People with pets that are deleted with them, pets with toys that remain, and visits that refer to several people."""
     project = Project(session_gateway, operator, recorder)
     project.entity("people", [{"name": "name", "type": "varchar"}])
     owner = {"name": "owner", "type": "relation", "options": {"entity": "people", "on_delete": "cascade"}}
@@ -214,7 +214,8 @@ def family(session_gateway, operator, recorder, servers):
 
 @pytest.mark.parametrize("many", [False, True], ids=["delete", "delete-many"])
 def test_what_goes_with_a_record_is_emitted_too(family, db, many):
-    """on_delete cascade: EntityDeleted of each, grants go with them; set_null: EntityUpdated, with another version."""
+    """Deleting a record emits EntityDeleted for each record that on_delete cascade deletes, and EntityUpdated, with another
+    version, for each reference that is removed."""
     item, admin = family.item, family.admin
     people = [item("people", name=name)["id"] for name in "ab"]
     cat = item("pets", name="cat", owner=people[0])
@@ -243,7 +244,7 @@ def test_what_goes_with_a_record_is_emitted_too(family, db, many):
 
 
 def test_what_stays_is_not_emitted(family, db):
-    """A record that may not be deleted takes nothing along."""
+    """A refused deletion emits no event for dependent records."""
     person = family.item("people", name="c")
     family.item("pets", name="cat", owner=person["id"])
     path = f"/entities/people/items/{person['id']}"

@@ -15,7 +15,7 @@ def test_read(project):
 
 
 def test_warnings_say_what_does_not_work(project):
-    """Without a page links in mails lead nowhere, so none is sent; who sets the project up sees it."""
+    """A project without a page to link to sends no mails with links, and its administrators see a warning."""
     seen = project.admin.get("/", expect=200).json()["warnings"]
     assert len(seen) == 1 and "settings.auth_page_url" in seen[0]
     for settings in ({"auth_page_url": "https://app.example.com/"}, {"redirect_urls": ["https://app.example.com/"]}):
@@ -118,7 +118,7 @@ def test_changes_are_audited(project, db):
 
 
 def test_pages_can_read_refusals_of_every_kind(project, anonymous):
-    """Without the header a browser shows its page a network error in place of the answer."""
+    """Refusals carry the CORS header too: without it a browser shows the page a network error in place of the answer."""
     origin = "https://a.example"
     project.admin.put("/", {"allowed_origins": [origin]}, expect=200)
     refusals = [

@@ -1,4 +1,4 @@
-"""Two gateways of one project: what one has changed the other does not deny, told or not."""
+"""Two gateways of one project: a gateway accepts what the other has changed, whether or not it was notified."""
 import pytest
 from groundwork.chaos import at, redis_proxy, through_redis
 from groundwork.deadline import until
@@ -16,7 +16,7 @@ def untold(start_gateway, servers):
 
 
 def behind(project, untold):
-    """A client of the other gateway, which knows the project as it is now."""
+    """A client of the other gateway, whose caches hold the project's present state."""
     client = at(untold, project)
     client.get("/entities", expect=200)
     return client
@@ -53,7 +53,7 @@ def test_permissions_of_a_new_entity(project, untold):
 
 
 def test_a_change_that_nobody_was_notified_of(project, db):
-    """As a gateway leaves it that dies behind its commit: the epoch has not moved, and never will."""
+    """Gateways notice a change of the model whose gateway died after the commit, before it moved the epoch."""
     orders = project.entity("orders", [{"name": "sku", "type": "varchar"}])
     schema = project.schema(db)
     for _ in range(4):

@@ -1,10 +1,9 @@
-"""R1-R9, small: one hostile project floods each thing that projects share, in turn; another project's calls go on.
+"""R1-R9, small: one hostile project floods each shared resource in turn, and calls of another project continue.
 
-What the other project is answered must be what it should be, every time, and its p99 stays within twice of what it was
-just before and just after, plus a margin for a test machine that does other things too and computes under sanitizers.
-Whatever else that machine does may slow one look, but not each of three: what no share bounds is slow every time. An
-answer that is wrong is wrong at the first look. The strict figures are the soak's (tests/load/test_soak.py).
-"""
+The other project must get correct answers every time, and its p99 during the flood stays within twice its p99 just before and
+just after, plus a margin for a test machine that is busy with other work and computes under sanitizers. Such other work may
+slow one of the measurements, but not each of three: a resource without a share is slow every time. A wrong answer fails the
+first measurement. The strict figures are in the soak test (tests/load/test_soak.py)."""
 import os
 import re
 
@@ -46,7 +45,8 @@ def tarpit():
 
 @pytest.fixture(scope="module")
 def house(start_gateway, issuers, tarpit):
-    """A gateway for the tests of this file, of one process: who fills that, fills all."""
+    """A gateway of one process for the tests of this file: a flood that fills a share of that process fills all of that share.
+    """
     return start_gateway("gateway-tenants", WORKERS=1, FETCH_ALLOW=f"127.0.0.1:{issuers.port},127.0.0.1:{tarpit.port}")
 
 
@@ -83,7 +83,7 @@ def hostile(make, house):
 
 
 def look(known, calls, flood, beside=BESIDE):
-    """The normal project alone, beside the flood, alone again."""
+    """Measures the normal project alone, during the flood and alone again, and returns the report."""
     settle()
     with Neighbours([known], calls) as seen:
         seen.phase("warm", 0.5)
@@ -104,13 +104,14 @@ def look(known, calls, flood, beside=BESIDE):
 
 
 def slower(report):
-    """The kinds of calls that the flood slowed more than a share does, as sentences; each was answered as it should be."""
+    """Checks that every call during the flood was answered correctly; returns a sentence for each kind of call that the flood
+    slowed by more than a fair share."""
     phases, found_slow = report["phases"], []
     assert "beside" in phases, f"nothing came back beside it: {phases}"
     for kind, found in phases["beside"].items():
         assert not found["errors"], f"{kind}: {found['errors']}, such as {report['examples']}"
         alone = [phases[name][kind] for name in ("before", "after") if kind in phases.get(name, {})]
-        if not alone:  # none came back in time without the flood, either: nothing to compare with
+        if not alone:  # no call returned in time without the flood either, so there is nothing to compare with
             continue
         for share, margin in (("p99", MARGIN), ("p50", MEDIAN_MARGIN)):
             idle = max(phase[share] for phase in alone)
@@ -135,14 +136,15 @@ def known(normal):
 
 @pytest.mark.timed
 def test_r2_slow_exports(known, hostile, db):
-    """Forty readers of a few bytes a second each, of 60 MB each."""
+    """R2: forty readers of 60 MB exports each read a few bytes a second."""
     floods.prepare_rows(hostile, db, 3000, 20000)
     hold(known, floods.slow_exports(hostile, 40), {"sign_in": 1})
 
 
 @pytest.mark.timed
 def test_r3_announced_bodies(start_gateway, servers):
-    """Hundreds of requests whose bodies never come, on public routes and on others, in five projects; few fill this gateway."""
+    """R3: five projects send hundreds of requests whose bodies never arrive, to public and other routes; few would fill this
+    gateway."""
     gateway = start_gateway(WORKERS=1, REQUESTS_MAX=256)
     normal = new_normal(gateway, servers)
     hostile = [new_project(gateway, servers) for _ in range(5)]
@@ -163,7 +165,8 @@ def test_r4_bogus_refreshes(known, hostile):
 
 @pytest.mark.timed
 def test_r5_tarpit_identity_provider(normal, known, hostile, make, make_shop, issuers, tarpit):
-    """Providers that take connections and say nothing; others' sign-ins by a provider and their payments go on."""
+    """R5: the hostile projects' identity providers accept connections and never answer; other projects' sign-ins by a provider
+    and payments continue."""
     normal.admin.put("/", {"settings": {**Issuer(issuers).settings, "redirect_urls": [PAGE]}}, expect=200)
     make_shop(normal, mode="own")
     projects = [hostile, make()]
@@ -179,14 +182,15 @@ def test_r6_aggregates(known, hostile, db):
 
 
 def test_r6_few_statements_beside_others(start_gateway, servers, db):
-    """What keeps PostgreSQL busy beside others runs there one at a time; alone it runs as many as it pleases."""
+    """R6: while other projects have statements, statements that keep PostgreSQL busy run one at a time; without others they may
+    run concurrently."""
     gateway = start_gateway(WORKERS=1, DB_BUSY_SHARE=1)
     normal, hostile = new_normal(gateway, servers), new_project(gateway, servers)
     floods.prepare_rows(hostile, db, 100000, 64)
     schema = hostile.schema(db)
     callers = [normal.client(token=normal.admin.token) for _ in range(2)]
 
-    def under_way():  # its parallel workers do not count
+    def under_way():  # the parallel workers of a statement do not count
         return rows(db, "select count(*) from pg_stat_activity where state = 'active' and position(%s in query) > 0 and"
                         " backend_type = 'client backend' and pid <> pg_backend_pid()", f'{schema}.')[0][0]
 
@@ -196,7 +200,7 @@ def test_r6_few_statements_beside_others(start_gateway, servers, db):
 
         def rests():
             found.append(under_way())
-            return len(found) >= 15 and max(found[-15:]) <= 1  # several in a row are no accident
+            return len(found) >= 15 and max(found[-15:]) <= 1  # fifteen checks in a row are no accident
 
         with floods.many(2, lambda number, stop: callers[number].get("/entities/things/items")):
             until(rests, lambda: f"statements of the one that keeps the database busy: {found}", within=30, pause=0.02)
@@ -205,7 +209,7 @@ def test_r6_few_statements_beside_others(start_gateway, servers, db):
 
 
 def test_r6_no_parallel_workers(start_gateway, servers, db):
-    """One heavy read has one core, also where PostgreSQL would give it more."""
+    """R6: a heavy read uses one core, even if PostgreSQL would give it more."""
     gateway = start_gateway(WORKERS=1)
     hostile = new_project(gateway, servers)
     floods.prepare_rows(hostile, db, 250000, 64)
@@ -223,7 +227,8 @@ def test_r6_no_parallel_workers(start_gateway, servers, db):
 
 
 def test_r4_hashes_of_all_workers(start_gateway):
-    """Together they hash one password a core: more would only share the cores among themselves, and with everything else."""
+    """R4: all workers together hash one password per core; more would only share the cores among themselves and with all other
+    work."""
     cores = len(os.sched_getaffinity(0))
     for workers in (1, 2, 3):
         gateway = start_gateway(WORKERS=workers)
@@ -235,7 +240,7 @@ def test_r4_hashes_of_all_workers(start_gateway):
 
 @pytest.mark.timed
 def test_r6_documents(known, hostile):
-    """The documents of a model with many fields, again and again."""
+    """R6: the hostile project requests the documents of a model with many fields again and again."""
     floods.prepare_model(hostile, 60, 150)
     hold(known, floods.documents(hostile, 8))
 
@@ -260,14 +265,14 @@ def test_r1_growing_records(known, hostile, house):
 
 @pytest.fixture
 def working(normal, known):
-    """The normal project has a job to do, too."""
+    """The normal project also runs jobs."""
     made = workflow(normal.admin, {"kind": "manual"}, [condition()])
     return {**known, "workflow": made["id"]}
 
 
 @pytest.mark.timed
 def test_r7_fan_out(working, hostile, start_one):
-    """Each record makes three hundred."""
+    """R7: each record of the hostile project makes three hundred more."""
     floods.prepare_fan_out(hostile, 300)
     start_one()
     hold(working, floods.fan_out(hostile), {"job": 3}, beside=10)

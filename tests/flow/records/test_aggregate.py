@@ -1,4 +1,4 @@
-"""Aggregates against sums made here; rows, fields and parameters are those of the list."""
+"""Aggregates equal sums that the test calculates; rows, fields and parameters follow the rules of the list."""
 import pytest
 
 ITEMS = "/entities/sales/items"
@@ -86,7 +86,7 @@ def test_queries_that_make_no_sense(shop, query):
 
 
 def test_sums_beyond_every_type(shop):
-    """Integers add up as numeric; floats that overflow are a precise refusal, not a 500."""
+    """Integers are added as numeric; a sum of floats that overflows is a refusal, not a 500."""
     shop.entity("big", [{"name": "i", "type": "integer"}, {"name": "f", "type": "float"}, {"name": "d", "type": "decimal"}])
     for _ in range(3):
         shop.item("big", i=2**63 - 1, f=1e308, d="99999999999999999999999999999999999999")

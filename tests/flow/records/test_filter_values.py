@@ -1,4 +1,5 @@
-"""Whatever a field holds, every operator can ask for: lists and pairs in all their forms, wherever filters are read."""
+"""Every operator can filter by every value that a field holds: lists and pairs in all their forms, on every route that reads
+filters."""
 import itertools
 import json
 
@@ -17,7 +18,7 @@ VALUES = {
 }
 COUNT = len(WORDS)
 ITEMS = "/entities/words/items"
-ORDERED = [field for field in VALUES if field not in ("b", "e")]  # enums order by their place
+ORDERED = [field for field in VALUES if field not in ("b", "e")]  # enums order by their position
 
 
 def text_of(value):
@@ -29,7 +30,7 @@ def quoted(value):
 
 
 def plain_or_quoted(value):
-    """As little as the form asks for."""
+    """Quotes the value only if the form requires it."""
     return quoted(value) if "," in value or value.strip(" \t").startswith('"') else value
 
 

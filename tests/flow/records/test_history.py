@@ -1,4 +1,4 @@
-"""History of records: an entity's option; who changed what, deleted records, and back."""
+"""History of records, an option of the entity: who changed what, deleted records, and restoring them."""
 import threading
 
 import pytest
@@ -63,7 +63,7 @@ def test_who_changed_what(kept):
     assert sum(pages, []) == found
     answer = user.get(f"{path}/history", params={"limit": 2}, expect=200).json()
     assert (answer["total_items"], answer["has_next_page"]) == (3, True)
-    # A reference that a deletion takes out is a version, too.
+    # A deletion that removes a reference makes a version of the referring record.
     user.delete(f"/entities/labels/items/{two}", expect=204)
     newest = history(user, first)[0]
     assert (newest["version"], newest["changed"], newest["record"]["main"]) == (4, ["main"], None)
@@ -84,7 +84,7 @@ def test_back_to_a_version(kept):
     assert restore(user, first, 3) == back, "as it is: nothing changes"
     for version in (4, 99):
         restore(user, first, version, expect=404)
-    # What does not fit any more is named.
+    # The refusal names the field whose old value no longer fits.
     other = project.item("notes", client=user, title="o", code=None)
     user.put(path, {"code": None}, expect=200)
     user.put(f"{ITEMS}/{other['id']}", {"code": "back-1"}, expect=200)
@@ -121,7 +121,7 @@ def test_deleted_records_and_back(kept):
     assert user.get(path, expect=200).json() == back
     assert mine["id"] not in [each["id"] for each in deleted(project.admin)]
     assert [(each["version"], each["action"]) for each in history(user, mine)][:2] == [(4, "restored"), (3, "deleted")]
-    # Deleted again, and back as it was first: an update behind.
+    # A record that was deleted again is restored to its first version: history shows the restore and an update after it.
     user.delete(path, expect=204)
     key = project.key(["notes:read", "notes:update"])
     assert "notes:create" in restore(key, mine, 1, expect=403)["detail"]
@@ -155,7 +155,7 @@ def test_rights_of_now_hold_for_the_past(kept):
     key.post(f"{path}/history/1/restore", expect=403)
 
 
-# Why a deleted record cannot come back by a field that its restorer may not read: the change that makes it so.
+# Changes after which a deleted record cannot be restored because of a field that the restoring caller may not read.
 AGAINST = {
     "unique": lambda admin, old: admin.post("/entities/files/items", {"name": "twin", "code": "hidden-code"}, expect=201),
     "relation": lambda admin, old: admin.delete(f"/entities/shelves/items/{old['shelf']}", expect=204),
@@ -165,7 +165,7 @@ AGAINST = {
 
 @pytest.mark.parametrize("reason", AGAINST)
 def test_a_restore_tells_nothing_of_a_field_that_the_caller_may_not_read(project, reason):
-    """The same answer whichever field it is, and whatever stands against its value."""
+    """The answer is the same for every field and every reason why its value cannot be restored."""
     project.entity("shelves", [{"name": "label", "type": "varchar"}])
     project.entity("files", [
         {"name": "name", "type": "varchar"}, {"name": "code", "type": "varchar", "unique": True}, {"name": "level", "type": "integer"},
@@ -201,7 +201,7 @@ def test_all_writers_are_in_it(kept):
     found = history(user, made[0])
     assert [each["version"] for each in found] == list(range(15, 0, -1)), "one after the other, without a gap"
     assert all(len(each["changed"]) <= 1 for each in found[:12])
-    # Brought back by many at once: it is there once, and nobody is told of a fault of ours.
+    # Concurrent restores of a deleted record restore it once, and none of them answers 500.
     path = f"{ITEMS}/{made[1]['id']}"
     user.delete(path, expect=204)
     answers = []
@@ -242,7 +242,7 @@ def test_the_model_changes_and_the_past_stays_readable(project, db):
         admin.delete(f"/entities/notes/fields/{name}", expect=204)
     admin.put(path, {"name": 15}, expect=200)
     assert len(history(admin, record)) == 5
-    # What is too old is not shown, and goes with later changes.
+    # Versions that are too old are not shown, and later changes remove them.
     execute(db, f"update {schema}.h_{entity['id']} set at = at - interval '400 days' where version < 5")
     assert [(each["version"], each["action"]) for each in history(admin, record)] == [(5, "updated"), (4, "kept")]
     restore(admin, record, 1, expect=404)
