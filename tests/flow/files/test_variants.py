@@ -173,12 +173,12 @@ def test_who_may(admin, project, put):
     assert got.status_code == 200 and got.content == want
 
 
-# --- what is wrong ---
+# --- bad pictures ---
 
 
 @pytest.fixture(scope="module")
 def patient(start_gateway, project):
-    """The administrator, at a gateway that takes as long as a busy machine needs for large pictures."""
+    """The administrator, at a gateway that gives large pictures as much time as a busy machine needs."""
     daemon = start_gateway(WORKERS=1, REQUEST_TIMEOUT_MS=600000)
     client = project.client(token=project.admin.token)
     client.base_url = f"{daemon.url}/org/{project.id}"
@@ -190,7 +190,7 @@ def patient(start_gateway, project):
 
 @pytest.mark.timed
 def test_bombs(patient, put):
-    """Refused by their heads, or where memory or time end; the next picture is made as ever."""
+    """A bomb is refused by its head, or when memory or time run out, and the next picture is still scaled."""
     good = put(patient, "x.png", encoded(drawn(), "PNG"))
     bombs = [flat_png(30000, 30000), flat_png(9000, 9000, interlaced=True), flat_png(4, 4, told=(30000, 30000)),
              flat_png(1, 1, told=(1, 999_999_999))]
@@ -206,7 +206,7 @@ def test_bombs(patient, put):
 
 
 def test_takes_too_long(start_gateway, admin, project, put):
-    """More memory, or more time."""
+    """A picture that takes more time than allowed is refused, and the refusal names the time."""
     daemon = start_gateway(WORKERS=1, MEDIA_TIME_MS=1000, MEDIA_MEMORY_BYTES=2 << 30)
     client = project.client(token=admin.token)
     client.base_url = f"{daemon.url}/org/{project.id}"
@@ -223,7 +223,7 @@ def test_large_and_no_bomb(patient, put):
 
 
 def test_large_avif(patient, put):
-    """As large as a variant may be: made, and made from, in the memory that a picture has."""
+    """The largest possible variant is made as AVIF, and made from AVIF, within the memory of one picture."""
     made = put(patient, "x.png", encoded(drawn(4096, 4096), "PNG", compress_level=1))
     content = variant(patient, made, format="avif", width=4096).content
     again = put(patient, "x.avif", content)
@@ -243,7 +243,7 @@ def test_cut(admin, put, kind):
     ("x.svg", b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>alert(1)</script></svg>'), ("x.txt", b"words"),
     ("x.pdf", b"%PDF-1.4\n%%EOF\n"), ("x.bmp", encoded(drawn(9, 9), "BMP")), ("x", b"")])
 def test_no_picture(admin, put, name, content):
-    """Never drawn: what is not one of seven formats is handed out as it is."""
+    """A file that is not of one of the seven formats is never decoded, and is served unchanged."""
     made = put(admin, name, content)
     assert variant(admin, made, expect=422, width=50).json()["code"] == "not_a_picture"
     assert admin.get(GET.format(made["id"]), expect=200).content == content
@@ -258,7 +258,7 @@ def test_polyglots(admin, put, content):
 
 
 def test_broken_anywhere(admin, put):
-    """Bytes changed at random places: a picture, or 422."""
+    """A picture with bytes changed at random places gives a variant or a 422."""
     for kind in ("PNG", "JPEG", "GIF", "WEBP"):
         content = bytearray(encoded(drawn(200, 100), kind))
         for n in range(8):
@@ -269,7 +269,7 @@ def test_broken_anywhere(admin, put):
 
 @pytest.mark.timed
 def test_one_projects_bombs_and_anothers_pictures(start_gateway, admin, put, gateway, operator, recorder):
-    """Half of the programs are free for whoever comes next."""
+    """Bombs of one project occupy at most half of the sandboxes, so pictures of another project are soon ready."""
     daemon = start_gateway(WORKERS=1, REQUEST_TIMEOUT_MS=600000)
     other = Project(gateway, operator, recorder)
     quiet = other.client(token=other.admin.token)

@@ -246,7 +246,7 @@ def test_the_model_changes_and_the_past_stays_readable(project, db):
     execute(db, f"update {schema}.h_{entity['id']} set at = at - interval '400 days' where version < 5")
     assert [(each["version"], each["action"]) for each in history(admin, record)] == [(5, "updated"), (4, "kept")]
     restore(admin, record, 1, expect=404)
-    for _ in range(2000):  # one change in a hundred looks
+    for _ in range(2000):  # one change in a hundred removes old versions
         execute(db, f"update {schema}.e_{entity['id']} set version = version + 1")
         if rows(db, f"select count(*) from {schema}.h_{entity['id']} where version < 5") == [(0,)]:
             break

@@ -1,4 +1,5 @@
-"""POST .../items/import?dry_run=true: what there is in a file; and mapping[column]=field, with which it is imported."""
+"""POST .../items/import?dry_run=true shows the contents of a file, and mapping[column]=field imports its columns into fields.
+"""
 import json
 
 import pytest

@@ -1,4 +1,5 @@
-"""Imports that are cut off: what the task says is true at every moment, and resume goes on where it stopped, with no row twice or left out."""
+"""Imports that are cut off: the task is correct at every moment, and resume continues where the import stopped, without
+doubling or skipping a row."""
 import json
 import socket
 import threading
@@ -33,7 +34,7 @@ def is_bad(n):
 
 
 def content(form, count=MANY, first=0, **more):
-    """Rows with their numbers, of which some are refused."""
+    """Returns a file of numbered rows, some of which an import refuses."""
     records = [{"n": -1 if is_bad(n) else n, "sku": f"s{n}", **{name: value(n) for name, value in more.items()}} for n in range(first, count)]
     if form == "csv":
         return ",".join(records[0]) + "\n" + "".join(",".join(str(value) for value in record.values()) + "\n" for record in records)
@@ -47,7 +48,7 @@ def upload(client, text, form="csv", expect=202, path=ITEMS, **params):
 
 
 def newest(project):
-    """The last task, or one that is none."""
+    """Returns the newest task; before the first task a placeholder with id 0."""
     return [*project.admin.get("/tasks?limit=1&sort=-id", expect=200).json()["items"], {"id": 0, "status": None, "done": 0}][0]
 
 
@@ -56,7 +57,7 @@ def task(project, number):
 
 
 def both(project, db, number, counted="count(*)"):
-    """What the task says, and what is there, of one moment."""
+    """Returns the task's count of done rows and the count of stored rows, at one moment."""
     schema = project.schema(db)
     return rows(db, f"select done, (select {counted} from {schema}.e_{project.parts['id']}) from {schema}.tasks where id = %s", number)[0]
 
@@ -67,14 +68,14 @@ def field(project, name):
 
 @pytest.mark.parametrize("form, mode", [("csv", None), ("jsonl", None), ("json", None), ("csv", "sku"), ("jsonl", "id")])
 def test_killed_and_resumed(empty, db, start_gateway, form, mode):
-    """Twice killed under way: each time the task tells what is there, and nothing is there twice in the end."""
+    """An import is killed twice: each time the task counts the stored rows, and at the end no row is stored twice."""
     shop, more, params, counted = empty, {}, {}, "count(*)"
     if mode:
         made = {}
         upload(shop.admin, content("jsonl"), "jsonl")
         for number, sku in rows(db, f"select id, {field(shop, 'sku')} from {shop.schema(db)}.e_{shop.parts['id']}"):
             made[sku] = number
-        # Those that are refused have no record, and get none.
+        # Refused rows have no record, and get none.
         more = {"times": lambda n: 1} if mode == "sku" else {"times": lambda n: 1, "id": lambda n: made.get(f"s{n}", 10 ** 9)}
         params, counted = {"mode": "upsert", "on_conflict": mode}, f"count(*) filter (where {field(shop, 'times')} = 1)"
     text = content(form, **more)
@@ -93,7 +94,7 @@ def test_killed_and_resumed(empty, db, start_gateway, form, mode):
             seen.append(both(shop, db, number, counted))
         kill(gateway)
         thread.join()
-        # The server ends what was on its way.
+        # PostgreSQL first ends the statements that were running.
         until(lambda: rows(db, "select count(*) from pg_stat_activity where state = 'idle in transaction' or query like %s and state = 'active'",
                            f"%e_{shop.parts['id']}%")[0][0] <= 1)
         done, there = both(shop, db, number, counted)
@@ -114,7 +115,7 @@ def test_killed_and_resumed(empty, db, start_gateway, form, mode):
 
 
 class Slow:
-    """An upload that is sent by hand."""
+    """An upload whose bytes the test sends part by part."""
 
     def __init__(self, project, text):
         self.connection = socket.create_connection(("127.0.0.1", project.gateway.port), timeout=60)
@@ -139,7 +140,7 @@ class Slow:
 
 
 def cut_off(project, text, least):
-    """A caller that leaves under way: the task, which has failed."""
+    """Breaks off an upload after `least` rows and returns its failed task."""
     before = newest(project)["id"]
     slow = Slow(project, text)
     slow.send(0, len(text) * 2 // 3)
@@ -166,7 +167,7 @@ def test_a_request_that_was_taken_over_writes_no_more(empty, db):
 
 
 def test_two_that_resume_at_once(empty, db):
-    """One of them goes on, whichever; no row is there twice."""
+    """Of concurrent requests to resume, one continues the import, and no row is stored twice."""
     shop = empty
     text = content("csv", 3000)
     number = cut_off(shop, text, 1000)["id"]
@@ -227,7 +228,7 @@ def test_who_may_go_on_with_what(empty):
 
 
 def test_a_task_that_was_cut_off_says_so(empty, db):
-    """Nobody reports any more: after two minutes it has failed, where and why."""
+    """A task whose process is gone reports nothing: after two minutes it is failed, and says where and why it stopped."""
     shop = empty
     number = cut_off(shop, content("csv", 3000), 400)["id"]
     schema = shop.schema(db)

@@ -1,4 +1,4 @@
-"""CSV as spreadsheets of other countries write it: decimal=comma, dates=dmy and dates=mdy, for imports and exports alike."""
+"""CSV in the styles of other countries: decimal=comma, dates=dmy and dates=mdy, for imports and exports alike."""
 import pytest
 
 ITEMS = "/entities/sales/items"

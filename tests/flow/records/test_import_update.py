@@ -1,4 +1,5 @@
-"""Imports that change what is there: mode=upsert with on_conflict=id or a unique field, by the rights and with the traces of other writes."""
+"""Imports that change existing records: mode=upsert with on_conflict=id or a unique field, under the same rights and with the
+same events and history as other writes."""
 import concurrent.futures
 import csv
 import io
@@ -50,7 +51,7 @@ def task_of(client, answer):
 
 
 def as_csv(key, records):
-    """Rows with the records' ids or skus, of which some have none."""
+    """Returns a CSV file of the records, of which some have neither id nor sku."""
     out = io.StringIO()
     writer = csv.DictWriter(out, [*dict.fromkeys([key, *records[-1]])], restval="")
     writer.writeheader()
@@ -61,7 +62,7 @@ def as_csv(key, records):
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 @pytest.mark.parametrize("key", KEYS)
 def test_rows_change_and_make_records(shop, made, db, key, form):
-    """A column that is not there keeps what is stored; an empty cell is null."""
+    """Rows update and create records: a column that the file lacks keeps the stored value, and an empty cell is null."""
     last = outbox_end(shop, db)
     records = [{key: made[f"s{n}"][key], "n": 100 + n, "text": None if n == 3 else f"new {n}"} for n in range(5)]
     if key == "id":
@@ -86,7 +87,7 @@ def test_rows_change_and_make_records(shop, made, db, key, form):
 
 @pytest.mark.parametrize("key", KEYS)
 def test_what_is_refused_costs_nothing_else(shop, made, key):
-    """Rows that checks refuse and rows that the database refuses, among many good ones."""
+    """A row that the checks or the database refuse does not prevent the import of the other rows."""
     shop.admin.put(f"{ITEMS}/{made['s9']['id']}", {"code": "taken"}, expect=200)
     records = [{"id": made[f"s{n % 8}"]["id"], "sku": f"s{n % 8}", "n": n, "code": None} for n in range(400)]
     records[5]["n"] = -1
@@ -115,7 +116,7 @@ def test_an_export_that_was_changed_comes_back(shop, made):
 
 
 def test_rows_of_others_and_locked_ones(shop, made):
-    """The row rule and locks decide as they do for a change: what a caller may not see does not exist for it."""
+    """The row rule and locks hold as for any change: a record that the caller may not see is treated as missing."""
     user = shop.only("goods:read", "goods:create", "goods:update")
     own = user.post(ITEMS, {"sku": "own", "n": 1}, expect=201).json()
     before = stored(shop)
@@ -146,7 +147,7 @@ def test_rights(shop, made):
     own = user.post(ITEMS, {"sku": "limited", "n": 1}, expect=201).json()
     send(user, "code,n\nx,1\n", key="code", expect=400)
     send(user, f"id,text\n{own['id']},x\n", key="id", expect=400)
-    # What is as it was read is no change; what is not may not be written.
+    # A value as it was read is no change; any other value of a field that the caller may not write is refused.
     task = task_of(user, send(user, f"id,sku,n\n{own['id']},limited,2\n{own['id']},other,3\n", key="id"))
     assert (task["done"], [error["row"] for error in task["errors"]]) == (1, [2]), task
     assert user.get(f"{ITEMS}/{own['id']}").json()["n"] == 2
@@ -180,7 +181,7 @@ def test_a_mapped_id(shop, made):
 
 @pytest.mark.parametrize("key", KEYS)
 def test_two_at_once_against_each_other(shop, made, key):
-    """The rows of one file are the other's from the end: both are imported."""
+    """Concurrent imports of the same rows in opposite orders are all imported."""
     records = [{key: made[f"s{n}"][key], "n": n} for n in range(10)] * 20
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda n: send(shop.admin, as_csv(key, records[::(-1) ** n]), key=key), range(4)))
@@ -190,7 +191,7 @@ def test_two_at_once_against_each_other(shop, made, key):
 
 
 def test_memory_of_large_records(shop, made, db):
-    """Records are larger than the rows that change them; nothing of the history is doubled by repeats."""
+    """Rows that change one large record many times are all imported, each as one version."""
     text = "x" * 500_000
     shop.admin.put(f"{ITEMS}/{made['s0']['id']}", {"text": text}, expect=200)
     task = task_of(shop.admin, send(shop.admin, "id,n\n" + f"{made['s0']['id']},1\n" * 100, key="id"))

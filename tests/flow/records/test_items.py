@@ -1,4 +1,4 @@
-"""Records: one at a time, by everyone who may and everyone who may not."""
+"""Records: single reads and writes by every caller who may and every caller who may not."""
 import re
 
 import pytest
@@ -93,7 +93,7 @@ def test_what_the_server_itself_refuses_has_an_id(shop):
 
 
 def test_writing_is_not_reading(shop):
-    """Who may write but not read learns no field, and cannot ask for one."""
+    """A caller who may write but not read gets no field in an answer, and cannot filter by one."""
     shop.entity("plain", [{"name": "name", "type": "varchar"}], row_level_security=False)
     items = "/entities/plain/items"
     path = f"{items}/{shop.item('plain', name='hidden')['id']}"
@@ -161,7 +161,8 @@ def test_a3_members_that_do_not_exist(shop, name):
 
 
 def test_projects_do_not_meet(shop, project):
-    """A1: the same ids elsewhere are other records, or none."""
+    """A1: an id of one project is another record, or none, in another project, and a token of one project is refused by
+    another."""
     record = shop.item("products", name="Here")
     project.entity("products")
     project.admin.get(f"{ITEMS}/{record['id']}", expect=404)
@@ -182,7 +183,7 @@ def test_query_parameters_that_a_record_does_not_take(shop):
 
 
 def test_deleting_what_others_refer_to(project, db):
-    """restrict keeps the record, set_null lets go, cascade goes too."""
+    """on_delete: restrict keeps the record, set_null clears the reference, cascade deletes the referring record."""
     project.entity("authors", [{"name": "name", "type": "varchar"}])
     for rule in ("restrict", "set_null", "cascade"):
         options = {"entity": "authors", "on_delete": rule}

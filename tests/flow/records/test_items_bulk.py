@@ -1,4 +1,4 @@
-"""Bulk creates, upserts and deletes: all of it or told item by item."""
+"""Bulk creates, upserts and deletes: all items or none, or a result for each item."""
 import concurrent.futures
 
 import pytest
@@ -112,7 +112,7 @@ def test_upserts(shop):
 
 
 def test_upserts_of_changed_fields_alone(shop):
-    """What a new record would need may be left out of an item that changes a stored one."""
+    """An item that updates a stored record may leave out fields that a new record requires."""
     shop.admin.post("/entities", {"name": "boxes", "history": True, "fields": [
         {"name": "code", "type": "varchar", "unique": True}, {"name": "label", "type": "varchar", "required": True},
         {"name": "n", "type": "integer", "required": True}, {"name": "note", "type": "text"}]}, expect=201)
@@ -155,7 +155,7 @@ def test_upserts_need_both_permissions(shop):
 
 
 def test_upserts_at_once(shop):
-    """Every key once, whatever meets whom in which order."""
+    """Concurrent upserts of the same keys in different orders make each key once."""
     clients = [shop.client(token=shop.admin.token) for _ in range(6)]
     keys = [f"k{n}" for n in range(40)]
 

@@ -1,4 +1,5 @@
-"""What goes with a deleted record, or lets go of it: no permission is asked for it, but a lock is respected."""
+"""Records that are deleted or changed along with a deleted record: this needs no permission for them, but respects their locks.
+"""
 import pytest
 from groundwork.records import listen
 from groundwork.runs import finish, step
@@ -13,7 +14,8 @@ def relation(name, to, rule, **options):
 
 @pytest.fixture(scope="module")
 def tree(shared_project):
-    """A shelf; books that go with it; pages that go with books; readers that let go of books, and of lists of them."""
+    """A shelf; books that are deleted with it; pages that are deleted with their book; readers whose references to books are
+    cleared."""
     project = shared_project
     project.entity("shelves", [{"name": "name", "type": "varchar"}])
     project.entity("books", [{"name": "name", "type": "varchar"}, relation("shelf", "shelves", "cascade")])
@@ -77,7 +79,8 @@ def test_a_lock_on_another_record(world):
 
 
 def test_more_than_can_be_looked_through(project):
-    """Without a lock that may be in the way foreign keys do it, whatever it is; with one, nothing goes that might be locked."""
+    """Foreign keys delete any number of records while no lock can be among them; while a lock can be, a deletion of too many
+    records to check is refused."""
     admin, other = project.admin, project.administrator()
     project.entity("shelves", [{"name": "name", "type": "varchar"}])
     project.entity("books", [relation("shelf", "shelves", "cascade")])
@@ -95,7 +98,8 @@ def test_more_than_can_be_looked_through(project):
 
 
 def test_who_may_not_see_what_is_locked(world):
-    """The answer says that there is one, without its name; who may not delete the record learns nothing of it."""
+    """The answer says that a record is locked but does not name it; a caller who may not delete the shelf learns nothing about
+    locks."""
     mover = world.only("shelves:read", "shelves:create", "shelves:delete")
     shelf = mover.post("/entities/shelves/items", {"name": "mine"}, expect=201).json()["id"]
     page = world.item("pages", book=world.item("books", shelf=shelf)["id"])["id"]
@@ -107,7 +111,7 @@ def test_who_may_not_see_what_is_locked(world):
 
 
 def test_no_permission_is_asked_for(world):
-    """As foreign keys do: who may delete a shelf may not delete its books, and they go all the same."""
+    """As with foreign keys, a caller who may delete a shelf but not books deletes the shelf's books with it."""
     mover = world.only("shelves:read", "shelves:create", "shelves:delete")
     shelf = mover.post("/entities/shelves/items", {"name": "mine"}, expect=201).json()["id"]
     book = world.item("books", shelf=shelf)["id"]

@@ -14,7 +14,7 @@ def shop(shared_project):
 
 @pytest.fixture
 def record(shop):
-    """(path, ETag)"""
+    """(path, ETag) of a new record."""
     made = shop.admin.post(ITEMS, {"name": "x"}, expect=201)
     return f"{ITEMS}/{made.json()['id']}", made.headers["ETag"]
 

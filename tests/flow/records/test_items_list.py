@@ -1,4 +1,4 @@
-"""Lists: every operator on every type against an oracle, relations, orders, pages, cursors, fields, expand."""
+"""Lists: every operator on every type, compared with an oracle; relations, orders, pages, cursors, fields, expand."""
 import decimal
 
 import pytest
@@ -8,7 +8,7 @@ THINGS = "/entities/things/items"
 PARTIAL = "2026-03-01T10:00:00"
 D = decimal.Decimal
 
-# One column of values for each type; None is stored, too. Index = record.
+# The values of each type, one for each record, with None stored too. The index is the record's.
 VALUES = {
     "s": ["apple", "Apple pie", "banana", "50%", "a_b", "a\\b", None, "", "ÄPFEL", "o'brien; drop table x--", "a,b", "zz"],
     "t": ["long text one", "Long Text two", None, "x", "%", "_", "\\", "tab\tand\nline", "日本語", "'", '"', "true"],
@@ -31,15 +31,16 @@ def text_of(value):
 
 
 def key_of(field, value):
-    """What the oracle compares: years beyond datetime's reach need no care, the texts order alike."""
+    """Returns the value that the oracle compares: texts of dates and times compare in the same order, so that years beyond
+    Python's datetime need no care."""
     return value if field != "d" else D(value)
 
 
-PLACES = {}  # of texts in the order of the project's locale, as PostgreSQL has it
+PLACES = {}  # {text: its place in the order of the project's locale, as PostgreSQL sorts it}
 
 
 def place_of(field, value):
-    """What the oracle orders by."""
+    """Returns the value by which the oracle orders."""
     return PLACES[value] if field in ("s", "t", "e") else key_of(field, value)
 
 
@@ -80,7 +81,7 @@ OPERATORS = SETS + ORDERED + TEXTS + ("null",)
 
 @pytest.fixture(scope="module")
 def world(shared_project, servers):
-    """12 things with authors and tags; self.ids is their ids by index."""
+    """A project with 12 things, authors and tags; its `ids` are the ids of the things by index."""
     project = shared_project
     connection = servers.connect()
     texts = [value for field in ("s", "t", "e") for value in VALUES[field] if value is not None]
@@ -123,7 +124,7 @@ def listed(world, expect=200, **params):
 
 
 def found(world, **params):
-    """Indexes of the things that a list has."""
+    """Returns the indexes of the things in a list."""
     return [world.ids.index(number) for number in ids(listed(world, sort="id", **params))]
 
 
@@ -153,7 +154,7 @@ def test_every_operator_on_every_type(world, field):
         if op == "null":
             cases = [True, False]
         elif op in ("in", "nin"):
-            plain = [value for value in samples if "," not in str(value) and value != '"']  # test_filter_values.py has the others
+            plain = [value for value in samples if "," not in str(value) and value != '"']  # test_filter_values.py tests the other values
             cases = [plain[:1], plain[:3], plain[-2:], plain]
         elif op == "between":
             cases = [(a, b) for a in samples[:4] for b in samples[-3:] if not {",", '"'} & set(f"{a}{b}")]
@@ -264,7 +265,7 @@ PATHS = ("author.name", "author.age", "author.country", "author.country.code", "
 
 @pytest.mark.parametrize("path", PATHS)
 def test_one_meaning_through_relations(world, path):
-    """A field behind a relation that is empty is null: in groups, filters and orders alike."""
+    """Groups, filters and orders all treat a field of an empty relation as null."""
     groups = world.admin.get(f"{THINGS}/aggregate", params={"group_by": path}, expect=200).json()["items"]
     counts = {group[path]: group["count"] for group in groups}
     assert sum(counts.values()) == COUNT and counts[None] >= len(authors_of(world, None))
@@ -305,7 +306,7 @@ def test_filters_through_many(world):
 
 @pytest.mark.parametrize("field", [*VALUES, "author", "author.name", "author.country.code", "id", "created_at", "created_by", "pic"])
 def test_orders_and_walks(world, field):
-    """A cursor walk, page by page, gives each record once, in the order of the list; nulls last."""
+    """Pages with a cursor give each record once, in the order of the list, with nulls last."""
     for down in ("", "-"):
         order = f"{down}{field}"
         whole = ids(listed(world, sort=order))
@@ -338,7 +339,7 @@ def test_orders_of_several_fields(world):
 
 
 def test_an_empty_sort_is_nothing(world):
-    """Of all lists alike: a client that always sends its parameters sends some of them empty."""
+    """An empty sort is ignored in all lists: a client that always sends its parameters sends some of them empty."""
     for path in (THINGS, "/entities", "/users", "/roles", "/files", "/folders", "/workflows", "/secrets", "/permissions", "/tasks",
                  "/materialized-views", "/charts", "/audit-log"):
         plain, empty = (world.admin.get(f"{path}?limit=3{sort}", expect=200).json() for sort in ("", "&sort="))

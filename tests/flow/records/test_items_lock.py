@@ -29,7 +29,7 @@ def test_a_lock_keeps_others_out(shop, path):
     held = lock(shop.one, path, ttl_seconds=60)
     assert set(held) == {"lock_token", "locked_by", "expires_at"} and held["locked_by"] == shop.one.user["id"]
     number = int(path.rsplit("/", 1)[1])
-    for client in (shop.two, shop.admin, shop.one):  # who shows no token is "another", whoever it is
+    for client in (shop.two, shop.admin, shop.one):  # without the token even the holder of the lock is refused
         for method, address, body in (("PUT", path, {"name": "y"}), ("PATCH", path, {"name": "y"}), ("PUT", path, {}),
                                       ("DELETE", path, None), ("POST", f"{path}/lock", {}),
                                       ("POST", f"{ITEMS}/delete-many", {"ids": [number]}),
@@ -123,7 +123,8 @@ def test_upserts_and_bulk_deletes_respect_locks(project):
 
 
 def test_locks_do_not_reveal_of_hidden_records(project, db):
-    """A lock needs a record that the caller may change; one that it does not see is not there."""
+    """A lock needs a record that the caller may change; for a caller who does not see the record, the lock's routes answer 404.
+    """
     project.entity("products")
     user = project.user(entities=["products"])
     record = project.item("products", name="hidden")

@@ -1,4 +1,4 @@
-"""Numbers stay what was written, to the last digit, however they come in."""
+"""Numbers keep every digit in which they were written, on every way in."""
 import decimal
 import json
 import random
@@ -13,7 +13,7 @@ decimal.getcontext().prec = 60
 
 
 def exact(response):
-    """The answer with every number as it stands there."""
+    """Returns the answer's body with every number to its last digit."""
     return json.loads(response.text, parse_float=Number, parse_int=Number)
 
 
@@ -22,7 +22,7 @@ def raw(call, path, text, expect):
 
 
 def literals(count, seed):
-    """Decimals of at most 38 digits, as JSON may write them."""
+    """Decimals of at most 38 digits, in the forms that JSON allows."""
     chance = random.Random(seed)
     for _ in range(count):
         digits = "".join(chance.choices("0123456789", k=chance.randint(1, 38)))
@@ -43,7 +43,7 @@ def sums(shared_project):
 
 
 def test_one_by_one(sums):
-    """Stored as it is, and the answer sent back changes nothing."""
+    """A number is stored as written, and sending back the answer's number changes nothing."""
     record = sums.item("sums")
     path = f"{ITEMS}/{record['id']}"
     for n, literal in enumerate(literals(60, 1)):
@@ -57,7 +57,7 @@ def test_one_by_one(sums):
 
 
 def test_many_at_once(sums):
-    """Bulk, upsert and every form of import."""
+    """Bulk, upsert and every form of import keep every digit."""
     numbers = {f"b{n}": literal for n, literal in enumerate(literals(200, 2))}
     rows = [f'{{"code": "{code}", "d": {literal}, "j": {{"n": {literal}}}}}' for code, literal in numbers.items()]
     raw(sums.admin.post, f"{ITEMS}/bulk", f'{{"items": [{",".join(rows)}]}}', 201)
@@ -135,7 +135,8 @@ def test_bounds_and_defaults(project):
 
 
 def test_documents_that_grow(sums):
-    """1e300 has six characters here and 301 in PostgreSQL."""
+    """A document whose numbers PostgreSQL writes much longer is refused: 1e300 has five characters in JSON and 301 in
+    PostgreSQL."""
     answer = raw(sums.admin.post, ITEMS, '{"j": [%s]}' % ",".join(["1e300"] * 2000), 400)
     assert answer["errors"][0]["code"] == "too_long"
     raw(sums.admin.post, ITEMS, '{"j": [%s]}' % ",".join(["1e300"] * 200), 201)

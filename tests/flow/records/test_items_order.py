@@ -1,4 +1,5 @@
-"""Writers of many records take them in one order: those who meet wait for each other, and none is chosen to fail."""
+"""Writers of many records lock them in one order: writers of the same records wait for each other, and no deadlock fails one of
+them."""
 import concurrent.futures
 import random
 
@@ -29,7 +30,7 @@ def deadlocks(db):
 
 
 def together(project, call, times):
-    """Calls with a client each; the answers."""
+    """Makes `times` calls on several clients concurrently, and returns the answers."""
     clients = [project.client(token=project.admin.token) for _ in range(AT_ONCE)]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(lambda n: call(clients[n % AT_ONCE], random.Random(n)), range(times)))
@@ -62,7 +63,7 @@ def test_upserts_of_the_same_keys(project, parts, deadlocks, key):
 
 
 def test_new_records_of_the_same_keys(project, parts, deadlocks):
-    """Refused, or made by one of them, each as a whole."""
+    """Of concurrent bulks with the same keys, each is refused or made, and every key is made once."""
     def create(client, chance):
         items = [{"code": f"c{n}"} for n in range(200)]
         chance.shuffle(items)

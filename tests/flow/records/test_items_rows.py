@@ -1,4 +1,4 @@
-"""A10: what a caller may not see is nowhere: rows and fields, in every answer and in every question."""
+"""A10: rows and fields that a caller may not see are in no answer, and have no effect on the answer to any query."""
 import json
 
 import pytest
@@ -11,7 +11,7 @@ POSTS = "/entities/posts/items"
 
 @pytest.fixture(scope="module")
 def world(shared_project):
-    """Notes of the administrator (hidden) and of a user (own); posts that point at both."""
+    """Notes of the administrator (hidden from the caller) and of the caller (own), and posts that refer to both."""
     project = shared_project
     project.entity("notes", [{"name": "name", "type": "varchar", "unique": True}, {"name": "n", "type": "integer"}])
     project.entity("posts", [
@@ -69,7 +69,7 @@ def test_hidden_rows_are_not_reached_through_relations(world):
 
 
 def test_orders_do_not_reveal(world):
-    """A hidden value sorts like none."""
+    """A hidden value sorts like a missing value."""
     a, b, c = world.posts
     assert ids(world.caller.get(f"{POSTS}?sort=note.n,id")) == [a, b, c]
     assert ids(world.caller.get(f"{POSTS}?sort=-note.n,id")) == [a, b, c]
@@ -145,7 +145,7 @@ def test_without_row_rule_everybody_sees_all(world):
 
 @pytest.fixture
 def shared(project):
-    """A hidden record, its path, and a user who does not see it."""
+    """A record, its path, and a user who does not see the record."""
     project.entity("notes", [{"name": "name", "type": "varchar"}])
     project.path = f"{NOTES}/{project.item('notes', name='x')['id']}"
     project.item("notes", name="other")
@@ -190,7 +190,7 @@ def test_grants(shared, kind):
 
 
 def test_x_group_id(shared):
-    """Records of the members of one's group, on request and with svc_group_data:read."""
+    """A request with X-Group-Id and svc_group_data:read reads the records of the group's members."""
     role = shared.role(permissions=["notes:read", "notes:update", "notes:delete", "svc_group_data:read"])
     lead, member, stranger = shared.user(role_ids=[role["id"]]), shared.user(entities=["notes"]), shared.user(entities=["notes"])
     record = shared.item("notes", client=member, name="member's")["id"]
@@ -224,7 +224,7 @@ def test_x_group_id(shared):
 
 @pytest.fixture(scope="module")
 def staff(world):
-    """An entity of which a role reads two fields, and may set or change only some."""
+    """An entity of which a role may read two fields, and may set and change only some."""
     project = world
     project.entity("staff", [
         {"name": "name", "type": "varchar"}, {"name": "level", "type": "integer"},
@@ -301,7 +301,7 @@ def test_hidden_fields_in_bodies(staff):
 
 
 def test_entities_that_may_not_be_read_are_not_reached(staff):
-    """posts has a relation to notes: without notes:read nothing goes through it."""
+    """Without notes:read, no query of posts follows its relation to notes."""
     user = staff.only("posts:read")
     for query in ("filter[note.name]=own", "sort=note.name", "expand=note", "expand=notes", "filter[notes.n]=1"):
         user.get(f"{POSTS}?{query}", expect=400)
@@ -315,7 +315,7 @@ def test_rules_of_two_roles_add_up(staff):
 
 
 def test_who_may_open_what_the_rule_hides(project):
-    """Every user of a new project may change entities: not so as to see what is hidden."""
+    """Users of a new project may change entities, but not in a way that shows them hidden records."""
     project.entity("letters", [{"name": "text", "type": "varchar", "public": True}, {"name": "note", "type": "varchar"}])
     letter = project.item("letters", text="of the administrator", note="x")["id"]
     path = "/entities/letters"

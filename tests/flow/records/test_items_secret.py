@@ -64,7 +64,7 @@ def test_an_upsert_with_the_mask_keeps_it(vault, db):
     if answer.status_code == 201:
         assert (stored(vault, db, "token", record), stored(vault, db, "pin", record)) == before
     else:
-        assert answer.status_code == 400, answer.text  # a required secret must be there in case that it is new
+        assert answer.status_code == 400, answer.text  # a required secret must be in the item, because the item could be new
 
 
 @pytest.mark.parametrize("query", [

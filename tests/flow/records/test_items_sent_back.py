@@ -1,4 +1,4 @@
-"""A record that is sent back as it was read changes nothing; of one that is changed, the rest is accepted as it stands."""
+"""A record that is sent back as it was read changes nothing; if some fields are changed, the others are accepted unchanged."""
 import pytest
 from groundwork.records import codes
 
@@ -7,7 +7,7 @@ STAFF = "/entities/staff/items"
 
 @pytest.fixture(scope="module")
 def firm(shared_project):
-    """Staff whose department, file and note a caller may see by number alone."""
+    """Staff whose department, file and note a caller sees only as a number."""
     project = shared_project
     project.admin.post("/enums", {"name": "state", "values": ["new", "old"]}, expect=201)
     project.entity("depts", [{"name": "name", "type": "varchar"}], row_level_security=True)

@@ -1,5 +1,4 @@
-"""The largest record: refused at the write that would make it, however it comes; records that are larger already
-never end a daemon."""
+"""The largest record: every way to write refuses a larger one, and a record that is larger already does not end a daemon."""
 import json
 
 import pytest
@@ -27,7 +26,7 @@ def small(start_gateway):
 
 @pytest.fixture
 def admin(project, small):
-    """The project's administrator at a gateway where a record is small."""
+    """The project's administrator at a gateway where records must be small."""
     project.pages = pages(project)
     return at(small, project)
 
@@ -92,7 +91,7 @@ def test_links_count(project, small):
 
 
 def test_what_escapes_make_of_it(admin):
-    """A control character is six bytes of JSON: a record that could be written could not be read, or told to anybody."""
+    """A control character has six bytes in JSON: a record is refused if its JSON would be too large for answers and events."""
     large, limit = "\x01" * (LIMIT // 4), LIMIT // 4 * 7
     for brought in ({"t0": large, "t1": large}, {"t0": "x", "t1": large, "t2": "\x01" * 10000}):
         code, message = found(admin.post(ITEMS, brought))[""]
@@ -108,7 +107,7 @@ def test_what_escapes_make_of_it(admin):
 
 
 def test_what_is_written_is_answered(project):
-    """Nothing is kept that the answer then calls too large."""
+    """A record that can be written can also be returned: no write stores a record that is too large for its answer."""
     names = [f"t{n}" for n in range(16)]
     project.entity("pages", [{"name": name, "type": "text"} for name in names])
     path, large = f"{ITEMS}/{project.item('pages')['id']}", "\x01" * 160_000
@@ -139,7 +138,7 @@ def test_what_is_usual(project):
 
 
 def test_records_that_are_larger_already(project, gateway, db):
-    """As they could become before: 72 MB of JSON in 12 MB of control characters."""
+    """A record can be larger if an earlier release wrote it: here 12 MB of control characters are 72 MB of JSON."""
     entity = pages(project)
     child = project.entity("notes", [
         {"name": "page", "type": "relation", "options": {"entity": "pages", "on_delete": "set_null"}},

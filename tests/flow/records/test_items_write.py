@@ -1,4 +1,4 @@
-"""Writes: what every type takes and refuses, defaults, unique and required values, references."""
+"""Writes: which values every type accepts and refuses, defaults, unique and required values, references."""
 import concurrent.futures
 import json
 import random
@@ -33,7 +33,7 @@ def world(shared_project):
 
 
 def both(world, expect, text):
-    """The same body as a new record and as a change; raw text, so that numbers stay as they are."""
+    """Sends the body as a new record and as a change, as raw text so that numbers stay as written; returns both answers."""
     headers = {"Content-Type": "application/json"}
     text = text.encode() if isinstance(text, str) else text
     made = world.admin.post(THINGS, None, data=text, headers=headers, expect=expect or 201)
@@ -185,7 +185,7 @@ def test_unique_values(world):
 
 
 def test_unique_texts_as_long_as_an_index_holds(project):
-    """A B-tree page holds 2.7 kB of a key: 600 characters of four bytes, none of them alike."""
+    """A B-tree page holds a key of 2.7 kB: enough for 600 different characters of four bytes each."""
     for extra in ({"unique": True}, {"indexed": True}):
         project.admin.post("/entities", {"name": "papers", "fields": [{"name": "body", "type": "text", **extra}]}, expect=400)
     options = {"max_length": 600}
@@ -236,7 +236,8 @@ def test_a2_references_to_hidden_records_read_as_missing(project):
 
 
 def test_writes_at_once_count_once(world):
-    """Twenty writers of one unique value: one wins, the others learn why."""
+    """Of ten concurrent writers of one unique value, one succeeds and the others get 409; concurrent changes of one list of
+    links all succeed."""
     clients = [world.client(token=world.admin.token) for _ in range(10)]
     with concurrent.futures.ThreadPoolExecutor(10) as pool:
         made = list(pool.map(lambda client: client.post("/entities/strict/items", {"code": "race"}).status_code, clients))
@@ -253,7 +254,7 @@ HIDDEN = "The record cannot be stored as it is; ask an administrator."
 
 @pytest.fixture
 def tickets(project):
-    """A user who may write a unique field, and does not read it."""
+    """A user who may write a unique field but not read it."""
     project.entity("tickets", [{"name": "name", "type": "varchar", "unique": True}, {"name": "code", "type": "varchar", "unique": True},
                                {"name": "serial", "type": "varchar", "unique": True, "default": "first"}], row_level_security=False)
     rules = [{"entity": "tickets", "action": "read", "fields": ["name"]}] + [
@@ -273,7 +274,7 @@ def test_a_write_tells_nothing_of_a_unique_field_that_its_caller_may_not_read(ti
     check(user.post(items, {"name": "c", "code": "taken"}, expect=409).json())
     check(user.put(f"{items}/{record}", {"code": "taken"}, expect=409).json())
     user.post(items, {"name": "c", "code": "c"}, expect=201)
-    check(user.post(items, {"name": "d", "code": "d"}, expect=409).json())  # the default of a field that it may not even write
+    check(user.post(items, {"name": "d", "code": "d"}, expect=409).json())  # the default of a field that the user may not even write
     atomic = user.post(f"{items}/bulk", {"items": [{"name": "e", "code": "taken"}], "atomic": True}, expect=409)
     assert atomic.json()["code"] == "conflict" and "code" not in str(atomic.json().get("errors", "")).replace("'code': 'conflict'", "")
     assert "exist" not in atomic.text and "taken" not in atomic.text

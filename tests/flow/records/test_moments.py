@@ -1,9 +1,9 @@
-"""Times as people write them: in bodies, filters and imports; without an offset in the zone of the project."""
+"""Times as people write them, in bodies, filters and imports; a time without an offset is in the project's time zone."""
 import pytest
 from groundwork.records import codes, ids
 
 ITEMS = "/entities/visits/items"
-UTC_FORMS = {  # they name their offset: the zone of the project changes nothing
+UTC_FORMS = {  # these forms name their offset, so the project's time zone has no effect
     "2026-07-01T10:00:00Z": "2026-07-01T10:00:00.000Z", "2026-07-01 10:00:00Z": "2026-07-01T10:00:00.000Z",
     "2026-07-01T10:00Z": "2026-07-01T10:00:00.000Z", "2026-07-01 10:00+0100": "2026-07-01T09:00:00.000Z",
     "2026-07-01T10:00:00.5+0130": "2026-07-01T08:30:00.500Z", "2026-07-01 10:00:00 +02": "2026-07-01T08:00:00.000Z",
@@ -11,8 +11,8 @@ UTC_FORMS = {  # they name their offset: the zone of the project changes nothing
 }
 BERLIN_FORMS = {
     "2026-07-01": "2026-06-30T22:00:00.000Z", "2026-01-01": "2025-12-31T23:00:00.000Z", "2026-07-01 10:00": "2026-07-01T08:00:00.000Z",
-    "2026-01-01T10:00:00.25": "2026-01-01T09:00:00.250Z", "2026-03-29 02:30": "2026-03-29T01:00:00.000Z",  # skipped there
-    "2026-10-25 02:30": "2026-10-25T00:30:00.000Z",  # twice there
+    "2026-01-01T10:00:00.25": "2026-01-01T09:00:00.250Z", "2026-03-29 02:30": "2026-03-29T01:00:00.000Z",  # the clock skips this time
+    "2026-10-25 02:30": "2026-10-25T00:30:00.000Z",  # this time occurs twice
 }
 WRONG = ["", "now", "2026-07-01T", "2026-07-01 ", "2026-07-01T10", "2026-07-01 24:00", "2026-07-01 10:60", "2026-07-01 10:00:60Z",
          "2026-07-01T10:00.5Z", "2026-07-01 10:00+1", "2026-07-01 10:00+010", "2026-07-01 10:00+01:", "2026-07-01 10:00 ", "2026-02-30",
@@ -59,7 +59,7 @@ def test_one_meaning_everywhere(berlin, text, moment):
 
 def test_imports(berlin):
     forms = {**UTC_FORMS, **BERLIN_FORMS}
-    forms = {moment: text for text, moment in forms.items()}  # one text for each moment, since the field is unique
+    forms = {moment: text for text, moment in forms.items()}  # one form for each moment, because the field is unique
     task = imported(berlin, "n,at\n" + "".join(f"{n},{text}\n" for n, text in enumerate(forms.values())))
     assert task["status"] == "succeeded" and not task["errors"], task
     stored = [record["at"] for record in berlin.admin.get(f"{ITEMS}?sort=n&limit=500").json()["items"]]
@@ -86,5 +86,5 @@ def test_zones(diary):
                          ("Pacific/Apia", "2018-11-03T10:00:00.000Z"), ("UTC", "2018-11-04T00:00:00.000Z")):
         shown = diary.admin.put("/", {"settings": {"timezone": zone}}, expect=200).json()["settings"]
         assert shown["timezone"] == zone
-        assert diary.item("visits", at="2018-11-04")["at"] == moment  # in Sao Paulo that day began at one
+        assert diary.item("visits", at="2018-11-04")["at"] == moment  # in Sao Paulo this day began at 01:00
     diary.admin.put("/", {"settings": {"timezone": None}}, expect=200)

@@ -1,4 +1,5 @@
-"""Indexes of texts in the order of the project's locale: of new fields, of projects that had none, of another locale, after a kill."""
+"""Indexes of texts in the order of the project's locale: for new fields, in projects without them, for another locale, and
+after a kill."""
 import pytest
 from groundwork.chaos import kill
 from groundwork.deadline import until
@@ -17,7 +18,7 @@ def words(project):
 
 
 def indexes(project, db, words):
-    """{column: collation} of the indexes for orders; "" of one that is not finished."""
+    """Returns {column: collation} of the indexes for sorting, with "" for an index that is not finished."""
     found = rows(db, """
         select a.attname, case when i.indisvalid then o.collname else '' end
         from pg_index i join pg_class c on c.oid = i.indexrelid join pg_collation o on o.oid = i.indcollation[0]
@@ -33,7 +34,7 @@ def made(name):
 
 
 def drop(project, db, words):
-    """As a project of before has it."""
+    """Drops the indexes, as in a project of an earlier release."""
     for (name,) in rows(db, "select c.oid::regclass::text from pg_index i join pg_class c on c.oid = i.indexrelid "
                             "where i.indrelid = %s::regclass and c.relname like 'c\\_%%'", table(project, db, words)):
         execute(db, f"drop index {name}")
@@ -62,7 +63,8 @@ def test_with_the_field(project, db, words):
 
 
 def test_a_large_table_waits_for_a_runner(project, db, words, start_one):
-    """A change of the model holds up everybody; it makes what is short."""
+    """A change of the model blocks other requests, so it makes only indexes of small tables; a runner makes those of large
+    tables."""
     name, key = table(project, db, words), column(words, "free")
     execute(db, f"insert into {name} ({key}) select md5(n::text) from generate_series(1, 60000) n")
     project.admin.put("/entities/words/fields/free", {"indexed": True}, expect=200)
@@ -108,7 +110,8 @@ def test_another_locale(project, db, words, start_one):
 
 
 def test_what_is_not_of_a_field_goes(project, db, words, start_one):
-    """A gateway of an earlier release knows nothing of them; an index of another version of ICU would lose records."""
+    """The runner drops an index of a field that is no longer indexed, as an earlier release leaves it, and replaces an index of
+    another version of ICU, which would miss records."""
     execute(db, f"update {project.schema(db)}.fields set indexed = false where name = 'w'")
     stale, = rows(db, "select c.oid::regclass::text from pg_index i join pg_class c on c.oid = i.indexrelid "
                       "where i.indrelid = %s::regclass and c.relname ~ %s", table(project, db, words), f"^c_{column(words, 'code')[2:]}_")
@@ -120,7 +123,7 @@ def test_what_is_not_of_a_field_goes(project, db, words, start_one):
 
 @pytest.fixture
 def writer(project, db, words, servers):
-    """A transaction that no index of the table passes, which has none."""
+    """A transaction on the table, without indexes, that blocks the end of every concurrent index build."""
     drop(project, db, words)
     held = servers.connect()
     held.autocommit = False
@@ -131,7 +134,7 @@ def writer(project, db, words, servers):
 
 
 def test_a_runner_that_ends_while_one_is_made(project, db, words, start_runner, start_one, writer):
-    """It does not wait for the index, which the server goes on making."""
+    """A runner that stops does not wait for the index, which PostgreSQL continues to build."""
     runner = start_runner(**RUNNER, DRAIN_TIMEOUT_MS=600000)
     until(lambda: "" in indexes(project, db, words).values(), within=20)
     runner.stop()
@@ -143,8 +146,9 @@ def test_a_runner_that_ends_while_one_is_made(project, db, words, start_runner, 
 
 @pytest.mark.parametrize("ended", [True, False])
 def test_a_runner_that_dies_while_one_is_made(project, db, words, start_one, writer, ended):
-    """The index waits for a transaction that writes; its runner is killed. What it leaves is unfinished or whole, and the next one ends it.
-    Those who write go on meanwhile. `ended`: the server's own process dies as well; it would end the index by itself."""
+    """A runner is killed while its index waits for a writing transaction; the index is then unfinished or complete, and the
+    next runner finishes it, while other writes continue. `ended`: the PostgreSQL process is terminated as well, which would
+    otherwise complete the index."""
     runner = start_one()
     until(lambda: "" in indexes(project, db, words).values(), within=20)
     project.item("words", w="meanwhile", code="1")

@@ -1,4 +1,5 @@
-"""Texts are ordered and compared as the project's locale has it, wherever records are; found, told apart and unique as they are written."""
+"""Texts are ordered and compared by the project's locale on all routes; search by equality and uniqueness compare them as
+written."""
 import json
 import random
 
@@ -76,7 +77,7 @@ def test_everywhere(words, name, order):
 
 
 def draw(seed, count):
-    """Texts of many scripts, in composed and decomposed forms, some of them several times, some null."""
+    """Returns texts of many scripts, composed and decomposed, some repeated, some null."""
     chance = random.Random(seed)
     made = []
     for _ in range(count):
@@ -101,7 +102,8 @@ def walk(project, sort, **parameters):
 
 @pytest.mark.parametrize("name", [None, "sv", "de"])
 def test_walks_and_comparisons_are_those_of_postgresql(words, db, name):
-    """Walks through null texts and, without them, through keys that one comparison of rows serves."""
+    """Cursor walks and comparisons agree with PostgreSQL, with null texts and, on a required field, by one comparison of rows.
+    """
     fill(words, draw(name, 295))
     locale(words, name)
     table, word = f"{words.schema(db)}.{words.table}", words.words["w"]
@@ -163,7 +165,7 @@ def test_unknown_locales(shared_project, name):
 
 
 def test_a_locale_that_the_server_lost(words, db):
-    """Stored by another server, whose ICU knew more: the root's order, and no error."""
+    """With a locale that this server's ICU does not know, texts have the order of the root locale, and nothing fails."""
     fill(words, ["Banana", "apple", "Äpfel"])
     locale(words, "sv")
     execute(db, f"update {words.schema(db)}.settings set doc = jsonb_set(doc, '{{locale}}', '\"tlh\"') where kind = 'setting' and key = 'project'")
@@ -187,7 +189,7 @@ def test_a_chart_that_is_kept(words):
 
 
 def test_names_of_other_lists(words):
-    """Whatever people give a name to; what the service itself is given as a key stays in the order of its bytes."""
+    """Names that people choose are ordered by the locale in other lists, too."""
     for name in ("Banana", "apple", "Äpfel"):
         words.admin.post("/roles", {"name": name}, expect=201)
         words.admin.post("/folders", {"name": name}, expect=201)

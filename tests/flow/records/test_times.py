@@ -1,4 +1,4 @@
-"""Times of rows: nothing was changed before it was made, whichever transaction began first."""
+"""No row has a time of change before its time of creation, whichever transaction began first."""
 import re
 
 from groundwork.records import column, execute, rows, table
@@ -7,7 +7,7 @@ from groundwork.workflows import document, workflow
 
 
 def delay(db, schema):
-    """All rows are as if transactions had made them that began after those that change them now."""
+    """Moves the times of all rows one hour into the future, as if transactions that began later had written the rows."""
     for name, in rows(db, "select table_name from information_schema.columns where table_schema = %s and column_name in"
                           " ('created_at', 'updated_at') group by 1 having count(*) = 2", schema):
         execute(db, f"update {schema}.{name} set created_at = now() + interval '1 hour', updated_at = now() + interval '1 hour'")
@@ -37,7 +37,8 @@ def test_a_change_that_began_before_its_row(project, db):
 
 
 def test_no_statement_forgets():
-    """The clock of a transaction is when it began; a row may be younger than that."""
+    """Every statement that sets `updated_at` considers that its transaction's clock may be earlier than the times of the row.
+    """
     found = [f"{path.relative_to(ROOT)}: {line.strip()}" for folder in ("common", "services") for kind in ("*.sql", "*.c")
              for path in (ROOT / folder).rglob(kind) for line in path.read_text().splitlines()
              if re.search(r"\bupdated_at = (now\(\)|excluded|\$|clock)", line)]

@@ -84,7 +84,7 @@ FORMS = {"csv": as_csv, "json": as_json, "jsonl": as_jsonl}
 @pytest.mark.full
 @pytest.mark.parametrize("form", FORMS)
 def test_twenty_thousand_rows_there_and_back(empty, form):
-    """Every thousandth row is bad: the others arrive, the bad ones are told by number."""
+    """Every thousandth row is bad: the other rows arrive, and the task names the bad rows by number."""
     shop = empty
     records = [good(n) for n in range(MANY)]
     bad = list(range(500, MANY, 1000))
@@ -105,7 +105,7 @@ def test_twenty_thousand_rows_there_and_back(empty, form):
     wanted = [record for n, record in enumerate(records) if n >= 10000 and n not in bad]
     assert len(seen) == len(wanted)
     for record, original in zip(seen, wanted):
-        # Python's writer says null where the text is empty.
+        # Python's csv writes an empty text as nothing, which is null.
         text = original["text"] or (None if form == "csv" else "")
         assert {name: record[name] for name in good(0)} == {**original, "text": text}
 
