@@ -173,8 +173,7 @@ def test_each_caller_sees_its_own_rows_and_fields(shop):
     # data that is cached for one caller is not shown to another caller
     assert shop.admin.get(path.split("?")[0], expect=200).json()["rows"] == [[6]]
     shows(clerk, path.split("?")[0], [[2]])
-    # a relation to a row that the caller may not see has no value; a relation to an entity that the caller may not read is not
-    # a field
+    # a relation to a hidden row has no value; a relation to an entity that the caller may not read is not a field
     cities = shop.admin.post("/charts", chart(group_by=[{"field": "shop.city"}]), expect=201).json()["id"]
     refused = clerk.get(f"/charts/{cities}/data", expect=403).json()
     assert "fields" in refused["detail"] and "city" not in json.dumps(refused)

@@ -130,8 +130,7 @@ def test_who_sees_and_changes_them(office):
     assert office.admin.put(path, {"role_ids": []}, expect=200).json()["can_edit"]
     office.other.get(path, expect=404)
     office.admin.delete(path, expect=204)
-    # a list of an entity that the caller may not read is refused with the same errors as a list of an entity that does not
-    # exist
+    # a list of an entity that the caller may not read is refused like a list of an entity that does not exist
     refused = widget(office.other, board(office.other), 400, kind="list", text=None, entity="tasks")
     nothing = widget(office.other, board(office.other), 400, kind="list", text=None, entity="nothing")
     assert refused["errors"] == nothing["errors"]

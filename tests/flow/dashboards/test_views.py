@@ -214,7 +214,7 @@ def test_a_runner_that_is_killed_in_a_refresh(mill, db, servers, start_runner):
     with Held(servers, source) as held:
         assert any(killed(held) for _ in range(5))
         assert lease()[0] <= 6
-        execute(db, f"update {views} set lease_until = now() + interval '1 hour' where id = %s", number)  # longer than the checks below take
+        execute(db, f"update {views} set lease_until = now() + interval '1 hour' where id = %s", number)  # longer than the checks take
         assert rows(mill.admin, "cut_down")["items"] == before
         assert mill.admin.get(f"{VIEW}/cut_down", expect=200).json()["status"] == "refreshing"
     wait_until(lambda: not found(db, "select 1 from pg_class where relnamespace = %s::regnamespace and relname ~ ('^v_' || %s || '_')"
@@ -390,7 +390,7 @@ def test_definitions_do_not_name_fields_that_the_caller_may_not_read(payroll):
     payroll.admin.put("/dashboards/home", {"scope": "role", "role_id": clerk.user["role_ids"][0], "dashboard_id": board["id"]}, expect=200)
     path = f"/charts/{chart['id']}"
     for read in (VIEW, f"{VIEW}/pay", "/charts", path, f"/dashboards/{board['id']}", "/dashboards/home"):
-        assert "amount" not in clerk.get(read, expect=200).text.replace("max_amount", ""), read  # max_amount is a column of the view that is shared with the clerk
+        assert "amount" not in clerk.get(read, expect=200).text.replace("max_amount", ""), read  # a column of the view that is shared with the clerk
     assert clerk.get(f"/dashboards/{board['id']}", expect=200).json()["widgets"][3]["fields"] == "person"
     for read in (f"{path}/data", f"{path}/image.svg"):
         assert "amount" not in clerk.get(read, expect=403).text

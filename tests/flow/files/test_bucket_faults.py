@@ -155,8 +155,7 @@ def test_an_answer_that_is_none(bucket, admin, put, clean, operation, kind):
 
 @pytest.mark.parametrize("ahead_ms", [-3_600_000, 3_600_000])
 def test_clocks_that_differ(bucket, start_gateway, servers, admin, put, ahead_ms):
-    """With clocks that differ by more than a quarter of an hour, requests get 503, and a gateway does not start and says why.
-    """
+    """With clocks that differ by more than 15 minutes, requests get 503, and a gateway does not start and says why."""
     made = put(admin, "x", SMALL)
     bucket.clock(ahead=ahead_ms)
     put(admin, "y", SMALL, expect=503)
@@ -186,8 +185,7 @@ def test_a_bucket_that_goes(bucket, start_gateway, project, admin, put, clean):
 
 
 def test_a_client_that_reads_slowly(bucket, project, gateway, admin, put):
-    """A client that reads slowly receives the whole file: neither side buffers all of it, and unread bytes stay with the store.
-    """
+    """A slow client receives the whole file: neither side buffers all of it, and unread bytes stay with the store."""
     made = put(admin, "x", LARGE)
     with requests.get(f"{gateway.url}/org/{project.id}/files/{made['id']}/get", headers={"Authorization": f"Bearer {admin.token}"},
                       stream=True, timeout=60) as answer:

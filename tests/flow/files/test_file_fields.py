@@ -124,8 +124,7 @@ def test_the_records_rule_decides(pets, admin, put):
 
 
 def test_nothing_dangles(pets, admin, put, clean):
-    """Deletions of files, records, fields and entities leave neither a reference without its file nor bytes without their row.
-    """
+    """Deletions of files, records, fields and entities leave no reference without its file and no bytes without their row."""
     numbers = [put(admin, f"{n}", b"x" * n)["id"] for n in range(1, 9)]
     rows = [admin.post(PETS, {"name": str(n), "photo": number}, expect=201).json()["id"] for n, number in enumerate(numbers)]
     before = admin.get(f"{PETS}/{rows[0]}", expect=200)

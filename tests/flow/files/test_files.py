@@ -54,14 +54,14 @@ def test_several_files_are_all_or_none(admin, project, post, stored, ledger):
     assert refused["code"] == "payload_too_large"
     assert admin.get("/files", expect=200).json()["total_items"] == 3
     until(lambda: len(stored(project)) == 3 and not ledger(project)[1], "removed")
-    # The rest of the quota can be used to the byte.
+    # An upload may use the remaining quota to the byte.
     post(admin, [("f.txt", b"z" * (200_000 - 150_003))])
     post(admin, [("g.txt", b"z")], expect=413)
     assert admin.get("/storage", expect=200).json()["bytes"] == 200_000
 
 
 def test_names(admin, put, post):
-    """F1: whatever name a sender writes, the stored name is one path segment of text, and its header is one line."""
+    """F1: for any name that a sender writes, the stored name is one path segment of text, and its header is one line."""
     names = {
         "../../etc/passwd": "passwd", "/etc/shadow": "shadow", "C:\\Users\\me\\photo.jpg": "photo.jpg", "..": "file",
         "na\u00efve \u65e5\u672c.txt": "na\u00efve \u65e5\u672c.txt", "exe.\u202egpj.exe": "exe.gpj.exe", "x" * 300 + ".txt": "x" * 251 + ".txt",
@@ -182,7 +182,7 @@ def test_a_download_under_another_name(admin, put):
     ("x.js", b"#!/usr/bin/env node\nalert(1)\n", None, False),
     ("x.bin", b"\0\1\2", "application/octet-stream", False)])
 def test_types_are_what_the_bytes_are(shared_project, put, name, content, kind, inline):
-    """F2: only raster images are served inline, as told by their bytes and whatever their names."""
+    """F2: only raster images are served inline; the bytes of a file decide its type, not its name."""
     admin = shared_project.admin
     made = put(admin, name, content)
     assert kind is None or made["mime_type"] == kind

@@ -189,8 +189,7 @@ def test_a_store_that_is_away(start_gateway, servers, project, stored, ledger):
 
 @pytest.mark.skipif(bucket.wanted(), reason="a bucket that is gone: test_bucket_faults.py")
 def test_a_volume_that_is_not_mounted(victim, start_gateway, servers, project, admin, put, stored, ledger, time_is_over):
-    """D9: the gateway does not take an empty mount point for its store: it writes nothing there, and treats no file as deleted.
-    """
+    """D9: the gateway does not take an empty mount point for its store: it writes nothing there and treats no file as gone."""
     one, two = [put(admin, name, CONTENT)["id"] for name in "ab"]
     place, aside = servers.folder / "files", servers.folder / "unmounted"
     place.rename(aside)

@@ -230,8 +230,7 @@ def test_an_upload_without_a_byte_goes(admin, project, db):
 
 
 def test_two_go_on_at_once(admin, project):
-    """Concurrent PATCH requests at the same offset make one file of the right bytes; those that come too late get 408 or 409.
-    """
+    """Concurrent PATCH requests at one offset make one file of the right bytes; requests that come too late get 408 or 409."""
     content = os.urandom(300_000)
     path = begin(admin, len(content))
     clients = [project.client(token=admin.token) for _ in range(4)]
@@ -254,8 +253,7 @@ def test_cut_off(admin, project, gateway):
         until(lambda: offset(admin, path) >= PART, "the first part")
 
     def goes_on():
-        """Sends the rest. Returns None on 409, which means that the gateway has not yet noticed that the first sender is gone.
-        """
+        """Sends the rest. Returns None on 409: the gateway has not yet noticed that the first sender is gone."""
         kept = offset(admin, path)
         assert PART <= kept <= PART + 3_000_000
         answer = send(admin, path, kept, LARGE[kept:], expect=None)

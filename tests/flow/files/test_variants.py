@@ -38,8 +38,7 @@ def test_sizes(admin, put, query, size):
 @pytest.mark.parametrize("query, size", [(dict(width=1200), (1200, 800)), (dict(height=600), (900, 600)), (dict(width=700, height=700), (700, 700)),
                                          (dict(width=601, height=399), (601, 399)), (dict(width=599, height=401), (599, 401))])
 def test_a_smaller_picture_is_enlarged(admin, put, fit, query, size):
-    """A small picture is enlarged to the requested size, whether one side or both are given; only `inside` never enlarges it.
-    """
+    """A small picture is enlarged to the requested size, given by one side or both; only `inside` never enlarges it."""
     made = put(admin, "x.png", encoded(drawn(), "PNG"))
     got = seen(variant(admin, made, **query, **({"fit": fit} if fit else {})).content).size
     inside = min(1, query.get("width", 600) / 600, query.get("height", 400) / 400)

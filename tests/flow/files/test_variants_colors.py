@@ -90,7 +90,7 @@ def test_what_is_clear_stays_clear(admin, put):
     assert distance(got.getchannel("A"), image.getchannel("A")) < 1
     opaque = image.copy()
     opaque.putalpha(255)
-    assert distance(got.convert("RGB"), as_srgb(opaque.convert("RGB"), PROFILES["adobe"])) < 12  # nearly transparent pixels have few colour levels
+    assert distance(got.convert("RGB"), as_srgb(opaque.convert("RGB"), PROFILES["adobe"])) < 12  # nearly clear pixels have few colours
 
 
 @pytest.mark.parametrize("icc", [b"", b"no profile", PROFILES["adobe"][:200], PROFILES["adobe"][:-300], profile(gamma=1), bytes(128) + b"\xff" * 400,

@@ -22,7 +22,7 @@ class Api:
     def __init__(self):
         self.requests, self.lock = [], threading.Lock()
         self.raw, self.raw_headers = b"", {}
-        self.live, self.grants, self.codes = set(), [], {}  # live tokens; requests for tokens; code -> parameters of its authorisation request
+        self.live, self.grants, self.codes = set(), [], {}  # live tokens; token requests; code -> authorisation request
         self.refresh, self.revoked = {}, []
         self.expires_in, self.delay, self.refuse = 3600, 0, None
         self.packed = False  # whether the token server packs its answers

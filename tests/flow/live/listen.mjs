@@ -1,4 +1,4 @@
-// npm's eventsource: prints what arrives, a line an event. URL [HEADER]; without a header the address has a ticket.
+// npm's eventsource: prints each event that arrives on one line. Arguments: URL [HEADER]; without a header the URL has a ticket.
 import {EventSource} from 'eventsource'
 
 const [url, authorization] = process.argv.slice(2)

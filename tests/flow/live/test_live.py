@@ -465,8 +465,8 @@ def give_back(home, role, user, record):
     (widen, True, []), (join, True, []), (rise, True, []), (show, False, ["created"]), (hide, False, ["created", "deleted"]), (give_back, False, [])],
     ids=lambda value: getattr(value, "__name__", ""))
 def test_rights_that_change_while_nobody_listens(home, listen, change, again, told):
-    """A returning listener gets an event for each record that was shown to it or hidden by a grant, and one reset for any other
-    change of its rights."""
+    """A returning listener gets an event for each record that a grant has shown or hidden, and one reset if its other rights
+    differ."""
     narrow = [{"entity": "orders", "action": "read", "fields": ["name"]}]
     role = home.role(permissions=["orders:read", "svc_realtime:read"], field_access=narrow)
     user = home.user(role_ids=[role["id"]])
@@ -476,7 +476,7 @@ def test_rights_that_change_while_nobody_listens(home, listen, change, again, to
     change(home, role, user, record)
     soon(lambda: user.get(ITEMS), 200)
     stream = listen(user, position=left)
-    events = stream.before or ([stream.next()] if again else [])  # the gateway of the returning listener may learn of the change a moment later
+    events = stream.before or ([stream.next()] if again else [])  # the gateway may learn of the change a moment later
     assert [event.kind for event in events] == (["reset"] if again else []) + told
     if again:
         assert events[0].data["reason"] == "rights"

@@ -31,8 +31,7 @@ def test_without_redis(home, listen, servers):
 
 
 def test_postgres_that_crashes(home, listen, servers):
-    """Each committed change arrives once, at the listener that stays and at a listener that resumes from an earlier position.
-    """
+    """Each committed change arrives once, at a listener that stays and at one that resumes from an earlier position."""
     stream = listen(home.admin)
     home.item("orders", name="first")
     left = stream.next("created").position

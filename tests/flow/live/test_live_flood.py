@@ -62,7 +62,7 @@ def test_who_may_not_listen_any_more_hears_nothing_more(bales, listen):
     floods = [Flood(home.client(token=home.admin.token), first) for first in (0, 1_000_000)]
     try:
         for way, (user, role, stream) in listeners.items():
-            stream.until(lambda event: event.data["record"]["n"] in (5, 1_000_005), within=15)  # the stream is in the middle of the flood
+            stream.until(lambda event: event.data["record"]["n"] in (5, 1_000_005), within=15)  # in the middle of the flood
             way(home, user, role)
             taken = time.monotonic()
             events = stream.until(lambda event: event.kind == "end")
@@ -79,8 +79,7 @@ def test_who_may_not_listen_any_more_hears_nothing_more(bales, listen):
 
 
 def test_who_catches_up_while_its_rights_change_misses_nothing(bales):
-    """A listener that must read one entity again continues where it was in the other entity, also after its connection is cut.
-    """
+    """A listener that must read one entity again continues where it was in the other, also after its connection is cut."""
     home = bales
     role = home.role(permissions=LISTENING)
     user = home.user(role_ids=[role["id"]])

@@ -381,7 +381,7 @@ def test_traffic_goes_on_while_an_entity_is_altered(project):
     answers = []
 
     def traffic(number):
-        client = Client(project.base_url, token=project.admin.token)  # not recorded, because the model's documents change at the same time
+        client = Client(project.base_url, token=project.admin.token)  # not recorded: the documents change
         while not stop.is_set():
             answers.append(client.get("/entities/products/items", params={"limit": 50, "sort": "-id"}))
             answers.append(client.post("/entities/products/items", {"name": f"t{number}"}))

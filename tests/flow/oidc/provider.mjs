@@ -1,4 +1,4 @@
-// A stand-in for Google: node provider.mjs PORT REDIRECT_URI. Any name signs in; its claims are made from it.
+// A stand-in for Google: node provider.mjs PORT REDIRECT_URI. Any name signs in, and the claims are made from that name.
 import Provider from "oidc-provider";
 
 const [port, redirect] = process.argv.slice(2);

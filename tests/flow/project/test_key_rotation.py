@@ -231,8 +231,7 @@ def test_a_new_master_key(world):
     assert world.rotate("--rotate-master-key", master=KEY_B) == 0  # nothing is left to do
     assert world.vault("first", KEY_B).check()[1] == texts
     world.vault("second", KEY_B).check()
-    # A process that has unwrapped the project's keys continues; a process that starts with only the old master key serves
-    # nothing.
+    # A process that has unwrapped the project's keys continues; a new one with only the old master key serves nothing.
     Client(f"{old.url}/org/first").sign_in(ADMIN_EMAIL, PASSWORD)
     late = world.gateway(master=KEY_A)
     Client(f"{late.url}/org/first").post("/auth/v1/token", {"email": ADMIN_EMAIL, "password": PASSWORD}, expect=503)

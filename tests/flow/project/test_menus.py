@@ -156,7 +156,7 @@ def test_reorder(project):
 
 
 def test_two_who_reorder_at_once(project):
-    """Of concurrent reorders with one version, one succeeds; no item is lost or doubled."""
+    """Exactly one of several concurrent reorders with the same version succeeds; no item is lost or doubled."""
     menu = make(project)
     items = [add(project, menu, f"i{n}") for n in range(20)]
     version = get(project, menu)["version"]

@@ -1,4 +1,4 @@
-"""What a migration makes of existing rows: each file is run on a schema that the earlier files have made."""
+"""Migrations of existing rows: each file is run on a schema that the earlier files have made."""
 import datetime
 import pathlib
 

@@ -45,8 +45,7 @@ def tarpit():
 
 @pytest.fixture(scope="module")
 def house(start_gateway, issuers, tarpit):
-    """A gateway of one process for the tests of this file: a flood that fills a share of that process fills all of that share.
-    """
+    """A gateway of one process for the tests of this file: a flood that fills a share there fills all of it."""
     return start_gateway("gateway-tenants", WORKERS=1, FETCH_ALLOW=f"127.0.0.1:{issuers.port},127.0.0.1:{tarpit.port}")
 
 

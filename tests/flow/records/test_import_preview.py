@@ -1,5 +1,4 @@
-"""POST .../items/import?dry_run=true shows the contents of a file, and mapping[column]=field imports its columns into fields.
-"""
+"""POST .../items/import?dry_run=true shows what a file contains; mapping[column]=field imports its columns into fields."""
 import json
 
 import pytest

@@ -140,7 +140,7 @@ class Slow:
 
 
 def cut_off(project, text, least):
-    """Breaks off an upload after `least` rows and returns its failed task."""
+    """Breaks off an upload once at least `least` rows are stored, and returns its failed task."""
     before = newest(project)["id"]
     slow = Slow(project, text)
     slow.send(0, len(text) * 2 // 3)
@@ -167,7 +167,7 @@ def test_a_request_that_was_taken_over_writes_no_more(empty, db):
 
 
 def test_two_that_resume_at_once(empty, db):
-    """Of concurrent requests to resume, one continues the import, and no row is stored twice."""
+    """Exactly one of several concurrent requests to resume continues the import, and no row is stored twice."""
     shop = empty
     text = content("csv", 3000)
     number = cut_off(shop, text, 1000)["id"]

@@ -1,5 +1,4 @@
-"""Records that are deleted or changed along with a deleted record: this needs no permission for them, but respects their locks.
-"""
+"""Records that are deleted or changed with a deleted record: they need no permission, but their locks are respected."""
 import pytest
 from groundwork.records import listen
 from groundwork.runs import finish, step

@@ -8,7 +8,7 @@ THINGS = "/entities/things/items"
 PARTIAL = "2026-03-01T10:00:00"
 D = decimal.Decimal
 
-# The values of each type, one for each record, with None stored too. The index is the record's.
+# The values of each type, None included; a value's index is the index of its record.
 VALUES = {
     "s": ["apple", "Apple pie", "banana", "50%", "a_b", "a\\b", None, "", "ÄPFEL", "o'brien; drop table x--", "a,b", "zz"],
     "t": ["long text one", "Long Text two", None, "x", "%", "_", "\\", "tab\tand\nline", "日本語", "'", '"', "true"],
@@ -154,7 +154,7 @@ def test_every_operator_on_every_type(world, field):
         if op == "null":
             cases = [True, False]
         elif op in ("in", "nin"):
-            plain = [value for value in samples if "," not in str(value) and value != '"']  # test_filter_values.py tests the other values
+            plain = [value for value in samples if "," not in str(value) and value != '"']  # the others: test_filter_values.py
             cases = [plain[:1], plain[:3], plain[-2:], plain]
         elif op == "between":
             cases = [(a, b) for a in samples[:4] for b in samples[-3:] if not {",", '"'} & set(f"{a}{b}")]

@@ -123,8 +123,7 @@ def test_upserts_and_bulk_deletes_respect_locks(project):
 
 
 def test_locks_do_not_reveal_of_hidden_records(project, db):
-    """A lock needs a record that the caller may change; for a caller who does not see the record, the lock's routes answer 404.
-    """
+    """A lock needs a record that the caller may change; the lock's routes answer 404 if the caller does not see the record."""
     project.entity("products")
     user = project.user(entities=["products"])
     record = project.item("products", name="hidden")

@@ -63,7 +63,7 @@ def test_upserts_of_the_same_keys(project, parts, deadlocks, key):
 
 
 def test_new_records_of_the_same_keys(project, parts, deadlocks):
-    """Of concurrent bulks with the same keys, each is refused or made, and every key is made once."""
+    """Each of several concurrent bulks with the same keys is refused or made, and every key is made once."""
     def create(client, chance):
         items = [{"code": f"c{n}"} for n in range(200)]
         chance.shuffle(items)

@@ -7,7 +7,7 @@ STAFF = "/entities/staff/items"
 
 @pytest.fixture(scope="module")
 def firm(shared_project):
-    """Staff whose department, file and note a caller sees only as a number."""
+    """Staff whose department, tags and file a caller sees only as numbers."""
     project = shared_project
     project.admin.post("/enums", {"name": "state", "values": ["new", "old"]}, expect=201)
     project.entity("depts", [{"name": "name", "type": "varchar"}], row_level_security=True)

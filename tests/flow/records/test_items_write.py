@@ -236,8 +236,7 @@ def test_a2_references_to_hidden_records_read_as_missing(project):
 
 
 def test_writes_at_once_count_once(world):
-    """Of ten concurrent writers of one unique value, one succeeds and the others get 409; concurrent changes of one list of
-    links all succeed."""
+    """Exactly one of ten concurrent writers of a unique value succeeds; concurrent changes of one list of links all succeed."""
     clients = [world.client(token=world.admin.token) for _ in range(10)]
     with concurrent.futures.ThreadPoolExecutor(10) as pool:
         made = list(pool.map(lambda client: client.post("/entities/strict/items", {"code": "race"}).status_code, clients))

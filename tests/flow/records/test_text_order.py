@@ -1,4 +1,4 @@
-"""Texts are ordered and compared by the project's locale on all routes; search by equality and uniqueness compare them as
+"""Texts are ordered and compared by the project's locale on all routes; filters for equality and unique fields compare them as
 written."""
 import json
 import random
@@ -102,8 +102,7 @@ def walk(project, sort, **parameters):
 
 @pytest.mark.parametrize("name", [None, "sv", "de"])
 def test_walks_and_comparisons_are_those_of_postgresql(words, db, name):
-    """Cursor walks and comparisons agree with PostgreSQL, with null texts and, on a required field, by one comparison of rows.
-    """
+    """Cursor walks and comparisons agree with PostgreSQL, for null texts and, on a required field, by one row comparison."""
     fill(words, draw(name, 295))
     locale(words, name)
     table, word = f"{words.schema(db)}.{words.table}", words.words["w"]

@@ -37,8 +37,7 @@ def test_a_change_that_began_before_its_row(project, db):
 
 
 def test_no_statement_forgets():
-    """Every statement that sets `updated_at` considers that its transaction's clock may be earlier than the times of the row.
-    """
+    """Every statement that sets `updated_at` considers that its transaction's clock may show an earlier time than the row."""
     found = [f"{path.relative_to(ROOT)}: {line.strip()}" for folder in ("common", "services") for kind in ("*.sql", "*.c")
              for path in (ROOT / folder).rglob(kind) for line in path.read_text().splitlines()
              if re.search(r"\bupdated_at = (now\(\)|excluded|\$|clock)", line)]

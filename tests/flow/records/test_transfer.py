@@ -188,7 +188,7 @@ def test_files_that_are_broken_from_the_start(empty, content, name):
     ('[{"sku":"a"} {"sku":"b"}]', "x.json", 1), ('[{"sku":"a"},]', "x.json", 1), ('[{"sku":"a"}] x', "x.json", 1),
     ('[{"sku":"a"}', "x.json", 1)])
 def test_files_that_break_on_the_way(empty, content, name, done):
-    """What came before the break may be there: the task says how much, and why it stopped."""
+    """Rows before the break may be stored: the task says how many, and why the import stopped."""
     answer = upload(empty.admin, content, name, expect=None)
     assert answer.status_code in (202, 400), answer.text
     if answer.status_code == 202:
@@ -207,7 +207,7 @@ BROKEN_ROWS = [
     ('sku,text\na,5"\nb,""""\nc,a""b\n', "x.csv", {"a": '5"', "b": '"', "c": 'a""b'}, []),
     ('sku,text\na,"TV 55" OLED"\nb,1\n', "x.csv", {"b": "1"}, [1]),
     ('sku,text\na,"x" \nb,1\r\n', "x.csv", {"b": "1"}, [1]),
-    # A quote that is never closed takes no other row with it, wherever its text is found to be broken.
+    # A quote that is never closed costs no other row, wherever the import notices that its text is broken.
     ('sku,text\na,"open\nb,1\nc,2\n', "x.csv", {"b": "1", "c": "2"}, [1]),
     ('sku,text\na,1\nb,"open', "x.csv", {"a": "1"}, [2]),
     ('sku,text\na,"open\nb,"closed"\nc,2\n', "x.csv", {"b": "closed", "c": "2"}, [1]),
@@ -231,7 +231,8 @@ def test_a_broken_row_is_an_error_of_its_own(empty, content, name, taken, refuse
 
 
 def test_rows_that_each_open_a_quote_are_read_twice_at_most(empty):
-    """Each line closes the quote of the line before and opens one: read as rows a thousand lines long, and line by line."""
+    """Each line closes the quote of the line before and opens another; such rows are read twice at most: as rows of a thousand
+    lines, and line by line."""
     task = task_of(empty.admin, upload(empty.admin, "sku,text\n" + 'x","y\n' * 300000 + "z,1\n"))
     assert 1000 < task["failed"] < 2000, task["failed"]
 
@@ -299,14 +300,14 @@ def test_who_may(empty):
     ({"separator": ""}, "x.csv", 400), ({"separator": "tab", "format": "jsonl"}, "x.csv", 400), ({"separator": "comma"}, "x.json", 400),
     ({"separator": "tab", "bom": "true"}, "x.csv", 400)])
 def test_a_separator_is_said(empty, query, name, status):
-    """The header has more semicolons than tabs."""
+    """The parameter `separator` decides, although the header has more semicolons than tabs."""
     upload(empty.admin, "sku\tb;c;d\na\tx;y\n", name, params={**query, "mapping[b;c;d]": "text"}, expect=status)
     if status == 202:
         assert empty.admin.get(ITEMS).json()["items"][0]["text"] == "x;y"
 
 
 def test_null_and_the_empty_text_are_told_apart(shared_project):
-    """As by PostgreSQL's COPY: nothing is null, two quotes are a text without letters."""
+    """As in PostgreSQL's COPY, an empty cell is null and two quotes are an empty text."""
     project = shared_project
     project.entity("cells", [
         {"name": "key", "type": "varchar", "required": True}, {"name": "text", "type": "text", "default": "d"},
@@ -324,7 +325,7 @@ def test_null_and_the_empty_text_are_told_apart(shared_project):
 
 
 def test_what_a_caller_may_not_write_stays_empty(shared_project):
-    """A cell without a value of such a field is left out; one with a value is refused."""
+    """An import leaves out an empty cell of a field that the caller may not write, and refuses a cell with a value."""
     project = shared_project
     project.entity("shelves", [{"name": "key", "type": "varchar"}, {"name": "shut", "type": "varchar"}])
     role = project.role(permissions=["shelves:create", "shelves:read"], field_access=[
@@ -351,7 +352,7 @@ def test_exports_that_make_no_sense(shop, query):
 
 
 def test_too_large(start_gateway, shop):
-    """A gateway with a small limit; declared and undeclared lengths."""
+    """A gateway with a small limit refuses uploads that are too large, with and without a declared length."""
     small = start_gateway("small_uploads", UPLOAD_BYTES=20000, WORKERS=1)
     admin = Client(f"{small.url}/org/{shop.id}", token=shop.admin.token)
     answer = upload(admin, "sku,text\n" + "".join(f"big{n},{'x' * 100}\n" for n in range(500)), expect=413)
@@ -368,7 +369,7 @@ def test_too_large(start_gateway, shop):
         answer = admin.post(f"{ITEMS}/import", None, data=pieces(), headers={"Content-Type": "multipart/form-data; boundary=b"})
         assert answer.status_code == 413
     except OSError:
-        pass  # closed while we were still sending
+        pass  # closed while the test was still sending
     assert upload(admin, "sku\nfits\n").status_code == 202
 
 
@@ -431,9 +432,9 @@ def test_callers_leave_during_their_exports(empty, db):
 
 
 def test_a_slow_reader_costs_no_memory(empty, db, start_gateway, monkeypatch):
-    """40 MB that nobody reads: the gateway waits instead of holding them."""
+    """The gateway waits with an export that is not read, instead of holding its 40 MB."""
     shop = empty
-    # A sanitizer keeps what was freed for a while, so that it finds late uses: here it keeps little.
+    # A sanitizer keeps freed memory for a while to find late uses of it; here it may keep little.
     monkeypatch.setenv("ASAN_OPTIONS", f"{SANITIZERS['ASAN_OPTIONS']}:quarantine_size_mb=1:thread_local_quarantine_size_kb=64")
     gateway = start_gateway(WORKERS=1)
     reader = Client(shop.admin.base_url.replace(shop.gateway.url, gateway.url), token=shop.admin.token)

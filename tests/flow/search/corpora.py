@@ -1,5 +1,5 @@
-"""Random projects to search in: words that are common and rare, near each other, with accents and signs; owners, grants
-of all kinds, fields that not everybody reads; and queries made for them."""
+"""Random projects to search: common and rare words, close together and apart, with accents and signs; owners, grants of all
+kinds, and fields that only some callers read; and queries for them."""
 import random
 
 from oracle import Oracle, Query, Word
@@ -69,7 +69,7 @@ class Corpus:
         text = self.chance.choice(list(records.values())).get("body", "")
         words = [word.strip(",") for word in text.split() if '"' not in word]
         at, count = self.chance.randrange(max(1, len(words) - 1)), self.chance.choice([2, 2, 3])
-        if self.chance.random() < 0.3:  # that stand somewhere in it
+        if self.chance.random() < 0.3:  # words of the text that are not a phrase there
             self.chance.shuffle(words)
         return Word(" ".join(words[at:at + count]), "phrase") if len(words[at:at + count]) > 1 else self.word()
 
@@ -86,7 +86,7 @@ class Corpus:
 
 
 class Caller:
-    """Who searches: a client, what it sees, and the searchable fields that it reads."""
+    """A searching caller: its client, the records that it sees, and the searchable fields that it reads."""
 
     def __init__(self, name, client, sees, fields, **options):
         self.name, self.client, self.sees, self.fields, self.options = name, client, sees, fields, options
@@ -96,10 +96,10 @@ class Caller:
 
 
 class World:
-    """A project filled from a corpus, with callers of every kind, and the oracle of it."""
+    """A project filled from a corpus, with callers of every kind and its oracle."""
 
     def __init__(self, project, seed, records=60, between=lambda entity: None):
-        """`between` is called when one of four owners has written its records of an entity."""
+        """`between` is called whenever one of four owners has written its records of an entity."""
         self.between = between
         self.project, self.corpus = project, Corpus(seed)
         self.chance = self.corpus.chance
@@ -132,7 +132,7 @@ class World:
             self.between(entity)
 
     def grant(self):
-        """To the guest, and to the guest's role and group."""
+        """Grants random books to the guest, or to the guest's role or group."""
         admin, guest = self.project.admin, self.guest.user["id"]
         group = admin.post("/groups", {"name": "Readers"}, expect=201).json()["id"]
         admin.post(f"/groups/{group}/members", {"user_ids": [guest]}, expect=200)

@@ -1,19 +1,19 @@
-"""What a search has to answer, found the slow way: every record that the caller may see is cut into words, matched,
-ranked and counted. Nothing here is shared with the service: words are cut by Python's own Unicode tables, distances
-are computed from their definition, and queries are made of parts, never parsed.
+"""Answers searches the slow way: every record that the caller may see is cut into words, matched, ranked and counted. The
+service and the oracle share no code: words are cut by Python's own Unicode tables, distances are computed from their
+definition, and queries are made of parts and never parsed.
 
-Left to the service, and checked as such: the order of hits that are equal in words, typos and fields among the first
-64 (it goes by their texts), and how much of a text a snippet shows."""
+The oracle does not predict the order of hits that are equal in words, typos and fields among the first 64, which depends on
+their texts, nor how much of a text a snippet shows. Tests check these separately."""
 import functools
 import html
 import re
 import unicodedata
 
-ENOUGH = 20      # fewer hits: typos and beginnings of words come in, then words go from the right
-PREFIXES = 64    # terms that a prefix stands for
-TYPOS = 16       # terms for each number of typos
+ENOUGH = 20      # with fewer hits a search adds typos and prefixes, then drops words from the right
+PREFIXES = 64    # terms to which a prefix expands
+TYPOS = 16       # terms to which a word expands for each number of typos
 WINDOW = 64
-BOUND = set("-'.@/_+&")  # signs that bind words here; the service knows more
+BOUND = set("-'.@/_+&")  # signs that join words in these texts; the service knows more of them
 OWN = {"ß": "ss", "æ": "ae", "ø": "o", "ł": "l", "đ": "d", "œ": "oe", "þ": "th", "ð": "d", "ı": "i"}
 
 
@@ -30,13 +30,13 @@ def is_letter(char):
 
 
 def is_gram(char):
-    """Of a script that puts no spaces between words."""
+    """Returns whether the character is of a script that puts no spaces between words."""
     name = unicodedata.name(char, "")
     return name.startswith(("CJK UNIFIED", "HIRAGANA", "KATAKANA", "THAI CHARACTER"))
 
 
 def runs(text):
-    """Pieces of one kind, with the signs between them: ("word"|"gram"|"sign", text)."""
+    """Returns runs of characters of one kind: ["word"|"gram"|"sign", text]."""
     kind = lambda char: "gram" if is_gram(char) else "word" if is_letter(char) else "sign"
     found = []
     for char in text:
@@ -53,7 +53,7 @@ def grams(run):
 
 
 def codes(text):
-    """Groups of words bound by one sign: "AB-1234" is ["AB", "-", "1234"]."""
+    """Yields groups of words that are joined by single signs: "AB-1234" is ["AB", "-", "1234"]."""
     group = []
     pieces = runs(text)
     for i, (kind, piece) in enumerate(pieces):
@@ -76,8 +76,8 @@ def codes(text):
 
 
 def whole(group):
-    """Without its signs, but for those between two digits. Hyphens there go, too, of a code with letters and of a number of five
-    digits, when there are no other signs between digits."""
+    """Returns a group as one term without its signs, except signs between two digits. Hyphens and underscores between digits
+    are dropped too if the group has a letter or at least five digits, and no other sign between digits."""
     text, kept = group[0], set()
     for sign, part in zip(group[1::2], group[2::2]):
         between = text[-1].isdigit() and part[0].isdigit()
@@ -90,7 +90,8 @@ def whole(group):
 
 @functools.lru_cache(maxsize=100000)
 def sequence(text):
-    """Terms in their order, without the wholes: what phrases and snippets go by."""
+    """Returns the terms of a text in their order, without the terms of whole groups: phrases and snippets are matched with
+    these terms."""
     terms = []
     for group in codes(text):
         if len(group) == 2 and group[1] is None:
@@ -111,7 +112,7 @@ def terms_of(text):
 
 @functools.lru_cache(maxsize=1000000)
 def distance(a, b):
-    """Letters put in, left out, replaced or swapped with their neighbour (optimal string alignment)."""
+    """Returns how many letters are inserted, omitted, replaced or swapped with their neighbour (optimal string alignment)."""
     before, row = None, list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         last, before, row = before, row, [i]
@@ -130,8 +131,9 @@ def excused(term):
 
 
 def typos(term, other):
-    """1 or 2 when `other` is excused as a mistyped `term`, else None. A wrong first letter (another one, one too many or too
-    few, swapped with the second) counts two, and nothing else may be wrong then."""
+    """Returns 1 or 2, the number of typos, if `other` is accepted as a mistyped `term`, else None. A wrong first letter
+    (another letter, a missing or an extra letter, or one swapped with the second) counts as two typos, and nothing else may be
+    wrong then."""
     most = excused(term)
     if most == 0 or other == term or any(is_gram(char) for char in other):
         return None
@@ -160,11 +162,11 @@ class Word:
 
     def parts(self):
         terms = sequence(self.text)
-        return terms[:-1] if self.kind == "grams" else terms  # the last letter is in the last two
+        return terms[:-1] if self.kind == "grams" else terms  # the last term, a single letter, is part of the term before
 
 
 class Query:
-    """The last word is a prefix unless it is a phrase or left out."""
+    """The words of a query. The last word is a prefix unless it is a phrase or is excluded."""
 
     def __init__(self, *words):
         self.words = list(words)
@@ -173,7 +175,8 @@ class Query:
             last.prefix = True
 
     def read_by(self, fields):
-        """As it is understood for who knows only these fields: a name that is none is a word like others."""
+        """Returns the query as the service reads it for a caller who knows only these fields: any other name before a colon is
+        an ordinary word."""
         words = []
         for word in self.words:
             unknown = word.field not in (None, *fields)
@@ -206,8 +209,9 @@ class Found:
 
 
 class Oracle:
-    """`records`: {entity: {id: {field: text}}} of searchable texts, with all of them: of every owner, of every field.
-    A caller is what it may read: `sees(entity, id)` and `fields[entity]`, readable searchable fields in their order."""
+    """`records` is {entity: {id: {field: text}}} with the searchable texts of all records, owners and fields. A caller has
+    `sees(entity, id)`, whether it may read the record, and `fields[entity]`, the searchable fields that it may read, in their
+    order."""
 
     def __init__(self, records, synonyms=(), stop_words=(), exact_fields=()):
         self.records = records
@@ -220,7 +224,7 @@ class Oracle:
                 for text in row.values():
                     self.lexicon |= terms_of(text or "")
 
-    # Terms that a word stands for, with what each costs.
+    # Returns {term: cost} of the terms to which a word expands.
 
     def expansions(self, word, with_typos):
         term = word.term()
@@ -243,7 +247,8 @@ class Oracle:
         return found
 
     def match_parts(self, word, row, fields):
-        """All parts, in whatever fields of the word's; as good as the worst of them."""
+        """Returns the (cost, field) of the part of a word that matches worst, if every part matches in some field of the word,
+        or None."""
         parts, worst = word.parts(), (0, 0)
         least = 1 if word.kind == "code" else 0
         for at, part in enumerate(parts):
@@ -260,7 +265,7 @@ class Oracle:
         return worst
 
     def match(self, word, expansions, entity, row, fields):
-        """The best (cost, field) of a word in a record, or None."""
+        """Returns the best (cost, field) of a word in a record, or None."""
         own = [(rank, field) for rank, field in enumerate(fields) if word.field in (None, field)]
         best = None
         for rank, field in own if word.kind in ("word", "code") else ():
@@ -285,7 +290,7 @@ class Oracle:
         return False
 
     def round(self, query, caller, entities, with_typos, fewer):
-        """All hits with this much forgiven, before phrases are looked at in the texts."""
+        """Returns all hits with the given tolerance, before phrases are checked in the texts."""
         wanted = [word for word in query.words if not word.without]
         phrases = [word for word in wanted if word.kind == "phrase"]
         plain = [word for word in wanted if word.kind != "phrase"]
@@ -345,7 +350,7 @@ def least_words(phrases):
 # --- snippets ---
 
 def plain(snippet):
-    """A snippet's text, and what it marks; fails on HTML that is not ours."""
+    """Returns a snippet's text and its marked pieces; fails on any HTML but marks."""
     rest = re.sub(r"</?mark>", "", snippet)
     assert not re.search(r"[<>\"']", rest), f"a snippet with HTML: {snippet}"
     assert all(re.match(r"&(amp|lt|gt|quot|#39|#x27);", rest[found.start():]) for found in re.finditer("&", rest)), snippet
@@ -354,7 +359,7 @@ def plain(snippet):
 
 
 def check_snippet(snippet, text):
-    """It is a piece of the text, and each mark has a word in it; returns the marks."""
+    """Checks that a snippet is made of pieces of the text and that each mark has a word in it; returns the marks."""
     shown, marks = plain(snippet)
     assert marks, f"nothing is marked in {snippet}"
     for piece in shown.split("…"):

@@ -1,4 +1,4 @@
-"""What a search answers, case by case."""
+"""Answers of searches, case by case."""
 import pytest
 from groundwork.records import codes, execute
 from groundwork.searching import followed, found, hits, search
@@ -14,7 +14,7 @@ BOOKS = [
 
 @pytest.fixture
 def books(project, db, indexer):
-    """books(title=..., ...) writes a record; books.ready() waits for the index."""
+    """books(title=..., ...) writes a record and returns its id; books.ready() waits for the index."""
     project.entity("books", BOOKS)
 
     def write(client=None, **values):
@@ -26,7 +26,7 @@ def books(project, db, indexer):
 
 @pytest.fixture(scope="module")
 def library(shared_project, servers, indexer):
-    """The file's project with one book in its index, for what changes nothing."""
+    """The file's project with one book in its index, for tests that change nothing."""
     shared_project.entity("books", BOOKS)
     shared_project.item("books", title="oak")
     connection = servers.connect()
@@ -53,7 +53,7 @@ def test_an_answer(project, books):
 
 
 def test_facets_and_sorts_in_the_order_of_the_locale(project, books):
-    """Values that are found equally often; numbers by what they are worth."""
+    """Facet values with equal counts and sorted hits follow the locale's order; numbers follow their value."""
     for shelf, pages in (("Zeder", 10), ("Ähre", 9), ("apfel", 100)):
         books(title="oak", shelf=shelf, pages=pages)
     books.ready()
@@ -136,7 +136,7 @@ def test_codes_with_hyphens_and_without(project, books):
     assert found(project.admin, "0301234567") == [phone]
     assert found(project.admin, "550e8400e29b41d4a716446655440000") == [serial]
     assert found(project.admin, "314") == [] == found(project.admin, "1012")
-    assert found(project.admin, "3.14")[0] == pi and found(project.admin, "10-12") == [ages]  # 3 and 14.. are parts of the ISBN
+    assert found(project.admin, "3.14")[0] == pi and found(project.admin, "10-12") == [ages]  # 3 and 14.. are in the ISBN too
     assert found(project.admin, "isbn -9783161484100") == [] == found(project.admin, "part -AB-12-34")
     snippets = [item["highlights"][0]["snippet"] for item in search(project.admin, "9783161484100")["items"]]
     assert set(snippets) == {"ISBN <mark>978-3-16-148410-0</mark>", "ISBN <mark>9783161484100</mark>"}
@@ -166,7 +166,7 @@ def test_changes_are_followed(project, books):
     books.ready()
     assert found(project.admin, "oak") == [] and found(project.admin, "walnut") == [number]
     project.admin.delete(f"/entities/books/items/{number}", expect=204)
-    assert found(project.admin, "walnut") == []  # whatever the index still says
+    assert found(project.admin, "walnut") == []  # even while the index still has the word
     books.ready()
     assert search(project.admin, "walnut")["total_items"] == 0
 
@@ -195,7 +195,7 @@ def test_rows_of_others(project, books):
     books.ready()
     assert set(found(user, "oak")) == {mine, theirs}
     project.admin.delete(path, expect=204)
-    assert found(user, "oak") == [mine]  # the index has it still, the rule has not
+    assert found(user, "oak") == [mine]  # the index still has the grant, the row rule no longer does
     books.ready()
     assert search(user, "oak")["total_items"] == 1
 
@@ -280,7 +280,7 @@ def test_relations_show_what_they_lead_to(project, db, indexer):
     assert item["highlights"] == [{"field": "author", "snippet": "<mark>Quillon</mark>"}]
     assert found(user, "quillon", e="works") == [] and search(user, "quillon", e="works")["total_items"] == 0
     assert found(user, "marchbanks", e="works") == [other]
-    assert found(user, "oak quillon", e="works") == [other, one]  # by oak alone
+    assert found(user, "oak quillon", e="works") == [other, one]  # both by oak alone
     project.admin.put(f"/entities/authors/items/{hidden}", {"name": "Tiverton"}, expect=200)
     followed(project, db, "authors", "works")
     assert found(project.admin, "tiverton", e="works") == [one] and found(project.admin, "quillon", e="works") == []
@@ -362,7 +362,7 @@ HOSTILE = ["%", "_", "\\", "'; drop table x; --", "a' or '1'='1", "@o1", "@u1 @g
 
 @pytest.mark.parametrize("query", HOSTILE)
 def test_hostile_queries(library, query):
-    """Whatever is typed: an answer; bytes that nobody types may be a 400 that says why."""
+    """Every query gets an answer; only a query with a NUL may get a 400."""
     for client, path in ((library.admin, "/search"), (library.admin, "/search/suggest"), (library.client(), "/search/public")):
         answer = client.get(path, params={"q": query})
         assert answer.status_code == 200 or ("\0" in query and answer.status_code == 400), (query, answer.text)
@@ -387,7 +387,7 @@ def test_any_text_is_a_query(library, query):
 
 
 def test_a_query_of_nothing_checks_its_parameters(library):
-    """As others do: it finds nothing, and refuses what there is not."""
+    """A query without a word finds nothing, and its parameters are checked as those of any other query."""
     answer = search(library.admin, "?", e="books", facets="shelf", sort="pages", fields="title", filter={"[pages]": "7"})
     assert (answer["items"], answer["total_items"], answer["facets"]) == ([], 0, {"shelf": []})
     for parameters in ({"e": "nothing"}, {"facets": "nothing"}, {"e": "books", "sort": "nothing"}, {"filter[nothing]": "1"},
@@ -414,7 +414,7 @@ def test_signs_and_symbols(project, books):
     assert found(project.admin, "C#") == [sharp]
     assert set(found(project.admin, "C")) == {plain, sharp, plus} and found(project.admin, "C -C++ -C#") == [plain]
     assert found(project.admin, "primer C++")[0] == plus
-    assert found(project.admin, "depth+++") == [sharp]  # where nothing has the signs
+    assert found(project.admin, "depth+++") == [sharp]  # no text has these signs, so the word alone counts
     assert set(found(project.admin, "\u2665")) == set(found(project.admin, "\u2764\ufe0f")) == {heart, phone}
     assert found(project.admin, "I \u2665 NY")[:2] == [heart, love]
     assert found(project.admin, "\u2665 moon") == [rocket]
@@ -429,7 +429,7 @@ def test_signs_and_symbols(project, books):
 
 
 def test_pages_end_before_they_are_refused(project, books):
-    """Who follows has_next_page sees the first 1,000 hits, whatever pages are long, and is never refused."""
+    """A client that follows has_next_page sees the first 1,000 hits with any page size, and is never refused."""
     for start in range(0, 1020, 340):
         project.admin.post("/entities/books/items/bulk", {"items": [{"title": f"oak {n}", "pages": n} for n in range(start, start + 340)]}, expect=201)
     books.ready()
@@ -445,7 +445,7 @@ def test_pages_end_before_they_are_refused(project, books):
 
 
 def test_an_index_that_is_broken(project, books, db):
-    """Leaves that cannot be read are an error of the service, never a crash or a wrong answer."""
+    """A list of the index that cannot be read leads to a 503, never to a crash or a wrong answer."""
     books(title="oak")
     books.ready()
     assert found(project.admin, "oak")

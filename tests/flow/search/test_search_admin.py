@@ -1,4 +1,4 @@
-"""Status, rebuild and purge of indexes, and the settings of search, without an indexer: what gateways themselves do."""
+"""Status, rebuild and purge of indexes, and the settings of search, without an indexer: what gateways do on their own."""
 from groundwork.records import codes, execute, rows
 
 NOTES = [{"name": "name", "type": "varchar", "searchable": True}]

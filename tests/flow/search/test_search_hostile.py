@@ -1,4 +1,4 @@
-"""Those who would learn by searches what they may not read, or stop others from searching."""
+"""Callers who try to learn by searching what they may not read, or to keep others from searching."""
 import concurrent.futures
 import threading
 
@@ -15,7 +15,7 @@ FIELDS = [
 
 
 def hire(project, servers):
-    """Records of the administrator; the caller reads titles of its own rows alone."""
+    """Fills the project with records of the administrator; the caller reads only the titles of its own rows."""
     project.entity("staff", FIELDS, public_read=True)
     project.entity("plans", FIELDS)
     role = project.role(permissions=["staff:read", "staff:create", "svc_search:read"],
@@ -33,7 +33,7 @@ def hire(project, servers):
 
 @pytest.fixture(scope="module")
 def staff(shared_project, servers, indexer):
-    """For all who only ask."""
+    """One project for all tests that change nothing."""
     return hire(shared_project, servers)
 
 
@@ -57,7 +57,7 @@ def test_no_word_finds_what_is_hidden(staff, query):
     ({"e": "staff", "sort": "salary"}, "sort"), ({"e": "staff", "fields": "title,salary"}, "fields"),
     ({"e": "staff", "expand": "salary"}, "expand"), ({"e": "plans"}, "e"), ({"e": "staff,plans"}, "e")])
 def test_no_parameter_names_what_is_hidden(staff, parameters, member):
-    """Refused as if there were no such field or entity: word for word, but for the name."""
+    """A hidden field or entity is refused in the same words as a missing one, except for its name."""
     refused = staff.caller.get("/search", params={"q": "lantern", **parameters}, expect=400).json()
     assert refused["errors"] and refused["errors"][0]["field"].startswith(member.split("[")[0])
     hidden = next(name for name in ("salary", "code", "plans") if name in str(parameters))
@@ -69,7 +69,8 @@ def test_no_parameter_names_what_is_hidden(staff, parameters, member):
 
 
 def test_a_hidden_field_is_no_sign(staff):
-    """`salary:` is a field for who reads it and a word for who does not; a word left out there leaves nothing out."""
+    """`salary:` names a field only for a caller who reads that field, and is a word for other callers; a word of a hidden field
+    excludes nothing."""
     assert found(staff.admin, "salary:platinum", e="staff") == [staff.own, staff.hidden]
     assert found(staff.caller, "lantern -platinum") == [staff.own]
     assert found(staff.caller, "* -platinum") == [staff.own]
@@ -87,7 +88,7 @@ def test_the_public_sees_public_fields(staff):
         anybody.get("/search/public", params={"q": "zebra", **parameters}, expect=400)
     anybody.get("/search", params={"q": "zebra"}, expect=401)
     anybody.get("/search/suggest", params={"q": "zeb"}, expect=401)
-    # who is signed in is the public there, too
+    # /search/public shows a signed-in user no more than the public
     assert "platinum" not in str(search(staff.admin, "platinum", public=True)["items"])
 
 
@@ -108,7 +109,7 @@ def test_queries_that_are_too_much(staff, query):
     "q=lantern&page=9223372036854775807&pageSize=500", "q=lantern&page=-9223372036854775808",
     "q=lantern&facets=" + ",".join(["title"] * 400), "q=lantern&e=" + ",".join(["staff"] * 400), "q=lantern&e=,,,", "q=lantern&facets=,"])
 def test_parameters_that_are_none(staff, raw):
-    """An answer, or a 400 with a name in it; the same for a search of the public."""
+    """Malformed parameters get an answer or a 400 with a code, in searches of users and of the public."""
     for client, path in ((staff.caller, "/search"), (staff.client(), "/search/public")):
         answer = client.get(f"{path}?{raw}")
         assert answer.status_code in (200, 400), answer.text[:300]
@@ -135,7 +136,7 @@ def test_pages_end_where_they_end(staff):
 
 
 def test_one_permission_is_not_another(staff):
-    """Who may only write finds nothing, and hears of no entity."""
+    """A caller who may write but not read finds nothing and learns of no entity."""
     writer = staff.only("svc_search:read", "staff:create", "staff:update", "staff:delete")
     assert search(writer, "zebra")["items"] == [] and search(writer, "*")["total_items"] == 0
     writer.get("/search", params={"q": "zebra", "e": "staff"}, expect=400)
@@ -145,7 +146,7 @@ def test_one_permission_is_not_another(staff):
 
 
 class Beside(threading.Thread):
-    """Does a thing until the block ends; what it raised is raised there."""
+    """Repeats an action in a thread until the block ends, and raises the action's error at the end of the block."""
 
     def __init__(self, act):
         super().__init__(daemon=True)
@@ -160,7 +161,7 @@ class Beside(threading.Thread):
             self.error = error
 
     def go_on(self, turns=3):
-        """Until it was done so often once more, or has failed."""
+        """Waits until the action was done `turns` more times, or has failed."""
         wanted = self.turns + turns
         until(lambda: self.error or self.turns >= wanted, "it goes on")
 
@@ -176,7 +177,7 @@ class Beside(threading.Thread):
 
 
 def test_searches_while_an_index_is_swapped(own_staff, db):
-    """Rebuilt three times beneath: each answer is the same."""
+    """Searches give the same answer while their index is rebuilt three times."""
     def look():
         assert found(own_staff.admin, "zebra", e="staff") == [own_staff.hidden]
         assert found(own_staff.caller, "lantern") == [own_staff.own]
@@ -189,7 +190,7 @@ def test_searches_while_an_index_is_swapped(own_staff, db):
 
 
 def test_searches_while_an_entity_goes(own_staff, db):
-    """Found, or no longer there; of one that is named a 400 then."""
+    """A search finds the records of an entity until the entity is deleted; a search that names it then gets a 400."""
     own_staff.entity("doomed", FIELDS)
     own_staff.item("doomed", title="lantern")
     followed(own_staff, db, "doomed")
@@ -210,7 +211,7 @@ def test_searches_while_an_entity_goes(own_staff, db):
 
 
 def test_many_at_once(staff):
-    """Eight callers with the most that a query may ask for."""
+    """Eight concurrent callers with the largest allowed query get an answer, a 429 or a 503."""
     query = " ".join(f"{chr(97 + n)}*" for n in range(10))
     bad = []
 
@@ -228,7 +229,7 @@ def test_many_at_once(staff):
 
 
 def test_an_index_that_is_exchanged_beneath(own_staff, servers, db):
-    """A search that had chosen the index before that was exchanged and emptied chooses again: nothing is missing."""
+    """A search whose index is replaced and emptied after the search has chosen it chooses again, and misses nothing."""
     schema = own_staff.schema(db)
     other = servers.connect()
     other.autocommit = False

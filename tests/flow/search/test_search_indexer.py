@@ -1,4 +1,4 @@
-"""The indexer: what stands in the index, how soon, and after what."""
+"""The indexer: what the index contains, how soon, and after which changes."""
 import os
 import signal
 import time
@@ -48,7 +48,7 @@ def test_changes_and_removals(project, index, indexer):
 
 
 def test_an_index_of_an_older_version(project, index, indexer):
-    """Its words were made otherwise than queries make them now: another generation is made, though nothing else has changed."""
+    """An index whose words were made by older rules than those of queries is built again, though nothing else has changed."""
     books = index.entity()
     index.ready(books)
     one, = add(project, 1)
@@ -141,7 +141,7 @@ def test_model_changes_rebuild_what_they_must(project, index, indexer):
 
 
 FIELDS = "/entities/books/fields"
-CHANGES = {  # entities whose index is built anew
+CHANGES = {  # change: (its request, the entities whose index is rebuilt)
     "a field that is searched comes": (("post", FIELDS, {"name": "more", "type": "varchar", "searchable": True}), {"books"}),
     "a field comes": (("post", FIELDS, {"name": "more", "type": "varchar"}), set()),
     "a field is searched": (("put", FIELDS + "/blurb", {"searchable": True}), {"books"}),
@@ -275,13 +275,14 @@ SLOW = {"LEASE_MS": 10000, "STATEMENT_TIMEOUT_MS": 600000}
 
 @pytest.fixture(scope="module")
 def indexer(start_indexer):
-    """The file's own: whichever of several has a project's turn, a slow transaction comes to its end."""
+    """The file's own indexer, whose settings let a slow transaction end: any running indexer may take a project's lease."""
     return start_indexer(**SLOW)
 
 
 @pytest.fixture
 def slow(project, index, servers, start_indexer, indexer):
-    """Indexers of which one writes, in a transaction that takes until the test ends it: (token of its lease, what ends it)."""
+    """Starts indexers of which one writes in a transaction that lasts until the test ends it; yields (token of its lease,
+    function that ends the transaction)."""
     both = [start_indexer(**SLOW) for _ in range(2)]
     books = index.entity()
     index.ready(books)
@@ -294,7 +295,7 @@ def slow(project, index, servers, start_indexer, indexer):
     index.wait(lambda: index.rows("select count(*) from pg_stat_activity where wait_event = 'PgSleep'")[0][0])
 
     def end():
-        """The transaction ends as it began."""
+        """Lets the transaction end, and checks that the index is complete and that no indexer has lost its lease."""
         held.close()
         index.wait(lambda: index.find(books, "walnut") == made)
         index.execute("drop function {p}.slow() cascade")
@@ -312,7 +313,7 @@ LEASE = "select lease_until, lease_until > now() from {p}.search_lease where tok
 
 
 def test_a_transaction_that_takes_longer_than_the_lease(index, slow):
-    """It is renewed meanwhile."""
+    """The indexer renews its lease while its transaction takes longer than the lease."""
     token, end = slow
     ((first, _),) = index.rows(LEASE, token)
     index.wait(lambda: index.rows("select now() > %s", first)[0][0], within=12)
@@ -321,11 +322,11 @@ def test_a_transaction_that_takes_longer_than_the_lease(index, slow):
 
 
 def test_nobody_takes_a_lease_over_while_a_transaction_writes(index, slow):
-    """However long ago the lease ended."""
+    """No indexer takes over a lease while the holder's transaction writes, however long ago the lease ended."""
     token, end = slow
     for _ in range(30):
         index.execute("update {p}.search_lease set lease_until = now() - interval '1 hour' where token = %s", token)
-        time.sleep(0.1)  # indexers look for projects five times a second
+        time.sleep(0.1)  # indexers search for projects with work five times a second
         assert index.rows("select token from {p}.search_lease") == [(token,)], index.told()
     index.wait(lambda: index.rows(LEASE, token)[0][1])  # an indexer loses its lease only after its transaction has ended
     end()

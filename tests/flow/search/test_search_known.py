@@ -1,4 +1,5 @@
-"""What processes remember of indexes and settings is never answered from when it is old, and spares a search its question for them."""
+"""Caches of indexes and settings: no answer comes from a stale cache, and a search with a warm cache needs no statement to read
+them."""
 import contextlib
 import re
 
@@ -16,20 +17,21 @@ def books(project, db, indexer):
     project.entity("books", FIELDS)
     project.number = project.item("books", title="Blue chair", remark="lantern")["id"]
     followed(project, db, "books")
-    for _ in range(8):  # both workers have been asked
+    for _ in range(8):  # enough searches that both workers have answered some
         assert found(project.admin, "chair") == [project.number]
     return project
 
 
 @contextlib.contextmanager
 def told(servers, indexer):
-    """PostgreSQL tells of each statement in its log, and no indexer asks it any: a function that returns the statements since its last call."""
+    """Makes PostgreSQL log each statement while no indexer runs; yields a function that returns the statements since its last
+    call."""
     indexer.stop()
     root = servers.connect(superuser=True)
     log = open(f"{root.info.host}/log", errors="replace")
 
     def since():
-        """Those of the lines behind what was read."""
+        """Returns the statements that were logged since the last call."""
         return re.split(r"^\d{4}-\d\d-\d\d .*?\] LOG:  execute ", log.read(), flags=re.M)[1:]
 
     try:
@@ -47,7 +49,7 @@ def told(servers, indexer):
 
 @pytest.mark.parametrize("path, q, most", [("/search", '"chair"', 2), ("/search/suggest", "blue chai", 1)])
 def test_statements_of_a_search(books, db, servers, indexer, path, q, most):
-    """One finds terms and reads lists, one fetches the page; for who is under row rules, too."""
+    """A search takes one statement to find terms and read lists and one to fetch the page, also for callers under row rules."""
     caller = books.user(entities=["books"])
     books.item("books", client=caller, title="Blue chairs, a chair")
     followed(books, db, "books")
@@ -63,7 +65,7 @@ def test_statements_of_a_search(books, db, servers, indexer, path, q, most):
 
 
 def test_an_index_that_is_new(books, db):
-    """Of an entity that had none, beside one that is known."""
+    """A search finds the records of an entity as soon as it has an index, next to an entity whose index is cached."""
     books.entity("plans", FIELDS)
     followed(books, db, "books", "plans")
     plan = books.item("plans", title="Blue chair")["id"]
@@ -88,7 +90,7 @@ def test_an_index_that_is_exchanged_or_gone(books, db):
 
 
 def test_settings_hold_at_once(books):
-    """Each of them with both workers, whatever they remember."""
+    """Each change of the settings holds at once in both workers, although they cache settings."""
     for number in range(6):
         words = {"synonyms": [{"words": ["stool", "chair"]}]} if number % 2 == 0 else {"synonyms": None}
         books.admin.put("/search/settings", words, expect=200)
@@ -105,7 +107,7 @@ def test_the_public_is_let_in_and_out_at_once(books):
 
 
 def test_fields_of_queries(books, db):
-    """A word before a colon is a field as soon as the index has it."""
+    """A word before a colon names a field as soon as the index has that field."""
     assert found(books.admin, "remark:lantern") == [books.number] and found(books.admin, "shelf:lantern") == []
     field = {"name": "shelf", "type": "varchar", "searchable": True}
     books.admin.post("/entities/books/fields", field, expect=201)

@@ -1,4 +1,4 @@
-"""Records that are large: what an answer may hold bounds what it shows, not what a search reads to find and mark it."""
+"""Large records: the limit of an answer bounds what a search shows, not what it reads to find and mark hits."""
 import re
 
 import pytest
@@ -8,12 +8,12 @@ from groundwork.searching import followed, search
 
 KB = 1024
 MB = 1024 * KB
-RECORDS = 30  # of 60 KB: none of their texts fit an answer together
+RECORDS = 30  # of 60 KB each: an answer cannot hold the texts of all
 
 
 @pytest.fixture(scope="module")
 def small(start_gateway):
-    """A gateway whose answers hold a megabyte."""
+    """A gateway whose answers hold at most one megabyte."""
     gateway = start_gateway("small_searches", WORKERS=1, ANSWER_BYTES=MB, REQUESTS_BYTES=4 * MB)
     yield gateway
     assert gateway.running() and not gateway.alarms(), gateway.log_tail()
@@ -38,7 +38,7 @@ def held(gateway):
 @pytest.mark.parametrize("parameters", [{"q": "walnut"}, {"q": "oak walnut"}, {"q": "walnut", "sort": "title"}, {"q": '"walnut table"'},
                                         {"q": '"walnut table"', "sort": "-id"}, {"q": "walnut", "filter": {"[title][ne]": "x"}}])
 def test_small_fields_of_large_records(library, small, parameters):
-    """Found, shown and marked, however much text stands behind them."""
+    """Small fields of large records are found, shown and marked, however large the other fields are."""
     for size in (RECORDS, 7):
         answer = search(library.admin, e="books", fields="title", pageSize=size, **parameters)
         assert len(answer["items"]) == size and answer["total_items"] == RECORDS and answer["total_is_exact"]
@@ -55,7 +55,7 @@ def test_all_of_them(library):
 
 
 def test_large_answers_are_refused_with_advice(library):
-    """In words of the search: how many and of which fields it shows."""
+    """The refusal of a large answer names the parameters of the route: pageSize and fields for a search."""
     for query in ({"q": "walnut"}, {"q": "*"}, {"q": "walnut", "sort": "title"}):
         refused = search(library.admin, e="books", pageSize=RECORDS, expect=400, **query)
         assert refused["code"] == "too_large_answer"

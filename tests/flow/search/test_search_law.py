@@ -1,5 +1,5 @@
-"""Nothing that a caller can observe depends on rows, fields or entities that it may not see: answers are the same, and take
-the same time but for the noise, whether hidden words are there or not."""
+"""Nothing that a caller can observe depends on rows, fields or entities that it may not see: answers are the same and, apart
+from noise, take the same time, whether hidden words exist or not."""
 import statistics
 import time
 
@@ -7,10 +7,10 @@ import pytest
 from groundwork.searching import followed, search
 
 FIELDS = [{"name": "title", "type": "varchar", "searchable": True}, {"name": "remark", "type": "text", "searchable": True}]
-# What the caller sees; what is hidden are words that these are mistyped for, begin, or go on as.
+# Texts that the caller sees. Hidden words are mistyped forms, prefixes or continuations of words in these texts.
 SEEN = ["lantern on the table", "lanterns", "walnut table", "walnat", "harbour light", "salary of the year", "copper", "coppers"]
 HIDDEN = ["lantarn", "lanten", "lantern", "lanterna", "walnuts", "wulnut", "salaries", "selary", "copperas", "harbours", "zeppelin", "zep"]
-# More of them than a beginning (64) or a typo (16) stands for: which they are is chosen among what the caller sees.
+# More words than a prefix (64) or a typo (16) expands to: the service chooses only among words that the caller sees.
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SEEN += [f"quil{a}{b}" for a in LETTERS[:10] for b in LETTERS[:7]] + [f"meridia{a}" for a in LETTERS[:20]]
 HIDDEN += [f"quil{a}" for a in LETTERS] + [f"quil{a}{b}" for a in LETTERS[10:] for b in LETTERS[:4]] + [f"mer{a}dian" for a in LETTERS]
@@ -32,7 +32,7 @@ def caller(project, indexer):
 
 
 def observe(caller):
-    """All that the caller can see of its searches, but for the time."""
+    """Returns all that the caller can see of its searches, apart from their duration."""
     seen = {}
     for query in QUERIES:
         answer = search(caller, query)
@@ -71,7 +71,7 @@ def test_answers_do_not_know_what_is_hidden(project, caller, db, hide):
     followed(project, db, "notes", "hidden")
     after = observe(caller)
     for asked, answer in before.items():
-        if hide is hide_fields:  # the records were changed: their times are others
+        if hide is hide_fields:  # the records were changed, so their times differ
             for found in (answer, after[asked]):
                 for item in found["items"]:
                     item.get("record", {}).pop("updated_at", None)
@@ -92,7 +92,7 @@ def test_a_revoked_row_is_gone_at_once(project, caller, db):
 
 @pytest.mark.full
 def test_time_does_not_tell(project, caller, db):
-    """Medians of a word that is hidden in many rows and of one that is nowhere, in turns."""
+    """A word that is hidden in many rows takes about as long as a word that exists nowhere: medians of alternating searches."""
     hide_rows(project, 100)
     followed(project, db, "notes", "hidden")
     spent = {"zeppelin": [], "quixotry": []}

@@ -1,5 +1,5 @@
-"""Random projects, queries and callers: each answer equals the oracle's. SEARCH_CORPORA and SEARCH_QUERIES make more of them,
-SEARCH_SEED others."""
+"""Random projects, queries and callers: each answer equals the oracle's. SEARCH_CORPORA and SEARCH_QUERIES set the number of
+corpora and queries, SEARCH_SEED chooses other ones."""
 import os
 import sys
 import pathlib
@@ -17,7 +17,7 @@ SEED = int(os.environ.get("SEARCH_SEED", "1"))
 ENTITIES = ["books", "notes"]
 
 
-# Tests of one corpus go to one process: whoever runs them side by side says --dist loadgroup.
+# With --dist loadgroup, all tests of one corpus run in one process.
 WORLDS = [pytest.param(n, marks=pytest.mark.xdist_group(f"corpus {n}")) for n in range(CORPORA)]
 
 
@@ -34,7 +34,7 @@ def world(request, session_gateway, operator, recorder, servers, indexer):
 
 
 def levels(hits):
-    """Hits in groups of equals, in their order: what the oracle promises."""
+    """Returns the hits in groups of equal rank: the oracle promises the order of groups."""
     groups = []
     for hit in hits:
         if groups and groups[-1][0].level() == hit.level():
@@ -45,7 +45,8 @@ def levels(hits):
 
 
 def check_order(wanted, got, where):
-    """Each group of equals comes whole before the next; behind the first 64 the newest of them first."""
+    """Checks that each group of equal hits is complete before the next begins, and that after the first 64 hits the newest of a
+    group come first."""
     assert len(got) == len(set(got)), where
     at = 0
     for group in levels(wanted):
@@ -59,7 +60,7 @@ def check_order(wanted, got, where):
 
 
 def check_highlights(world, caller, item, where):
-    """Of readable fields alone, each a piece of its text with marks."""
+    """Checks that only readable fields are highlighted, each with marked pieces of its text."""
     text = world.texts[item["entity"]][item["id"]]
     for highlight in item["highlights"]:
         assert highlight["field"] in caller.fields[item["entity"]], where
@@ -104,7 +105,7 @@ def test_every_answer_is_the_oracles(world):
         query = world.corpus.query(world.texts["books"])
         for caller in callers:
             some += check(world, caller, query) > 0
-    assert some > QUERIES  # the queries are about something
+    assert some > QUERIES  # enough of the queries find something
 
 
 def test_pages_join_to_the_whole(world):

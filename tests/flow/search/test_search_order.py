@@ -1,11 +1,11 @@
-"""The order among equals: a text that is the query comes before texts that have it, wherever it stands among the first 64."""
+"""The order of hits with equal rank: among the first 64, a text that equals the query comes before texts that contain it."""
 import pytest
 from groundwork.searching import followed, found
 
 
 @pytest.fixture
 def chairs(project, db, indexer):
-    """Fifty; ids, oldest first, of which two, among the oldest, are the query itself."""
+    """Fifty chairs, of which two old ones have a title that equals the query; returns the ids, oldest first."""
     project.entity("chairs", [{"name": "title", "type": "varchar", "searchable": True}, {"name": "notes", "type": "text"}])
     titles = [f"oak chair {n}" for n in range(50)]
     titles[3], titles[7] = "OAK!", "* Oak *"
@@ -24,7 +24,7 @@ def test_what_equals_the_query_is_first_from_behind_the_page(project, chairs):
 
 
 def test_letters_and_signs_of_many_bytes_are_looked_through(project, db, indexer):
-    """Three bytes for each of the query's, and some for the signs around it."""
+    """A title equals the query although each of its letters has three bytes and signs surround it."""
     project.entity("chairs", [{"name": "title", "type": "varchar", "searchable": True}])
     titles = ["\uff0a\uff2f\uff21\uff2b\uff0a\uff0a\uff0a"] + [f"oak chair {n}" for n in range(40)]
     made = project.admin.post("/entities/chairs/items/bulk", {"items": [{"title": title} for title in titles]}, expect=201).json()["results"]
@@ -38,7 +38,7 @@ def test_pages_join_to_the_same_order(project, chairs):
 
 
 def test_what_went_since_the_index_saw_it_leaves_no_gap(project, db, chairs, index):
-    """More than a page has in reserve, and the index does not know yet."""
+    """A page is full although more records were deleted than a page has in reserve, and the index does not know it yet."""
     index.execute(f"delete from {{p}}.e_{project.admin.get('/entities/chairs', expect=200).json()['id']} where id = any(%s)", chairs[20:50])
     expected = [number for number in in_order(chairs, 7, 3) if number not in chairs[20:50]]
     assert found(project.admin, "oak", pageSize=10) == expected[:10]

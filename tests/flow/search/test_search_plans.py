@@ -1,4 +1,4 @@
-"""Statements of the indexer read what they write and no more, also by plans of tables that were small."""
+"""Statements of the indexer read only the rows that they write, also with plans that were made while the tables were small."""
 import pytest
 
 from groundwork.plans import array, plans_of_now, texts
@@ -11,7 +11,7 @@ BYTES = {"ns": "array_fill(1::bigint, array[100])", "ats": "array_fill(1::bigint
 
 
 def fill(cursor, schema, first, last):
-    """A word in each list, in two generations; a list in each row of the lexicon."""
+    """Inserts, for each number, a list in two generations, a document, a term and a row of the lexicon."""
     cursor.execute(f"""
       insert into {schema}.search_postings (idx, term_id, field, base, n, docs)
         select g, n, 1, 0, 1, '\\x0101' from generate_series({first}, {last}) n, generate_series(1, 2) g;

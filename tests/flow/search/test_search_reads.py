@@ -1,5 +1,5 @@
-"""Statements that searches read lists with are planned once: PostgreSQL plans anew at each call what it takes to be dearer by a plan
-for any values than by one for these, and that takes several times as long as the statement."""
+"""Statements with which searches read lists are planned once. PostgreSQL plans a statement at each call if it estimates that a
+plan for any values costs more than a plan for the present values; planning takes several times as long as the statement."""
 import pytest
 from groundwork.plans import array, statements
 
@@ -22,7 +22,8 @@ ROUNDS = 12  # the first five are planned for their values
 
 @pytest.fixture
 def cursor(project, db):
-    """Tables as a connection finds them that has an index of some thousand words. Nobody looks at them anew: that would make plans anew."""
+    """Tables with an index of some thousand words, as a connection finds them. Autovacuum is off, because new statistics would
+    cause new plans."""
     cursor, schema = db.cursor(), project.schema(db)
     cursor.execute(f"""
       insert into {schema}.search_postings (idx, term_id, field, base, n, docs)

@@ -1,4 +1,4 @@
-"""Rebuilds of two projects in one process: no other indexer runs beside it."""
+"""Rebuilds of two projects in one process, while no other indexer runs."""
 import time
 
 import pytest
@@ -10,19 +10,19 @@ from groundwork.search import Index
 
 @pytest.fixture
 def both(project, index, gateway, operator, recorder, db, servers):
-    """Two projects, each with its entity."""
+    """Two projects, each with an entity, as [(index, entity), ...]."""
     theirs = Index(Project(gateway, operator, recorder), db, servers.folder)
     return [(index, index.entity()), (theirs, theirs.entity())]
 
 
 def insert(index, entity, count):
-    """Records behind everybody's back."""
+    """Inserts records without events."""
     index.execute(f"insert into {{p}}.e_{entity['id']} (created_by, {column(entity, 'title')}) "
                   f"select 1, 'walnut ' || n from generate_series(1, {count}) n")
 
 
 def test_rebuilds_take_turns(both, start_indexer):
-    """They do not fit its memory at once."""
+    """Rebuilds that together exceed the indexer's memory are done one after the other."""
     running = start_indexer(INDEX_PAGE=100, INDEX_BYTES=1048576)
     for one, entity in both:
         one.ready(entity)
@@ -36,7 +36,7 @@ def test_rebuilds_take_turns(both, start_indexer):
 
 
 def pretend(index, entity, state, cursor, idx=1000):
-    """A generation with rows of its own."""
+    """Inserts a second generation of an index, with rows of its own, and returns its id."""
     index.execute(f"insert into {{p}}.search_postings select {idx}, t, f, 1 + t, 1, '\\x0100' from generate_series(1, 6000) t,"
                   " generate_series(0, 1) f")
     index.execute(f"insert into {{p}}.search_docs select {idx}, n, '\\x000101' from generate_series(1, 11000) n")
@@ -52,7 +52,7 @@ def left(index, idx):
 
 
 def test_what_stands_behind_the_cursor_of_a_rebuild_goes(project, index, start_indexer):
-    """More of it than one step takes."""
+    """A rebuild removes all rows after its cursor, also if they are more than one step removes."""
     running = start_indexer()
     books = index.entity()
     index.ready(books)
@@ -70,7 +70,7 @@ def test_what_stands_behind_the_cursor_of_a_rebuild_goes(project, index, start_i
 
 @pytest.mark.parametrize("cursor", [0, 5, 777])
 def test_all_that_a_generation_had_goes(project, index, start_indexer, cursor):
-    """More of it than one step takes, wherever its cursor stood."""
+    """All rows of a dropped generation are removed, also if they are more than one step removes, wherever its cursor was."""
     running = start_indexer()
     books = index.entity()
     index.ready(books)
@@ -84,7 +84,7 @@ def test_all_that_a_generation_had_goes(project, index, start_indexer, cursor):
 
 
 def records(row):
-    """The words of a row of the lexicon."""
+    """Returns the words of a row of the lexicon."""
     row, found = bytes(row), []
     while row:
         found.append(row[6:6 + row[5]].decode())
@@ -93,7 +93,7 @@ def records(row):
 
 
 def test_prefixes_of_many_words(project, index, start_indexer):
-    """Of one, two and three letters, by counts of all words after a rebuild."""
+    """After a rebuild, prefixes of one, two and three letters have the words with the highest counts over all records."""
     running = start_indexer()
     books = index.entity()
     index.ready(books)
@@ -113,7 +113,7 @@ def test_prefixes_of_many_words(project, index, start_indexer):
 
 
 def test_records_change_while_pages_are_read_ahead(project, index, start_indexer):
-    """Before they are read, behind what was read, and after the last page."""
+    """Changes during a rebuild are indexed: changes before a record is read, after it was read, and after the last page."""
     running = start_indexer()
     books = index.entity()
     index.ready(books)
@@ -137,14 +137,15 @@ def test_records_change_while_pages_are_read_ahead(project, index, start_indexer
 
 
 def die_in_a_rebuild(index, entity):
-    """As a process that did leaves it: a generation, and behind its cursor a leaf."""
+    """Leaves what a process leaves that dies in a rebuild: a generation, and a list after its cursor."""
     index.execute("insert into {p}.search_indexes (entity_id, state, shape, field_ids, total, began_at) select entity_id, 'building', shape,"
                   " field_ids, 2000, now() from {p}.search_indexes where entity_id = %s and state = 'live'", entity["id"])
     index.execute("insert into {p}.search_postings select id, 1, 1, 5, 1, '\\x0105' from {p}.search_indexes where state = 'building'")
 
 
 def test_rebuilds_that_begin_at_once(both, start_indexer, servers):
-    """Both wait for the database as they begin: one of them has the process's memory, and the other leaves it alone."""
+    """Two rebuilds wait for the database as they begin: one gets the process's memory, and the other does not touch that
+    memory."""
     running = start_indexer()
     held = []
     for one, entity in both:
@@ -186,7 +187,7 @@ def test_rebuilds_that_begin_at_once(both, start_indexer, servers):
 
 
 def test_a_record_of_too_many_words(project, index, start_indexer):
-    """Its first fields are found; where it ends follows the text alone."""
+    """A record of too many words is found by its first fields; where its indexed words end depends on its text alone."""
     running = start_indexer(LEASE_MS=60000)
     books = index.entity("books", **{f"part{n}": {"type": "text", "searchable": True} for n in range(5)})
     index.ready(books)
@@ -207,15 +208,15 @@ def test_a_record_of_too_many_words(project, index, start_indexer):
 
 
 def soon(condition):
-    """What may not come at all."""
+    """Waits up to a second for a condition that may never hold."""
     since = time.monotonic()
     while not condition() and time.monotonic() - since < 1:
         time.sleep(0.01)
 
 
 def read_of(index, entity, least=0):
-    """Rows that statements have taken from the entity's records and from the documents: so many at least, once no session that ends has
-    more to say."""
+    """Returns how many rows statements have read from the entity's records and documents; waits until they are at least `least`
+    and ending sessions have reported all of theirs."""
     statement = ("select sum(coalesce(t.seq_tup_read, 0)) + (select sum(i.idx_tup_read) from pg_stat_user_indexes i where i.schemaname = '{p}'"
                  f" and i.relname in ('e_{entity['id']}', 'search_docs')) from pg_stat_user_tables t where t.schemaname = '{{p}}'"
                  f" and t.relname in ('e_{entity['id']}', 'search_docs')")
@@ -230,7 +231,7 @@ def read_of(index, entity, least=0):
 
 
 def test_a_check_reads_each_record_some_times(project, index, start_indexer):
-    """Not once for each of its steps, of which there are three hundred here."""
+    """A check reads each record a few times, not once in each of its three hundred steps."""
     count = 3000
     running = start_indexer()
     books = index.entity()
@@ -238,7 +239,7 @@ def test_a_check_reads_each_record_some_times(project, index, start_indexer):
     insert(index, books, count)
     index.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'building') on conflict do nothing", books["id"])
     index.wait(lambda: len(index.find(books, "walnut")) == count)
-    index.execute("update {p}.search_work set due_at = now()")  # what follows a first build
+    index.execute("update {p}.search_work set due_at = now()")  # the work that follows a first build is due at once
     index.wait(lambda: not index.rows("select 1 from {p}.search_work") and not index.busy())
     running.stop()
     before = read_of(index, books)
@@ -252,7 +253,7 @@ def test_a_check_reads_each_record_some_times(project, index, start_indexer):
 
 
 def test_a_removal_while_records_are_looked_through(project, index, servers, start_indexer):
-    """What had been read when it was made is looked at again; several that wait are one."""
+    """Records that a check has read before a removal are checked again; several waiting checks become one."""
     running = start_indexer(STATEMENT_TIMEOUT_MS=60000)
     index.entity("authors", name={"type": "varchar"})
     books = index.entity("books", title={"type": "varchar", "searchable": True},
@@ -266,7 +267,7 @@ def test_a_removal_while_records_are_looked_through(project, index, servers, sta
     index.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'building') on conflict do nothing", books["id"])
     project.admin.post("/entities/books/items", {"title": "bell"}, expect=201)
     index.wait(lambda: len(index.find(books, "walnut")) == 30_160)
-    index.execute("update {p}.search_work set due_at = now()")  # what follows a first build
+    index.execute("update {p}.search_work set due_at = now()")  # the work that follows a first build is due at once
     index.wait(lambda: not index.rows("select 1 from {p}.search_work") and not index.busy())
     waits = servers.connect()
     execute(waits, "select pg_advisory_lock(77)")

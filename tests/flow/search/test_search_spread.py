@@ -1,4 +1,4 @@
-"""What one change asks of many records, other projects beside a flood, purges, and writers who did not know."""
+"""Changes that affect many records, other projects during a flood, purges, and writers with an outdated model."""
 import time
 
 import pytest
@@ -15,7 +15,7 @@ def column(entity, name):
 
 
 def insert(index, entity, count, name="title", extra="", values=""):
-    """Records behind everybody's back."""
+    """Inserts records without events."""
     index.execute(f"insert into {{p}}.e_{entity['id']} (created_by, {column(entity, name)}{extra}) "
                   f"select 1, 'walnut ' || n{values} from generate_series(1, {count}) n")
 
@@ -85,7 +85,7 @@ def test_members_cost_nothing(project, index, indexer):
 
 @pytest.mark.full
 def test_beside_a_flood(project, index, indexer, gateway, operator, recorder, db, servers):
-    """Another project's record, and the flood's own newest one, do not wait for its end."""
+    """Another project's record, and the newest record of the flooded project, are indexed before the flood ends."""
     books = index.entity()
     index.ready(books)
     insert(index, books, 12_000)
@@ -127,7 +127,8 @@ def test_purged(project, index, indexer):
 
 
 def test_writers_who_did_not_know(project, index, indexer):
-    """Without a row of the outbox, as a process writes that has read the model before the entity was searched."""
+    """Records are indexed although they have no row in the outbox, as written by a process that read the model before the
+    entity was searchable."""
     books = index.entity()
     index.ready(books)
     insert(index, books, 3)
@@ -147,7 +148,7 @@ def test_only_indexers_are_notified_of_what_nobody_else_takes(project, index, db
 
 
 def test_records_of_many_words(project, index, indexer):
-    """More words than one transaction takes: several of them, and the rows of the outbox go with the last."""
+    """Records with more words than one transaction takes are indexed in several; the last one removes the outbox rows."""
     books = index.entity()
     index.ready(books)
     index.settle()

@@ -1,4 +1,4 @@
-"""search-indexer --verify: what somebody has tampered with is found and repaired, beside indexers at work."""
+"""search-indexer --verify finds and repairs indexes that were tampered with, while indexers work."""
 import pytest
 
 BOOKS = "/entities/books/items"
@@ -45,7 +45,7 @@ def test_lists_are_repaired(project, index, indexer, library, what):
 
 
 def test_records_are_repaired(project, index, indexer, library):
-    """Changed, removed and made behind everybody's back."""
+    """Records that were changed or removed without an event, and records whose document is missing, are repaired."""
     title = next(f["id"] for f in library["fields"] if f["name"] == "title")
     index.execute(f"update {{p}}.e_{library['id']} set f_{title} = 'behind' where id = {index.made[0]}")
     index.execute(f"delete from {{p}}.e_{library['id']} where id = {index.made[1]}")

@@ -1,4 +1,4 @@
-"""Lists too long to be read whole: the newest ids are read first, then more, and what is found is the same."""
+"""Lists too long to be read whole: a search reads the newest ids first, then more, and finds the same hits."""
 import os
 import pathlib
 import sys
@@ -12,9 +12,9 @@ from corpora import World  # noqa: E402
 from oracle import Query, Word  # noqa: E402
 from test_search_oracle import ENTITIES, check_order  # noqa: E402
 
-OLD, NEW = 20, 100  # more new ones than a page and what is ordered by its text take
+OLD, NEW = 20, 100  # more new records than a page and the hits that are ordered by text
 BEST = 5            # old records that have the word in the better field
-FAR = 10_000_000    # between them: windows are narrower
+FAR = 10_000_000    # the gap between old and new ids: windows are narrower
 FIELDS = [
     {"name": "title", "type": "varchar", "searchable": True},
     {"name": "summary", "type": "text", "searchable": True},
@@ -30,7 +30,7 @@ def varint(value):
 
 
 def shatter(index):
-    """Leaves of four ids and words of a hundred million records, as if there were so many."""
+    """Cuts the lists into leaves of four ids and sets each term's count to a hundred million, as in a project of that size."""
     lists = {}
     for idx, term, field, base, docs in index.rows("select idx, term_id, field, base, docs from {p}.search_postings order by 1, 2, 3, 4"):
         lists.setdefault((idx, term, field), []).extend(leaf_ids(base, docs))
@@ -51,7 +51,7 @@ def shatter(index):
 
 @pytest.fixture
 def shelf(project, db, index, indexer):
-    """Ids, oldest first; each second one has the word in its summary."""
+    """Returns the ids, oldest first; every second record has the word in its summary."""
     entity = project.entity("books", FIELDS)
     write = lambda n: project.item("books", title=f"oak {'walnut' if n < BEST else 'elm'}", summary="walnut" if n % 2 else "ash")["id"]
     ids = [write(n) for n in range(OLD)]
@@ -65,7 +65,8 @@ def shelf(project, db, index, indexer):
 
 @pytest.fixture
 def walnuts(shelf):
-    """Those of the better field first, of them those whose summary is the word, then the newest."""
+    """The ids in order of rank: first records with the word in the better field, of those first the ones whose summary equals
+    the word; then the newest."""
     best = [number for n, number in enumerate(shelf) if n < BEST and n % 2][::-1] + [number for n, number in enumerate(shelf) if n < BEST and not n % 2][::-1]
     return best + [number for n, number in enumerate(shelf) if n >= BEST and n % 2][::-1]
 
@@ -108,7 +109,8 @@ QUERIES = int(os.environ.get("SEARCH_QUERIES", "60"))
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_first_pages_are_the_oracles(project, db, index, indexer, seed):
-    """Random records far apart, asked by all kinds of callers: what windows end with is what the slow way begins with."""
+    """First pages of searches that end with a window equal the oracle's, for random records with distant ids and callers of all
+    kinds."""
     far = iter(range(FAR, 100 * FAR, FAR))
     numbers = {}
 
@@ -136,4 +138,4 @@ def test_first_pages_are_the_oracles(project, db, index, indexer, seed):
             assert answer["total_items"] <= wanted.total, where
             assert not answer["total_is_exact"] or answer["total_items"] == wanted.total, where
             ended += not answer["total_is_exact"]
-    assert ended  # windows did end some of them
+    assert ended  # windows did end some of the searches

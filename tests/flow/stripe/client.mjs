@@ -1,4 +1,4 @@
-// The processor's own client, told what to do by JSON lines on stdin, answering on stdout:
+// The processor's own client: reads commands as JSON lines from stdin and answers each on stdout:
 //   {"url", "key", "call": "paymentIntents.create", "args": [...]}    -> {"ok": ...} or {"error": {...}}
 //   {"verify": payload, "header", "secret"}                           -> the event, or the error
 //   {"sign": payload, "secret", "timestamp"?}                         -> {"ok": a Stripe-Signature header}
