@@ -232,7 +232,7 @@ def test_a_change_shows_within_seconds(shop):
     number = shop.admin.post("/charts", chart(**metric(filter={"region": "east"})), expect=201).json()["id"]
     path = f"/charts/{number}/data"
     assert shop.admin.get(path, expect=200).json()["rows"] == [[0]]
-    until(lambda: shop.admin.get(path, expect=200).json() == shop.admin.get(path, expect=200).json(), "it is kept")
+    until(lambda: shop.admin.get(path, expect=200).json() == shop.admin.get(path, expect=200).json(), "the chart's data is not cached")
     made = shop.item("sales", region="east", total=1)
     assert shop.admin.get(f"{path}?fresh=true", expect=200).json()["rows"] == [[1]]
     shop.admin.delete(f"/entities/sales/items/{made['id']}", expect=204)

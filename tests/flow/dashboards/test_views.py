@@ -224,7 +224,7 @@ def test_a_runner_that_is_killed_in_a_refresh(mill, db, servers, start_runner):
     execute(db, f"update {views} set lease_until = now() where id = %s", number)  # as if the lease had ended
     assert mill.admin.get(f"{VIEW}/cut_down", expect=200).json()["status"] == "pending"
     mill.runner = start_runner(SWEEP_MS=200)
-    wait_until(lambda: {row["grain"]: row["count"] for row in rows(mill.admin, "cut_down")["items"]} == {"rye": 7, "oats": 6}, "it is made anew")
+    wait_until(lambda: {row["grain"]: row["count"] for row in rows(mill.admin, "cut_down")["items"]} == {"rye": 7, "oats": 6}, "the view is refreshed again")
     mill.admin.delete(f"{VIEW}/cut_down", expect=204)
     mill.admin.delete(f"/entities/loads/items/{load['id']}", expect=204)
 
@@ -236,12 +236,12 @@ def test_a_gateway_that_is_killed_while_it_asks_for_a_refresh(mill, db, servers,
     _, views, _ = held_by(mill, db, "unasked")
     with Held(servers, views, mode="share") as held, concurrent.futures.ThreadPoolExecutor(1) as pool:
         answer = pool.submit(client.post, f"{VIEW}/unasked/refresh")
-        wait_until(lambda: held.awaited(db), "the refresh is being asked for")
+        wait_until(lambda: held.awaited(db), "the refresh is being requested")
         kill(one)
         assert isinstance(answer.exception(), requests.RequestException)
         assert len(rows(mill.admin, "unasked")["items"]) == made["row_count"]
     mill.admin.post(f"{VIEW}/unasked/refresh", expect=202)
-    wait_until(lambda: mill.admin.get(f"{VIEW}/unasked", expect=200).json()["refreshed_at"] > made["refreshed_at"], "it is made anew")
+    wait_until(lambda: mill.admin.get(f"{VIEW}/unasked", expect=200).json()["refreshed_at"] > made["refreshed_at"], "the view is refreshed again")
     mill.admin.delete(f"{VIEW}/unasked", expect=204)
 
 
@@ -456,7 +456,7 @@ def test_no_reader_meets_a_gap(mill, db):
     for _ in range(6):
         before = mill.admin.get(f"{VIEW}/busy", expect=200).json()["refreshed_at"]
         mill.admin.post(f"{VIEW}/busy/refresh", expect=202)
-        wait_until(lambda before=before: mill.admin.get(f"{VIEW}/busy", expect=200).json()["refreshed_at"] != before, "it is made anew", pause=0.02)
+        wait_until(lambda before=before: mill.admin.get(f"{VIEW}/busy", expect=200).json()["refreshed_at"] != before, "the view is refreshed again", pause=0.02)
     ended.set()
     for reader in readers:
         reader.join()

@@ -162,7 +162,7 @@ def test_a_deleted_project_leaves_nothing(victim, project, put, stored, db, serv
     folder = servers.folder / "files" / number
     assert stored(project)
     project.delete()
-    until(lambda: not (any(path.is_file() for path in folder.rglob("*")) if bucket.wanted() else folder.exists()), "something stays")
+    until(lambda: not (any(path.is_file() for path in folder.rglob("*")) if bucket.wanted() else folder.exists()), "files of the deleted project are left")
 
 
 @pytest.mark.skipif(bucket.wanted(), reason="a bucket that is away: test_bucket_faults.py")
@@ -203,7 +203,7 @@ def test_a_volume_that_is_not_mounted(victim, start_gateway, servers, project, a
         admin.delete(f"/files/{two}", expect=204)
         time.sleep(2)  # several rounds of the collector
         assert not list(place.iterdir())
-        assert ledger(project)[1], "bytes that could not be looked for were forgotten"
+        assert ledger(project)[1], "the collector forgot bytes while the store was not mounted"
     finally:
         place.rmdir()
         aside.rename(place)

@@ -85,7 +85,7 @@ def test_in_many_requests(admin, clean):
         done += len(piece)
         assert answer.headers["Upload-Offset"] == str(done) and offset(admin, path) == done
     is_file(admin, answer, LARGE)
-    assert send(admin, path, done, b"").headers["Content-Location"], "what is done stays done"
+    assert send(admin, path, done, b"").headers["Content-Location"], "a complete upload stays complete"
     clean(1)
     assert admin.get("/storage", expect=200).json()["bytes"] == len(LARGE)
 
@@ -260,7 +260,7 @@ def test_cut_off(admin, project, gateway):
         assert answer.status_code in (204, 409), answer.text
         return answer if answer.status_code == 204 else None
 
-    is_file(admin, until(goes_on, "nobody may go on"), LARGE)
+    is_file(admin, until(goes_on, "no client may continue the upload"), LARGE)
 
 
 @pytest.fixture(scope="module")

@@ -287,7 +287,7 @@ def test_one_projects_bombs_and_anothers_pictures(start_gateway, admin, put, gat
         try:
             for n in range(10):
                 pool.submit(flood, n)
-            until(lambda: answers, "none of the large ones is made")
+            until(lambda: answers, "no large picture is made")
             waits = []
             for width in range(10, 20):
                 began = time.monotonic()

@@ -142,7 +142,7 @@ def test_what_comes_too_late_is_dropped(crm, api, db):
     api.going.clear()
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         late = pool.submit(run, crm, made, expect=409)
-        until(lambda: api.grants, "it is asked for")
+        until(lambda: api.grants, "the token is requested")
         crm.admin.put(f"/connections/{connection['id']}", {"credentials": {"client_id": "after", "client_secret": "secret-after"}}, expect=200)
         api.going.set()
         assert "changed" in late.result()["detail"]
@@ -173,14 +173,14 @@ def test_a_state_serves_once_and_its_user(crm, api, ours):
     assert begin(ann, connection, expect=400, page="https://evil.example/")["code"] == "redirect_not_allowed"
     answer = api.consent(begin(ann, connection)["url"])
     assert finish(bob, answer, expect=400)["code"] == "flow_state_invalid"
-    assert finish(ann, answer, expect=400)["code"] == "flow_state_invalid", "somebody else has seen it"
+    assert finish(ann, answer, expect=400)["code"] == "flow_state_invalid", "another user has seen the code"
     answer = api.consent(begin(ann, connection)["url"])
-    assert finish(ann, {**answer, "iss": "https://evil.example"}, expect=400)["code"] == "flow_state_invalid", "another server's"
+    assert finish(ann, {**answer, "iss": "https://evil.example"}, expect=400)["code"] == "flow_state_invalid", "the answer names another server"
     stale = api.consent(begin(ann, connection)["url"])
     answer = api.consent(begin(ann, connection)["url"])
     assert finish(ann, answer)["status"] == "active"
     assert finish(ann, answer, expect=400)["code"] == "flow_state_invalid"
-    assert finish(ann, stale, expect=409)["code"] == "conflict", "of the connection as it was"
+    assert finish(ann, stale, expect=409)["code"] == "conflict", "the consent began before the connection changed"
     assert finish(ann, {"code": "x", "state": "never-given"}, expect=400)["code"] == "flow_state_invalid"
     wrong = api.consent(begin(ann, connection)["url"])
     assert "invalid_grant" in finish(ann, {**wrong, "code": "guessed"}, expect=409)["detail"]

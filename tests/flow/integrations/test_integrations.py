@@ -114,7 +114,7 @@ def test_body_templates_and_forms(crm, api):
                   body={"whole": "{{ b }}", "text": "<{{ a }}>", "gone": "{{ c }}", "list": ["{{ c }}", 1, None]}),
         operation("POST", name="form", body_type="form", params=[param("a", "body"), param("b", "body", type="array")])])
     run(crm, made, {"a": "{{ b }}", "b": [1, "x"]}, "json")
-    assert json.loads(api.requests[-1].body) == {"whole": [1, "x"], "text": "<{{ b }}>", "list": [1, None]}, "inserted once"
+    assert json.loads(api.requests[-1].body) == {"whole": [1, "x"], "text": "<{{ b }}>", "list": [1, None]}, "templates in values are not filled in"
     run(crm, made, {"a": "1 2", "b": ["x", "y&z"]}, "form")
     assert api.requests[-1].body == b"a=1%202&b=x&b=y%26z"
     assert api.requests[-1].headers["content-type"] == "application/x-www-form-urlencoded"
@@ -235,7 +235,7 @@ def test_s6_answers_end(crm, api):
     ({"scheme": "bearer"}, {"token": "tok-secret-4"}, ("authorization", "Bearer tok-secret-4"))])
 def test_credentials_go_where_they_belong_and_are_never_shown(crm, api, calling, scheme, credentials, sent):
     made = make(crm, api.url, auth=scheme, operations=[operation(params=[param("a", default="1"), param("pin", "header", secret=True)])])
-    assert run(crm, made, expect=409)["code"] == "conflict", "there is none yet"
+    assert run(crm, made, expect=409)["code"] == "conflict", "the integration has no connection yet"
     connection = connect(crm, made, credentials)
     secrets = [value for name, value in credentials.items() if name != "username"]
     answer = run(crm, made, {"pin": "pin-9876"})
@@ -245,8 +245,8 @@ def test_credentials_go_where_they_belong_and_are_never_shown(crm, api, calling,
     shown = json.dumps([connection, answer, crm.admin.get(f"/connections/{connection['id']}").json(), crm.admin.get("/connections").json(),
                         crm.admin.get(f"/integrations/{made['id']}/calls").json(), crm.admin.get("/audit-log").json()]) + calling.log()
     for secret in (*secrets, "pin-9876", "YW5uOnBhc3Mt"):
-        assert secret not in shown, "it goes in and never comes out"
-    assert "********" in json.dumps(answer["data"]), "not even when the other side shows it"
+        assert secret not in shown, "a credential is shown"
+    assert "********" in json.dumps(answer["data"]), "a credential that the API shows is not masked"
 
 
 def test_the_log_of_calls_shows_no_credential_that_a_caller_passes(crm, api, db):
@@ -268,7 +268,7 @@ def test_the_log_of_calls_shows_no_credential_that_a_caller_passes(crm, api, db)
         for secret in ("9191", "9292", "9494", "api_key-9595", "accessToken-9595", "password-", "client-secret-", "signature-", "3131",
                        "s3cret", "czNjcmV0", "of-the-connection"):
             assert secret not in url, url
-    assert "9191" in api.requests[-1].path and "wire-9292" in api.requests[-1].query, "it is sent as it is"
+    assert "9191" in api.requests[-1].path and "wire-9292" in api.requests[-1].query, "the API receives unmasked values"
 
 
 def test_credentials_stay_with_their_host(crm, api, other):
@@ -300,7 +300,7 @@ def test_s3_redirects_lead_to_no_other_host(crm, api, other, follows):
     assert len(other.requests) == before
     answer = run(crm, made, {"url": "/echo?a=1", "status": 307})
     assert (answer["status_code"], answer["ok"]) == ((200, True) if follows else (307, False))
-    assert run(crm, made, {"url": f"{api.url}/to?url=/to%3Furl=/to%3Furl=/to%3Furl=/echo"})["status_code"] == 302, "not for ever"
+    assert run(crm, made, {"url": f"{api.url}/to?url=/to%3Furl=/to%3Furl=/to%3Furl=/echo"})["status_code"] == 302, "the number of redirects is limited"
     assert run(crm, made, {"url": "/echo"}, "post")["status_code"] == 302, "nothing is sent twice"
 
 
@@ -369,7 +369,7 @@ def test_old_calls_go(crm, api, db):
     assert crm.admin.get(f"/integrations/{made['id']}/calls", expect=200).json()["total_items"] == 0
     (count,), = rows(db, f"select count(*) from {schema}.integration_calls")
     run(crm, made)
-    assert rows(db, f"select count(*) from {schema}.integration_calls") == [(count - 9,)], "ten go, one comes"
+    assert rows(db, f"select count(*) from {schema}.integration_calls") == [(count - 9,)], "ten old calls are deleted, one is added"
 
 
 def test_the_largest(crm, api):

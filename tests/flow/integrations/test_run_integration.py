@@ -76,7 +76,7 @@ def test_rights_and_connections_of_the_editor(crm, api, runner, ours):
     own = connect(crm, ours, {"token": "of-ann-alone"}, client=ann, own=True)
     made = workflow(ann, steps=[of(ours)])
     assert finish(crm, start(crm.admin, made))["status"] == "succeeded"
-    assert api.seen("/echo")[-1].headers["authorization"] == "Bearer of-the-project", "nobody's own by itself"
+    assert api.seen("/echo")[-1].headers["authorization"] == "Bearer of-the-project", "a user's own connection is used without being named"
     ann.put(f"/workflows/{made['id']}", {"steps": [of(ours, connection_id=own["id"])]}, expect=200)
     assert finish(crm, start(crm.admin, made))["status"] == "succeeded"
     assert api.seen("/echo")[-1].headers["authorization"] == "Bearer of-ann-alone"
@@ -102,7 +102,7 @@ def test_a_runner_that_dies_sends_nothing_again(crm, api, start_runner, runner):
     first = start_runner(LEASE_MS=6000, SWEEP_MS=200)
     made = make(crm, api.url, operations=[operation("POST", "/slow/30", timeout_seconds=25)])
     job = start(crm.admin, workflow(crm.admin, steps=[of(made)]))
-    until(lambda: api.seen("/slow/30"), "it is sent")
+    until(lambda: api.seen("/slow/30"), "the call is sent")
     kill(first)
     start_runner(SWEEP_MS=200)
     done = finish(crm, job)

@@ -101,7 +101,7 @@ def test_what_refers_to_it(goods):
     modeler = project.only("svc_fields:delete", "goods:delete", "goods:read")
     answer = look(modeler, "DELETE", "/entities/goods/fields/price")
     assert answer["affected"] == {"workflows": None, "roles": None, "menu_items": [], "indexes": []}
-    assert (answer["loses_rows"], answer["safe"]) == (None, False), "it sees its own records only"
+    assert (answer["loses_rows"], answer["safe"]) == (None, False), "the caller sees only its own records"
     for path in (f"/menus/{menu['id']}", f"/workflows/{made['id']}", f"/roles/{role['id']}"):
         project.admin.delete(path, expect=204)
 

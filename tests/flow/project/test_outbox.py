@@ -49,7 +49,7 @@ def test_one_of_each(shop, events):
     assert all(row[1] == record["id"] and row[3] == shop.admin.user["id"] for row in found)
     created, updated, untagged, deleted = (row[2] for row in found)
     assert created == record and (updated["n"], untagged["tags"]) == (2, [])
-    assert deleted["n"] == 2 and deleted["sku"] == "a", "the payload of a deletion is what was"
+    assert deleted["n"] == 2 and deleted["sku"] == "a", "the payload of a deletion is the record before the deletion"
     assert all(row[2]["token"] == "********" for row in found) and "t0p" not in str(found)
 
 
@@ -232,7 +232,7 @@ def test_what_goes_with_a_record_is_emitted_too(family, db, many):
         admin.delete(f"/entities/people/items/{people[0]}", expect=204)
     told = {(event, payload["name"]): payload for event, _, payload, _ in outbox(family, db, last)}
     assert set(told) == {("EntityDeleted", "cat"), ("EntityDeleted", "kitten"), ("EntityUpdated", "mouse"), ("EntityUpdated", "tea")}
-    assert len(outbox(family, db, last)) == 4, "each once, whatever the ways to it"
+    assert len(outbox(family, db, last)) == 4, "each event is written once, however many references lead to its record"
     assert told["EntityDeleted", "cat"] == cat and told["EntityDeleted", "kitten"] == kitten
     assert told["EntityUpdated", "mouse"] == admin.get(f"/entities/toys/items/{mouse}", expect=200).json()
     assert told["EntityUpdated", "mouse"]["pet"] is None and told["EntityUpdated", "tea"]["guests"] == people[1:]

@@ -66,4 +66,4 @@ def test_a_change_that_nobody_was_notified_of(project, db):
         project.item("orders", sku="after")
         return outbox(project, db)
 
-    until(is_told, "the model is still the one before", within=15, pause=0.2)
+    until(is_told, "the gateway still uses the former model", within=15, pause=0.2)

@@ -106,7 +106,7 @@ def slower(report):
     """Checks that every call during the flood was answered correctly; returns a sentence for each kind of call that the flood
     slowed by more than a fair share."""
     phases, found_slow = report["phases"], []
-    assert "beside" in phases, f"nothing came back beside it: {phases}"
+    assert "beside" in phases, f"no call returned during the flood: {phases}"
     for kind, found in phases["beside"].items():
         assert not found["errors"], f"{kind}: {found['errors']}, such as {report['examples']}"
         alone = [phases[name][kind] for name in ("before", "after") if kind in phases.get(name, {})]
@@ -194,7 +194,7 @@ def test_r6_few_statements_beside_others(start_gateway, servers, db):
                         " backend_type = 'client backend' and pid <> pg_backend_pid()", f'{schema}.')[0][0]
 
     with floods.aggregates(hostile, 12):
-        until(lambda: under_way() >= 3, "alone, it was never given more than two")
+        until(lambda: under_way() >= 3, "without others, the project never ran more than two statements")
         found = []
 
         def rests():
@@ -202,7 +202,7 @@ def test_r6_few_statements_beside_others(start_gateway, servers, db):
             return len(found) >= 15 and max(found[-15:]) <= 1  # fifteen checks in a row are no accident
 
         with floods.many(2, lambda number, stop: callers[number].get("/entities/things/items")):
-            until(rests, lambda: f"statements of the one that keeps the database busy: {found}", within=30, pause=0.02)
+            until(rests, lambda: f"statements of the project that keeps the database busy: {found}", within=30, pause=0.02)
     gateway.stop()
     assert not gateway.alarms()
 

@@ -58,7 +58,7 @@ def test_who_changed_what(kept):
         (1, "created", user.user["id"], [])]
     assert [each["record"] for each in found] == [without(each) for each in (third, second, first)]
     assert found[-1]["at"] == first["created_at"] and found[1]["at"] >= second["updated_at"]
-    assert "pin" not in found[0]["record"], "a secret never is in it"
+    assert "pin" not in found[0]["record"], "history never has a secret"
     pages = [history(user, first, page=page, limit=1) for page in (1, 2, 3)]
     assert sum(pages, []) == found
     answer = user.get(f"{path}/history", params={"limit": 2}, expect=200).json()
@@ -81,7 +81,7 @@ def test_back_to_a_version(kept):
     back = restore(user, first, 1)
     assert without(back, "updated_at") == without(first, "updated_at") and back["pin"] == "********"
     assert [(each["version"], each["action"]) for each in history(user, first)] == [(3, "updated"), (2, "updated"), (1, "created")]
-    assert restore(user, first, 3) == back, "as it is: nothing changes"
+    assert restore(user, first, 3) == back, "restoring the present version changes nothing"
     for version in (4, 99):
         restore(user, first, version, expect=404)
     # The refusal names the field whose old value no longer fits.
@@ -106,7 +106,7 @@ def test_deleted_records_and_back(kept):
         [(mine["id"], 2, project.admin.user["id"]), (others["id"], 1, project.admin.user["id"])],
         [(others["id"], 1, project.admin.user["id"]), (mine["id"], 2, project.admin.user["id"])])
     seen = [each for each in deleted(user) if each["id"] in (mine["id"], others["id"])]
-    assert [(each["id"], each["record"]) for each in seen] == [(mine["id"], without(changed))], "its own alone"
+    assert [(each["id"], each["record"]) for each in seen] == [(mine["id"], without(changed))], "the user sees only its own record"
     history(user, others, expect=404)
     restore(user, others, 1, expect=404)
     found = history(user, mine)
@@ -149,7 +149,7 @@ def test_rights_of_now_hold_for_the_past(kept):
     restore(narrow, record, 1, expect=403)
     project.admin.put(f"{path}/rls-users", {"items": [{"user_id": narrow.user["id"], "can_update": True}]}, expect=200)
     assert restore(narrow, record, 1)["title"] == "open"
-    assert project.admin.get(path, expect=200).json()["price"] == 8, "what it may not write stays"
+    assert project.admin.get(path, expect=200).json()["price"] == 8, "a field that the caller may not write stays"
     key = project.key(["notes:read"], client=project.admin)
     assert key.get(f"{path}/history", expect=200).json()["items"][0]["by"] == narrow.user["id"]
     key.post(f"{path}/history/1/restore", expect=403)
@@ -182,7 +182,7 @@ def test_a_restore_tells_nothing_of_a_field_that_the_caller_may_not_read(project
     assert refused["code"] == "conflict" and "errors" not in refused, refused
     assert refused["detail"] == "The record cannot be stored as it is; ask an administrator."
     told = project.admin.post(f"{path}/history/1/restore").json()
-    assert told["errors"], "an administrator is told the field"
+    assert told["errors"], "an administrator sees the field"
 
 
 def test_all_writers_are_in_it(kept):
@@ -236,7 +236,7 @@ def test_the_model_changes_and_the_past_stays_readable(project, db):
     assert [each["changed"] for each in found] == [["name"], ["name"], []] and "fresh" not in found[-1]["record"]
     documents = rows(db, f"select before::text from {schema}.h_{entity['id']}")
     assert not any("\\\\x" in text for text, in documents), "no sealed value"
-    assert restore(admin, record, 1, expect=400)["errors"][0]["field"] == "name", "it was a text then"
+    assert restore(admin, record, 1, expect=400)["errors"][0]["field"] == "name", "the field was a text in that version"
     assert restore(admin, record, 2)["name"] == 13
     for name in ("tags", "tag", "hush"):
         admin.delete(f"/entities/notes/fields/{name}", expect=204)

@@ -90,7 +90,7 @@ def test_killed_and_resumed(empty, db, start_gateway, form, mode):
         seen = [both(shop, db, number, counted)]
         while seen[-1][0] < least:
             assert seen[-1][0] == seen[-1][1], seen
-            assert thread.is_alive(), "it ended before it was killed"
+            assert thread.is_alive(), "the import ended before its gateway was killed"
             seen.append(both(shop, db, number, counted))
         kill(gateway)
         thread.join()
@@ -196,7 +196,7 @@ def test_other_rows_are_not_passed_over(empty, db):
     upload(shop.admin, text, resume=stopped["id"])
     ended = task(shop, stopped["id"])
     assert (ended["status"], ended["total"]) == ("partial", 3000)
-    assert len(ended["errors"]) == ended["failed"], "what stopped it is no error any more"
+    assert len(ended["errors"]) == ended["failed"], "the error that stopped the import is no longer listed"
 
 
 def test_a_repaired_array_goes_on(empty, db):

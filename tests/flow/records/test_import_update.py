@@ -103,7 +103,7 @@ def test_what_is_refused_costs_nothing_else(shop, made, key):
         "validation_failed", "unique_violation", "validation_failed" if key == "sku" else "not_found", "unique_violation"]
     after = stored(shop)
     assert {sku: item["n"] for sku, item in after.items()} == {**{f"s{n}": 392 + n for n in range(8)}, "s8": 8, "s9": 9}
-    assert not [error for error in task["errors"] if "items[" in error["detail"]], "rows are told by number"
+    assert not [error for error in task["errors"] if "items[" in error["detail"]], "errors name rows by number"
 
 
 def test_an_export_that_was_changed_comes_back(shop, made):

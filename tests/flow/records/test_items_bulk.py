@@ -233,7 +233,7 @@ def test_the_guard(shop, stock):
     assert shop.admin.post(DELETE, {"filter": {"n": {"gte": 0}}, "max_affected": 20}, expect=200).json()["deleted"] == 20
     items = [{"n": 1}] * 501
     shop.admin.post(BULK, {"items": items}, expect=201)
-    assert shop.admin.post(DELETE, {"filter": {"n": 1}}, expect=409).json()["code"] == "too_many_rows", "500 when nothing is said"
+    assert shop.admin.post(DELETE, {"filter": {"n": 1}}, expect=409).json()["code"] == "too_many_rows", "max_affected is 500 by default"
     assert shop.admin.post(DELETE, {"filter": {"n": 1}, "max_affected": 501}, expect=200).json()["deleted"] == 501
 
 

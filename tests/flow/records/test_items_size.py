@@ -159,7 +159,7 @@ def test_records_that_are_larger_already(project, gateway, db):
     project.admin.delete(path, expect=204)
     (event, number, payload, _), = outbox(project, db, since)
     assert (event, number, payload["id"]) == ("EntityDeleted", record["id"], record["id"])
-    assert set(payload) == {"id", "created_at", "updated_at", "created_by"}, "what fits no payload is left out, whole"
+    assert set(payload) == {"id", "created_at", "updated_at", "created_by"}, "a field that does not fit the payload is left out whole"
     assert set(gateway.workers()) == workers, "no worker has ended"
     assert child
 

@@ -40,7 +40,7 @@ def test_status_of_each_state(project, db):
     execute(db, f"delete from {table} where state = 'failed'")
     execute(db, f"update {table} set error = 'Changes cannot be indexed.' where state = 'live'")
     found = status(project)["notes"]
-    assert (found["status"], found["documents"], found["error"]) == ("Failed", 5, "Changes cannot be indexed."), "it answers, and does not come on"
+    assert (found["status"], found["documents"], found["error"]) == ("Failed", 5, "Changes cannot be indexed."), "the index answers but makes no progress"
 
 
 def test_rehydrate(project, db):

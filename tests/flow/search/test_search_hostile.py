@@ -163,7 +163,7 @@ class Beside(threading.Thread):
     def go_on(self, turns=3):
         """Waits until the action was done `turns` more times, or has failed."""
         wanted = self.turns + turns
-        until(lambda: self.error or self.turns >= wanted, "it goes on")
+        until(lambda: self.error or self.turns >= wanted, "the action does not continue")
 
     def __enter__(self):
         self.start()

@@ -44,7 +44,7 @@ def test_changes_and_removals(project, index, indexer):
     index.wait(lambda: index.find(books, "linen") == set())
     index.settle()
     index.check(books)
-    assert index.rows("select count(*) from {p}.outbox")[0][0] == 0, "rows of search alone do not stay"
+    assert index.rows("select count(*) from {p}.outbox")[0][0] == 0, "outbox rows for search alone are removed"
 
 
 def test_an_index_of_an_older_version(project, index, indexer):
@@ -127,7 +127,7 @@ def test_model_changes_rebuild_what_they_must(project, index, indexer):
     index.wait(lambda: index.live(books) not in (None, second))
     index.settle()
     assert index.find(books, "note") == set() and len(index.find(books, "walnut")) == 20
-    assert index.rows("select count(*) from {p}.search_terms where term = 'note'")[0][0] == 0, "words that nobody has go"
+    assert index.rows("select count(*) from {p}.search_terms where term = 'note'")[0][0] == 0, "words of no record are removed"
     assert index.rows("select count(*) from {p}.search_postings where idx <> %s", index.live(books))[0][0] == 0
     project.admin.put("/entities/books", {"searchable": False}, expect=200)
     index.wait(lambda: index.live(books) is None)

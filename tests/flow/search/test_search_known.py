@@ -37,7 +37,7 @@ def told(servers, indexer):
     try:
         execute(root, "alter system set log_statement = 'all'")
         execute(root, "select pg_reload_conf()")
-        until(lambda: rows(root, "show log_statement") == [("all",)], "it is told of")
+        until(lambda: rows(root, "show log_statement") == [("all",)], "statements are not logged")
         yield since
     finally:
         execute(root, "alter system reset log_statement")

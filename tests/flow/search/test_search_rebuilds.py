@@ -203,7 +203,7 @@ def test_a_record_of_too_many_words(project, index, start_indexer):
         assert bool(index.find(books, f"w{n * 100000 + 30000}")) == found, n
     index.execute(f"insert into {{p}}.e_{books['id']} ({next(iter(columns))}) select 'others w' || n from generate_series(1, 30) n")
     done = running.run("--verify", project.id, timeout=120)
-    assert "31 records, 30 with outdated words, 0 lists" in done.stdout, "as before, though other words came first"
+    assert "31 records, 30 with outdated words, 0 lists" in done.stdout, "the limit is the same although other words came first"
     running.stop()
 
 

@@ -100,7 +100,7 @@ def test_beside_a_flood(project, index, indexer, gateway, operator, recorder, db
     single = other.admin.post(BOOKS, {"title": "astrolabe"}, expect=201).json()["id"]
     theirs.wait(lambda: single in theirs.find(their_books, "astrolabe"))
     index.wait(lambda: newest in index.find(books, "astrolabe"))
-    assert index.rows("select 1 from {p}.outbox where pending & 2 <> 0 limit 1"), "as late as the end of the flood"
+    assert index.rows("select 1 from {p}.outbox where pending & 2 <> 0 limit 1"), "the record was found only after the flood"
     index.settle(within=40)
     index.check(books, "title")
 
@@ -120,7 +120,7 @@ def test_purged(project, index, indexer):
     project.admin.post("/entities/books/fields", {"name": "more", "type": "varchar", "searchable": True}, expect=201)
     time.sleep(1)
     index.settle()
-    assert index.live(books) is None, "it stays purged"
+    assert index.live(books) is None, "the index stays purged"
     rebuild(index, books)
     assert len(index.find(books, "walnut")) == 101
     assert [state for state in index.state(books)] == ["live"]
@@ -143,7 +143,7 @@ def test_only_indexers_are_notified_of_what_nobody_else_takes(project, index, db
     told = lambda topic: redis_client.xlen(f"{topic}:{{p{partition}}}") if redis_client.exists(f"{topic}:{{p{partition}}}") else 0
     others, indexers = told("evt"), told("search")
     project.admin.post(BOOKS, {"title": "walnut"}, expect=201)
-    until(lambda: told("search") > indexers, "indexers are told")
+    until(lambda: told("search") > indexers, "indexers are notified")
     assert told("evt") == others
 
 

@@ -23,7 +23,7 @@ def verify(project, indexer, *arguments):
 def test_nothing_is_wrong(project, index, indexer, library):
     assert f"{project.id} books: 300 records, 0 with outdated words, 0 lists that differed\n" in verify(project, indexer)
     project.admin.post(BOOKS, {"title": "quartz"}, expect=201)
-    assert "301 records, 0 with outdated words, 0 lists" in verify(project, indexer), "what waits is no difference"
+    assert "301 records, 0 with outdated words, 0 lists" in verify(project, indexer), "a pending change is not a difference"
 
 
 TAMPERED = {
