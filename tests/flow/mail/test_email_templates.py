@@ -1,4 +1,4 @@
-"""/email-templates: texts, shell, preview, test, reset."""
+"""/email-templates: texts, shell, preview, test mail, reset."""
 import pytest
 
 TYPES = ["confirmation", "invite", "recovery", "magic_link", "email_change", "added_to_tenant"]
@@ -88,7 +88,7 @@ def test_mails_use_the_projects_own(site, mailbox):
 
 
 def test_a_preview_opens_once_as_a_page_of_its_own(project, db):
-    """For a frame: without credentials, once, for half a minute, and nothing in it runs or is fetched."""
+    """A preview for a frame opens once, within half a minute and without credentials. The page runs no scripts and loads nothing."""
     def made():
         return project.admin.post("/email-templates/invite/preview", {"body_html": '<p style="color:red">{{ link }}</p>'}, expect=200).json()
 

@@ -1,4 +1,4 @@
-"""Links in mails: invitations, confirmation, recovery, magic links, another address."""
+"""Links in mails: invitations, confirmation, recovery, magic links, change of address."""
 import itertools
 import json
 import socket
@@ -27,7 +27,7 @@ def sign_in(site, email, password, expect=200):
 
 
 def test_settings_change_while_a_mail_is_asked_for(project, db, servers):
-    """The page that a request read stays its own, although changes of the project replace it before the mail is stored."""
+    """A request keeps the page that it read, even if changes of the project replace the page before the mail is stored."""
     page = "https://app.example.com/" + "p" * 200
     project.admin.put("/", {"settings": {"auth_page_url": page}}, expect=200)
     body = json.dumps({"email": "slow@people.example"}).encode()
@@ -79,7 +79,7 @@ def test_an_invitation_is_sent_again_until_it_is_taken(site, mailbox):
     mailbox.wait(email, 2)
     verify(site, mailbox.token(email, 2), password=PASSWORD)
     site.admin.post(f"/users/{user['id']}/send-invite", expect=409)
-    # the other invitation opens nothing any more: it would replace the password
+    # the other invitation is no longer valid: it would replace the password
     first = [part for part in mailbox.of(email)][0].get_body(("plain",)).get_content()
     token = first.split("token=")[1].split()[0].rstrip(")")
     verify(site, ("invite", token), password=OTHER, expect=401)
@@ -110,7 +110,7 @@ def test_confirmation(site, mailbox):
 
 @pytest.mark.parametrize("state", ["email_confirmed_at = null, status = 'unconfirmed'", "status = 'unconfirmed'"])
 def test_confirmation_of_an_unconfirmed_address(site, mailbox, servers, state):
-    """The second state is stored by releases that kept the confirmation of an unconfirmed user."""
+    """The second state was stored by releases that kept the confirmation of an unconfirmed user."""
     email = address()
     user = site.admin.post("/users", {"email": email, "password": PASSWORD}, expect=201).json()
     with servers.connect() as db, db.cursor() as cursor:
@@ -124,7 +124,7 @@ def test_confirmation_of_an_unconfirmed_address(site, mailbox, servers, state):
 
 
 def test_a_project_that_wants_addresses_confirmed(site, mailbox):
-    """A password that an administrator sets says nothing of who reads the address."""
+    """A password that an administrator sets does not confirm that the user reads the address."""
     site.admin.put("/", {"settings": {"require_confirmed_email": True}}, expect=200)
     settle()
     try:
@@ -176,7 +176,7 @@ def test_a_magic_link_signs_in_once(site, mailbox):
 
 
 def test_a_strangers_account_is_taken_over_whole(site, mailbox, servers):
-    """Somebody signed up with an address that is not theirs, and waits for its owner."""
+    """An attacker signs up with the address of another person: when its owner signs in by a link, the attacker's password and session end."""
     stranger = site.user(email=address())
     email = stranger.user["email"]
     with servers.connect() as db, db.cursor() as cursor:
@@ -305,10 +305,10 @@ def test_limits(site, mailbox):
 
 
 def test_limits_of_a_project(site, mailbox):
-    """Anybody may ask for mails; those who are signed in still can when anybody has asked for too many, and other projects too."""
+    """Anonymous callers who request too many mails are refused. An administrator can still send an invitation."""
     anonymous = site.client()
     statuses = [202]
-    while statuses[-1] == 202 and len(statuses) <= 240:  # a minute may end
+    while statuses[-1] == 202 and len(statuses) <= 240:  # the next minute may begin in this loop
         statuses.append(anonymous.post("/auth/v1/recover", {"email": address("many")}).status_code)
     assert len(statuses) > 100 and statuses[-1] == 429
     assert site.client().post("/auth/v1/magic-link", {"email": address()}, expect=429).headers["Retry-After"]
@@ -318,7 +318,7 @@ def test_limits_of_a_project(site, mailbox):
 
 
 def test_a_domain_of_another_script(site, mailbox):
-    """It is written to as DNS has it."""
+    """Mail to an internationalised domain is sent to the ASCII form of the domain in DNS."""
     name = f"ann{next(_numbers)}"
     user = site.user(email=f"{name}@münchen.example").user
     site.client().post("/auth/v1/magic-link", {"email": f"{name.upper()}@MÜNCHEN.example"}, expect=202)
@@ -328,7 +328,7 @@ def test_a_domain_of_another_script(site, mailbox):
 
 
 def test_an_address_is_kept_as_others_are(site, mailbox):
-    """Changed by its owner or written by an administrator, in capitals: it signs in however it is typed, and is nobody else's."""
+    """An address that its owner changed or an administrator wrote is normalised: its user signs in with any spelling, and no other user can have it."""
     number = next(_numbers)
     user = site.user(email=f"ann{number}@people.example")
     user.post("/auth/v1/email-change", {"email": f"Ann{number}@MÜNCHEN.example", "password": PASSWORD}, expect=202)
@@ -342,7 +342,7 @@ def test_an_address_is_kept_as_others_are(site, mailbox):
 
 
 def test_invitations_have_limits(site, mailbox):
-    """Made, deleted and made again, an account bombs no address."""
+    """An account that is repeatedly created and deleted cannot flood an address with invitations."""
     email = address("bombed")
     statuses = []
     for _ in range(4):
@@ -369,7 +369,7 @@ def test_letters_before_the_at_are_refused_by_name(site, servers):
 
 @pytest.mark.parametrize("typed", ["\u212aate{}@people.example", "kate{}@peop\u0131e.example", "kate{}@people.examp\uff4ce", "kate{}@PEOPLE.EXAMPLE"])
 def test_letters_that_become_others_lead_to_no_other_address(site, mailbox, db, typed):
-    """Whatever a database takes for the same: the mail goes to the account's own address, or nowhere."""
+    """A database may treat different letters as equal: the mail still goes to the account's own address, or is not sent."""
     number = next(_numbers)
     site.user(email=f"kate{number}@people.example")
     before = len(mailbox.mails)

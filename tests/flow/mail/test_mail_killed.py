@@ -1,5 +1,5 @@
-"""K21: a runner that dies at any system call on a mail's way. Whatever it was: what has ended as sent was taken once, what is
-unknown at most once, and everything ends."""
+"""K21: a runner is killed at any system call while it sends mail. A mail that ended as sent was accepted once, a mail that ended as unknown at most
+once, and every mail ends."""
 import shutil
 import signal
 import subprocess
@@ -13,7 +13,7 @@ from test_mail_queue import ask, ended, row
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace kills at a system call")
 
-# Calls that a runner is killed at, and how often it has made them by then.
+# System calls at which a runner is killed, and the number of the call.
 POINTS = [("sendto", n) for n in (1, 2, 3, 4, 5, 6, 8, 10, 12, 14)] + [("recvfrom", n) for n in (3, 6, 9, 12)]
 
 
@@ -26,7 +26,7 @@ def test_killed_at_any_point(site, mailbox, servers, mailer, start_runner):
     seen, left = {}, []
     runner = start_runner(**settings)
     for call, count in POINTS:
-        site.client().post("/auth/v1/recover", {"email": "nobody@people.example"})  # connections are there
+        site.client().post("/auth/v1/recover", {"email": "nobody@people.example"})  # opens the connections
         worker = runner.workers()[0]
         runner.signal(signal.SIGSTOP)  # the supervisor starts no other worker before the test has read the rows
         strace = subprocess.Popen(["strace", "-f", "-p", str(worker), "-o", "/dev/null", "-e", f"trace={call}",
@@ -47,7 +47,7 @@ def test_killed_at_any_point(site, mailbox, servers, mailer, start_runner):
         left += emails
         kill(runner)
         runner = start_runner(**settings)
-        for email in emails:  # a mail that several runners died with would be given up
+        for email in emails:  # a mail during which several runners were killed would be given up
             ended(servers, site, email)
     for email in left:
         status = ended(servers, site, email)[0]

@@ -1,4 +1,4 @@
-"""Mail in the ledger: what a server may do, and processes that die."""
+"""The queue of mails: answers of mail servers, and runners that are killed."""
 import re
 import socket
 import threading
@@ -25,7 +25,7 @@ def row(servers, site, recipient):
 
 
 def row_once(servers, site, recipient, condition):
-    """The row of a mail, once it meets a condition."""
+    """Waits until the row of a mail meets a condition. Returns the row."""
     found = None
 
     def meets():
@@ -42,7 +42,7 @@ def ended(servers, site, recipient):
 
 
 def tried(servers, site, recipient, times):
-    """The row of a mail that the server did not take so often."""
+    """Waits until the mail has had `times` attempts. Returns its row."""
     return row_once(servers, site, recipient, lambda found: found[2] >= times)
 
 
@@ -92,7 +92,8 @@ def test_closed_after_data_is_not_sent_again(site, mailbox, servers):
 
 
 class Tarpit(threading.Thread):
-    """Greets, then says one byte a second; or nothing after the end of DATA, or to a command."""
+    """A server that sends one byte of its greeting a second. Or it greets and then sends nothing after the end of DATA, or after the command
+    `silent_at`."""
 
     def __init__(self, silent_after_data=False, silent_at=None):
         super().__init__(daemon=True)
@@ -136,7 +137,7 @@ class Tarpit(threading.Thread):
 
 @pytest.fixture
 def alone(mailer, servers, start_runner):
-    """Starts runners of the test alone; none sees what other tests have left. One that is to die has the shortest lease, LEASE_MS=2000."""
+    """Starts runners for this test alone, which see no mails of other tests. A runner that is to be killed needs the shortest lease, LEASE_MS=2000."""
     started = []
     kill(mailer)
     with servers.connect() as db:
@@ -177,7 +178,7 @@ def test_killed_between_data_and_its_answer(site, servers, mailbox, alone):
 
 
 def test_killed_before_the_text(site, servers, mailbox, alone):
-    """Sender and recipient are accepted; what has no text yet is no mail: another runner sends it."""
+    """The runner is killed when sender and recipient are accepted, but no text was sent: another runner sends the mail."""
     pit = Tarpit(silent_at=b"DATA")
     first = alone(SMTP_URL=pit.url, LEASE_MS=2000)
     email = ask(site, "before")
@@ -191,7 +192,7 @@ def test_killed_before_the_text(site, servers, mailbox, alone):
 
 
 class Leaving(threading.Thread):
-    """Takes a mail, and then the connection is of no use: closed at once, or 421 to the next."""
+    """A server that accepts a mail and then closes the connection, or answers 421 to the next command."""
 
     def __init__(self, how):
         super().__init__(daemon=True)
@@ -229,7 +230,7 @@ class Leaving(threading.Thread):
 
 @pytest.mark.parametrize("how", ["close", "421", "stay"])
 def test_one_connection_after_another(site, servers, alone, how):
-    """Kept connections carry one mail after another; one that is gone is replaced before anything was handed over."""
+    """A connection carries one mail after another. The runner replaces a closed connection before it hands over a mail."""
     server = Leaving(how)
     alone(SMTP_URL=server.url)
     emails = []
@@ -300,7 +301,7 @@ def test_one_projects_flood_beside_anothers_mail(site, mailbox, servers, gateway
 
 
 def put_mails(servers, project, name, count, text="x"):
-    """Mails of a project, as SendEmail hands them over."""
+    """Inserts `count` mails of a project, as SendEmail would."""
     with servers.connect() as db:
         execute(db, f"insert into {project.schema(db)}.mails (type, recipient, content, give_up_at) select 'workflow', %s || n || '@flood.example',"
                     " jsonb_build_object('to', jsonb_build_array(%s || n || '@flood.example'), 'subject', 'x', 'text', %s::text), now() + interval '1 hour'"
@@ -321,7 +322,7 @@ def flood(servers, gateway, operator, recorder):
 
 
 def test_recipients_that_keep_the_server_waiting(site, mailbox, servers, flood, mailer):
-    """A project chooses whom it writes to, and with that how long the server asks elsewhere: it holds its own slots."""
+    """A project's recipients decide how long the server takes for its mails: waiting mails hold only the slots of their project."""
     mailbox.answers["slow"] = ("RCPT", "hang")
     mailbox.tried.clear()
     put_mails(servers, flood, "slow", 40)
@@ -335,7 +336,7 @@ def test_recipients_that_keep_the_server_waiting(site, mailbox, servers, flood, 
 
 
 def test_large_mails_leave_room(site, mailbox, servers, flood, mailer):
-    """Forty of a megabyte: what they take in memory is the project's share of a budget, and another's mail leaves beside them."""
+    """Forty mails of a megabyte take only the project's share of a memory budget, so that a mail of another project is sent at the same time."""
     mailbox.answers["large"] = ("RCPT", "451 later")
     put_mails(servers, flood, "large", 40, "x" * 1_000_000)
     held = []

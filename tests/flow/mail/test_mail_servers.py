@@ -1,4 +1,4 @@
-"""Mail servers that lie, hang, speak nonsense, or take away what protects the password."""
+"""Mail servers that lie, hang, send malformed answers, or do not protect the password."""
 import itertools
 import re
 import socket
@@ -22,8 +22,8 @@ GENERIC = "the mail server is currently not available"
 
 
 class Liar(threading.Thread):
-    """Answers as `says` tells for GREETING, EHLO, AUTH, STARTTLS, MAIL, RCPT, DATA and TEXT: bytes, "close", "reset",
-    "hang", or a function of the socket. `heard` is what clients said, `texts` what they sent."""
+    """A mail server. `says` sets its answers to GREETING, EHLO, AUTH, STARTTLS, MAIL, RCPT, DATA and TEXT: bytes, "close", "reset", "hang", or a
+    function of the socket. `heard` are the commands of clients, `texts` the mails that they sent."""
 
     def __init__(self, tls=None):
         super().__init__(daemon=True)
@@ -34,7 +34,7 @@ class Liar(threading.Thread):
         self.start()
 
     def be(self, **says):
-        """Another server from now on."""
+        """Sets other answers, clears `heard` and `texts`, and closes all connections."""
         self.says, self.heard, self.texts = says, [], []
         for client in self.clients:
             try:
@@ -50,7 +50,7 @@ class Liar(threading.Thread):
             threading.Thread(target=self.talk, args=(client,), daemon=True).start()
 
     def say(self, client, stage, usual):
-        """False: nothing more is said."""
+        """Sends the answer to a stage. Returns False if the connection is closed."""
         answer = self.says.get(stage, usual)
         if answer in ("close", "reset"):
             if answer == "reset":
@@ -125,7 +125,7 @@ def site(shared_project, mailer):
 
 
 def ask(site, name):
-    """An address that a mail is on its way to."""
+    """Requests a mail to a new address. Returns the address."""
     email = f"{name}{next(_numbers)}@people.example"
     site.admin.put(f"/users/{site.mailed['id']}", {"email": email}, expect=200)
     site.client().post("/auth/v1/magic-link", {"email": email}, expect=202)
@@ -134,7 +134,7 @@ def ask(site, name):
 
 @pytest.fixture(autouse=True)
 def forgotten(site, servers):
-    """What a test leaves is nothing to the next."""
+    """Deletes the mails that a test leaves."""
     yield
     with servers.connect() as db:
         execute(db, f"delete from {site.schema(db)}.mails")
@@ -143,7 +143,7 @@ def forgotten(site, servers):
 
 
 def tried(servers, site, email, times=2):
-    """The row of a mail that the server did not take: it waits."""
+    """Waits until the server has refused a mail `times` times, and asserts that the mail is queued. Returns its row."""
     def is_tried(found):
         assert found[2] >= times or found[0] in ("queued", "sending"), found
         return found[2] >= times
@@ -183,7 +183,7 @@ def pour(piece):
     {"DATA": b"250 not what I am asked\r\n"},
 ], ids=lambda says: "-".join(f"{stage}-{str(answer)[:12]}" for stage, answer in says.items()))
 def test_trouble_with_the_server_is_no_bounce(site, servers, liar, says):
-    """It is about the server and all mails: they wait, and projects do not read what it said to the operator."""
+    """An error of the server concerns all mails, so the mails wait. Projects cannot read the server's answers, which are for the operator."""
     liar.be(**says)
     email = ask(site, "waits")
     found = tried(servers, site, email)
@@ -221,7 +221,8 @@ def test_no_answer_to_the_text_is_unknown(site, servers, liar, answer):
 
 
 def test_cut_off_in_the_middle_of_the_text(site, servers, liar):
-    """Without its end it is no mail. What had left already and met a closed connection may be one: never sent again."""
+    """A text without its end is no mail, so it is sent again. If the runner had already sent the whole text when the connection was closed, the
+    server may have the mail: it is never sent again."""
     liar.be(HALF=lambda client: client.close())
     email = ask(site, "half")
     found = row_once(servers, site, email, lambda found: found[2] >= 1)
@@ -240,7 +241,7 @@ def test_an_answer_before_the_text(site, servers, liar):
 @pytest.mark.parametrize("stage", ["GREETING", "EHLO", "TEXT"])
 @pytest.mark.parametrize("piece", [b"250-still talking, and on and on\r\n" * 100, b"x" * 65536], ids=["lines", "one line"])
 def test_a_server_without_end(site, servers, liar, mailer, stage, piece):
-    """It has its time and no memory."""
+    """An endless answer is cut off by the timeout and does not fill the runner's memory."""
     liar.be()
     ended(servers, site, ask(site, "warm"))
     before = rss(mailer)
@@ -258,7 +259,7 @@ def test_a_server_without_end(site, servers, liar, mailer, stage, piece):
 
 
 def test_all_recipients_or_none(site, servers, liar):
-    """A mail to three of whom one is refused reaches nobody: it is one mail and has one end."""
+    """A mail to three recipients, of whom one is refused, is sent to none of them: a mail has one outcome."""
     said = iter([b"250 fine\r\n", b"550 not him\r\n"])
     liar.be(RCPT=lambda client: client.sendall(next(said, b"250 fine\r\n")))
     job = run(site, [step("mail", "SendEmail", {"to": ["a@x.example", "b@x.example", "c@x.example"], "subject": "x", "body_text": "x"})])
@@ -278,7 +279,7 @@ def certificate(tmp_path_factory):
 
 @pytest.fixture
 def secure(certificate, start_runner, mailer, servers):
-    """A runner that wants TLS, and its server."""
+    """A function that starts a runner that requires TLS. It returns the runner's mail server."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate / "cert.pem", certificate / "key.pem")
     server = Liar(context)
@@ -332,5 +333,5 @@ def test_a_root_that_is_trusted(site, servers, secure, certificate):
 
 
 def test_the_password_is_nowhere(mailer, servers):
-    """Last: neither the log nor a row of these tests says it."""
+    """Runs last: the log of the runner does not contain the password."""
     assert PASSWORD not in mailer.log()

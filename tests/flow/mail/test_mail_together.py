@@ -1,4 +1,4 @@
-"""Links and requests of mail at the same time: what is once is once."""
+"""Concurrent requests about mails and links: a link that may be used once is used once."""
 import concurrent.futures
 import threading
 
@@ -9,7 +9,7 @@ FOLD = 8
 
 
 def together(act, *arguments):
-    """What eight callers get who begin at once; the n-th is given its number and what belongs to it."""
+    """Calls `act` from eight threads at once. The n-th call receives the n-th item of each argument. Returns the results."""
     barrier = threading.Barrier(FOLD)
 
     def one(n):
@@ -54,7 +54,7 @@ def test_both_addresses_confirm_at_once(site, mailbox):
 
 
 def test_two_want_one_address(site, mailbox):
-    """Both have confirmed all but the last: one has it, the other is told."""
+    """Two users have confirmed their change to one address except for the last step: one user has the address, the other is refused."""
     new = address("wanted")
     users = [site.user(email=address("a")), site.user(email=address("b"))]
     links = []

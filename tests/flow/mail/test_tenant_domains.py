@@ -1,4 +1,4 @@
-"""Domains that mail comes from: records to publish, what a name server says of them, senders, signatures."""
+"""Domains for sending mail: records to publish, their verification, senders, signatures."""
 import base64
 import itertools
 import json
@@ -32,7 +32,7 @@ def names():
 
 @pytest.fixture(scope="module")
 def asking(start_gateway, names):
-    """A gateway that asks the name server of these tests."""
+    """A gateway that queries the name server of these tests."""
     return start_gateway(DNS_SERVERS=names.address, MAIL_SPF=SPF, WORKERS=1)
 
 
@@ -97,7 +97,7 @@ def test_records_to_publish(home):
 
 
 def test_two_projects_and_one_domain(home, asking, operator, recorder, names):
-    """Each has a token and a key of its own: what one has published says nothing of the other."""
+    """Each project has its own token and key for a domain: the published records of one project do not verify the domain for another."""
     other, domain = Project(asking, operator, recorder), name()
     ours, theirs = verified(home, names, domain), add(other, domain)
     assert record(ours, "dkim")["name"] != record(theirs, "dkim")["name"]
@@ -124,7 +124,7 @@ def test_administrators_alone(home):
 
 
 def test_the_key_is_sealed(home, servers, names):
-    """The private key stands nowhere as it is; it is the public one's."""
+    """The private key is stored only encrypted, and belongs to the published public key."""
     from cryptography.hazmat.primitives import serialization
 
     made = add(home)
@@ -227,7 +227,7 @@ def test_gone_again(home, names):
 
 @pytest.mark.timed
 def test_nobody_answers(start_gateway, operator, recorder):
-    """The request ends, and the gateway goes on meanwhile."""
+    """A request ends in time although the name server is silent."""
     project = Project(start_gateway(DNS_SERVERS=unused(), WORKERS=1), operator, recorder)
     made = add(project)
     with at_most(15, "a request whose name server is silent"):
@@ -347,7 +347,8 @@ def test_a_domain_that_is_no_longer_verified_does_not_send(home, names, mailbox)
 
 
 def test_the_address_of_the_settings(home, names, mailbox):
-    """Used where its domain is verified; else mail comes from the operator, whose domain is no project's to speak for."""
+    """The sender of the settings is used if its domain is verified. Otherwise mail is sent from the operator's address, whose domain no project may
+    use."""
     domain = name()
     home.admin.put("/", {"settings": {"mail_sender": f"shop@{domain}"}}, expect=200)
     settle()
@@ -361,7 +362,7 @@ def test_the_address_of_the_settings(home, names, mailbox):
 
 
 def test_a_key_that_does_not_open(home, names, mailbox, servers):
-    """No mail is lost, none leaves unsigned in the domain's name."""
+    """If the key cannot be decrypted, mail is sent from the operator's address. It is neither lost nor sent unsigned in the name of the domain."""
     domain = verified(home, names)
     sender(home, f"ada@{domain['domain']}")
     with servers.connect() as db:
@@ -372,7 +373,7 @@ def test_a_key_that_does_not_open(home, names, mailbox, servers):
 
 @pytest.fixture(scope="module")
 def mailauth():
-    """mailauth(messages, records): what the npm package reads of them."""
+    """mailauth(messages, records): returns the results of the npm package for these messages."""
     if not shutil.which("npm"):
         pytest.skip("npm is not installed")
     if not (FOLDER / "node_modules").exists():

@@ -1,4 +1,4 @@
-"""/integrations/svcpay/balances: every change is an entry, and the entries add up."""
+"""/integrations/svcpay/balances: every change is an entry, and the entries add up to the balance."""
 import concurrent.futures
 import threading
 

@@ -1,4 +1,4 @@
-"""Who has access: rules of the processor's and the store's subscriptions, and the best of several."""
+"""Entitlement: the rules for subscriptions of the processor and of the store, and which of several subscriptions counts."""
 import itertools
 
 import pytest
@@ -15,7 +15,7 @@ numbers = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def project(shared_project):
-    """One for all: each test has a reader of its own, who signs in."""
+    """One project for all tests of this module: each test signs in a reader of its own."""
     unlimited(shared_project)
     return shared_project
 
@@ -27,7 +27,7 @@ def reader(project):
 
 @pytest.fixture
 def subscribe(project, db):
-    """subscribe(user_id, status, ends="now() + '1 day'", **columns): a row as webhooks would have left it; its id. Texts
+    """subscribe(user_id, status, ends="now() + '1 day'", **columns): inserts a subscription as webhooks would have left it and returns its id. Texts
     that start with now() are SQL."""
     schema = project.schema(db)
 
@@ -88,7 +88,7 @@ STORE = {"provider": "iap_store", "environment": "Production"}
 
 @pytest.mark.parametrize("status, store_status, ends, columns, access", [
     ("active", "active", "now() + interval '1 day'", {}, True),
-    ("active", "active", "now() - interval '1 minute'", {}, False),            # nothing may be told of its end
+    ("active", "active", "now() - interval '1 minute'", {}, False),            # no event may have reported its end
     ("trialing", "trialing", "now() + interval '1 day'", {}, True),
     ("trialing", "trialing", "now() - interval '1 day'", {}, False),
     ("past_due", "in_grace", "now() - interval '1 day'", {"grace_end": "now() + interval '1 day'"}, True),

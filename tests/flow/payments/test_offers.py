@@ -1,4 +1,4 @@
-"""/integrations/svcpay/offers: what codes give, and that no limit is passed however many redeem at once."""
+"""/integrations/svcpay/offers: what a code grants, and that concurrent redemptions never exceed a limit."""
 import concurrent.futures
 
 import pytest
@@ -121,7 +121,7 @@ def test_redeeming_credit(project):
 
 
 def test_a_key_redeems_once(project):
-    """The answer was lost: asked again with the key, a code that may be redeemed twice is redeemed once."""
+    """The answer was lost: when the client repeats the request with the same key, a code that may be redeemed twice is redeemed once."""
     buyer = shopper(project)
     made = offer(project.admin, per_user_limit=5)
     (code,) = codes(project.admin, made)

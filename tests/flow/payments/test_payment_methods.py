@@ -1,4 +1,4 @@
-"""Saved payment methods: set up, listed, brought in from the processor, removed."""
+"""Saved payment methods: set-up, lists, synchronisation with the processor, removal."""
 import concurrent.futures
 
 import pytest
@@ -129,7 +129,7 @@ def listen(shop):
 
 
 def test_customer_after_an_outage(shop):
-    """The processor answers a repeated key with the error that it had: each attempt has its own."""
+    """The processor replays an error for a repeated idempotency key, so the gateway uses a new key for each attempt."""
     shop.fault("status", status=500, method="POST", path="/v1/customers", times=9)
     shop.admin.post(f"{METHODS}/setup-intent", {"customer_email": "ada@example.org"}, expect=503)
     shop.processor.clear_faults()

@@ -1,4 +1,4 @@
-"""/payment-options: by what a client may let its user pay."""
+"""/payment-options: the payment providers that a client may offer to its user."""
 import pytest
 
 

@@ -1,4 +1,4 @@
-"""What the processor knows of plans: one product a plan, one active price of its state, whatever goes wrong when."""
+"""The processor's copy of plans: one product for each plan, and one active price that matches the plan, also after an error at any step."""
 import os
 import signal
 import threading
@@ -27,7 +27,7 @@ def prices(shop, active=True):
 
 
 def agrees(shop, plan):
-    """The processor knows exactly this plan."""
+    """Asserts that the processor's product and active price match the plan."""
     assert plan["synced"] is True and plan["sync_error"] is None
     products = [each for each in shop.objects("product") if each["metadata"].get("plan_id") == str(plan["id"])]
     assert [each["id"] for each in products] == [plan["processor_product_id"]]
@@ -78,7 +78,7 @@ def test_an_account_of_its_own(project, make_shop):
 
 
 def test_another_key_of_its_own(project, make_shop):
-    """Nobody says that it is another account's: what is not there is made."""
+    """The gateway cannot know that the new key belongs to another account, so it creates the product and the price that it misses there."""
     shop = make_shop(project, mode="own")
     plan = make(shop)
     other = make_shop(project, mode="own")
@@ -128,7 +128,8 @@ def test_it_is_saved_without_the_processor_and_synced_later(shared_shop, process
 @pytest.mark.parametrize("step", range(4))
 @pytest.mark.parametrize("kind", ["reset", "status"])
 def test_a_change_of_price_at_any_step(shared_shop, processor, step, kind):
-    """Product, price, and the old price made inactive: whichever answer is lost, the next save goes on."""
+    """A change of price updates the product, creates a price and deactivates the old price. When any answer is lost, the next save completes the
+    change."""
     before = len(shared_shop.objects("price"))
     plan = make(shared_shop, plan_name=f"change-{step}-{kind}")
     shared_shop.fault(kind, 9, method="POST", path="/v1/p*", skip=step, status=503, act=kind == "reset")
@@ -184,7 +185,7 @@ def test_saves_side_by_side_end_in_one_state(shop):
 
 @pytest.mark.parametrize("skip", range(3))
 def test_a_gateway_that_is_killed_in_the_middle(shop, start_gateway, skip):
-    """Whatever it had sent by then, the next save goes on from there."""
+    """The gateway is killed after any number of calls to the processor: the next save completes the change."""
     plan = make(shop)
     gateway = start_gateway(WORKERS=1)
     client = Client(f"{gateway.url}/org/{shop.project.id}", token=shop.admin.token)

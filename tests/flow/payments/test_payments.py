@@ -1,4 +1,4 @@
-"""Payments: made on the processor's page or on a device, charged, captured, cancelled, refunded, listed."""
+"""Payments: created on the processor's page or on a device, charged, captured, cancelled, refunded, listed."""
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -22,7 +22,7 @@ def pay(shop, expect=201, headers=None, **changes):
 
 
 def saved(shop, card="4242424242424242", email="ada@example.org"):
-    """A saved card of a payer that the processor knows."""
+    """Saves a card for the payer with this address and returns the processor's id of the payment method."""
     setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": email}, expect=200).json()
     method = shop.processor.setup(setup["id"], card)
     return method["payment_method"] if isinstance(method["payment_method"], str) else method["payment_method"]["id"]
@@ -101,7 +101,7 @@ def test_confirm_asks_for_authentication(shop, processor):
 
 
 def test_confirm_again_after_a_decline(shop, processor):
-    """The next attempt is under way: the payment is not lost, and nothing tells of the card before."""
+    """A declined payment can be confirmed again: the new attempt runs, and the failure of the previous card is cleared."""
     made = pay(shop, mode="intent").json()
     intent(shop, made["id"], "confirm", {"payment_method_id": "pm_card_chargeDeclined"}, expect=402)
     asked = intent(shop, made["id"], "confirm", {"payment_method_id": "pm_card_authenticationRequired",
@@ -196,12 +196,12 @@ def test_refund_that_fails_later(shop, processor):
     for each in shop.objects("refund"):
         if each["status"] == "succeeded":
             processor.fail_refund(each["id"])
-    whole = shop.admin.post(path, {"amount": 100}, expect=200).json()  # no event told that nothing is given back any more
+    whole = shop.admin.post(path, {"amount": 100}, expect=200).json()  # no event reported that all refunds failed
     assert (whole["status"], whole["amount_refunded"]) == ("refunded", 100)
 
 
 def test_refunds_of_one_amount_at_once(shop, processor):
-    """Each is made or refused: none is answered by another's."""
+    """Concurrent refunds of the same amount are each made or refused: no request receives the result of another request."""
     made = pay(shop, mode="intent", amount=100).json()
     processor.pay(made["reference"])
     path = f"{PAYMENTS}/{made['id']}/refund"
@@ -234,7 +234,7 @@ def test_platform_fee(shop, make_shop, operator, gateway, recorder):
 
 
 def soon_with_fee(shop):
-    """Each worker follows the settings within a second."""
+    """Creates payments until one has a platform fee and returns that payment: each worker reloads the settings within a second."""
     def made():
         found = pay(shop, mode="intent", amount=100, capture_method="manual").json()
         return found["platform_fee_minor"] and found
@@ -317,7 +317,7 @@ def test_methods_of_others_are_not_there(shop, make_shop, operator, gateway, rec
 
 
 def test_events(shop, payments, db):
-    """Once each, whatever the answers and the processor's own events say and say again."""
+    """Each event is emitted once, even when answers and repeated events of the processor report the same state several times."""
     for event in ("PaymentCreated", "PaymentSucceeded", "PaymentFailed"):
         workflow(shop.admin, {"kind": "event", "event": event})
     paid = charge(shop, saved(shop)).json()
@@ -426,7 +426,7 @@ def test_refused_credentials(shop):
 
 @pytest.mark.parametrize("kind", ["timeout", "reset", "garbage"])
 def test_lost_answer_is_asked_for_again(shop, processor, kind):
-    """The processor acted, its answer was lost: the same key brings it."""
+    """The processor acted, but its answer was lost: the gateway repeats the call with the same idempotency key and receives the answer."""
     method = saved(shop)
     shop.fault(kind, path="/v1/payment_intents", seconds=5)
     assert charge(shop, method).json()["status"] == "succeeded"
@@ -442,7 +442,7 @@ def test_status_when_the_processor_is_away(shop):
 
 @pytest.mark.timed
 def test_status_does_not_wait_for_the_processor(shop, start_gateway):
-    """Who asks how a payment stands soon gets what is known, however long a call may take: longer than this client waits."""
+    """The gateway soon answers with the stored status of a payment, even if a call to the processor may take longer than the client waits."""
     made = pay(shop, mode="intent").json()
     patient = start_gateway("patient", WORKERS=1, PROCESSOR_TIMEOUT_MS=80000)
     client = Client(f"{patient.url}/org/{shop.project.id}", token=shop.admin.token)

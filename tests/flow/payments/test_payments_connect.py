@@ -23,7 +23,7 @@ def platform(processor):
 
 @pytest.fixture
 def with_key(project, platform):
-    """A project with the key of a platform, without an account yet."""
+    """A project with the key of a platform, but without an account."""
     project.admin.put(CREDENTIALS, {"secret_key": platform["key"]}, expect=200)
     return project
 
@@ -96,14 +96,14 @@ def test_status_when_the_processor_is_away(with_key, processor, platform):
     assert away == {**known, "current": False}
     processor.clear_faults()
     assert admin.get(CONNECT, expect=200).json() == known
-    # a key that has been taken back
+    # a key that has been revoked
     admin.put(CREDENTIALS, {"secret_key": "sk_test_taken_back"}, expect=200)
     assert admin.get(CONNECT, expect=200).json() == {**known, "current": False}
     assert admin.post(f"{CONNECT}/onboarding", LINKS, expect=502).json()["code"] == "provider_error"
 
 
 def test_an_event_and_a_reading(shop, processor, payments):
-    """Both store what the account may do; the newer one stands, and the other says nothing."""
+    """An event and a reading both store what the account may do: the newer state is kept, and the older state changes nothing."""
     admin, account = shop.admin, shop.account
 
     def stored():
@@ -125,7 +125,7 @@ def test_an_event_and_a_reading(shop, processor, payments):
     time.sleep(1)
     assert admin.get(CONNECT, expect=200).json()["charges_enabled"] is True
     assert stored() == (True, True)
-    shop.switch(paused=False)  # both events come late
+    shop.switch(paused=False)  # both events arrive late
     shop.drain()
     until(lambda: all(event["state"] in ("applied", "ignored") for event in
                       admin.get(f"{PAY}/webhook-events", expect=200).json()["items"]))
@@ -152,7 +152,7 @@ def test_onboarding_bodies(shared_project, body, field):
 
 
 def test_an_account_made_without_an_answer(with_key, processor, platform):
-    """The next request asks again under the same key; there is one account, whatever was lost."""
+    """The first answer was lost: the next request repeats the call with the same idempotency key, and there is only one account."""
     admin = with_key.admin
     processor.fault("reset", 10, path="/v1/accounts")
     assert admin.post(CONNECT, WHO, expect=503).json()["code"] == "outcome_unknown"
@@ -176,7 +176,7 @@ def test_other_values_after_a_lost_answer(with_key, processor, platform):
 
 
 def test_a_request_that_never_arrived(with_key, processor, platform):
-    """Nothing was made: the next one is made with its own values."""
+    """The processor never received the request, so no account was made and the next request uses its own values."""
     admin = with_key.admin
     processor.fault("status", 10, path="/v1/accounts", status=503)
     assert admin.post(CONNECT, WHO, expect=503).json()["code"] == "dependency_unavailable"
@@ -185,7 +185,7 @@ def test_a_request_that_never_arrived(with_key, processor, platform):
 
 
 def test_a_failure_that_stays(with_key, processor, platform):
-    """The processor answers a key with the 500 that it gave once; the next request has another key."""
+    """The processor replays its 500 for a repeated idempotency key, so the next request uses a new key."""
     processor.fault("status", 1, path="/v1/accounts", status=500)
     assert with_key.admin.post(CONNECT, WHO, expect=503).json()["code"] == "dependency_unavailable"
     assert accounts_of(processor, platform) == []
@@ -212,12 +212,12 @@ def test_many_requests_make_one_account(with_key, processor, platform):
 
 
 def test_killed_while_the_account_is_made(with_key, processor, platform, start_gateway):
-    """Whoever comes next finds what was asked for, and asks again under the same key."""
+    """The next request finds the stored call of the killed worker and repeats it with the same idempotency key."""
     doomed = start_gateway("doomed-connect", WORKERS=1, PROCESSOR_TIMEOUT_MS=60000)
     client = with_key.client(token=with_key.admin.token)
     client.base_url = f"{doomed.url}/org/{with_key.id}"
     client.recorder = None
-    processor.fault("timeout", 9, path="/v1/accounts", seconds=60)  # made, and not told
+    processor.fault("timeout", 9, path="/v1/accounts", seconds=60)  # the processor makes the account and does not answer
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         lost = pool.submit(lambda: client.post(CONNECT, WHO))
         until(lambda: accounts_of(processor, platform), "the account is made", pause=0.01)
@@ -281,9 +281,9 @@ def test_credentials_merge(project, processor, platform):
                                                        {"secret": "whsec_two_2222"}]}, expect=200).json()
     assert body["secret_key"] == hint and [each["secret"] for each in body["webhook_secrets"]] == [
         "********1111", "********2222"]
-    body = admin.put(CREDENTIALS, body_of(body), expect=200).json()  # what was read is written back
+    body = admin.put(CREDENTIALS, body_of(body), expect=200).json()  # the client writes back what it has read
     assert body["secret_key"] == hint and len(body["webhook_secrets"]) == 2
-    made = admin.post(CONNECT, WHO, expect=201).json()  # it is still the key
+    made = admin.post(CONNECT, WHO, expect=201).json()  # the masked value did not replace the key
     assert admin.get(CREDENTIALS, expect=200).json()["account_id"] == made["account_id"]
     wrong = admin.put(CREDENTIALS, {"webhook_secrets": [{"secret": "********3333"}]}, expect=400).json()
     assert wrong["errors"][0]["field"] == "webhook_secrets[0].secret"
@@ -303,7 +303,7 @@ def test_an_account_that_is_connected_already(project, processor, platform):
     status = admin.get(CONNECT, expect=200).json()
     assert status["account_id"] == account and status["onboarding_complete"]
     admin.post(CONNECT, WHO, expect=409)
-    admin.put(CREDENTIALS, {"account_id": account}, expect=200)  # the same: what is known of it stays
+    admin.put(CREDENTIALS, {"account_id": account}, expect=200)  # the same account: its known state stays
     assert admin.get(CONNECT).json() == status
     foreign = processor.new_account(processor.new_platform()["key"])
     admin.put(CREDENTIALS, {"account_id": foreign}, expect=200)
@@ -318,7 +318,7 @@ def test_an_account_of_its_own(project, processor, platform):
     assert status["mode"] == "own" and status["account_id"] == platform["account"] and status["onboarding_complete"]
     assert admin.post(CONNECT, WHO, expect=409).json()["code"] == "conflict"
     assert admin.post(f"{CONNECT}/onboarding", LINKS, expect=409).json()["code"] == "conflict"
-    admin.put(CREDENTIALS, {"mode": "connect"}, expect=200)  # then it is no connected account
+    admin.put(CREDENTIALS, {"mode": "connect"}, expect=200)  # the account of the key itself is no connected account
     status = admin.get(CONNECT, expect=200).json()
     assert status["account_id"] is None and not status["charges_enabled"]
 
@@ -415,14 +415,14 @@ def test_schedule_bodies(shared_project, rows, field):
 @pytest.mark.parametrize("body, platform, processor, net", [
     ({"amount": 100, "currency": "usd", "country": "US"}, 280, 320, 9400),
     ({"amount": "100.00", "currency": "USD", "country": "US"}, 280, 320, 9400),
-    ({"amount": 9.99, "currency": "usd", "country": "US"}, 55, 59, 885),       # 24.975 and 28.971
+    ({"amount": 9.99, "currency": "usd", "country": "US"}, 55, 59, 885),       # 24.975 and 28.971, before rounding
     ({"amount": 100, "currency": "usd", "country": "US", "recurring": True}, 280, 390, 9330),
-    ({"amount": 100, "currency": "eur", "country": "DE"}, 250, 175, 9575),     # the fixed part is in dollars
-    ({"amount": 100, "currency": "eur", "country": "US"}, 250, 390, 9360),     # converted
+    ({"amount": 100, "currency": "eur", "country": "DE"}, 250, 175, 9575),     # the fixed part is in dollars, so it does not apply
+    ({"amount": 100, "currency": "eur", "country": "US"}, 250, 390, 9360),     # with the fee of a conversion
     ({"amount": 1000, "currency": "jpy", "country": "JP"}, 25, 36, 939),
     ({"amount": 5.12, "currency": "kwd", "country": "US"}, 128, 200, 4792),    # 3.9 %
     ({"amount": 5, "currency": "ugx", "country": "US"}, 13, 20, 467),          # 12.5 and 19.5
-    ({"amount": 0.1, "currency": "usd", "country": "US"}, 10, 30, 0),          # more than there is
+    ({"amount": 0.1, "currency": "usd", "country": "US"}, 10, 30, 0),          # the fees exceed the amount
     ({"amount": 999999.99, "currency": "usd", "country": "US"}, 2500030, 2900030, 94599939),
     ({"amount": 100, "currency": "usd"}, 280, 320, 9400),
 ])

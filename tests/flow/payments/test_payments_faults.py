@@ -1,5 +1,5 @@
-"""Payments while the processor misbehaves, its events come as they like, and gateways die: nobody is charged twice, every
-payment ends as it did at the processor, each event is emitted once."""
+"""Payments while the processor misbehaves, its events arrive in any order, and gateways are killed: no payer is charged twice, every payment ends in
+the same state as at the processor, and each event is emitted once."""
 import collections
 import concurrent.futures
 import os
@@ -22,13 +22,13 @@ CHARGE = f"{PAY}/payments/charge-payment-method"
 
 @pytest.fixture(scope="module")
 def hasty_gateway(start_gateway, session_gateway):
-    """It gives the processor 300 ms; it is killed a lot."""
+    """A gateway that waits at most 300 ms for the processor. Tests kill it often."""
     return start_gateway("gateway-hasty", WORKERS=1, PROCESSOR_TIMEOUT_MS=300, REQUEST_TIMEOUT_MS=8000)
 
 
 @pytest.fixture
 def hasty(hasty_gateway, shop, recorder):
-    """A shop behind it, with a saved card."""
+    """A shop whose requests go through the hasty gateway, with a saved card."""
     if not hasty_gateway.running():
         hasty_gateway.start()
     shop.method = save(shop, "ada@example.org")
@@ -37,7 +37,7 @@ def hasty(hasty_gateway, shop, recorder):
 
 
 def save(shop, email, card="4242424242424242"):
-    """A saved card, through the session's gateway, which gives the processor time."""
+    """Saves a card through the session's gateway, which waits longer for the processor. Returns the id of the payment method."""
     setup = shop.project.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": email}, expect=200).json()
     return shop.processor.setup(setup["id"], card)["payment_method"]
 
@@ -51,7 +51,7 @@ def charge(shop, key, **changes):
 
 
 def insist(shop, key, **changes):
-    """The same request until it is answered for good."""
+    """Repeats a request until the answer is final, and returns this answer."""
     def answered():
         answer = charge(shop, key, **changes)
         return answer is not None and answer.status_code not in (409, 500, 502, 503, 504) and [answer]
@@ -64,7 +64,7 @@ def payments(shop):
 
 
 def one_charge(shop, processor):
-    """Charged once, and the one payment says so."""
+    """Asserts that there was one charge, and that the only payment that has not failed is the payment of this charge."""
     assert len(shop.charges()) == 1 and processor.assert_never_charged_twice(shop.account)
     found = payments(shop)
     assert [each["status"] for each in found if each["status"] != "failed"] == ["succeeded"], found
@@ -95,7 +95,7 @@ def test_a_fault_never_charges_twice(hasty, processor, fault, times):
 
 
 def test_an_error_that_the_processor_keeps(hasty, processor):
-    """A 500 that is replayed for a day says nothing of what happened: the payment stays open, whoever asks."""
+    """The processor replays a 500 for a day. The error does not show whether the charge was made, so the payment stays open."""
     hasty.fault("status", status=500, path="/v1/payment_intents", act=True)
     for _ in range(2):
         answer = charge(hasty, "k")
@@ -115,7 +115,7 @@ def test_a_declined_card_stays_declined(hasty, processor):
 
 def test_many_requests_of_one_key(hasty, processor):
     hasty.fault("delay", seconds=0.2, path="/v1/payment_intents")
-    clients = [hasty.project.client(token=hasty.admin.token) for _ in range(20)]  # of a gateway that waits ten times as long
+    clients = [hasty.project.client(token=hasty.admin.token) for _ in range(20)]  # clients of a gateway that waits ten times as long
 
     def ask(client):
         return client.post(CHARGE, {"payment_method_id": hasty.method, "amount": 20, "currency": "usd"},
@@ -139,25 +139,25 @@ def kill(daemon):
 
 
 def killed_while(daemon, shop, db, key, when):
-    """One charge; the gateway is killed as soon as `when` returns, and comes back when its hold on the key has ended."""
+    """Sends one charge, kills the gateway as soon as `when` returns and starts the gateway again. Ends its lock on the key."""
     asking = threading.Thread(target=charge, args=(shop, key))
     asking.start()
     when()
     kill(daemon)
     asking.join()
-    daemon.start()  # what the killed one had sent is committed by now, or never
+    daemon.start()  # the statements that the killed gateway had sent are committed by now, or never will be
     execute(db, f"update {shop.project.schema(db)}.idempotency_keys set locked_until = now() where state = 'in_progress'")
 
 
 def arrived(shop):
-    """Waits until the processor has met the fault."""
+    """Waits until a request has met the fault at the processor."""
     until(lambda: not shop.processor.faults_left(), "the processor is asked", pause=0.01)
 
 
 @pytest.mark.parametrize("act", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("who", ["caller", "timer"])
 def test_killed_around_the_charge(hasty, hasty_gateway, processor, payments_of, db, act, who):
-    """Asked, and killed before or after the processor acted: the caller's repetition or the timer completes it."""
+    """The gateway is killed before or after the processor acted: the caller's repeated request or the timer completes the charge."""
     hasty.fault("timeout", path="/v1/payment_intents", act=act, seconds=1)
     killed_while(hasty_gateway, hasty, db, "k", lambda: arrived(hasty))
     if who == "caller":
@@ -173,7 +173,7 @@ def test_killed_around_the_charge(hasty, hasty_gateway, processor, payments_of, 
 
 @pytest.fixture
 def payments_of(start_payments, servers, processor):
-    """Starts a payments service for a shop; it ends with the test."""
+    """A function that starts a payments service for a shop. The service is stopped after the test."""
     started = []
 
     def start(_shop):
@@ -199,7 +199,7 @@ KINDS = ("PaymentCreated", "PaymentSucceeded", "PaymentFailed", "SubscriptionCre
 
 
 def listen(project):
-    """A workflow for each kind of event: {workflow's id: kind}."""
+    """Creates a workflow for each kind of event. Returns {id of the workflow: kind}."""
     step = {"key": "hold", "action": "Condition", "params": {"field": "$svc.trigger.kind", "op": "not_empty"}}
     return {project.admin.post("/workflows", {
         "name": kind, "enabled": True, "trigger": {"kind": "event", "event": kind}, "start_step": "hold", "steps": [step],
@@ -259,7 +259,7 @@ def deliver(shop, processor, switches):
 
 
 def test_a_service_that_was_away(make_shop, project, processor, start_payments, db):
-    """What could not be delivered is delivered later: nothing is lost, nothing is done twice."""
+    """The processor delivers events again that the stopped service could not receive: no event is lost or applied twice."""
     shop, port = make_shop(project), free_port()
     processor.update_endpoint(shop.endpoint, url=f"http://127.0.0.1:{port}/webhooks/processor/{project.id}")
     made = shop.admin.post(f"{PAY}/payments", {"type": "one_off", "amount": 5, "currency": "usd"}, expect=201).json()

@@ -1,4 +1,4 @@
-"""Requests that move money, sent more than once: by careful callers, by hasty ones, by ones that lost the answer."""
+"""Requests that move money, sent more than once: by callers that wait, by callers that do not wait, and by callers that lost the answer."""
 import concurrent.futures
 import http.client
 import json
@@ -41,7 +41,7 @@ def kept(shop, db, what="state, status, target, locked_until <= now()", key=None
 
 
 def later(shop, db):
-    """As if the leases of abandoned requests had ended."""
+    """Ends the leases of abandoned requests, as time would do."""
     execute(db, f"update {shop.project.schema(db)}.idempotency_keys set locked_until = now() where state = 'in_progress'")
 
 
@@ -131,7 +131,7 @@ def test_a_day_later(shop, db, method):
     assert sorted(each["amount"] for each in shop.charges()) == [2000, 3000]
 
 
-# --- what is kept ----------------------------------------------------------------------------------
+# --- what is stored --------------------------------------------------------------------------------
 
 
 def test_declines_are_kept(shop):
@@ -180,7 +180,7 @@ def test_each_change_of_a_payment(shop, processor):
 
 
 def test_what_is_kept_is_sealed(shop, db):
-    """The answer may bring a payer back to his payment."""
+    """The stored answer is encrypted, because its client secret gives access to the payment."""
     wanted = {"type": "one_off", "amount": 5, "currency": "usd", "mode": "intent"}
     first = send(shop, wanted, "k-1", path=PAYMENTS)
     secret = first.json()["client_secret"]
@@ -213,7 +213,7 @@ def test_twenty_at_once(shop, processor, method):
 
 
 def test_the_same_capture_twice_at_once(shop):
-    """Without keys: the second joins the first, or finds nothing to do."""
+    """Without keys, a second capture either joins the first or finds nothing to do."""
     made = send(shop, {"type": "one_off", "amount": 100, "currency": "usd", "mode": "intent", "capture_method": "manual"},
                 path=PAYMENTS).json()
     base = f"{PAYMENTS}/payment-intent/{made['id']}"
@@ -232,7 +232,8 @@ def test_the_same_capture_twice_at_once(shop):
 
 
 def test_two_different_captures_at_once(shop, processor, db):
-    """The second has to wait, which is no answer for a day: repeated with its key it is told how things stand by then."""
+    """The second capture is refused while the first is open. This refusal is not stored: a request repeated with the same key receives an answer for
+    the current state."""
     made = send(shop, {"type": "one_off", "amount": 100, "currency": "usd", "mode": "intent", "capture_method": "manual"},
                 path=PAYMENTS).json()
     base = f"{PAYMENTS}/payment-intent/{made['id']}"
@@ -247,7 +248,7 @@ def test_two_different_captures_at_once(shop, processor, db):
 
 
 def test_two_refunds_at_once(shop, processor, method):
-    """Each is one more, with a key and without: while one is open the others are refused, never answered by it."""
+    """Each request is a refund of its own, with a key or without. While a refund is open, other refunds are refused and do not receive its answer."""
     paid = send(shop, body(method)).json()
     path = f"{PAYMENTS}/{paid['id']}/refund"
     shop.fault("status", status=503, path="/v1/refunds", times=20)
@@ -261,7 +262,7 @@ def test_two_refunds_at_once(shop, processor, method):
 
 
 def test_a_payment_that_is_being_made(shop, processor):
-    """Nothing can be done with it yet, which is no answer for a day."""
+    """A payment that is still being made cannot be cancelled. This refusal is not stored: the same request succeeds later."""
     wanted = {"type": "one_off", "amount": 5, "currency": "usd", "mode": "intent"}
     shop.fault("status", status=503, path="/v1/payment_intents", times=20)
     number = send(shop, wanted, "make", 503, path=PAYMENTS).json()["payment_id"]
@@ -272,7 +273,7 @@ def test_a_payment_that_is_being_made(shop, processor):
     assert send(shop, {}, "drop", 200, path=path).json()["status"] == "canceled"
 
 
-# --- outcomes that nobody knows --------------------------------------------------------------------
+# --- unknown outcomes ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["timeout", "reset", "garbage"])
@@ -289,7 +290,7 @@ def test_unknown_then_repeated(shop, processor, method, kind):
 
 
 def test_unknown_then_settled(shop, processor, payments, db, method):
-    """The caller gave up; the timer asks again with the same key."""
+    """The caller gave up, so the timer repeats the call with the same idempotency key."""
     shop.fault("reset", path="/v1/payment_intents", times=10, act=False)
     refused = send(shop, body(method), "k-1", 503).json()
     processor.clear_faults()
@@ -306,7 +307,8 @@ def test_unknown_then_settled(shop, processor, payments, db, method):
     ({"kind": "reset", "act": False}, "failed", "not_carried_out"), ({"kind": "reset"}, "succeeded", None),
     ({"kind": "status", "status": 503}, "failed", "not_carried_out")], ids=["lost", "not-answered", "away"])
 def test_without_a_key_nothing_is_charged_later(shop, processor, payments, db, method, fault, status, code):
-    """Nobody can repeat the request; whoever asks anew pays once. What was charged is found."""
+    """Without a key no caller can repeat the request, so the timer makes no charge for it, and a new request charges once. A charge that the
+    processor did make is found."""
     shop.switch(drop=True)
     shop.fault(path="/v1/payment_intents", times=20, method="POST", **fault)
     refused = send(shop, body(method), None, 503).json()
@@ -329,7 +331,7 @@ def test_turned_away_then_repeated(shop, method):
 
 
 def test_turned_away_while_repeated(shop, processor, method):
-    """It was made: that the processor takes no more calls just now takes nothing back."""
+    """The processor made the charge and then refuses calls with 429: a 429 on the repeated call does not undo the payment."""
     shop.switch(drop=True)
     shop.fault("reset", path="/v1/payment_intents", times=9)
     refused = send(shop, body(method), "k-1", 503).json()
@@ -345,7 +347,7 @@ def test_turned_away_while_repeated(shop, processor, method):
 
 @pytest.mark.parametrize("amount", [5, 15])
 def test_refund_of_unknown_outcome(shop, processor, payments, db, method, amount):
-    """Somebody reads how the payment stands and closes the open call; the caller's repeat refunds no second time."""
+    """The timer reads the state of the payment and closes the open call. When the caller repeats the request, no second refund is made."""
     paid = send(shop, body(method)).json()
     path = f"{PAYMENTS}/{paid['id']}/refund"
     shop.fault("reset", path="/v1/refunds", times=10)
@@ -360,7 +362,7 @@ def test_refund_of_unknown_outcome(shop, processor, payments, db, method, amount
 
 
 def test_a_refund_behind_another_one(shop, processor, payments, db, method):
-    """The first never arrived and was closed; when it is repeated the open call is somebody else's."""
+    """The first refund never arrived and was closed. When it is repeated, the open call of the payment belongs to the second refund."""
     paid = send(shop, body(method)).json()
     path = f"{PAYMENTS}/{paid['id']}/refund"
     shop.fault("status", status=503, path="/v1/refunds", times=40)
@@ -390,7 +392,7 @@ def test_capture_that_never_arrived(shop, processor, payments, db):
 
 
 def test_caller_goes_away(shop, processor, payments, db, method):
-    """The request ends with its caller; the charge does not."""
+    """The request ends when its caller disconnects, but the charge is completed."""
     shop.fault("delay", path="/v1/payment_intents", seconds=60)
     gateway = urllib.parse.urlsplit(shop.admin.base_url)
     caller = http.client.HTTPConnection(gateway.netloc, timeout=60)
@@ -413,7 +415,7 @@ def test_caller_goes_away(shop, processor, payments, db, method):
 
 
 def settle(shop, db, payment):
-    """As if the time of the timer had come."""
+    """Makes the payment due for the timer."""
     execute(db, f"update {shop.project.schema(db)}.payments set settle_at = now() where id = {payment} and settle_at is not null")
 
 

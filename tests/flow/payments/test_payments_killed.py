@@ -1,10 +1,8 @@
-"""The gateway dies at each point of a call that moves money: whatever happens next, it moves once.
+"""The gateway is killed at each point of a call that moves money: whether the caller or the timer continues, the money moves once.
 
-A worker is killed at the n-th time that it sends something (a statement, a call to the processor, an answer) or
-receives something, for each n until a request ends before that. Afterwards the caller repeats his request, or the
-timer of the payments service settles what was left, and then the caller repeats it. The processor's events are
-dropped: they would report what is to be found out.
-"""
+A worker is killed at the n-th time that it sends something (a statement, a call to the processor, an answer) or receives something, for each n until
+a request completes before the n-th time. Afterwards the caller repeats the request, or the timer of the payments service settles the payment before
+the caller repeats the request. The processor's events are dropped, because they would report the outcome that the gateway has to find out."""
 import os
 import shutil
 import signal
@@ -44,7 +42,7 @@ class Killer:
         assert "attached" in line, line
 
     def killed(self):
-        """True when it came to that."""
+        """Returns whether the worker was killed."""
         try:
             os.kill(self.worker, 0)
         except ProcessLookupError:
@@ -68,7 +66,7 @@ class Caller:
         return requests.post(self.base + path, json=body, headers={**self.headers, "Idempotency-Key": key}, timeout=60)
 
     def ready(self):
-        """Until the gateway's worker is there (again) and knows the project."""
+        """Waits until the gateway's worker runs (again) and knows the project."""
         def there():
             try:
                 return requests.get(f"{self.base}{PAYMENTS}", headers=self.headers, timeout=60).status_code == 200
@@ -87,7 +85,7 @@ def save(shop, card="4242424242424242"):
 
 
 def deadly(victim, caller, call, point, send):
-    """One request while the killer waits; its answer, or None when the gateway died."""
+    """Sends one request while the killer waits. Returns the answer (None if the gateway died) and whether the worker was killed."""
     caller.ready()
     killer = Killer(victim, call, point)
     try:
@@ -99,7 +97,7 @@ def deadly(victim, caller, call, point, send):
 
 
 def afterwards(shop, db, who):
-    """Time passes: leases end; with `timer`, what is open is settled first."""
+    """Ends the leases, as time would do. With `timer`, waits before that until the timer has settled the open payments."""
     schema = shop.project.schema(db)
     if who == "timer":
         execute(db, f"update {schema}.payments set settle_at = now() where call_key is not null")
@@ -108,7 +106,7 @@ def afterwards(shop, db, who):
 
 
 def every_point(shop, db, victim, call, who, send):
-    """send(caller, key) at each point, then once more; how many requests there were, and how many of them died."""
+    """Calls send(caller, key) at each point, then once more. Returns the number of requests and the number of killed workers."""
     caller = Caller(shop, victim)
     died = 0
     for point in range(1, POINTS_MAX):
@@ -145,7 +143,7 @@ def test_charge(shop, processor, payments, db, victim, call, who):
 @pytest.mark.full
 @pytest.mark.parametrize("who", ["caller", "timer"])
 def test_refund(shop, processor, payments, db, victim, who):
-    """Each of them a part: a second one of the same amount would be taken for good money."""
+    """Each request refunds a part of the payment: a second refund of the same amount would not be noticed as a duplicate."""
     method = save(shop)
     body = {"payment_method_id": method, "amount": 200, "currency": "usd"}
     paid = shop.admin.post(CHARGE, body, expect=201).json()
@@ -158,7 +156,7 @@ def test_refund(shop, processor, payments, db, victim, who):
 
 @pytest.mark.full
 def test_capture(shop, processor, payments, db, victim):
-    """A payment for each point: it is captured once."""
+    """Each point has its own payment, which is captured once."""
     shop.switch(drop=True)
     made = []
 
@@ -183,7 +181,7 @@ def test_capture(shop, processor, payments, db, victim):
 
 
 def test_d6_commits_without_an_answer(shop, processor, payments, db, servers, start_gateway):
-    """A part of all COMMITs is carried out and not answered; the caller repeats until he knows."""
+    """A part of the COMMITs is carried out but not answered: the caller repeats the request until it has the outcome, and is charged once."""
     method = save(shop)
     wanted = {"payment_method_id": method, "amount": 20, "currency": "usd"}
     with postgres_proxy(servers) as proxy:

@@ -1,5 +1,5 @@
-"""Lives of payments, subscriptions and cards, reported in any order, by several at once, some of it twice: what the project
-knows in the end is what is so at the processor, and each event was emitted once."""
+"""Events of payments, subscriptions and cards arrive in any order, concurrently, and some of them twice: the project's final state equals the
+processor's state, and each event is emitted once."""
 import collections
 import itertools
 import random
@@ -20,24 +20,24 @@ KINDS = ("PaymentCreated", "PaymentSucceeded", "PaymentFailed", "SubscriptionCre
 
 
 def listen(schema, db):
-    """A listener for each kind: what is emitted stays in the outbox, for no runner takes it."""
+    """Creates a workflow for each kind of event. The emitted events stay in the outbox, because no runner is started."""
     for kind in KINDS:
         execute(db, f"insert into {schema}.workflows (name, trigger_kind, event, editor_id) values (%s, 'event', %s, 1)", kind, kind)
 
 
 def all_applied(schema, db, count):
-    """Until as many events are there and none is left to do; one that failed for others is put off for two seconds, four, eight..."""
+    """Waits until `count` events are stored and all of them are applied. An event that failed is retried after two seconds, four, eight..."""
     seen = f"""select count(*), count(*) filter (where state in ('applied', 'ignored', 'unsupported')),
                  string_agg(distinct type || ' ' || state || ' ' || coalesce(error, ''), '; ')
                    filter (where state not in ('applied', 'ignored', 'unsupported')) from {schema}.webhook_events"""
     until(lambda: rows(db, seen)[0][:2] == (count, count), lambda: f"{count} events: {rows(db, seen)[0]}", 30)
 
 
-# --- every order of a renewal, all at once ---
+# --- every order of a renewal, all concurrently ---
 
 
 def renewal(n, now):
-    """A subscription that nobody knows here, and its first charge: (its id, events)."""
+    """A subscription that the project does not know, and its first charge. Returns (id of the subscription, events)."""
     sub, pi = f"sub_{n}{secrets.token_hex(6)}", f"pi_{n}{secrets.token_hex(6)}"
     item = {"current_period_start": now, "current_period_end": now + 86400, "price": {"id": "price_1", "unit_amount": 2000,
             "currency": "usd", "recurring": {"interval": "month", "interval_count": 1}}}
@@ -84,7 +84,7 @@ def test_every_order_of_a_renewal(project, webhook, db):
 
 
 def live(shop, processor):
-    """A year of a shop."""
+    """Creates a year of a shop's payments at the test processor."""
     plan = shop.admin.post(f"{PAY}/subscription-plans", {
         "plan_name": "pro", "name": "Pro", "amount": 9, "currency": "usd", "billing_interval": "month"}, expect=201).json()
     payer = {"customer_email": "ada@example.org"}
@@ -116,7 +116,7 @@ def live(shop, processor):
 
 
 def expected(shop):
-    """How each payment has to end, by its intent."""
+    """Returns the expected final state of each payment, by the id of its intent."""
     disputed = {each["payment_intent"] for each in shop.objects("dispute")}
     ends = {}
     for charge in shop.charges():
@@ -153,7 +153,7 @@ def test_a_life_in_any_order(make_shop, project, processor, payments, db, seed):
     recurring = rows(db, f"select status, count(*) from {schema}.payments where type = 'recurring' and subscription_id is not null"
                          " group by status order by status")
     assert recurring == [("failed", 1), ("refunded", 1), ("succeeded", 1)]
-    # A subscription that is known to be canceled is past due no more, whatever comes late.
+    # A subscription that is known to be canceled never becomes past due because of a late event.
     assert rows(db, f"select count(*) from {schema}.outbox where event = 'SubscriptionPastDue'") in ([(0,)], [(1,)])
     at_processor = {each["id"]: "active" if each["customer"] else "detached" for each in shop.objects("payment_method")}
     methods = dict(rows(db, f"select provider_id, status from {schema}.payment_methods where provider_id is not null"))
@@ -170,7 +170,7 @@ def test_a_life_in_any_order(make_shop, project, processor, payments, db, seed):
 # --- attempts ---
 
 
-ATTEMPTS = [  # what the payer does, one after the other
+ATTEMPTS = [  # the payer's actions, in order
     ["decline", "ask"],
     ["decline", "ask", "refuse"],
     ["ask", "refuse", "decline"],
@@ -201,8 +201,8 @@ def shown(shop, payment):
 @pytest.mark.parametrize("acts", ATTEMPTS, ids="-".join)
 @pytest.mark.parametrize("seed", range(3))
 def test_attempts_in_any_order(shop, processor, payments, db, acts, seed):
-    """All within a second or so, told in any order and some of it twice: the payment stands as at the processor, and each
-    decline was emitted once."""
+    """All attempts happen within about a second, and their events arrive in any order, some of them twice: the payment has the same state as at the
+    processor, and each decline is emitted once."""
     schema = shop.project.schema(db)
     listen(schema, db)
     shop.switch(paused=True)
@@ -243,7 +243,7 @@ def test_refunds_that_fail_in_any_order(shop, processor, payments, db, seed):
 
 
 def test_a_decline_that_comes_late(project, webhook, db):
-    """Seconds apart: a decline that is told after the next attempt began is emitted, and does not stop it."""
+    """A decline that arrives after the next attempt began is emitted, and does not stop this attempt."""
     hooks = Hooks(project, webhook, db)
     listen(hooks.schema, db)
     now = int(time.time())

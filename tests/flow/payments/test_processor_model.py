@@ -1,4 +1,4 @@
-"""The test processor itself: it agrees with the processor's own client, and behaves as badly as it is told to."""
+"""The test processor itself: it agrees with the processor's own client library, and produces each fault that a test orders."""
 import hashlib
 import hmac
 import http.server
@@ -27,7 +27,7 @@ SECRET = "whsec_of_the_tests"
 
 @pytest.fixture
 def own():
-    """A processor of the test's own."""
+    """A processor for this test alone."""
     processor = Processor(schemas=SCHEMAS if SCHEMAS.is_dir() else None, backoff=0.02)
     yield processor
     processor.close()
@@ -41,12 +41,12 @@ def platform(own):
 
 @pytest.fixture
 def client(stripe_client, own, platform):
-    """The package stripe, inside the connected account."""
+    """The package stripe, which calls the test processor for the connected account."""
     return stripe_client.at(own.url, platform["key"], platform["connected"])
 
 
 class Api:
-    """Requests without the package."""
+    """Sends requests without the package."""
 
     def __init__(self, processor, platform, account=None):
         self.processor, self.session = processor, requests.Session()
@@ -77,7 +77,7 @@ def api(own, platform):
 
 
 class Hooks:
-    """Takes events; answers with .status."""
+    """Receives events and answers with .status."""
 
     def __init__(self):
         hooks = self
@@ -609,7 +609,7 @@ def test_delivery_behaves_as_badly_as_it_is_set(own, api, platform, hooks):
     assert hooks.types()[-1] == "customer.created"
 
 
-# --- beside the daemons --------------------------------------------------------------------------------------
+# --- without the daemons -------------------------------------------------------------------------------------
 
 
 def start(state, port=0):

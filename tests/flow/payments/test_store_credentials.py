@@ -42,12 +42,12 @@ def test_credentials(shop, body, db):
     assert {name: made[name] for name in ("issuer_id", "key_id", "bundle_id")} == {
         name: body[name] for name in ("issuer_id", "key_id", "bundle_id")}
     assert shop.admin.get(CREDENTIALS, expect=200).json() == made
-    # Left out stays.
+    # Fields that are left out keep their values.
     changed = shop.admin.put(CREDENTIALS, {"app_apple_id": APP_ID, "environments": ["sandbox", "production"]}, expect=200).json()
     assert changed == {**made, "app_apple_id": APP_ID, "environments": ["production", "sandbox"]}
     assert shop.admin.patch(CREDENTIALS, {"environments": ["production"]}, expect=200).json()["environments"] == ["production"]
     assert shop.admin.get(CREDENTIALS, expect=200).json()["environments"] == ["production"]
-    # The audit log names what was set, and no value.
+    # The audit log names the fields that were changed, but no values.
     entry = shop.admin.get("/audit-log", params={"sort": "-id", "limit": 1}, expect=200).json()["items"][0]
     assert entry["action"] == "iap_store.update" and entry["detail"] == {"changed": ["environments"]}
     shop.admin.delete(CREDENTIALS, expect=204)
@@ -149,7 +149,7 @@ def test_test_notification(outlet, store, environment):
 
 
 def outcome(admin, token, environment="sandbox"):
-    """As soon as the store tells it."""
+    """Polls for the outcome of a test notification and returns it."""
     def ask():
         answer = admin.get(f"{TEST}/{token}", params={"environment": environment})
         return answer.json() if answer.status_code == 200 else None
@@ -185,7 +185,7 @@ def test_a_key_that_the_store_does_not_know(spare, store):
     admin.put(CREDENTIALS, {**other, "key_id": "ABCDEFGHIJ"}, expect=200)
     answer = admin.post(TEST, params={"environment": "sandbox"})
     assert answer.status_code == 502 and "does not accept the key" in answer.json()["detail"]
-    # The id of one key, the private part of another.
+    # The id of one key with the private part of another key.
     admin.put(CREDENTIALS, {**other, "private_key": store.key()["private_key"]}, expect=200)
     assert admin.post(TEST, params={"environment": "sandbox"}).status_code == 502
 
@@ -208,7 +208,7 @@ def test_account_token(outlet):
     path = f"{PAY}/iap-store/account-token"
     assert user.get(path, expect=200).json() == {"app_account_token": account_token(user.user["id"])}
     assert outlet.project.only("svc_payments:read").get(path).status_code == 403
-    key = outlet.project.key(["svc_subscription_plans:read"])  # speaks for who made it
+    key = outlet.project.key(["svc_subscription_plans:read"])  # an API key acts for the user who created it
     assert key.get(path, expect=200).json() == {"app_account_token": account_token(outlet.project.admin.user["id"])}
 
 

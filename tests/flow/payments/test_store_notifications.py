@@ -1,5 +1,5 @@
-"""W7: notifications of the app store, from the request to what they change. What the store's own library
-(@apple/app-store-server-library, installed by npm) says of each is compared with what the service does."""
+"""W7: notifications of the app store, from the request to their effects. The verdict of the store's own library (@apple/app-store-server-library,
+installed by npm) on each notification is compared with the answer of the service."""
 import base64
 import itertools
 import json
@@ -29,7 +29,7 @@ FOLDER = pathlib.Path(__file__).parents[1] / "store"
 
 @pytest.fixture(scope="module")
 def library():
-    """Asks the store's library about signed payloads."""
+    """A function that returns the verdicts of the store's library on signed payloads."""
     if not shutil.which("npm"):
         pytest.skip("npm is not installed")
     if not (FOLDER / "node_modules/@apple/app-store-server-library").is_dir():
@@ -67,7 +67,7 @@ def test_faults(outlet, environment):
         kind, subtype, options = outlet.live(environment).buy()
         answer = outlet.post(fault(app, app.notification(kind, subtype, **options)))
         assert 400 <= answer.status_code < 500, (name, answer.status_code)
-        # Whoever sends it learns nothing of what was wrong with a signature.
+        # The answer does not show the sender what was wrong with a signature.
         assert "certificate" not in answer.text and "x5c" not in answer.text, name
         assert outlet.subscription(options["transaction"]["originalTransactionId"]) is None
     assert outlet.events() == before
@@ -76,7 +76,7 @@ def test_faults(outlet, environment):
 
 @pytest.mark.parametrize("environment", ["Sandbox", "Production"])
 def test_the_library_agrees(outlet, library, environment):
-    """Every type that the test store sends passes both, every fault neither."""
+    """The service and the library accept every type that the test store sends, and both refuse every fault."""
     app = outlet.sandbox if environment == "Sandbox" else outlet.production
     tokens = {f"good {name}": app.signed(kind, subtype, **options)
               for name, (kind, subtype, options) in stories(outlet, environment).items()}
@@ -90,7 +90,7 @@ def test_the_library_agrees(outlet, library, environment):
 
 
 def stories(outlet, environment):
-    """The last step of each kind of story."""
+    """Returns the last notification of each kind of story."""
     def after(*steps):
         one = outlet.live(environment)
         one.buy()
@@ -110,7 +110,8 @@ def stories(outlet, environment):
 
 
 def test_environments(spare):
-    """What is not enabled is refused, also around something of the right one."""
+    """A notification of an environment that is not enabled is refused, also if it contains a transaction of the other environment or is wrapped in
+    one."""
     sandbox, production = spare.sandbox, spare.production
     spare.configure(environments=["production"])
     assert spare.post(production.chain.sign(good(spare, production))).status_code == 200
@@ -127,7 +128,7 @@ def test_environments(spare):
 
 
 def test_another_project(outlet, spare):
-    """A notification belongs to one app: at another project's address it does nothing."""
+    """A notification belongs to one app: it has no effect at the address of another project."""
     spare.configure(bundle_id="com.example.other")
     token = outlet.sandbox.chain.sign(good(outlet, outlet.sandbox))
     before = spare.events()
@@ -153,7 +154,7 @@ def test_sizes(outlet):
 
 
 def test_repeats(outlet):
-    """One notification a hundred times in parallel, then later again: one effect."""
+    """One notification is delivered a hundred times in parallel and once more later: it has one effect."""
     kind, subtype, options = outlet.live().buy()
     payload = outlet.sandbox.notification(kind, subtype, **options)
     token = outlet.sandbox.chain.sign(payload)
@@ -162,7 +163,7 @@ def test_repeats(outlet):
         assert {answer.status_code for answer in pool.map(lambda _: outlet.post(token), range(100))} == {200}
     outlet.wait(f"Sandbox:{payload['notificationUUID']}")
     assert outlet.events() == before + 1
-    # Signed again by the store's next signer, with the same id.
+    # The store's next signer signs the payload again, with the same id.
     assert outlet.post(Chain(parent=outlet.sandbox.chain).sign(payload)).status_code == 200
     assert outlet.events() == before + 1
     assert len(outlet.history(options["transaction"]["originalTransactionId"])) == 1
@@ -172,7 +173,7 @@ def test_repeats(outlet):
 
 
 def check(outlet, steps, status, word, **columns):
-    """Tells the steps in order; returns the row."""
+    """Sends the steps in order, checks the state of the subscription and returns its row."""
     original = steps[0][2]["transaction"]["originalTransactionId"]
     for step in steps:
         state, about, effect = outlet.tell(outlet.sandbox, *step)
@@ -185,14 +186,14 @@ def check(outlet, steps, status, word, **columns):
 
 
 def ms(text):
-    """Of a timestamp as PostgreSQL prints it in JSON."""
+    """Converts a timestamp, as PostgreSQL prints it in JSON, to milliseconds."""
     import dateutil.parser
     return None if text is None else round(dateutil.parser.isoparse(text).timestamp() * 1000)
 
 
 @pytest.mark.parametrize("with_status", [True, False])
 def test_life(outlet, with_status):
-    """Each step of a long life, with data.status and without it."""
+    """Each step of a long life has the expected effect, with data.status and without."""
     one = outlet.live(status=with_status)
     row = check(outlet, [one.buy()], "active", None, cancel_at_period_end=False, canceled_at=None, ended_at=None,
                 amount_minor=999, currency="usd", environment="Sandbox", store_product_id="pro_monthly")
@@ -253,7 +254,7 @@ def test_trials(outlet, period, days):
     one.extra = {"offerType": 1, "offerDiscountType": "FREE_TRIAL", "price": 0, **({"offerPeriod": period} if period else {})}
     row = check(outlet, [one.tell("SUBSCRIBED", "INITIAL_BUY")], "trialing", None, trial_length_days=days)
     assert ms(row["trial_end"]) == one.expires
-    # When it is paid for, the trial is history.
+    # The paid period ends the trial, but trial_length_days stays.
     check(outlet, [one.renew()], "active", None, trial_length_days=days)
 
 
@@ -267,20 +268,20 @@ def test_the_status_of_the_store_counts(outlet, status, api, word):
 def test_prorated_refund(outlet):
     one = outlet.live()
     row = check(outlet, [one.buy(), one.refund("REFUND_PRORATED")], "active", None)
-    assert ms(row["current_period_end"]) == one.clock - 1000  # when it was paid back
+    assert ms(row["current_period_end"]) == one.clock - 1000  # the time of the refund
     row = check(outlet, [one.refund_reversed()], "active", None)
     assert ms(row["current_period_end"]) == one.expires
 
 
 def test_refund_of_an_earlier_period(outlet):
-    """The current one goes on."""
+    """A refund of an earlier period does not end the current period."""
     one = outlet.live()
     first = {"transactionId": one.transaction, "expiresDate": one.expires, "purchaseDate": one.starts}
     steps = [one.buy(), one.renew(), one.refund(**first)]
     steps[2][2]["status"] = 1
     row = check(outlet, steps, "active", None)
     assert ms(row["current_period_end"]) == one.expires and row["store_transaction_id"] == one.transaction
-    # The renewal was not told: its date is in the renewal info.
+    # The renewal was not reported: its date is in the renewal info.
     two = outlet.live()
     first = {"transactionId": two.transaction, "expiresDate": two.expires, "purchaseDate": two.starts}
     bought = two.buy()
@@ -309,7 +310,7 @@ def test_types_that_are_new(outlet):
     one = outlet.live()
     state, about, _ = outlet.tell(outlet.sandbox, *one.tell("SOMETHING_NEW", "VERY_NEW"))
     assert state == "unsupported" and about is None and outlet.subscription(one.original) is None
-    # New values inside of what is known, and members that nobody knows.
+    # New values in known members, and new members.
     kind, subtype, options = one.buy()
     options["transaction"].update(inAppOwnershipType="BORROWED", offerType=99, newMember={"deep": [1]}, price=None)
     options["renewal"].update(priceIncreaseStatus=7, expirationIntent=12, autoRenewStatus=None)
@@ -331,7 +332,7 @@ FAMILIES = {
 @pytest.mark.parametrize("with_status", [True, False])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_order(outlet, family, with_status):
-    """Whatever the order of delivery, one final state and one history."""
+    """Every order of delivery leads to the same final state and the same history."""
     user = outlet.project.user().user["id"]
     story = outlet.live(status=with_status, token=account_token(user))
     steps = [list(step) for step in FAMILIES[family](story)]
@@ -342,7 +343,7 @@ def test_every_order(outlet, family, with_status):
         told = renamed(steps, f"x{number}")
         for place in orders[number]:
             kind, subtype, options = told[place]
-            # Ids sort as the steps do, so that only the order of delivery differs.
+            # The ids sort in the order of the steps, so that only the order of delivery differs.
             options = {**options, "ids": f"{place}{uuid.uuid4().hex}"}
             idents.append(outlet.tell(outlet.sandbox, kind, subtype, options, wait=False))
 
@@ -363,7 +364,7 @@ def test_every_order(outlet, family, with_status):
 
 
 def test_one_instant(outlet):
-    """Two notifications of one millisecond end alike in both orders."""
+    """Two notifications with the same millisecond lead to the same state in both orders."""
     finals = []
     for turn in (1, -1):
         one = outlet.live(status=False, start_ms=now_ms() // DAY * DAY)
@@ -376,7 +377,7 @@ def test_one_instant(outlet):
 
 
 def test_late_news(outlet):
-    """What is older than the row's state takes its place in the history alone."""
+    """A notification that is older than the row's state changes only the history."""
     one = outlet.live()
     bought, failed, renewed = one.buy(), one.fail(16 * DAY), one.renew(recovered=True)
     outlet.tell(outlet.sandbox, *bought)
@@ -390,7 +391,7 @@ def test_late_news(outlet):
 
 
 def test_applied_again(outlet):
-    """As a replay does it."""
+    """A notification that is applied again, as by a replay, changes nothing."""
     one = outlet.live()
     kind, subtype, options = one.buy()
     ident = outlet.tell(outlet.sandbox, kind, subtype, options, wait=False)
@@ -466,7 +467,7 @@ def test_one_number_in_both_environments(outlet):
     outlet.tell(outlet.production, "ONE_TIME_CHARGE", None, {"transaction": {**bought, "environment": "Production"}})
     assert rows(outlet.db, f"select environment from {outlet.schema}.payments where store_transaction_id = %s order by 1",
                 bought["transactionId"]) == [("Production",), ("Sandbox",)]
-    # A subscription of the sandbox never becomes one of production.
+    # A notification of the sandbox never changes a subscription of production.
     one = outlet.live("Production")
     outlet.tell(outlet.production, *one.buy())
     before = outlet.subscription(one.original)
@@ -479,7 +480,7 @@ def test_one_number_in_both_environments(outlet):
 
 
 def test_plan_and_user(spare):
-    """The plan is the one of the product, the subscriber the user of the token; nobody is told by events."""
+    """The plan is found by the product and the subscriber by the token. Notifications of the store emit no events."""
     outlet = spare
     project = outlet.project
     project.admin.post("/workflows", {
@@ -493,9 +494,9 @@ def test_plan_and_user(spare):
     one = outlet.live(token=token)
     row = check(outlet, [one.buy()], "active", None, plan_id=plan, subscriber_id=user.user["id"])
     assert row["amount_minor"] == 999
-    # To a product that is no plan here.
+    # An upgrade to a product that belongs to no plan of the project.
     check(outlet, [one.upgrade("unknown")], "active", None, plan_id=None)
-    # A token that is none of ours, and one of a user who does not exist.
+    # A token that the project did not issue, and the token of a user who does not exist.
     for odd in (str(uuid.uuid4()), account_token(10**9)):
         two = outlet.live(token=odd)
         row = check(outlet, [two.buy()], "active", None, plan_id=plan, subscriber_id=None)
@@ -504,7 +505,7 @@ def test_plan_and_user(spare):
 
 
 def test_entitlement(outlet):
-    """What the user bought in the app opens the service, as long as the store says so."""
+    """A user who bought the product in the app has access until the store reports its end, or until the period is over."""
     user = outlet.project.only("svc_subscription_plans:read")
     entitlement = f"{PAY}/subscriptions/me/entitlement"
     token = user.get(f"{PAY}/iap-store/account-token", expect=200).json()["app_account_token"]
@@ -522,14 +523,14 @@ def test_entitlement(outlet):
     ):
         outlet.tell(outlet.sandbox, *step)
         assert found() == (access, "iap_store", status, 7)
-    # It ends by itself when nothing is told any more.
+    # Access ends with the period, even if the store sends no more notifications.
     two = outlet.live(token=token, start_ms=now_ms() - 5000, period=3000)
     outlet.tell(outlet.sandbox, *two.buy())
     assert found()[0] is False
 
 
 def test_credentials_that_fit_no_more(spare):
-    """Another app's id: what was taken stays, what comes is refused."""
+    """After a change of the app's id earlier state stays, and further notifications are refused."""
     one = spare.live()
     spare.tell(spare.sandbox, *one.buy())
     spare.configure(bundle_id="com.example.next")

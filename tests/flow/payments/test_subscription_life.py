@@ -1,4 +1,4 @@
-"""Subscriptions from their checkout to their end: what the processor and the app store tell, and who has access."""
+"""Subscriptions from their checkout to their end: events of the processor and of the app store, and who has access."""
 import pytest
 
 from groundwork.deadline import until
@@ -12,7 +12,7 @@ GOLD = {"name": "Gold", "amount": 12.5, "currency": "usd", "billing_interval": "
 
 
 class Life:
-    """A subscription by checkout, and its subscriber."""
+    """A subscription that began with a checkout, and its subscriber."""
 
     def __init__(self, shop, **plan):
         self.shop, self.admin, self.processor = shop, shop.admin, shop.processor
@@ -89,7 +89,7 @@ def emitted(project, db, event):
 @pytest.mark.parametrize("api", ["acacia", "basil", "dahlia", "endive"])
 @pytest.mark.parametrize("switches", [{}, {"duplicate": 2, "shuffle": True}])
 def test_a_renewal_that_fails_is_a_failed_payment(make_shop, project, payments, db, switches, api):
-    """It is told of once, and so is the subscription that is past due because of it."""
+    """PaymentFailed is emitted once for the failed renewal, and SubscriptionPastDue once for its subscription."""
     for event in ("PaymentFailed", "SubscriptionPastDue"):
         execute(db, f"insert into {project.schema(db)}.workflows (name, trigger_kind, event, editor_id) values (%s, 'event', %s, 1)",
                 event, event)
@@ -112,7 +112,7 @@ def test_a_renewal_that_fails_is_a_failed_payment(make_shop, project, payments, 
 
 
 def test_a_renewal_that_fails_and_is_paid_later(shop, payments, db, project):
-    """The same payment: the invoice is one."""
+    """A later payment of the same invoice changes the failed payment to succeeded."""
     life = Life(shop, trial_period_days=0)
     life.processor.complete(life.session)
     life.wait("active")
@@ -146,7 +146,7 @@ def test_cancelled_there_ends_here(shop, payments):
 
 
 def test_a_plan_that_was_changed_there(shop, payments):
-    """The price says which plan it is."""
+    """The price at the processor determines the plan of the subscription."""
     life = Life(shop, trial_period_days=0)
     life.processor.complete(life.session)
     life.wait("active")
@@ -161,7 +161,7 @@ def test_a_plan_that_was_changed_there(shop, payments):
 
 
 def test_another_plan_for_several(shop, payments):
-    """The plan says what one costs, the processor how many there are."""
+    """The plan determines the price of one unit, and the processor the quantity."""
     life = Life(shop, trial_period_days=0)
     life.processor.complete(life.session)
     life.wait("active")
@@ -192,7 +192,7 @@ def test_the_timer_settles_what_nobody_repeats(shop, payments, db, kind):
 
 
 def test_a_charge_that_nobody_repeats(shop, payments, db):
-    """The subscription that the processor made is found, by its event or by the timer; nobody pays twice."""
+    """The subscription that the processor made is found by its event or by the timer, and no payer is charged twice."""
     schema = shop.project.schema(db)
     life = Life(shop, trial_period_days=0)
     life.processor.complete(life.session)
@@ -215,7 +215,8 @@ def test_a_charge_that_nobody_repeats(shop, payments, db):
 
 @pytest.mark.parametrize("act", [False, True], ids=["lost", "not-answered"])
 def test_without_a_key_nothing_is_charged_later(shop, payments, db, act):
-    """Nobody can repeat the request: what the processor does not have is not begun any more, what it has is found."""
+    """Without a key no caller can repeat the request: the timer does not start a subscription that the processor does not have, and finds one that it
+    has."""
     schema = shop.project.schema(db)
     shop.switch(drop=True)
     setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=200).json()
@@ -231,7 +232,7 @@ def test_without_a_key_nothing_is_charged_later(shop, payments, db, act):
     assert act or made["metadata"]["failure_code"] == "not_carried_out"
 
 
-# --- beside the app store ---
+# --- together with the app store ---
 
 def test_a_subscription_of_the_app_store(outlet):
     user = outlet.project.only("svc_subscription_plans:read")

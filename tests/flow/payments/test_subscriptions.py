@@ -1,4 +1,4 @@
-"""/subscriptions: made by a checkout or with a saved method, changed, cancelled."""
+"""/subscriptions: created by a checkout or with a saved method, changed, cancelled."""
 import pytest
 
 from groundwork.records import execute, rows
@@ -19,7 +19,7 @@ def subscribe(client, expect=201, key=None, **body):
 
 
 def session_of(shop, subscription):
-    """The processor's checkout session."""
+    """Returns the processor's checkout session of a subscription."""
     found = [each for each in shop.objects("checkout.session")
              if each["metadata"]["subscription_id"] == str(subscription["id"])]
     assert len(found) == 1, found
@@ -126,7 +126,7 @@ def test_repeats_with_a_key_make_one(shop):
 
 @pytest.mark.parametrize("kind", ["timeout", "reset", "garbage"])
 def test_a_lost_answer_is_settled_by_repeating(shop, kind):
-    """The processor has done it and the answer was lost: the same key finds the same session."""
+    """The processor made the session, but the answer was lost: a request with the same key returns the same session."""
     body = INLINE | {"customer_email": "one@example.org"}
     shop.fault(kind, 9, method="POST", path="/v1/checkout/sessions", act=True)
     refused = subscribe(shop.admin, 503, key="k", **body)
@@ -156,7 +156,7 @@ def test_what_was_turned_away_leaves_nothing(shop):
 
 @pytest.fixture
 def saved(shop, db):
-    """saved(card): a payer's saved method, known to the project."""
+    """saved(card, email): saves a payment method of a payer in the project and returns its id."""
     schema = shop.project.schema(db)
 
     def save(card="4242424242424242", email="payer@example.org"):
@@ -182,7 +182,7 @@ def test_with_a_saved_method(shop, saved):
 
 
 def test_with_a_method_that_no_event_reported(shop):
-    """Given on the payer's device a moment ago: its event is on its way."""
+    """The payer saved the method on a device a moment ago, and its event has not arrived yet."""
     setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=200).json()
     method = shop.processor.setup(setup["id"])["payment_method"]
     made = subscribe(shop.admin, **INLINE, payment_method_id=method)
@@ -293,7 +293,7 @@ def test_a_code_of_a_declined_charge_is_free_again(shop, saved):
 
 
 def test_a_customer_that_is_gone(shop, db):
-    """The processor does not know its payer any more: the next request has another one."""
+    """The processor no longer knows the customer: the next request creates a new customer."""
     user = shop.project.user().user["id"]
     subscribe(shop.admin, **INLINE, subscriber_id=user)
     execute(db, f"update {shop.project.schema(db)}.payment_customers set provider_id = 'cus_gone'")
@@ -305,7 +305,7 @@ def test_a_customer_that_is_gone(shop, db):
 
 @pytest.fixture
 def running(shop, saved):
-    """A subscription that runs, and its plan."""
+    """A running subscription and its plan."""
     plan = plan_of(shop, trial_period_days=0)
     return subscribe(shop.admin, plan_id=plan["id"], payment_method_id=saved()), plan
 

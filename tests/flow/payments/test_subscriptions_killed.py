@@ -1,4 +1,5 @@
-"""The gateway dies at each point of making a subscription: whatever happens next, there is one, and it is paid once."""
+"""The gateway is killed at each point of creating a subscription: whether the caller or the timer continues, there is one subscription and it is paid
+once."""
 import shutil
 
 import pytest
@@ -22,7 +23,7 @@ def plan(shop):
 
 @pytest.fixture(autouse=True)
 def subscriptions_are_settled(monkeypatch):
-    """What the helpers do for payments."""
+    """Replaces `afterwards` of the tests of payments by a function that does the same for subscriptions."""
     def afterwards(shop, db, who):
         schema = shop.project.schema(db)
         if who == "timer":

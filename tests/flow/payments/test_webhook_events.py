@@ -1,4 +1,4 @@
-"""/integrations/svcpay/webhook-events: what arrived, what it did, why it failed; and again."""
+"""/integrations/svcpay/webhook-events: received events, their effects and errors, and replay."""
 import pytest
 
 BASE = "/integrations/svcpay/webhook-events"
@@ -6,7 +6,7 @@ BASE = "/integrations/svcpay/webhook-events"
 
 @pytest.fixture
 def arrived(project, db):
-    """One event in each state, oldest first: their ids."""
+    """Inserts one event in each state, oldest first. Returns their ids."""
     ids, cursor = [], db.cursor()
     schema = project.schema(db)
     for number, state in enumerate(("received", "applied", "ignored", "unsupported", "failed", "dead")):

@@ -1,4 +1,4 @@
-"""Statements about events that were received read what they write and no more, also by plans of tables that were small."""
+"""Statements about received events read only the rows that they write, also with plans that PostgreSQL made while the tables were small."""
 import pytest
 
 from groundwork.plans import array, plans_of_now
@@ -9,7 +9,8 @@ OURS = {"ids": array(7001), "tokens": "array_fill(1::bigint, array[100])", "leas
 
 
 def fill(cursor, schema, first, last):
-    """Events that wait, a hundred that are being applied, a hundred whose process died with them."""
+    """Inserts the events `first` to `last`. Of the first 7,200, a hundred are being applied and a hundred were left by a process that died. All other
+    events wait."""
     cursor.execute(f"""
       insert into {schema}.webhook_events (id, source, event_id, type, created_at, payload, attempts, next_attempt_at)
         select n, 'processor', 'evt_' || n, 'x', now(), '{{}}', case when n between 7001 and 7100 then 1 when n between 7101 and 7200 then 5 else 0 end,
@@ -24,6 +25,6 @@ def test_plans_of_small_tables(project, db, rows):
     with plans_of_now(cursor, schema, ("webhook_events",)) as plans:
         for name in ("events_claim", "events_claim_crashed", "events_quarantine"):
             plans.keep(WORK, name, OURS)
-        plans.keep(WORK, "events_release", OURS, touched=ROWS // 20)  # the wrong index, once: not for each row
+        plans.keep(WORK, "events_release", OURS, touched=ROWS // 20)  # it may read the wrong index once, but not for each row
         fill(cursor, schema, rows + 1, ROWS)
         plans.check()

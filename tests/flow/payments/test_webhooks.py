@@ -1,4 +1,4 @@
-"""W1-W6: events of the payment processor, from the request to what they change."""
+"""W1-W6: events of the payment processor, from the request to their effects."""
 import collections
 import itertools
 import json
@@ -35,7 +35,7 @@ def received(daemon, outcome, source="processor"):
 
 
 def refused(hooks, answer, status=400):
-    """A problem, and no row."""
+    """Asserts that the answer is a problem, and returns it."""
     assert answer.status_code == status, answer.text
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert answer.json()["status"] == status
@@ -168,7 +168,7 @@ def test_sizes(hooks):
     try:
         assert requests.post(hooks.url, data=pieces(), headers={"Stripe-Signature": "x"}, timeout=60).status_code == 413
     except requests.ConnectionError:
-        pass  # closed while it still sent
+        pass  # the daemon closed the connection while the client was sending
     assert hooks.stored() == before
 
 
@@ -211,7 +211,7 @@ def test_w2_a_hundred_at_once(project, webhook, db):
 
 
 def test_a_burst_beside_what_the_database_refuses(project, webhook, db):
-    """Events that come together are inserted together; the refusal of one is nothing to the others."""
+    """Events that arrive together are inserted together. When the database refuses one event, the others are stored."""
     hooks = Hooks(project, webhook, db)
     execute(db, f"alter table {hooks.schema}.webhook_events add constraint tests check (type not like '%%.poison')")
     told = [event("customer.poison" if n % 10 == 0 else "customer.created", {"id": f"cus_{n}"}) for n in range(80)]
@@ -226,7 +226,7 @@ def test_a_burst_beside_what_the_database_refuses(project, webhook, db):
 
 
 def test_the_same_burst_at_two_daemons(project, start_webhook, servers, db):
-    """Each in an order of its own, and inserted when all have come: nobody waits for the other in a circle."""
+    """Two daemons receive the same events in different orders and insert them at the same time: they do not deadlock."""
     daemons = [start_webhook(DATABASE_URL=f"{servers.database_url}&application_name=burst") for _ in range(2)]
     here = Hooks(project, daemons[0], db)
     there = Hooks(project, daemons[1], db, secret=here.secret)
@@ -241,7 +241,7 @@ def test_the_same_burst_at_two_daemons(project, start_webhook, servers, db):
 
     def deliver(hooks, one):
         answer = hooks.send(one)
-        if answer.status_code == 503:  # it had to wait too long; whether the event is there, its sender does not know
+        if answer.status_code == 503:  # the request waited too long, so its sender does not know whether the event was stored
             unsure.add(one["id"])
             answer = hooks.insist(one)
         assert answer.status_code == 200, answer.text
@@ -257,11 +257,11 @@ def test_the_same_burst_at_two_daemons(project, start_webhook, servers, db):
     assert max(first.values()) == 1 and {one for one, count in first.items() if count == 0} <= unsure
     assert [daemon.stop() for daemon in daemons] == [0, 0]
     until(lambda: not rows(db, "select 1 from pg_stat_activity where application_name = 'burst'"), "their sessions have not ended")
-    assert rows(db, circles) == before  # a session tells what it has met when it ends
+    assert rows(db, circles) == before  # a session reports its deadlocks when it ends
 
 
 def test_two_events_of_one_id(hooks):
-    """The first one counts: ids are the processor's."""
+    """The first of two events with the same id is stored, because the processor makes the ids unique."""
     one, other = event("customer.created", {"id": "cus_1"}), event("customer.updated", {"id": "cus_2"})
     other["id"] = one["id"]
     hooks.sent(one)
@@ -288,7 +288,7 @@ def test_w3_another_projects_secret(hooks, other_hooks, nothing_stored):
 
 
 def dropped(hooks, told):
-    """A 200, so that the processor does not repeat the event; the event is counted and leaves no row."""
+    """Asserts that the event is answered with 200, so that the processor does not repeat it, and that it is counted and leaves no row."""
     before, rows_before = received(hooks.daemon, "foreign"), hooks.stored()
     answer = hooks.sent(told)
     assert answer["received"] is True and "another account or project" in answer["message"]
@@ -324,7 +324,7 @@ def test_w3_accounts(project, webhook, db):
 
 
 def test_w3_an_account_of_this_moment(project, webhook, db):
-    """An event of an account that the daemon's remembered settings do not have yet is not lost."""
+    """An event is not lost if its account is newer than the settings that the daemon has cached."""
     hooks = Hooks(project, webhook, db, account="acct_before")
     payment, pi = hooks.payment()
     told = event("payment_intent.succeeded", intent(pi), account="acct_now")
@@ -393,7 +393,7 @@ def test_w4_subscriptions_in_any_order(hooks, at_once):
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=lambda order: "".join(map(str, order)))
 def test_w4_a_history_of_one_second(hooks, order):
-    """Each listed change begins with the state that the one before it ended with, whatever came first."""
+    """Each change in the history begins with the state that the change before it ended with, in every order of delivery."""
     now = int(time.time())
     id_ = f"sub_{secrets.token_hex(8)}"
     local = rows(hooks.db, f"insert into {hooks.schema}.subscriptions (status) values ('incomplete') returning id")[0][0]
@@ -444,7 +444,7 @@ def item(amount, **members):
 
 
 def test_w4_amounts_of_subscriptions(hooks):
-    """What a period costs, as the processor has it: a price of 0, a quantity, several items."""
+    """The amount of a period follows the processor's items: a price of 0, a quantity, several items."""
     now = int(time.time()) - 100
     id_ = f"sub_{secrets.token_hex(8)}"
     local = rows(hooks.db, f"insert into {hooks.schema}.subscriptions (status) values ('incomplete') returning id")[0][0]
@@ -503,7 +503,7 @@ KNOWN = ["checkout.session.completed", "checkout.session.expired", "payment_inte
 
 
 def test_w5_drift(project, webhook, db):
-    """Stored whatever they look like, and each ends in a state that can be seen."""
+    """Events of unexpected form are stored, and each ends in a state that the API shows."""
     hooks = Hooks(project, webhook, db)
     sent = []
     for type_, (name, change) in itertools.product(KNOWN, DRIFT.items()):
@@ -520,7 +520,7 @@ def test_w5_drift(project, webhook, db):
 
 @pytest.mark.parametrize("created", [None, "now", 2**62])
 def test_w5_without_a_time(hooks, created):
-    """It is as old as its arrival."""
+    """An event without a valid time counts as created when it arrived."""
     payment, pi = hooks.payment()
     told = event("payment_intent.succeeded", intent(pi))
     told["created"] = created
@@ -545,7 +545,7 @@ def test_w6_rotation(project, webhook, db):
         return hooks.insist(event("customer.created", {"id": "cus_1"}), secret=secret).status_code == 200
 
     def comes_back(seconds):
-        """The old one counts again, before it runs out."""
+        """Configures the old secret again and returns whether the daemon accepts it before it expires."""
         end = time.time() + seconds
         configured(new, {**old, "expires_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(end))})
         while time.time() < end:
@@ -560,7 +560,7 @@ def test_w6_rotation(project, webhook, db):
     configured(new)
     until(lambda: not takes(old["secret"]), "the old one does not any more")
     assert takes(new["secret"])
-    assert any(comes_back(seconds) for seconds in (4, 16, 64))  # a busy machine needs longer to tell the daemon
+    assert any(comes_back(seconds) for seconds in (4, 16, 64))  # a busy machine needs longer to notify the daemon
     until(lambda: not takes(old["secret"]), "it has run out", 10)
     assert takes(new["secret"])
 
@@ -569,7 +569,7 @@ def test_w6_rotation(project, webhook, db):
 
 
 def test_a_failure_is_tried_again_later(hooks, project, webhook, db):
-    """The invoice cannot be read: nobody answers for the processor."""
+    """No processor answers, so the invoice cannot be read: the event is retried later."""
     own = Hooks(project, webhook, db)
     told = event("invoice_payment.paid", {"id": "inpay_1", "object": "invoice_payment", "invoice": "in_1", "status": "paid",
                                           "amount_paid": 500, "currency": "usd", "payment": {"type": "payment_intent", "payment_intent": "pi_x"}})

@@ -1,4 +1,4 @@
-"""Payments services that die, and a database that goes away (K14, K15, K19, D1, D2, D5-D7). Each test has its own daemons."""
+"""Payments services that are killed, and databases that are away (K14, K15, K19, D1, D2, D5-D7). Each test has its own daemons."""
 import os
 import re
 import shutil
@@ -21,13 +21,13 @@ from groundwork.servers import ROOT
 from groundwork.webhooks import Hooks, event, intent
 from groundwork.workflows import workflow
 
-LEASE = 2000  # the shortest
-STANDS = {"LEASE_MS": 600000, "STATEMENT_TIMEOUT_MS": 60000}  # of a daemon that keeps what it has until it is killed: a lease ends by leases_end()
+LEASE = 2000  # the shortest lease that the settings allow
+STANDS = {"LEASE_MS": 600000, "STATEMENT_TIMEOUT_MS": 60000}  # for a daemon that keeps its events until it is killed; leases_end() ends its leases
 
 
 @pytest.fixture
 def start_one(start_webhook):
-    """start_one() is a daemon with a short lease; all of a test's are gone at its end."""
+    """start_one() starts a daemon with a short lease. All daemons of a test are killed after the test."""
     started = []
 
     def start_it(**settings):
@@ -42,37 +42,37 @@ def start_one(start_webhook):
 
 @pytest.fixture
 def listening(project):
-    """A project whose succeeded payments are told."""
+    """A project with a workflow for PaymentSucceeded, so that succeeded payments are emitted."""
     workflow(project.admin, {"kind": "event", "event": "PaymentSucceeded"}, [condition()])
     return project
 
 
 def succeeded(hooks, **columns):
-    """(payment, the event that it has succeeded)."""
+    """Inserts a payment. Returns (its id, the event that it has succeeded)."""
     payment, pi = hooks.payment(**columns)
     return payment, event("payment_intent.succeeded", intent(pi))
 
 
 def leases_end(hooks):
-    """As if the time of those were over who had claimed events and are killed."""
+    """Waits until the transactions of killed daemons have ended, then makes their events due, as the end of their leases would."""
     until(lambda: not applying(hooks, 0), "their transactions have not ended")
     execute(hooks.db, f"update {hooks.schema}.webhook_events set next_attempt_at = now() where state = 'received'")
 
 
 def applying(hooks, seconds=0.3):
-    """A transaction of the project that nobody goes on with for a while: what it is to send is held."""
+    """Returns the project's transactions that have been idle for `seconds`, because the proxy holds their next statement."""
     return rows(hooks.db, "select 1 from pg_stat_activity where state = 'idle in transaction' and query like %s"
                           " and state_change <= clock_timestamp() - make_interval(secs => %s)", f"%{hooks.schema}.%", seconds)
 
 
 def exactly_once(hooks, payments):
-    """Each has succeeded and was emitted once."""
+    """Asserts that each payment has succeeded, and that the success was emitted once."""
     states = dict(rows(hooks.db, f"select id, status from {hooks.schema}.payments"))
     assert {payment: states[payment] for payment in payments} == dict.fromkeys(payments, "succeeded")
     assert sorted(hooks.emitted("PaymentSucceeded")) == sorted(payments)
 
 
-# --- one that dies ---
+# --- a daemon that is killed ---
 
 
 def test_k14_killed_after_the_insert(listening, db, servers, start_one):
@@ -104,7 +104,7 @@ def test_k14_killed_after_the_insert(listening, db, servers, start_one):
 
 
 def test_k15_killed_between_apply_and_outbox(listening, db, servers, start_one):
-    """One transaction: what was not told was not applied."""
+    """An event is applied and emitted in one transaction: a daemon that is killed before it emits has applied nothing."""
     with postgres_proxy(servers) as proxy:
         first = start_one(**through_postgres(servers, proxy), **STANDS)
         hooks = Hooks(listening, first, db)
@@ -123,7 +123,7 @@ def test_k15_killed_between_apply_and_outbox(listening, db, servers, start_one):
 
 @pytest.mark.parametrize("at", [0, 0.002, 0.005, 0.01, 0.02, 0.05])
 def test_killed_anywhere(listening, db, start_one, at):
-    """Twenty events, a kill at some point of them; what was answered 200 is applied once."""
+    """A daemon is killed at some point during twenty events: each event is applied once, also an event that was sent again."""
     first = start_one()
     hooks = Hooks(listening, first, db)
     made = [succeeded(hooks) for _ in range(20)]
@@ -152,7 +152,7 @@ def test_killed_anywhere(listening, db, start_one, at):
 
 
 def test_k19_an_event_that_takes_its_process_down(listening, db, servers, start_one):
-    """It ends as dead; others are applied."""
+    """An event that kills its process several times ends as dead. Other events are applied, and a replay applies the dead event."""
     hooks = Hooks(listening, None, db)
     payment, told = succeeded(hooks)
     ends = 3
@@ -180,7 +180,7 @@ def test_k19_an_event_that_takes_its_process_down(listening, db, servers, start_
 
 
 def test_innocent_ones_survive_a_poisoned_batch(project, db, servers, start_one):
-    """Thirty events beside one that hangs until the kill: all of them are applied by the next process."""
+    """Thirty claimed events wait for a lock until their daemon is killed: the next daemon applies all of them."""
     hooks = Hooks(project, start_one(APPLY_SLOTS=0), db)
     made = [succeeded(hooks) for _ in range(30)]
     for _, told in made:
@@ -209,7 +209,7 @@ def test_a_shutdown_gives_back_what_has_not_begun(listening, db, servers, start_
         until(lambda: rows(db, f"select count(*) from {hooks.schema}.webhook_events where state = 'received' and attempts > 0")[0][0] <= 2,
               "it gives back")
     assert second.process.wait(60) == 0
-    # The two that had begun are applied, or on a busy machine failed for the lock.
+    # The two events that had begun are applied, or failed because of the lock on a busy machine.
     assert rows(db, f"select count(*) from {hooks.schema}.webhook_events where state = 'received' and next_attempt_at > now()")[0][0] == 0
     assert rows(db, f"select count(*) from {hooks.schema}.webhook_events where state = 'received' and attempts > 0")[0][0] == 0
     assert rows(db, f"select count(*) from {hooks.schema}.webhook_events where state = 'received'")[0][0] >= 36
@@ -246,7 +246,7 @@ def test_several_daemons_share_the_work(listening, db, start_one):
 
 
 def test_d2_without_redis(listening, db, servers, start_one):
-    """No notification arrives: what is stored here is applied here, what is replayed elsewhere within a sweep or two."""
+    """No notification arrives: a daemon applies at once the events that it stored itself, and replayed events within a sweep or two."""
     with redis_proxy(servers) as proxy:
         daemon = start_one(**through_redis(proxy))
         hooks = Hooks(listening, daemon, db)
@@ -260,7 +260,7 @@ def test_d2_without_redis(listening, db, servers, start_one):
 
 
 def test_a_notification_is_received(listening, db, servers, start_one):
-    """A replay is applied without a sweep."""
+    """A notification makes the daemon apply a replayed event without a sweep."""
     hooks = Hooks(listening, start_one(), db)
     _, told = succeeded(hooks)
     with no_sweep(servers):
@@ -270,12 +270,12 @@ def test_a_notification_is_received(listening, db, servers, start_one):
 
 
 def no_sweep(servers):
-    """Nobody learns which projects there are to sweep."""
+    """Locks the list of projects with events, so that no daemon can sweep."""
     return Held(servers, "platform.payment_projects")
 
 
 def replayed(project, hooks, told):
-    """Once more, and applied again."""
+    """Replays the event and waits until it has been applied again."""
     before = hooks.row(told, "applied_at")
     project.admin.post(f"/integrations/svcpay/webhook-events/{hooks.row(told, 'id')}/replay", {}, expect=202)
     until(lambda: hooks.row(told, "state") == "applied" and hooks.row(told, "applied_at") > before, "replayed")
@@ -285,7 +285,7 @@ def replayed(project, hooks, told):
 
 
 def under_outage(hooks, outage, seconds=2.0):
-    """Sends events all the time around an outage. Answers are 200 or 503; those of 200 end applied, once each."""
+    """Sends events before, during and after an outage. Answers are 200 or 503, and each event answered with 200 is applied once."""
     made = [succeeded(hooks) for _ in range(400)]
     taken, statuses, stop = [], set(), threading.Event()
 
@@ -365,7 +365,7 @@ def test_d5_backends_are_terminated(outage_hooks, servers, db):
 
 @pytest.mark.timed
 def test_d5_away(outage_hooks, servers):
-    """503 with Retry-After, at once, and nothing is lost of what was taken."""
+    """While the database is away, the answer is a 503 with Retry-After at once. No accepted event is lost."""
     servers.postgres("kill")
     try:
         with at_most(5, "503"):
@@ -378,7 +378,7 @@ def test_d5_away(outage_hooks, servers):
 
 
 def test_d6_commits_whose_answer_is_lost(listening, db, servers, start_one):
-    """ExecuteAndTimeout: one commit in five is carried out and its answer never comes."""
+    """One commit in five is carried out, but its answer is lost (ExecuteAndTimeout): each event is applied once."""
     with postgres_proxy(servers) as proxy:
         hooks = Hooks(listening, start_one(**through_postgres(servers, proxy)), db)
         made = [succeeded(hooks) for _ in range(60)]
@@ -391,7 +391,7 @@ def test_d6_commits_whose_answer_is_lost(listening, db, servers, start_one):
 
 
 def test_d6_stored_and_the_answer_lost(listening, db, servers, start_one):
-    """Its connection breaks behind the INSERT: 503, and the next try is told that it is there."""
+    """The connection breaks after the INSERT: the answer is 503, and the repeated event is answered as a duplicate."""
     with postgres_proxy(servers) as proxy:
         hooks = Hooks(listening, start_one(**through_postgres(servers, proxy), APPLY_SLOTS=0), db)
         hooks.sent(event("customer.created", {"id": "cus_1"}))
@@ -436,7 +436,8 @@ def test_d7_no_connection_left(listening, db, servers, start_one):
 
 
 def test_a_daemon_that_stands_still(listening, db, servers, start_one):
-    """SIGSTOP longer than the lease: another one applies it; the first, awake again, writes nothing."""
+    """A daemon is stopped with SIGSTOP for longer than its lease, and another daemon applies the event: the first daemon writes nothing when it
+    continues."""
     first = start_one()
     hooks = Hooks(listening, first, db)
     payment, told = succeeded(hooks)
@@ -458,7 +459,7 @@ def test_a_daemon_that_stands_still(listening, db, servers, start_one):
 
 
 def test_a_queue_that_waits_longer_than_its_lease(listening, db, servers, start_one):
-    """What was claimed ahead and not begun is claimed anew in time: it crashed nothing."""
+    """An event that was claimed in advance and has not begun is claimed again before its lease ends, and does not count as crashed."""
     hooks = Hooks(listening, start_one(APPLY_SLOTS=0), db)
     made = [succeeded(hooks) for _ in range(30)]
     for _, told in made:
@@ -476,7 +477,7 @@ def test_a_queue_that_waits_longer_than_its_lease(listening, db, servers, start_
 
 @pytest.fixture
 def proxy(servers):
-    """The shipped configuration of the proxy, in front of daemons of the test: proxy(daemon, ...) is its port for webhooks."""
+    """proxy(daemon, ...) starts haproxy with the shipped configuration in front of these daemons. Returns its port for webhooks."""
     started = []
 
     def start(*daemons):
@@ -503,7 +504,7 @@ def proxy(servers):
 
 @pytest.mark.skipif(not shutil.which("haproxy"), reason="haproxy is not installed")
 def test_two_daemons_behind_the_proxy(listening, db, start_one, proxy):
-    """One of them dies under load: its share is the other's, and nobody is told of it."""
+    """A daemon is killed under load: the other daemon takes its share, and no sender receives an error."""
     first, second = start_one(), start_one()
     hooks = Hooks(listening, first, db)
     port = proxy(first, second)

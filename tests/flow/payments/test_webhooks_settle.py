@@ -1,4 +1,4 @@
-"""Calls whose answer was lost and payments that nobody reported: the timer asks, and nothing is done twice."""
+"""Calls whose answer was lost, and payments that no event reported: the timer queries the processor, and nothing is done twice."""
 import secrets
 
 import pytest
@@ -13,21 +13,21 @@ HOUR = 3600
 
 
 class Till:
-    """Rows of a shop that are to be settled."""
+    """Rows of a shop that the timer is to settle."""
 
     def __init__(self, shop, db):
         self.shop, self.db = shop, db
         self.schema = shop.project.schema(db)
 
     def call(self, path, form):
-        """A call of the shop's own to the processor."""
+        """Makes a call to the processor as the shop itself, outside of Groundwork."""
         answer = requests.post(self.shop.processor.url + path, data=form, timeout=60, headers={
             "Authorization": f"Bearer {self.shop.key}", "Stripe-Account": self.shop.account, "Idempotency-Key": secrets.token_hex(8)})
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def add(self, table, age=0, **columns):
-        """A row, so many seconds old, that is due now; #ID# in its form is its id."""
+        """Inserts a row that is `age` seconds old and due now. Returns its id, which also replaces #ID# in its form."""
         names = ", ".join(columns)
         made = rows(self.db, f"insert into {self.schema}.{table} ({names}) values ({', '.join(['%s'] * len(columns))}) returning id",
                     *columns.values())[0][0]
@@ -36,7 +36,7 @@ class Till:
         return made
 
     def charge(self, method="pm_card_visa", **columns):
-        """A charge of a saved method that was written down; whether it was made is not known."""
+        """Inserts a charge of a saved method that may or may not have been made. Returns its id."""
         customer = self.call("/v1/customers", {"email": "payer@example.org"})["id"]
         form = (f"amount=2000&currency=usd&customer={customer}&payment_method={method}&confirm=true&off_session=true"
                 "&automatic_payment_methods[enabled]=true&automatic_payment_methods[allow_redirects]=never"
@@ -58,7 +58,8 @@ class Till:
         return found[0] if len(columns) == 1 else found
 
     def settled(self, id_, status, table="payments", within=15):
-        """Until it is. What the processor was too slow for, on a busy machine, is asked again at once: it is not leased."""
+        """Waits until the row has the status. A call that was answered too slowly, on a busy machine, is put off without a lease, so its row is made
+        due again at once."""
         def found():
             if self.get(id_, "status", table=table) == status:
                 return True
@@ -77,7 +78,7 @@ class Till:
 
 @pytest.fixture
 def till(shop, payments, db):
-    """A shop whose events are lost."""
+    """The rows of a shop whose events are lost."""
     shop.switch(drop=True)
     for name in ("PaymentSucceeded", "PaymentFailed", "SubscriptionExpired", "SubscriptionPastDue"):
         workflow(shop.admin, {"kind": "event", "event": name}, [condition()], name=name)
@@ -94,7 +95,7 @@ def test_a_call_that_was_never_made(till, processor):
 
 @pytest.mark.parametrize("kind", ["timeout", "reset", "garbage"])
 def test_a_call_that_was_made_and_not_answered(till, processor, kind):
-    """The same call with the same key: the processor answers as it would have the first time."""
+    """The timer repeats the call with the same key, and the processor answers as it did the first time."""
     till.shop.fault(kind, 4, path="/v1/payment_intents", seconds=4)
     payment = till.charge()
     until(lambda: till.shop.charges(), "it is charged")
@@ -108,7 +109,7 @@ def test_a_call_that_was_made_and_not_answered(till, processor, kind):
 
 @pytest.mark.parametrize("act", [False, True], ids=["not-done", "done"])
 def test_a_call_whose_error_is_kept(till, act):
-    """Repeating it tells nothing more: the processor's own list does."""
+    """A repeated call returns the same error, so the timer reads the outcome from the processor's list."""
     till.shop.fault("status", 20, method="POST", path="/v1/payment_intents", status=500, act=act)
     payment = till.charge()
     till.settled(payment, "succeeded" if act else "failed")
@@ -140,7 +141,7 @@ def test_a_call_that_is_refused(till):
 
 
 def test_a_key_that_the_processor_has_forgotten(till):
-    """After 23 hours nothing is repeated."""
+    """The timer repeats no call after 23 hours, because the processor may have forgotten its key."""
     payment, young = till.charge(age=23 * HOUR + 60), till.charge(age=23 * HOUR - 60)
     till.settled(payment, "failed")
     assert till.get(payment, "failure_code", "settle_at") == ("outcome_unknown", None)
@@ -161,7 +162,7 @@ def test_a_processor_that_is_away(till, processor):
 
 
 def test_an_intent_is_read(till):
-    """Its event was lost."""
+    """The event of an intent was lost: the timer reads the intent."""
     made = till.call("/v1/payment_intents", {"amount": 2000, "currency": "usd", "confirm": "true", "payment_method": "pm_card_visa",
                                              "automatic_payment_methods[enabled]": "true",
                                              "automatic_payment_methods[allow_redirects]": "never"})
@@ -208,7 +209,7 @@ def test_a_checkout_that_nobody_completes(till, processor):
 
 
 def subscribed(till, processor):
-    """A subscription that the timer has followed from its call until it is active."""
+    """Returns a subscription that the timer has followed from its call until it is active."""
     price = till.call("/v1/prices", {"currency": "usd", "unit_amount": 900, "recurring[interval]": "month", "product_data[name]": "Gold"})
     slug = till.shop.project.id
     made = till.add("subscriptions", customer_email="payer@example.org", call_key=f"gw:{secrets.token_hex(8)}",
@@ -233,7 +234,7 @@ def test_a_subscription_is_read(till, processor):
 
 
 def test_a_renewal_that_nobody_reported(till, processor):
-    """Its period is over, and whether there is another one is asked."""
+    """The period of the subscription is over and no event arrived: the timer queries the processor for the next period."""
     made = subscribed(till, processor)
     at_processor = till.shop.objects("subscription")[0]["id"]
     ends = till.get(made, "current_period_end", table="subscriptions")
@@ -251,7 +252,7 @@ def test_a_renewal_that_nobody_reported(till, processor):
 
 
 def test_a_failed_renewal_that_nobody_reported(till, processor):
-    """The invoice of a subscription that is past due tells why."""
+    """The timer reads the reason from the invoice of a past-due subscription."""
     made = subscribed(till, processor)
     processor.fail_renewal(till.shop.objects("subscription")[0]["id"])
     till.due(made, "subscriptions")
@@ -272,7 +273,7 @@ def test_a_subscription_whose_call_is_forgotten(till):
 
 
 def test_a_subscription_that_is_refused(till):
-    """Its history tells it, and the code that it was to be cheaper by may be used again."""
+    """The history records the refusal, and the code for the discount can be used again."""
     db, schema = till.db, till.schema
     form = ("customer=cus_nobody&mode=subscription&line_items[0][price]=price_none&line_items[0][quantity]=1"
             "&success_url=https://example.org/done")
@@ -293,7 +294,8 @@ def test_a_subscription_that_is_refused(till):
 
 
 def test_a_subscription_whose_charge_is_declined(till):
-    """The intent that the refusal comes with is of an invoice that went with it: it says nothing of the subscription."""
+    """The refusal names an intent whose invoice was removed together with the subscription: this intent does not set the state of the subscription,
+    and no payment is recorded."""
     customer = till.call("/v1/customers", {"email": "payer@example.org"})["id"]
     product = till.call("/v1/products", {"name": "Gold"})["id"]
     form = (f"customer={customer}&items[0][price_data][currency]=usd&items[0][price_data][unit_amount]=500"
@@ -320,7 +322,7 @@ def test_many_at_once_by_several_daemons(till, start_payments, processor):
 
 
 def test_events_and_the_timer_at_once(shop, payments, db, processor):
-    """Whoever comes first: one state, told once."""
+    """An event and the timer report the same payment: it has one final state, which is emitted once."""
     workflow(shop.admin, {"kind": "event", "event": "PaymentSucceeded"}, [condition()])
     till = Till(shop, db)
     made = [till.charge() for _ in range(10)]
@@ -333,11 +335,11 @@ def test_events_and_the_timer_at_once(shop, payments, db, processor):
 
 @pytest.mark.timed
 def test_a_shutdown_does_not_wait_for_the_processor(till, start_payments, processor):
-    """K20: a call that hangs is left before its time is over; the row comes back to another one."""
+    """K20: a shutdown abandons a hanging call before its timeout, and another daemon settles the row."""
     daemon = start_payments(PROCESSOR_TIMEOUT_MS=80000)
     till.shop.fault("timeout", 50, path="/v1/payment_intents", seconds=600)
     made = []
-    while "groundwork_settled_total 0" in daemon.metrics():  # while one is at it, the next is the other's
+    while "groundwork_settled_total 0" in daemon.metrics():  # the other daemon may take a row first, so add rows until this daemon has one
         assert len(made) < 10, "it asks about none"
         made.append(till.charge())
         until(lambda: till.get(made[-1], "settle_at > now() + interval '1 minute'"), "somebody is at it")
