@@ -1,5 +1,5 @@
-"""What is sent to browsers, as a real one reads it: Chromium's own cryptography opens the message, its service worker gets the
-text as a push and shows it. How a message comes to it from Google's service cannot be tried here: that connection is theirs."""
+"""Messages to browsers, read by a real browser: Chromium's WebCrypto decrypts the message, and its service worker receives the text as a push and
+shows it. The delivery by Google's push service cannot be tested here, because that connection is Google's."""
 import http.server
 import json
 import threading
@@ -34,7 +34,7 @@ REGISTER = """(async () => {
   return Notification.permission;
 })()"""
 
-# RFC 8291 and 8188 by WebCrypto.
+# Decrypts a message with WebCrypto (RFC 8291 and RFC 8188).
 DECRYPT = """(async ({ body, d, point, auth }) => {
   const bytes = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (each) => each.charCodeAt(0));
   const text64 = (part) => btoa(String.fromCharCode(...part)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
@@ -104,7 +104,7 @@ def test_a_service_worker_shows_it(pushing, push_service, start_dispatcher, site
     message = {"body": sent["body"], "d": secrets["private"], "point": json.loads(subscription)["keys"]["p256dh"], "auth": secrets["auth"]}
     text = chromium.run(page, DECRYPT % json.dumps(message))
     assert text == sent["text"]
-    with pytest.raises(RuntimeError, match="OperationError"):  # it would notice
+    with pytest.raises(RuntimeError, match="OperationError"):  # the decryption detects a wrong secret
         chromium.run(page, DECRYPT % json.dumps({**message, "auth": secrets["auth"][::-1]}))
 
     registration = chromium.event("ServiceWorker.workerRegistrationUpdated", lambda seen: seen["registrations"])["registrations"][0]

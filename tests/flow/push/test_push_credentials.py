@@ -1,4 +1,4 @@
-"""Credentials of push providers, and the column that FCM's tokens are read from."""
+"""Credentials of push providers, and the column that contains FCM's tokens."""
 import json
 
 import pytest
@@ -39,13 +39,13 @@ def test_a_service_account(project, db):
     made = project.admin.put(FCM, {"service_account_json": text}, expect=200).json()
     assert (made["project_id"], made["client_email"]) == ("shop-1", "push@shop-1.iam.gserviceaccount.com")
     assert made["is_configured"] and made["is_active"] and shown(project, "fcm") == made
-    # Stored as it came, and sealed: nothing of the key is anywhere else.
+    # The text is stored unchanged and encrypted, and no other place contains a part of the key.
     assert opened(project, db, "fcm").decode() == text
     middle = json.loads(text)["private_key"].splitlines()[5]
     for answer in (project.admin.get(CREDENTIALS), project.admin.get("/audit-log")):
         assert middle not in answer.text
     assert middle not in repr(setting(project, db, "fcm")) and middle not in project.gateway.log()
-    # Another one replaces it.
+    # A second service account replaces the first.
     other = project.admin.put(FCM, {"service_account_json": service_account("shop-2")}, expect=200).json()
     assert other["project_id"] == "shop-2"
     entry = project.admin.get("/audit-log", params={"sort": "-id", "limit": 1}, expect=200).json()["items"][0]
@@ -112,7 +112,7 @@ def test_a_device_source(project, db):
     ids = {field["name"]: field["id"] for field in entity["fields"]}
     assert setting(project, db, "fcm")[0]["source"] == {
         "kind": "entity_field", "entity_id": entity["id"], "token_field_id": ids["token"], "owner_field_id": ids["owner"]}
-    # Another service account leaves it.
+    # A new service account keeps the device source.
     project.admin.put(FCM, {"service_account_json": service_account("shop-2")}, expect=200)
     assert shown(project, "fcm")["device_source"] == body
     for wrong, member in (({"kind": "file"}, "kind"), ({"kind": None}, "kind"), ({"entity": "absent"}, "entity"), ({"entity": "users"}, "entity"),
@@ -123,7 +123,7 @@ def test_a_device_source(project, db):
         assert list(codes(project.admin.put(SOURCE, {**body, **wrong}, expect=400))) == [member]
     assert project.admin.put(SOURCE, {}, expect=200).json()["device_source"] is None
     assert "source" not in setting(project, db, "fcm")[0]
-    # With its entity the source goes.
+    # The device source is removed together with its entity.
     project.admin.put(SOURCE, body, expect=200)
     project.admin.delete("/entities/phones", expect=204)
     assert shown(project, "fcm")["device_source"] is None

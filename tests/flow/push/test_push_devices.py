@@ -1,4 +1,4 @@
-"""Devices: registered, listed, deleted, and whose they are."""
+"""Devices: registration, lists, deletion and owners."""
 import json
 
 import pytest
@@ -50,7 +50,7 @@ def test_a_token_of_somebody_else(project):
     made = register(one)
     assert register(other, expect=409).json()["code"] == "conflict"
     assert device(project, made["id"])["user_id"] == one.user["id"]
-    # The same text is another token at another provider; an administrator takes one over.
+    # A text is a different token at another provider. An administrator can take over a token.
     register(other, subscription(), provider="web_push")
     assert register(project.admin)["id"] == made["id"]
     assert device(project, made["id"])["user_id"] == project.admin.user["id"]
@@ -89,7 +89,7 @@ def test_devices_of_records(project):
 
 @pytest.mark.parametrize("way", ["one", "many", "cascade", "entity"])
 def test_a_device_goes_with_its_record(project, way):
-    """A device that belongs to a user too stays that user's."""
+    """A device is deleted with the record that owns it, unless the device also belongs to a user."""
     project.entity("rooms", [{"name": "name", "type": "varchar"}])
     project.entity("tables", [{"name": "room", "type": "relation", "options": {"entity": "rooms", "on_delete": "cascade"}},
                               {"name": "name", "type": "varchar", "searchable": True}])
@@ -164,7 +164,7 @@ def test_lists(project, db):
     assert walked == made[::-1]
     for query in ("provider=apns", "user_id=x", "live=maybe", "token=x"):
         project.admin.get(f"{DEVICES}?{query}", expect=400)
-    # Nobody sees a token.
+    # No answer shows a token.
     assert "other" not in project.admin.get(DEVICES, params={"provider": "web_push"}).text
 
 

@@ -1,4 +1,5 @@
-"""The push-dispatcher end to end, its providers' faults (D15): rows of sends in, requests at the providers and rows of results out."""
+"""The push-dispatcher from end to end, with faults of the providers (D15): it reads rows of sends, sends requests to the providers, and writes rows
+of results."""
 import json
 import socket
 
@@ -13,13 +14,13 @@ pytestmark = pytest.mark.usefixtures("dispatcher")
 
 @pytest.fixture(scope="module")
 def project(shared_project):
-    """One for all: see `pushing`."""
+    """One project for all tests of this module, see `pushing`."""
     return shared_project
 
 
 @pytest.fixture
 def pushing(pushing, fcm, push_service):
-    """Without what the test before has left: devices, sends, and what has come to the providers."""
+    """`pushing` without the devices, sends and requests that the previous test left."""
     for table in ("push_deliveries", "push_sends", "push_devices"):
         pushing.execute(f"delete from {{p}}.{table}")
     fcm.forget()
@@ -246,7 +247,7 @@ def test_web_push_too_long(pushing, push_service):
 
 
 def test_too_long_for_fcm(pushing, fcm):
-    """What is too long for all is known before the first request."""
+    """A message that is too long for every device is refused before the first request."""
     pushing.phones(3, f"long{pushing.number}")
     fcm.forget()
     log = pushing.ended(pushing.send(body="x" * 4000, data={"more": "y" * 100}))
@@ -255,7 +256,8 @@ def test_too_long_for_fcm(pushing, fcm):
 
 
 def test_what_fits_fcm_is_measured_as_it_travels(pushing, fcm):
-    """With the JSON around it, and what is added: what is not refused here FCM does not refuse for its length."""
+    """The measured length includes the surrounding JSON and all added members: FCM never refuses a message for its length that the dispatcher
+    accepted."""
     pushing.phones(1, f"fits{pushing.number}")
     for body in ('"' * 2500, '"' * 1990):
         log = pushing.ended(pushing.send(body=body))
@@ -278,7 +280,7 @@ def test_vapid_token_is_used_again(pushing, push_service):
 
 
 def test_many(pushing, fcm):
-    """Several pages, five connections."""
+    """A send to 1700 devices takes several pages of devices, but only a few connections."""
     fcm.forget()
     pushing.phones(1700, f"many{pushing.number}")
     log = pushing.ended(pushing.send())
@@ -330,7 +332,7 @@ def test_credentials_removed_while_it_runs(pushing, fcm):
 
 
 def test_step_of_a_workflow(pushing, runner, fcm):
-    """Handed over by the runner, which waits for it."""
+    """The runner hands the step's send to the dispatcher and waits for its end."""
     project = pushing.project
     user = project.admin.user["id"]
     token = f"step-{pushing.number}"

@@ -1,4 +1,4 @@
-"""Those who would use notifications against the service, their own project or somebody else's."""
+"""Attackers who use notifications against the service, their own project or another project."""
 import json
 import socket
 import threading
@@ -22,7 +22,8 @@ DEVICES, TEMPLATES, GROUPS, SYNC = "/push/devices", "/push/templates", "/push/ca
     (dict(kind="status", status=404, html=True), "HTTP_404"), (dict(kind="status", status=400, code="x" * 5000), "HTTP_400"),
     (dict(kind="status", status=400, code="a\nb: c"), "HTTP_400"), (dict(kind="status", status=429, retry_after="9" * 30, times=9), "RESOURCE_EXHAUSTED")])
 def test_fcm_that_lies(pushing, fcm, fault, code):
-    """D15, S3: one device fails with a code that is a word; the next one gets its message, nobody is unregistered, nothing is followed."""
+    """D15, S3: a device whose answer is a lie fails with a short code and stays registered, the dispatcher follows no redirect, and the next device
+    receives its message."""
     lied, good = (pushing.device(f"{name}-{pushing.number}") for name in ("lied", "good"))
     fcm.fault(token=f"lied-{pushing.number}", **fault)
     try:
@@ -37,7 +38,7 @@ def test_fcm_that_lies(pushing, fcm, fault, code):
 
 @pytest.mark.parametrize("fault", [dict(kind="huge"), dict(kind="redirect"), dict(kind="garbage")])
 def test_a_token_endpoint_that_lies(pushing, fcm, fault):
-    """D15: nothing is sent with what is no token; it is asked again when it is well."""
+    """D15: the dispatcher sends nothing with an answer that contains no token, and later requests a token again."""
     token = f"granted-{pushing.number}"
     pushing.device(token)
     fcm.fault(on="token", times=1, **fault)
@@ -53,7 +54,7 @@ def test_a_token_endpoint_that_lies(pushing, fcm, fault):
 
 
 class Trap:
-    """A port of this machine: who comes?"""
+    """Counts the connections to a port of this machine."""
 
     def __init__(self):
         self.came = 0
@@ -71,7 +72,7 @@ class Trap:
 
 
 def test_endpoints_reach_nobody_here(pushing):
-    """S1, S7: what is refused, and what nobody answers at, say the same; nothing was dialled."""
+    """S1, S7: refused addresses and addresses that do not answer fail with the same code, and no local address is dialled."""
     trap = Trap()
     hosts = ["169.254.169.254", "[::ffff:169.254.169.254]", "[fd00:ec2::254]", f"127.0.0.1:{trap.port}", f"localhost:{trap.port}",
              f"[::1]:{trap.port}", f"0.0.0.0:{trap.port}", "127.0.0.1:22", "127.0.0.1:6379", "100.64.0.1", "[64:ff9b::7f00:1]", "192.0.0.8",
@@ -87,7 +88,7 @@ def test_endpoints_reach_nobody_here(pushing):
 
 
 def test_spellings_of_addresses(project):
-    """S4: what parsers read differently is no endpoint, or is read by everybody alike."""
+    """S4: endpoints that parsers may read in different ways are refused."""
     user = project.only("svc_tenant_devices:create")
     for endpoint in ("https://a@b/", "https://push.example:0/", "https://push.example:65536/", "https://push.example\\@10.0.0.1/", "https:///x",
                      "https://%31%32%37.0.0.1/", "javascript:alert(1)", "//push.example/", "https://a b/",
@@ -97,7 +98,7 @@ def test_spellings_of_addresses(project):
 
 
 def test_a_subscription_is_kept_as_what_is_needed(project, db):
-    """What else its text says shows nowhere, and no spelling of it hides where it goes."""
+    """Only the endpoint and the keys of a subscription are stored, and the preview shows its host in every spelling."""
     user = project.only("svc_tenant_devices:create")
     whole = json.loads(subscription("https://push.example.net/s/1?a=b"))
     text = json.dumps({"decoy": "https://fcm.googleapis.com/", "nul": "x", "x": ["y"] * 50, **whole}).replace("/", "\\/")
@@ -115,19 +116,19 @@ def test_a_subscription_is_kept_as_what_is_needed(project, db):
 
 
 def test_devices_of_one_user(project, db):
-    """L13"""
+    """L13: a user has at most 100 devices."""
     user = project.only("svc_tenant_devices:create")
     execute(db, f"""insert into {project.schema(db)}.push_devices (provider, token, token_hash, user_id)
                     select 'fcm', 't' || n, sha256(('t' || n)::bytea), %s from generate_series(1, 99) n""", user.user["id"])
     user.post(DEVICES, {"provider": "fcm", "token": "hundredth"}, expect=201)
     user.post(DEVICES, {"provider": "fcm", "token": "one-more"}, expect=409)
-    user.post(DEVICES, {"provider": "fcm", "token": "t1"}, expect=201)  # seen again
+    user.post(DEVICES, {"provider": "fcm", "token": "t1"}, expect=201)  # an existing device, registered again
     other = project.user()
     other.post(DEVICES, {"provider": "fcm", "token": "one-more"}, expect=201)
 
 
 def test_templates_and_groups(project, db):
-    """L13"""
+    """L13: templates and groups of buttons are limited in number and size."""
     admin, app = project.admin, project.only("svc_tenant_push_categories:update")
     for body in ({"template_type": "big", "name": "x", "body": "x" * 1_000_000}, {"template_type": "x" * 65, "name": "x"},
                  {"template_type": "big", "name": "x", "buttons": [{"id": f"b{n}", "label": "x"} for n in range(21)]}):
@@ -143,11 +144,11 @@ def test_templates_and_groups(project, db):
     admin.put(GROUPS, {"category": "g7", "label": "seven"}, expect=200)
 
 
-# --- one tenant beside another ---
+# --- one project during a flood of another ---
 
 
 def goes_out_beside(pushing, provider, floods, other):
-    """Another's notifications go out before any of these broadcasts has ended; the broadcasts are cancelled then."""
+    """Asserts that another project's notifications are sent before any of the broadcasts has ended. Then cancels the broadcasts."""
     for _ in range(5):
         assert other.ended(other.send(), 5)["status"] == "Succeeded"
     for send in floods:
@@ -161,8 +162,8 @@ def goes_out_beside(pushing, provider, floods, other):
 @pytest.mark.full
 @pytest.mark.timed
 def test_a_single_one_beside_a_flood(pushing, fcm, gateway, operator, recorder, db):
-    """R16: ten broadcasts of one project at a slow provider: another's notification goes out at once. Its connections take 500 at
-    once, so that the broadcasts last a minute."""
+    """R16: while ten broadcasts of one project wait for a slow provider, a notification of another project is sent at once. The dispatcher's
+    connections carry 500 requests at a time, so that the broadcasts take a minute."""
     other = Pushing(Project(gateway, operator, recorder), db, fcm, pushing.service)
     other.configure_fcm()
     other.device(f"single-{other.number}")
@@ -178,7 +179,8 @@ def test_a_single_one_beside_a_flood(pushing, fcm, gateway, operator, recorder, 
 
 @pytest.mark.timed
 def test_a_browser_beside_silent_ones(pushing, push_service, gateway, operator, recorder, db):
-    """R16: broadcasts of one project to endpoints that do not answer: another's browser, at the same host, gets its own at once."""
+    """R16: while broadcasts of one project wait for endpoints that do not answer, a browser of another project, at the same host, receives its
+    notification at once."""
     other = Pushing(Project(gateway, operator, recorder), db, pushing.fcm, push_service)
     other.configure_web()
     other.browser()

@@ -1,5 +1,5 @@
-"""K13, I6: a dispatcher that is killed at each point of a send; another one goes on, no device is missed, and only requests that
-were in flight at the kill are repeated, with the same notification_id."""
+"""K13, I6: a dispatcher is killed at each point of a send and another dispatcher continues: no device is missed, and only requests that were in
+flight at the kill are repeated, with the same notification_id."""
 import collections
 import re
 
@@ -14,7 +14,7 @@ SETTINGS = {"LEASE_MS": 30000, "SWEEP_MS": 200, "DRAIN_TIMEOUT_MS": 60000}
 
 @pytest.fixture
 def start_one(start_dispatcher):
-    """Dispatchers of one test: nobody else takes its sends."""
+    """A function that starts a dispatcher. Only the dispatchers of one test take its sends."""
     started = []
 
     def start(**settings):
@@ -28,13 +28,13 @@ def start_one(start_dispatcher):
 
 
 def killed(pushing, daemon):
-    """Its leases have ended, as time passes."""
+    """Kills the dispatcher and makes its sends due, as the end of their leases would."""
     kill(daemon)
     pushing.execute("update {p}.push_sends set due_at = now() where leased")
 
 
 def repeated(messages):
-    """Tokens that were sent to more than once."""
+    """Returns the tokens that received more than one message."""
     return [token for token, count in collections.Counter(each["token"] for each in messages).items() if count > 1]
 
 
@@ -54,7 +54,7 @@ def check(pushing, fcm, send, count, in_flight):
 
 @pytest.mark.parametrize("after", [0, 1, 400, 1100, 2300])
 def test_killed_while_it_sends(pushing, start_one, fcm, after):
-    """`after`: requests."""
+    """The dispatcher is killed after the provider has received `after` requests."""
     fcm.forget()
     pushing.phones(2500, f"kill{pushing.number}")
     fcm.fault("delay", times=None, seconds=0.05)
@@ -72,7 +72,7 @@ def test_killed_while_it_sends(pushing, start_one, fcm, after):
 
 @pytest.mark.full
 def test_killed_again_and_again(pushing, start_one, fcm):
-    """More often than attempts that a send has: it gets somewhere each time."""
+    """More dispatchers are killed than a send has attempts: the send completes, because each of them made progress."""
     fcm.forget()
     pushing.phones(4000, f"again{pushing.number}")
     fcm.fault("delay", times=None, seconds=0.05)
@@ -101,7 +101,7 @@ def test_rows_are_there_before_the_first_request(pushing, start_one, fcm):
         send = pushing.send()
         until(fcm.sends, "a request")
         assert pushing.one("select count(*) from {p}.push_deliveries where send_id = %s", send) == 1200
-        # Devices of later are not of this send.
+        # Devices that are registered later do not belong to this send.
         pushing.phones(50, f"late{pushing.number}")
         kill(daemon)
     finally:
@@ -112,7 +112,8 @@ def test_rows_are_there_before_the_first_request(pushing, start_one, fcm):
 
 
 def blocked_row(pushing, send, record):
-    """A row that somebody else is writing: whoever writes the page with it waits until this connection ends."""
+    """Inserts the row of a delivery in an open transaction: a dispatcher that writes the page with this row waits until the returned connection is
+    closed."""
     connection = psycopg2.connect(pushing.db.dsn)
     with connection.cursor() as cursor:
         cursor.execute(f"insert into {pushing.schema}.push_deliveries (send_id, provider, target_id) values (%s, 1, %s)", (send, record))
@@ -121,7 +122,7 @@ def blocked_row(pushing, send, record):
 
 @pytest.mark.parametrize("pages", [1, 3])
 def test_killed_while_it_reads_a_source(pushing, start_one, fcm, pages):
-    """`pages` of an entity's records are rows of deliveries, the next one is being written."""
+    """The dispatcher is killed when `pages` pages of an entity's records are rows of deliveries and the next page is being written."""
     project = pushing.project
     entity = project.entity("phones", [{"name": "token", "type": "varchar"}, {"name": "owner", "type": "integer"}])
     ids = {field["name"]: field["id"] for field in entity["fields"]}
@@ -146,7 +147,7 @@ def test_killed_while_it_reads_a_source(pushing, start_one, fcm, pages):
 
 
 def test_told_to_end_it_gives_back(pushing, start_one, fcm):
-    """A drain repeats nothing."""
+    """A dispatcher that is stopped releases its send, and the next dispatcher repeats no request."""
     fcm.forget()
     pushing.phones(3000, f"drain{pushing.number}")
     fcm.fault("delay", times=None, seconds=0.05)
@@ -177,7 +178,7 @@ def test_one_that_was_presumed_dead_writes_nothing(pushing, start_one, fcm):
 
 
 def test_quarantine(pushing, start_one):
-    """What its last process left of it fails too; one that its end ended as many processes again is over at once."""
+    """When a send has no attempts left, its pending deliveries fail. When failing these deliveries used up the attempts again, the send ends at once."""
     devices = [pushing.device(f"poison{number}.{pushing.number}") for number in range(3)]
     poison = "update {p}.push_sends set leased = true, attempt = 5, due_at = now(), spread = 2, targets = 3{also} where id = %s"
     row = "insert into {p}.push_deliveries (send_id, provider, target_id, status) values (%s, 1, %s, %s)"

@@ -1,4 +1,4 @@
-"""What is sent to browsers, as libraries of others read it (npm: http_ece, jose, web-push-testing)."""
+"""Messages to browsers, read by third-party libraries (npm: http_ece, jose, web-push-testing)."""
 import contextlib
 import json
 import pathlib
@@ -49,7 +49,7 @@ def test_http_ece_and_jose(pushing, push_service, start_dispatcher, libraries):
         assert read["claims"]["sub"] == "mailto:ops@shop.example" and 0 < read["claims"]["exp"] - time.time() < 86400
         message = json.loads(read["text"])
         assert message["title"] == TEXT and [each["action"] for each in message["actions"]] == ["yes", "no"]
-    # They would notice.
+    # The libraries detect a wrong origin and a wrong secret.
     wrong = [{**sent[0], "origin": "https://push.example.org"}, {**sent[0], "auth": sent[-1]["auth"]}]
     assert all("why" in each for each in verify(*wrong))
 
@@ -81,7 +81,7 @@ def test_web_push_testing(pushing, start_dispatcher, testing_server):
     assert log["web_delivered"] == 1, log
     (text,) = requests.post(f"{testing_server}/get-notifications", json={"clientHash": client}, timeout=60).json()["data"]["messages"]
     assert json.loads(text)["title"] == TEXT
-    # Expired there: unregistered here.
+    # A subscription that has expired at the push service is unregistered in the project.
     requests.post(f"{testing_server}/expire-subscription/{client}", timeout=60)
     assert pushing.ended(pushing.send())["web_unregistered"] == 1
     daemon.stop()

@@ -1,4 +1,4 @@
-"""Statements about sends and their deliveries read what they write and no more, also by plans of tables that were small."""
+"""Statements about sends and their deliveries read only the rows that they write, also with plans that PostgreSQL made while the tables were small."""
 import pytest
 
 from groundwork.plans import array, plans_of_now, texts
@@ -11,7 +11,8 @@ PAGE = {"token": 1, "provider": "1::smallint", "after": 40000, "count": 500, "by
 
 
 def fill(cursor, schema, first, last):
-    """Sends that wait, a hundred that are under way, a hundred whose process died with them; deliveries of the last one."""
+    """Inserts the sends `first` to `last`, and as many deliveries of the last send. Of the first 7,200 sends, a hundred are running and a hundred
+    were left by a process that died. All other sends wait."""
     cursor.execute(f"""
       insert into {schema}.push_sends (id, source, request, token, attempt, leased, due_at)
         select n, 'Test', '{{}}', 1, case when n between 7101 and 7200 then 5 else 1 end, n between 7001 and 7200,
@@ -28,7 +29,7 @@ def test_plans_of_small_tables(project, db, rows):
         for name in ("sends_claim", "sends_claim_crashed", "sends_quarantine"):
             plans.keep(DISPATCH + "claim.sql", name, OURS)
         for name in ("sends_renew", "sends_held", "sends_release"):
-            plans.keep(DISPATCH + "claim.sql", name, OURS, touched=ROWS // 20)  # the wrong index, once: not for each row
+            plans.keep(DISPATCH + "claim.sql", name, OURS, touched=ROWS // 20)  # it may read the wrong index once, but not for each row
         for name in ("deliveries_page", "deliveries_record", "deliveries_fail") if rows else ():
             plans.keep(DISPATCH + "send.sql", name, {**PAGE, "id": ROWS}, touched=500, prelude="plan_by_key")
         fill(cursor, schema, rows + 1, ROWS)

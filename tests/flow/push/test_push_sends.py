@@ -1,4 +1,4 @@
-"""Templates, groups of buttons, test sends and their logs: the gateway's side, without a dispatcher."""
+"""Templates, groups of buttons, test sends and their logs: the part of the gateway, without a dispatcher."""
 import pytest
 from groundwork.records import codes, execute, ids, notifications, rows
 
@@ -17,7 +17,7 @@ def send(project, expect=202, **members):
 
 
 def sent(project, db, **members):
-    """(source, category, request)"""
+    """Makes a test send. Returns (source, category, request) of its row."""
     made = send(project, **members).json()
     assert made["queued"] is True
     (found,) = rows(db, f"select source, category, request from {project.schema(db)}.push_sends where id = %s", made["send_log_id"])
@@ -66,7 +66,7 @@ def test_groups_are_synced(project):
     assert group["ios_action_order"] == ["yes", "no"] and group["actions"] == RSVP["actions"]
     changed = project.admin.put(GROUPS, {"category": "rsvp", "label": "Coming?", "is_enabled": False}, expect=200).json()
     assert (changed["label"], changed["is_enabled"], changed["ios_action_order"]) == ("Coming?", False, ["yes", "no"])
-    # The actions are the app's, everything else the administrator's; what is not named stays.
+    # The app sets the actions, and the administrator sets all other members. Members that a request leaves out keep their values.
     other = {"id": "rate", "actions": []}
     found = sync(project.admin, {**RSVP, "actions": RSVP["actions"][::-1]}, other)["categories"]
     assert [(each["category"], each["label"], each["is_enabled"], each["ios_action_order"]) for each in found] == [
@@ -74,7 +74,7 @@ def test_groups_are_synced(project):
     assert sync(project.admin) == {"categories": []}
     assert sync(project.admin, other)["categories"][0]["category"] == "rate"
     assert [each["category"] for each in project.admin.get(GROUPS).json()["items"]] == ["rate", "rsvp"]
-    # One that no app knows yet.
+    # A group that no app has synced yet.
     made = project.admin.put(GROUPS, {"category": "new"}, expect=200).json()
     assert (made["label"], made["is_enabled"], made["actions"], made["synced_at"]) == ("new", True, [], None)
     for wrong in ({}, {"category": ""}, {"category": "a b"}, {"category": "rsvp", "actions": []}, {"category": "rsvp", "label": ""}):
@@ -138,7 +138,8 @@ AROUND_WEB = len('{"title":"Dinner","body":"","data":{"notification_id":""}}') +
 
 
 def test_what_no_device_would_take(project):
-    """4,096 bytes of FCM, 3,993 of web push, of the JSON that travels: with the token of taps and all else that is added."""
+    """The limits are 4,096 bytes for FCM and 3,993 for web push. They apply to the JSON that is sent, including the token of taps and all other added
+    members."""
     fits = 4096 - AROUND_FCM
     for body, more in (("x" * fits, "x"), ("ä" * (fits // 2), "ä"), ('"' * (fits // 2), '"'), ("x" * (fits - len('"n":"yy",')), "x")):
         data = {"data": {"n": "yy"}} if len(body) not in (fits, fits // 2) else {}
@@ -169,7 +170,7 @@ def test_a_templates_part(project, db):
 
 def test_buttons_and_groups(project):
     button = [{"id": "maybe", "label": "Maybe"}]
-    # As long as there is no group, nothing is asked.
+    # A project without groups accepts all buttons.
     send(project, category="anything", buttons=button)
     sync(project.admin, RSVP)
     refused = send(project, 422, category="rsvp", buttons=button).json()
@@ -265,7 +266,7 @@ def test_administrators_only(project):
 
 
 def test_as_many_wait_as_may(project, db):
-    """What would be beyond is refused until something has ended."""
+    """A send beyond the limit of waiting sends is refused until another send has ended."""
     schema = project.schema(db)
     execute(db, f"insert into {schema}.push_sends (source, request) select 'Test', '{{}}' from generate_series(1, 9999)")
     send(project)

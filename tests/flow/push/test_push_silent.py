@@ -1,4 +1,4 @@
-"""Push services that never answer, or never end (D15): a request may take as long as the dispatcher's settings say."""
+"""Push services that never answer, or whose answers never end (D15): a request takes at most as long as the dispatcher's settings allow."""
 import json
 
 import pytest

@@ -1,4 +1,4 @@
-"""FCM's tokens in a column of an entity: every record with one is a device, whatever its rules of rows say."""
+"""FCM tokens in a column of an entity: every record with a token is a device, also with row-level security."""
 import json
 
 import pytest
@@ -11,7 +11,7 @@ LOGS = "/push/send-logs"
 
 @pytest.fixture
 def app(project, fcm, push_service):
-    """Phones are records; a browser and a phone are registered besides."""
+    """A project whose phones are records, and with a browser and a phone that are registered devices."""
     project.entity("phones", [{"name": "token", "type": "varchar"}, {"name": "owner", "type": "integer"}], row_level_security=True)
     project.admin.put("/push/credentials/fcm", {"service_account_json": fcm.new_account()}, expect=200)
     project.admin.put("/push/credentials/web-push", {"subject": "mailto:ops@shop.example"}, expect=200)
@@ -36,7 +36,7 @@ def phone(app, token, owner=None):
 
 
 def send(app, **target):
-    """The log of a send that has ended."""
+    """Makes a send. Returns its log when the send has ended."""
     made = app.admin.post("/push/test", {"title": "x", "body": "x", **target}, expect=202).json()["send_log_id"]
     until(lambda: app.admin.get(f"{LOGS}/{made}").json()["finished_at"], lambda: app.admin.get(f"{LOGS}/{made}").text)
     return app.admin.get(f"{LOGS}/{made}", expect=200).json()
@@ -62,7 +62,7 @@ def test_records_are_the_devices(app, fcm, push_service):
     assert (log["status"], log["targets"]) == ("Succeeded", 3)
     assert deliveries(app, log) == [("fcm", False, mine, "delivered", None), ("fcm", False, other, "delivered", None),
                                     ("web_push", True, None, "delivered", None)]
-    # Whose it is, which record it is.
+    # A send can be addressed to the owner of the device, or to its record.
     send(app, target_user_id=guest)
     assert reached(fcm) == ["source-a"]
     send(app, target_user_ids=[guest, 424242], provider="fcm")
@@ -70,7 +70,7 @@ def test_records_are_the_devices(app, fcm, push_service):
     send(app, owner_entity_name="phones", owner_entity_id=other)
     assert reached(fcm) == ["source-b"]
     assert send(app, provider="web_push")["targets"] == 1 and reached(fcm) == []
-    # Back to registered devices.
+    # Registered devices are used again.
     app.admin.put("/push/credentials/fcm/device-source", {}, expect=200)
     send(app, target_user_id=guest)
     assert reached(fcm) == [f"registered-{app.id}"]

@@ -1,4 +1,4 @@
-"""The stand-ins for FCM and a web push service themselves: they agree with curl and the RFC, and misbehave as told."""
+"""The stand-ins for FCM and a web push service: they agree with curl and the RFC, and produce each fault that a test orders."""
 import base64
 import json
 import pathlib
@@ -40,7 +40,7 @@ def service():
 # --- FCM ---
 
 def curl(fcm, *arguments, limit=60):
-    """(exit code, status, body) by HTTP/2."""
+    """Sends a request with curl by HTTP/2. Returns (exit code, status, body)."""
     done = subprocess.run(["curl", "-sS", "--http2", "--max-time", str(limit), "--cacert", fcm.ca_file, "-w", "\n%{http_code} %{http_version}",
                            *arguments], capture_output=True, text=True)
     body, _, last = done.stdout.rpartition("\n")
@@ -151,7 +151,7 @@ def test_faults(fcm, token):
 
 
 def test_many_streams(fcm, token):
-    """Many requests at once on few connections."""
+    """A few connections carry many concurrent requests."""
     fcm.fault("hold", times=None)
     urls = [f"{fcm.url}/v1/projects/shop/messages:send?{number}" for number in range(40)]
     asking = subprocess.Popen(["curl", "-sS", "--http2", "--parallel", "--parallel-max", "40", "--cacert", fcm.ca_file, "-o", "/dev/null",
@@ -166,7 +166,7 @@ def test_many_streams(fcm, token):
 
 
 def test_go_away(fcm, token):
-    """What was not processed is not answered; streams before it on the same connection are."""
+    """A GOAWAY leaves unprocessed requests without an answer, but earlier streams on the same connection are answered."""
     fcm.fault("delay", token="slow", seconds=0.5)
     fcm.fault("goaway", token="device-1")
     assert send(fcm, token, GOOD)[0] != 0 and fcm.messages() == []
@@ -185,7 +185,8 @@ def test_go_away(fcm, token):
 # --- web push ---
 
 def encrypt(subscription, text, padding=0):
-    """RFC 8291 as this machine's library has its parts; the decryption is also checked with the RFC's own message."""
+    """Encrypts a message as RFC 8291 says, with this machine's cryptography library. The decryption of the stand-in is also checked with the message
+    of the RFC itself."""
     keys, salt, own = subscription["keys"], b"s" * 16, ec.generate_private_key(ec.SECP256R1())
     peer_point, auth = unb64(keys["p256dh"]), unb64(keys["auth"])
     point = own.public_key().public_bytes(serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)

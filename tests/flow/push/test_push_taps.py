@@ -1,4 +1,4 @@
-"""Taps: what the app reports, whom it is believed, and what it starts."""
+"""Taps: what the app reports, which reports are accepted, and what they start."""
 import collections
 import concurrent.futures
 import secrets
@@ -26,7 +26,7 @@ def app(project):
 
 
 def sent(project, db, category="rsvp", **audience):
-    """A send that is on its way: its id."""
+    """Makes a send that is under way. Returns its id."""
     body = {"title": "Dinner", "body": "Coming?", **({"category": category} if category else {}), **audience}
     made = project.admin.post(TEST, body, expect=202).json()["send_log_id"]
     started(project, db, made)
@@ -38,9 +38,9 @@ def tap(project, token, expect=202, category="rsvp", action="yes", **members):
 
 
 def reported(project, token, number, session=requests):
-    """The answer to one of many taps, whose action is one of two."""
+    """Reports one of many taps, with one of two actions. Returns the answer."""
     body = {"notification_id": token, "category": "rsvp", "action_id": ("yes", "no")[number % 2]}
-    while (answer := session.post(f"{project.base_url}{TAPS}", json=body, timeout=60)).status_code == 503:  # as the app does it
+    while (answer := session.post(f"{project.base_url}{TAPS}", json=body, timeout=60)).status_code == 503:  # the app repeats a tap after a 503
         time.sleep(0.05)
     return answer
 
@@ -57,7 +57,7 @@ def test_a_tap(app, db):
     assert tap(app, token, action="no").json() == {"received": True}
     assert rows(db, f"select action_id, category, data from {app.schema(db)}.push_taps order by action_id") == [
         ("no", "rsvp", None), ("yes", "rsvp", None)]
-    # Nobody listens: it is recorded, and that is all.
+    # No workflow listens: the tap is recorded, and no event is emitted.
     assert outbox(app, db) == []
 
 
@@ -133,7 +133,7 @@ def test_tokens_that_are_not_believed(app, db, gateway, operator, recorder):
     answers["an action of another group"] = tap(app, notification_id(app, db, send, "rsvp"), 401, action="maybe")
     answers["a group that was never synced"] = tap(
         app, notification_id(app, db, send, "absent"), 401, category="absent")
-    # One answer for all of them.
+    # Each of these taps is refused with the same answer.
     seen = {what: {**answer.json(), "request_id": None} for what, answer in answers.items()}
     assert len({repr(each) for each in seen.values()}) == 1, seen
     assert next(iter(seen.values()))["code"] == "token_invalid"
@@ -173,7 +173,7 @@ def test_the_same_tap_at_once(app, db):
 @pytest.mark.full
 @pytest.mark.slow
 def test_ten_thousand_taps_at_once(app, db, runner):
-    """Of one notification, by everybody who has its token: one job for each of its actions."""
+    """All clients that have the token of one notification report taps at once: one job starts for each of its actions."""
     made = listen(app)
     settle()
     token = notification_id(app, db, sent(app, db), "rsvp")
@@ -197,7 +197,7 @@ def test_ten_thousand_taps_at_once(app, db, runner):
 
 
 def test_tokens_of_retired_keys(app, db):
-    """Signed before the data keys were replaced: still good."""
+    """A token is still valid after the data keys that signed it were replaced."""
     token = notification_id(app, db, sent(app, db), "rsvp")
     execute(db, f"update {app.schema(db)}.data_keys set retired_at = now()")
     execute(db, "update platform.projects set epoch = epoch + 1 where slug = %s", app.id)

@@ -1,4 +1,4 @@
-"""Dispatchers side by side, and what they remove when it is old."""
+"""Several dispatchers at once, and the removal of old sends."""
 import collections
 import re
 import signal
@@ -13,11 +13,11 @@ SETTINGS = {"LEASE_MS": 60000, "SWEEP_MS": 200, "DRAIN_TIMEOUT_MS": 60000}
 
 @pytest.fixture
 def start_some(start_dispatcher, pushing):
-    """Dispatchers of one test: nobody else takes its sends, and they take nobody else's."""
+    """A function that starts a dispatcher. Only the dispatchers of one test take its sends, and they take no sends of other projects."""
     started = []
     for table in ("push_projects", "workflow_projects"):
         pushing.execute(f"delete from platform.{table} where number <> %s", pushing.number)
-    # A bell of another project, still in the stream, would have its sends taken and counted here all the same.
+    # A notification about another project may still be in the stream: these dispatchers would take and count its sends, so end them.
     for schema, in rows(pushing.db, "select schemaname from pg_tables where tablename = 'push_sends' and schemaname <> %s",
                         pushing.schema):
         execute(pushing.db, f"update {schema}.push_sends set status = 'Failed', due_at = null, finished_at = now(), leased = false"
@@ -34,13 +34,13 @@ def start_some(start_dispatcher, pushing):
 
 
 def sends_of(daemon):
-    """How many have ended in this process."""
+    """Returns the number of sends that have ended in this process."""
     lines = daemon.metrics().splitlines()
     return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("groundwork_push_sends_total{"))
 
 
 def test_two_dispatchers(pushing, start_some, fcm):
-    """I6: each send is one's, each device gets each send once."""
+    """I6: one dispatcher takes each send, and each device receives each send once."""
     daemons = [start_some(SEND_SLOTS=2) for _ in range(2)]
     pushing.phones(40, f"two{pushing.number}")
     fcm.forget()
@@ -63,7 +63,7 @@ def test_two_dispatchers(pushing, start_some, fcm):
 
 
 def test_one_goes_and_one_comes(pushing, start_some, fcm):
-    """As an update of the program does it: nothing is repeated, nothing waits for a lease."""
+    """A new dispatcher replaces an old one, as in an update: no request is repeated, and no send waits for the end of a lease."""
     first = start_some()
     pushing.phones(1500, f"update{pushing.number}")
     fcm.forget()
@@ -88,7 +88,7 @@ def test_what_is_old_goes(pushing, start_some):
         from generate_series(1, %s)"""
     for days, number in ((31, 600), (400, 3), (29, 2)):
         pushing.execute(insert, days, number)
-    # One that has not ended, however old it is.
+    # A send that has not ended stays, however old it is.
     pushing.execute("""insert into {p}.push_sends (source, request, status, due_at, leased, created_at)
                        values ('Test', '{{}}', 'Running', now() + interval '1 hour', true, now() - interval '90 days')""")
     pushing.execute("""insert into {p}.push_deliveries (send_id, provider, target_id, status)
@@ -103,7 +103,7 @@ def test_what_is_old_goes(pushing, start_some):
 
 
 def test_what_is_old_is_looked_for_at_the_front(pushing):
-    """However many sends a project has, a round that finds nothing reads one of them."""
+    """A round that finds no old send reads only one row, however many sends the project has."""
     cursor = pushing.db.cursor()
     pushing.execute("""insert into {p}.push_sends (source, request, status, due_at, finished_at)
                        select 'Test', '{{}}', 'Succeeded', null, now() from generate_series(1, 30000)""")
@@ -117,7 +117,7 @@ def test_what_is_old_is_looked_for_at_the_front(pushing):
 
 
 def test_long_tokens(pushing, start_some, fcm):
-    """A page ends where its tokens are long."""
+    """A page of devices ends early when their tokens are long."""
     start_some()
     pushing.phones(700, "l" * 3900 + str(pushing.number))
     fcm.forget()
@@ -127,12 +127,13 @@ def test_long_tokens(pushing, start_some, fcm):
 
 
 def held(daemon):
-    """Phones under way, of those that the process's share counts."""
+    """Returns how many phones of the process's quota are in progress."""
     return int(re.search(r'shares_held{pool="push_fcm"} (\d+)', daemon.metrics())[1])
 
 
 def test_many_broadcasts_of_one_project(pushing, start_some, fcm):
-    """R16: what waits here has not failed, however many broadcasts want the same provider; its connections take 500 at once."""
+    """R16: messages that wait for a provider do not fail, however many broadcasts use this provider. The dispatcher's connections carry 500 requests
+    at a time."""
     daemon = start_some()
     pushing.phones(200, f"many{pushing.number}")
     fcm.forget()

@@ -1,4 +1,4 @@
-"""Push by the API alone, with a runner and a dispatcher: configured, sent by a step, tapped, and what the tap starts."""
+"""Push by the API alone, with a runner and a dispatcher: configuration, a step that sends, a tap, and the workflow that the tap starts."""
 import json
 
 import pytest
@@ -15,7 +15,7 @@ BUTTONS = [{"id": "yes", "label": "Coming"}, {"id": "no", "label": "Not this tim
 
 @pytest.fixture
 def app(project, fcm, push_service):
-    """A project with both providers and a group of buttons; `phone` and `browser` are a user's."""
+    """A project with both providers and a group of buttons. `phone` and `browser` belong to one user."""
     project.admin.put("/push/credentials/fcm", {"service_account_json": fcm.new_account()}, expect=200)
     project.admin.put("/push/credentials/web-push", {"subject": "mailto:ops@shop.example"}, expect=200)
     project.admin.post("/push/categories/sync", {"app_version": "1", "categories": [RSVP]}, expect=200)
@@ -38,7 +38,7 @@ def run(app, *steps, **data):
 
 
 def asked(app, step_params):
-    """The output of the one step that has succeeded."""
+    """Runs a workflow of one push step, which must succeed. Returns the job."""
     ended = run(app, push(**step_params), name="Ana")
     assert ended["status"] == "succeeded", ended
     return ended
@@ -72,7 +72,7 @@ def test_asked_answered_and_told(app, db, fcm, push_service):
     found = app.admin.get(f"/push/send-logs/{log['id']}/deliveries", expect=200).json()["items"]
     assert {(each["provider"], each["status"], each["code"]) for each in found} == {
         ("fcm", "delivered", None), ("web_push", "delivered", None)}
-    # The app reports the tap with nothing but what it was sent.
+    # The app reports the tap only with members of the message that it received.
     body = {"notification_id": message["data"]["notification_id"], "category": "rsvp", "action_id": "no"}
     assert app.client().post("/push/action-events", body, expect=202).json() == {"received": True}
     body["action_id"] = "yes"
@@ -94,7 +94,8 @@ def test_a_test_send(app, fcm):
 
 
 def test_a_broadcast_is_watched_and_stopped(app, db, fcm):
-    """Its progress stands in the log while it runs; what was not sent when it was stopped is not sent, and says so."""
+    """The log shows the progress of a running broadcast. After a broadcast is cancelled, no further message is sent, and the log counts the remaining
+    devices as failed."""
     execute(db, f"""insert into {app.schema(db)}.push_devices (provider, token, token_hash)
                     select 'fcm', 'watch' || n, sha256(('watch' || n)::bytea) from generate_series(1, 4000) n""")
     fcm.forget()

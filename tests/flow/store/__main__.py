@@ -1,10 +1,9 @@
-"""A store by hand: python3 tests/flow/store --url NOTIFICATION_URL [--port 8090] [--folder .run/store]
+"""A store to use by hand: python3 tests/flow/store --url NOTIFICATION_URL [--port 8090] [--folder .run/store]
 
-Writes roots.pem (GROUNDWORK_STORE_ROOTS_FILE) and credentials.json (the body of PUT .../iap-store/credentials) into the
-folder, serves the server API on the port (GROUNDWORK_STORE_URL, GROUNDWORK_STORE_SANDBOX_URL), and reads what happens from
-its standard input, or out of what is posted to /_control, a line each: buy [APP_ACCOUNT_TOKEN], then renew, cancel, fail,
-grace, expire, refund, reverse, revoke, each with the number of the purchase; charge [APP_ACCOUNT_TOKEN] for a one-time
-purchase.
+Writes roots.pem (GROUNDWORK_STORE_ROOTS_FILE) and credentials.json (the body of PUT .../iap-store/credentials) into the folder
+and serves the server API on the port (GROUNDWORK_STORE_URL, GROUNDWORK_STORE_SANDBOX_URL). Reads commands from standard input, or
+from requests to /_control, one command a line: buy [APP_ACCOUNT_TOKEN], then renew, cancel, fail, grace, expire, refund, reverse,
+revoke, each with the number of the purchase; charge [APP_ACCOUNT_TOKEN] for a one-time purchase.
 """
 import argparse
 import json
@@ -26,7 +25,7 @@ STEPS = {
 
 
 def happen(store, app, bought, words):
-    """What a line says; the text to print."""
+    """Carries out one command. Returns the text to print."""
     if words[0] in ("buy", "charge") and len(words) <= 2:
         token = words[1] if len(words) == 2 else None
         if words[0] == "charge":
@@ -61,7 +60,7 @@ def main():
     for line in sys.stdin:
         if line.strip():
             print(store.control(line), flush=True)
-    threading.Event().wait()  # whoever started it has no more to say here
+    threading.Event().wait()  # no more commands on standard input: keep serving until the process is killed
 
 
 if __name__ == "__main__":

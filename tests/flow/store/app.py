@@ -1,4 +1,4 @@
-"""What is bought in an app: payloads of notifications about subscriptions and one-time purchases."""
+"""Purchases in an app: payloads of notifications about subscriptions and one-time purchases."""
 import itertools
 import time
 import uuid
@@ -14,7 +14,7 @@ def now_ms():
 
 
 def number():
-    """An id that no other purchase has."""
+    """Returns an id that no other purchase has."""
     return str(2000000000000 + next(_numbers))
 
 
@@ -33,7 +33,7 @@ class App:
 
     def notification(self, kind, subtype=None, transaction=None, renewal=None, status=None, signed_ms=None, ids=None,
                      part="data", chain=None, inner_chain=None, **members):
-        """The payload; `members` go into its data. Use .signed() for what is sent."""
+        """Returns the payload of a notification. `members` are added to its data. Use .signed() for the signed text."""
         data = {"bundleId": self.bundle, "bundleVersion": "7", "environment": self.environment, **members}
         if self.environment == "Production":
             data.setdefault("appAppleId", self.app_id)
@@ -54,7 +54,7 @@ class App:
         return (chain or self.chain).sign(self.notification(*arguments, chain=chain, **options))
 
     def purchase(self, **members):
-        """The transaction of a one-time purchase."""
+        """Returns the transaction of a one-time purchase."""
         ident = number()
         return {
             "transactionId": ident, "originalTransactionId": ident, "bundleId": self.bundle, "productId": "coins_100",
@@ -66,8 +66,8 @@ class App:
 
 
 class Subscription:
-    """One subscription's life. Each step returns (kind, subtype, what .notification() takes) and moves its clock, so
-    that steps may be told in another order than they happened."""
+    """The life of one subscription. Each step moves its clock and returns (kind, subtype, options of .notification()), so that steps may be sent in a
+    different order."""
 
     def __init__(self, app, product="pro_monthly", start_ms=None, period=30 * DAY, token=None, status=True):
         self.app = app
@@ -116,7 +116,7 @@ class Subscription:
         return info
 
     def tell(self, kind, subtype=None, status=1, **transaction):
-        """One step later."""
+        """Moves the clock, and returns the step with the current state of the subscription."""
         self.clock += 1000
         return kind, subtype, {
             "transaction": self.transaction_info(**transaction), "renewal": self.renewal_info(),

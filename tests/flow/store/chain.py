@@ -1,4 +1,4 @@
-"""Certificate chains as the app store's are: a P-384 root and authority, a P-256 signer, and their marks."""
+"""Certificate chains like the app store's: a P-384 root and authority, a P-256 signer, and the marks of the store."""
 import base64
 import datetime
 import json
@@ -23,7 +23,7 @@ def part(value):
 
 
 def raw_signature(key, data):
-    """ES256: r and s, 32 bytes each."""
+    """Returns an ES256 signature: r and s, 32 bytes each."""
     r, s = utils.decode_dss_signature(key.sign(data, ec.ECDSA(hashes.SHA256())))
     return r.to_bytes(32, "big") + s.to_bytes(32, "big")
 
@@ -48,7 +48,7 @@ def certificate(name, key, issuer, issuer_key, mark=None, ca=False, start=None, 
 
 
 class Chain:
-    """`parent`: another chain whose root this one is under. `leaf` and `authority` are options of certificate()."""
+    """A certificate chain and its keys. `parent`: another chain, whose root is used. `leaf` and `authority`: options of certificate()."""
 
     def __init__(self, parent=None, name="Test Store", leaf=None, authority=None):
         self.name = name
@@ -64,7 +64,7 @@ class Chain:
 
     @classmethod
     def kept(cls, folder, name="Test Store"):
-        """Under the root that the folder holds, so that whoever trusts it goes on doing so; made when there is none."""
+        """Returns a chain under the root in the folder, so that services that trust this root trust the chain. Makes the root if there is none."""
         key, pem = folder / "root-key.pem", folder / "roots.pem"
         if not key.exists():
             made = cls(name=name)
@@ -88,6 +88,6 @@ class Chain:
         return self.root.public_bytes(serialization.Encoding.PEM).decode()
 
     def sign(self, payload, x5c=None, alg="ES256", signature=None):
-        """A compact JWS."""
+        """Returns a compact JWS."""
         text = f"{part({'alg': alg, 'x5c': self.x5c if x5c is None else x5c})}.{part(payload)}"
         return f"{text}.{b64url(raw_signature(self.leaf_key, text.encode()) if signature is None else signature)}"

@@ -1,4 +1,4 @@
-"""Ways in which a notification is not the store's, or not for this app. Each makes a signed payload of a good one."""
+"""Notifications that are not from the store, or not for this app. Each function makes a signed payload from a good one."""
 import base64
 import datetime
 import json
@@ -10,7 +10,7 @@ from .chain import DAY, Chain, b64url, part
 
 
 def hs256_with_public_key(app, payload):
-    """The old trick: the public key as the secret of an HMAC."""
+    """A known attack: the public key as the secret of an HMAC."""
     public = app.chain.leaf_key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     text = f"{part({'alg': 'HS256', 'x5c': app.chain.x5c})}.{part(payload)}"
@@ -36,7 +36,7 @@ def without_signature(app, payload):
 
 
 def expired(app, payload):
-    """A leaf that has expired under the right root, and a date inside from when it was good."""
+    """A leaf that has expired, under the right root, and a date in the payload from before it expired."""
     now = datetime.datetime.utcnow()
     old = Chain(parent=app.chain, leaf={"start": now - 40 * DAY, "end": now - DAY})
     return old.sign({**payload, "signedDate": int((now - 2 * DAY).timestamp() * 1000)})
@@ -48,7 +48,7 @@ def not_yet(app, payload):
 
 
 def mixed(payload, own, other, count):
-    """Signed by `own`, whose first `count` certificates are followed by the other's."""
+    """Signed by `own`. The chain has the first `count` certificates of `own`, followed by certificates of `other`."""
     return own.sign(payload, x5c=own.x5c[:count] + other.x5c[count:])
 
 
@@ -59,7 +59,7 @@ def changed(**data):
 
 
 def inner_of(make):
-    """The transaction inside is signed by another chain."""
+    """Returns a fault whose inner transaction is replaced by make(app, transaction)."""
     def fault(app, payload):
         data = dict(payload["data"])
         body = data["signedTransactionInfo"].split(".")[1]
@@ -107,7 +107,7 @@ FAULTS = {
     "transaction of another chain": inner_of(lambda app, info: Chain().sign(info)),
     "transaction without signature": inner_of(lambda app, info: app.chain.sign(info, alg="none", signature=b"")),
 }
-# In production the app's number counts as well.
+# In production the app's id is checked, too.
 PRODUCTION_FAULTS = {
     "another app's number": changed(appAppleId=7),
     "no app's number": changed(appAppleId=None),

@@ -36,14 +36,14 @@ class Store:
         self.chain = chain or Chain()
         self.own = {name: value for name, value in (("bundle", bundle), ("app_id", app_id)) if value}
         self.keys = {}      # key_id -> (issuer_id, public key)
-        self.urls = {}      # environment -> where notifications go
+        self.urls = {}      # environment -> address for notifications
         self.tests = {}     # token -> {"signedPayload", "sendAttempts"}
         self.sent = []      # (environment, notificationUUID, status) of every notification
         self.calls = []     # (method, path) of every call
         self.transactions = {}  # transaction id -> signed
         self.subscriptions = {}  # transaction id -> (original id, signed transaction, signed renewal, status)
-        self.control = None     # what a line that is posted to /_control does; returns a text
-        self.fail_with = None   # status of the next answers, as when the store is down
+        self.control = None     # function that carries out a line posted to /_control and returns a text
+        self.fail_with = None   # status of all answers, as when the store is down
         self.delay = 0
         self.lock = threading.Lock()
         self.http = http.server.ThreadingHTTPServer(("127.0.0.1", port), self.handler())
@@ -70,7 +70,7 @@ class Store:
     # --- what an administrator does on the store's pages ---
 
     def key(self):
-        """A new key for the server API."""
+        """Makes a new key for the server API."""
         private = ec.generate_private_key(ec.SECP256R1())
         issuer, ident = str(uuid.uuid4()), uuid.uuid4().hex[:10].upper()
         self.keys[ident] = (issuer, private.public_key())
@@ -87,7 +87,7 @@ class Store:
     # --- notifications ---
 
     def post(self, environment, token, url=None):
-        """One attempt; the answer's status, 0 = none."""
+        """Makes one attempt to deliver. Returns the status of the answer, 0 if there is none."""
         try:
             status = requests.post(url or self.urls[environment], json={"signedPayload": token}, timeout=60).status_code
         except requests.RequestException:
@@ -95,7 +95,7 @@ class Store:
         return status
 
     def send(self, app, kind, subtype=None, options=None, url=None):
-        """Tells what happened, once; returns the answer's status."""
+        """Sends one notification, without repeating it. Returns the status of the answer."""
         options = options or {}
         payload = app.notification(kind, subtype, **options)
         self.remember(app, options)
@@ -128,7 +128,7 @@ class Store:
     # --- the server API ---
 
     def check_token(self, header):
-        """The caller's JWT; 401 with an empty body when anything is wrong with it."""
+        """Checks the caller's JWT. Any fault is refused with 401 and an empty body."""
         try:
             token = re.fullmatch(r"Bearer (\S+)", header or "")[1]
             head = jwt.get_unverified_header(token)
@@ -228,6 +228,6 @@ class Store:
 
 
 def decoded(token):
-    """The payload of a JWS, unverified."""
+    """Returns the payload of a JWS without verifying it."""
     body = token.split(".")[1]
     return json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
