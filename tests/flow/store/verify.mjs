@@ -1,9 +1,9 @@
-// What the store's own library says of signed payloads: one JSON line in, one line out for each.
+// Prints the verdict of the store's own library on signed payloads: one line of JSON in, one line out for each.
 // {"root": base64 DER, "bundle", "appId", "environment", "kind": "notification", "token"} -> {"ok", "why"}
 import { Environment, SignedDataVerifier, VerificationStatus } from "@apple/app-store-server-library";
 import readline from "node:readline";
 
-// Offline (no revocation lists), yet as of now: a date that is signed with an expired key is worth nothing.
+// Offline (without revocation lists), but at the current time: a date signed with an expired key proves nothing.
 class VerifierNow extends SignedDataVerifier {
   extractSignedDate() {
     return new Date();

@@ -1,5 +1,5 @@
-"""Workflows on a bad machine: a slow disk, a full disk, a transaction that stays open, clocks that are wrong, names that are
-not found (D9-D14)."""
+"""Workflows on an unreliable machine: a slow disk, a full disk, a transaction that stays open, wrong clocks, and names that cannot be resolved
+(D9-D14)."""
 import datetime
 import json
 import os
@@ -39,12 +39,12 @@ def seconds(call):
 
 
 def test_a_slow_disk(project, db, servers, start_one, orders):
-    """D10: each flush takes 100 ms longer, one at a time: no lease is lost, nothing runs twice."""
+    """D10: each flush takes 100 ms longer, one at a time: no lease is lost, and no step runs twice."""
     made = workflow(project.admin, steps=[condition("a", then="save"), create("save", next="b"), condition("b")])
     root = servers.connect(superuser=True)
     execute(root, "alter system set commit_delay = 100000")
     execute(root, "alter system set commit_siblings = 0")
-    execute(root, "alter system set fsync = on")  # or nothing is flushed, and nothing waits for it
+    execute(root, "alter system set fsync = on")  # without fsync nothing is flushed, and no statement waits
     execute(root, "select pg_reload_conf()")
     try:
         until(lambda: seconds(lambda: project.item("orders", name="slow")) > 0.1, "every server process has read it")
@@ -66,7 +66,7 @@ def test_a_slow_disk(project, db, servers, start_one, orders):
 
 @pytest.fixture
 def small_disk(tmp_path_factory):
-    """Servers of their own whose data lie on a file system of 200 MB."""
+    """Separate servers, whose data are on a file system of 200 MB."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gwdisk."))
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200m,mode=711", "tmpfs", folder], capture_output=True).returncode:
         folder.rmdir()
@@ -91,7 +91,7 @@ def small_disk(tmp_path_factory):
 
 
 def fill(folder):
-    """Takes what is left of the disk; returns the file."""
+    """Fills the rest of the disk. Returns the file."""
     path = folder / "filler"
     with open(path, "wb", buffering=0) as file:
         try:
@@ -104,7 +104,7 @@ def fill(folder):
 
 @needs_root
 def test_a_full_disk(small_disk, tmp_path):
-    """D9: no record without its event, no step half done; all goes on by itself once there is room."""
+    """D9: no record is without its event, and no step is half done. All work continues without help once there is space."""
     servers, folder, started = small_disk
     own = {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url, "MASTER_KEY": "00112233445566778899aabbccddeeff" * 2,
            "WORKERS": 1}
@@ -134,7 +134,7 @@ def test_a_full_disk(small_disk, tmp_path):
         fill(folder)
     assert set(statuses) <= {201, 503, 507} and set(statuses) & {503, 507}, statuses
     filler.unlink()
-    # A server that could not write its log ends; starting it again is not our part.
+    # A PostgreSQL server that cannot write its log stops. Groundwork does not start it again.
     db = until(lambda: connect_or_start(servers), "the server is back")
     until(lambda: project.admin.post("/entities/orders/items", {"name": "after"}).status_code == 201, "writes again")
     assert gateway.running() and runner.running()
@@ -164,7 +164,7 @@ def connect_or_start(servers):
 
 
 def test_a_transaction_that_stays_open(project, db, servers, start_one, orders, listening):
-    """D11: an old transaction with a number of its own holds no event back."""
+    """D11: an old transaction that has a transaction id does not delay any event."""
     start_one()
     old = servers.connect()
     old.autocommit = False
@@ -183,7 +183,7 @@ def test_a_transaction_that_stays_open(project, db, servers, start_one, orders, 
 @needs_faketime
 @pytest.mark.parametrize("offset", ["+2h", "-2h"])
 def test_one_runner_with_a_wrong_clock(project, db, sink, start_one, offset):
-    """D12: leases and ticks follow the database's clock: nobody's job is taken early, no minute fires twice."""
+    """D12: leases and ticks follow the database's clock: no runner takes a job early, and no minute fires twice."""
     slow = workflow(project.admin, steps=[call("call", f"{sink.url}/slow/3", next="end"), condition("end")])
     ticking = workflow(project.admin, timed("* * * * *"), [condition()])
     wrong = start_one(prefix=faked(offset, binary()))
@@ -196,7 +196,7 @@ def test_one_runner_with_a_wrong_clock(project, db, sink, start_one, offset):
     jobs = [start(project.admin, slow) for _ in range(6)]
     schema = project.schema(db)
     ((begun,),) = rows(db, "select date_trunc('minute', now())")
-    # The tick that is due, over and over for some seconds: each runner may take it.
+    # Makes the tick due repeatedly for some seconds, so that each runner may take it.
     for _ in range(12):
         execute(db, f"update {schema}.workflows set next_fire_at = date_trunc('minute', now()) where id = %s", ticking["id"])
         execute(db, "update platform.workflow_projects set next_fire_at = date_trunc('minute', now())")
@@ -214,9 +214,9 @@ def test_one_runner_with_a_wrong_clock(project, db, sink, start_one, offset):
 
 # --- ticks ---
 
-ZONE = "Europe/Berlin"  # clocks change on 2027-03-28 at 01:00 UTC
+ZONE = "Europe/Berlin"  # the clocks change on 2027-03-28 at 01:00 UTC
 BEGIN = datetime.datetime(2027, 3, 27, 23, 30, tzinfo=datetime.timezone.utc)
-JUMP_SECONDS = 225  # what is older than 300 is passed over
+JUMP_SECONDS = 225  # ticks that are older than 300 seconds are skipped
 HOURS = 2
 # Expression -> (zone, whether a minute matches: UTC, then local time).
 TICKS = {
@@ -243,7 +243,7 @@ def expected(zone, matches, first, last):
 
 @pytest.fixture
 def clockwork(tmp_path):
-    """Servers of their own whose database's clock jumps: (servers, jump_to)."""
+    """Separate servers, with a database whose clock can jump. Yields (servers, jump_to)."""
     servers = Servers(UNSYNCED)
     offset = servers.folder / "clock"
 
@@ -270,7 +270,8 @@ def clockwork(tmp_path):
 
 @needs_faketime
 def test_every_minute_that_matches_fires_once(clockwork, tmp_path):
-    """D13: three runners, hours of the database's time across a change of the clocks, one killed now and then."""
+    """D13: three runners run for hours of the database's time, across the change to summer time, and one is killed now and then: every matching
+    minute fires once."""
     servers, jump_to = clockwork
     own = {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url, "MASTER_KEY": "00112233445566778899aabbccddeeff" * 2,
            "WORKERS": 1}
@@ -306,7 +307,7 @@ def test_every_minute_that_matches_fires_once(clockwork, tmp_path):
             fired = [at for (at,) in rows(db, f"select trigger_at from {schema}.jobs where workflow_id = %s and trigger_at <= %s order by 1",
                                           flows[cron], last)]
             wanted = expected(zone, matches, BEGIN + datetime.timedelta(minutes=1), last)
-            first_given = [BEGIN + datetime.timedelta(minutes=1)]  # what next_fire_at was set to is not asked again
+            first_given = [BEGIN + datetime.timedelta(minutes=1)]  # the test itself set next_fire_at to this time, so it is not compared
             assert [at for at in fired if at not in first_given] == [at for at in wanted if at not in first_given], cron
         assert rows(db, f"select distinct status from {schema}.jobs_now") == [("succeeded",)]
         db.close()
@@ -329,7 +330,7 @@ def silent_resolver():
 
 
 def with_resolver(tmp_path, address):
-    """A prefix that starts a program with another name server."""
+    """Returns the prefix of a command that starts a program with another name server."""
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
         pytest.skip("no name space of mounts can be made here")
     path = tmp_path / "resolv.conf"
@@ -342,7 +343,7 @@ def with_resolver(tmp_path, address):
 @pytest.mark.timed
 @pytest.mark.parametrize("address", ["127.0.0.78", "127.0.0.77"], ids=["down", "slow"])
 def test_names_are_not_found(project, db, tmp_path, silent_resolver, start_one, address):
-    """D14: the steps fail within ten seconds, as unreachable; other jobs do not wait."""
+    """D14: the steps fail as unreachable within ten seconds, and other jobs do not wait."""
     outward = workflow(project.admin, steps=[call("call", "http://somewhere.example.org/", timeout_seconds=10)])
     quick = workflow(project.admin, steps=[condition("a", then="b"), condition("b")])
     start_one(prefix=with_resolver(tmp_path, address))

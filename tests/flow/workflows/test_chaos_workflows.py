@@ -1,5 +1,5 @@
-"""Workflows whose gateways and runners are killed at named points (K1-K5, K9, K10, K19, K20), and runners without Redis
-(D1-D4). What happens inside a database step is in test_runner_crash.py."""
+"""Workflows whose gateways and runners are killed at named points (K1-K5, K9, K10, K19, K20), and runners without Redis (D1-D4). test_runner_crash.py
+has the tests for crashes inside of a database step."""
 import os
 import signal
 import time
@@ -14,7 +14,7 @@ from groundwork.workflows import add_jobs, call, create, job_row, jobs_of, start
 
 pytestmark = pytest.mark.usefixtures("nobody_else")
 RUNNER = {"SWEEP_MS": 500}
-SHORT = {"LEASE_MS": 2000}  # of a runner that is to lose its jobs: the shortest lease
+SHORT = {"LEASE_MS": 2000}  # for a runner that is to lose its jobs: the shortest lease
 
 
 def count(project, db, entity):
@@ -22,7 +22,7 @@ def count(project, db, entity):
 
 
 def start_row(project, db, made):
-    """Queues a job past the gateway, which may need what is held."""
+    """Queues a job without the gateway, which may need a table that the test has locked. Returns its id."""
     return add_jobs(project, db, made)[0]
 
 
@@ -30,11 +30,11 @@ def count_events(project, db):
     return rows(db, f"select count(*) from {project.schema(db)}.outbox")[0][0]
 
 
-# --- the gateway dies ---
+# --- the gateway is killed ---
 
 
 def test_gateway_killed_before_its_commit(project, db, servers, start_gateway, start_one, orders, listening):
-    """K1: no record, no event: they travel together, and the end of the transaction with them."""
+    """K1: neither the record nor its event is written, because both are in one transaction."""
     project.item("orders", name="kept")
     with postgres_proxy(servers) as proxy:
         gateway = start_gateway(WORKERS=1, **through_postgres(servers, proxy))
@@ -53,7 +53,7 @@ def test_gateway_killed_before_its_commit(project, db, servers, start_gateway, s
 
 @pytest.mark.timed
 def test_gateway_killed_after_its_commit(project, db, servers, start_gateway, start_one, orders, listening):
-    """K2, K3: the record is there, no notification was sent: one job within five seconds."""
+    """K2, K3: the record is committed, but no notification was sent: one job starts within five seconds."""
     start_one()
     with postgres_proxy(servers) as proxy:
         gateway = start_gateway(WORKERS=1, **through_postgres(servers, proxy))
@@ -74,13 +74,13 @@ def test_gateway_killed_after_its_commit(project, db, servers, start_gateway, st
 
 
 def pending(redis_client, topic):
-    """Entries that a runner has received and not yet acknowledged."""
+    """Returns the number of entries that a runner has received and not acknowledged."""
     return sum(redis_client.xpending(f"{topic}:{{p{i}}}", "workflow-runner")["pending"] for i in range(16)
                if redis_client.exists(f"{topic}:{{p{i}}}"))
 
 
 def grow_old(redis_client, topic):
-    """What a dead runner has received is taken over after half a minute: it is over."""
+    """Runners take over the entries of a dead runner after half a minute. Sets the entries' idle time to more than that."""
     for i in range(16):
         stream = f"{topic}:{{p{i}}}"
         for entry in redis_client.xpending_range(stream, "workflow-runner", "-", "+", 10):
@@ -88,7 +88,7 @@ def grow_old(redis_client, topic):
 
 
 def test_killed_before_events_are_committed(project, db, servers, start_one, orders, listening):
-    """K4: the runner has received the notification and holds the event; its jobs are not yet there when it dies."""
+    """K4: the runner is killed when it has received the notification and holds the event, but before the jobs are committed."""
     first = start_one(**SHORT)
     with Held(servers, f"{project.schema(db)}.jobs", mode="share") as held:
         project.item("orders", name="one")
@@ -104,7 +104,7 @@ def test_killed_before_events_are_committed(project, db, servers, start_one, ord
 
 
 def test_killed_before_the_notification_is_acknowledged(project, db, servers, redis_client, start_one, orders, listening):
-    """K5: the jobs are committed, the notification is not acknowledged; received again it makes none."""
+    """K5: the jobs are committed, but the notification is not acknowledged: when it is received again it makes no job."""
     with redis_proxy(servers) as proxy:
         first = start_one(**SHORT, **through_redis(proxy))
         project.item("orders", name="warm")
@@ -131,7 +131,7 @@ def outbound(project, url):
 
 
 def test_killed_before_it_is_connected(project, db, servers, start_one):
-    """K9: `sent` is committed, nothing has left: it is interrupted, and nothing ever leaves."""
+    """K9: `sent` is committed, but no request has left: the step is interrupted, and no request is ever sent."""
     deaf = Deaf()
     servers.allowed_ports.append(deaf.port)
     made = outbound(project, deaf.url)
@@ -148,7 +148,7 @@ def test_killed_before_it_is_connected(project, db, servers, start_one):
 
 
 def test_killed_while_the_other_side_holds_its_answer(project, db, sink, start_one):
-    """K10: it was sent, once, and never is again."""
+    """K10: the request was sent once, and is never sent again."""
     made = outbound(project, f"{sink.url}/hang")
     first = start_one(**SHORT)
     job = start(project.admin, made)
@@ -174,7 +174,8 @@ def slow_script(**members):
 
 
 def test_what_a_job_does_after_it_was_taken(project, db, sink, start_one, orders):
-    """A runner that was not notified of it, and whose lease lasts: neither a step's end nor a step's effect is written."""
+    """A runner whose lease has not ended is not notified that another runner took its job: it writes neither the end of a step nor the effect of a
+    step."""
     calling = workflow(project.admin, steps=[call("call", f"{sink.url}/hang?taken", timeout_seconds=120, next="save"), create()])
     creating = workflow(project.admin, steps=[slow_script(next="save"), create()])
     runner = start_one(LEASE_MS=600000, **PATIENT)
@@ -192,12 +193,12 @@ def test_what_a_job_does_after_it_was_taken(project, db, sink, start_one, orders
 
 
 def test_an_end_whose_answer_is_lost(project, db, servers, start_one):
-    """The job has ended, and its runner does not know: it writes the end once more and finds that it is its own."""
+    """The job has ended, but its runner received no answer: the runner writes the end again and finds that it had already written it."""
     made = workflow(project.admin, steps=[condition()])
     with postgres_proxy(servers) as proxy:
         runner = start_one(WORKERS=1, LEASE_MS=600000, **through_postgres(servers, proxy))
         assert finish(project, start(project.admin, made))["status"] == "succeeded"
-        proxy.say('deaf {"succeeded"}')  # as the statuses of the jobs that a write is about
+        proxy.say('deaf {"succeeded"}')  # matches the parameter with the statuses of the jobs
         job = start(project.admin, made)
         until(lambda: job_row(project, db, job, "status") == "succeeded", "it has ended")
         proxy.say("pass")
@@ -207,7 +208,7 @@ def test_an_end_whose_answer_is_lost(project, db, servers, start_one):
 
 
 def test_a_lease_that_ended_early(project, db, start_one, orders):
-    """The database's clock has jumped: the job is given away while its first run believes in its lease."""
+    """The database's clock has jumped: the job is claimed again while its first run still relies on the lease."""
     made = workflow(project.admin, steps=[slow_script(next="save"), create(next="last"), slow_script(key="last")])
     runner = start_one(LEASE_MS=60000, **PATIENT)
     job = start(project.admin, made)
@@ -223,7 +224,7 @@ def test_a_lease_that_ended_early(project, db, start_one, orders):
 
 
 def test_woken_between_two_steps(project, db, sink, start_one, orders):
-    """K11: its answer came while it stood still; what it has in hand when it wakes is not its own any more."""
+    """K11: the answer arrived while the runner was suspended. When the runner continues, it no longer owns the job and writes nothing."""
     made = workflow(project.admin, steps=[call("call", f"{sink.url}/hang?woken", timeout_seconds=120, next="save", on_failure="save"), create()])
     first = start_one(**SHORT)
     job = start(project.admin, made)
@@ -242,17 +243,18 @@ def test_woken_between_two_steps(project, db, sink, start_one, orders):
     assert count(project, db, orders) == 1
 
 
-# --- runners that are taken down, and that are asked to go ---
+# --- runners that are killed, and runners that are shut down ---
 
 
 def worker_of(project, db, job):
-    """The process that runs a job: runners are named host:process:number."""
+    """Returns the pid of the process that runs a job, None if there is none: runners are named host:process:number."""
     name = job_row(project, db, job, "runner")
     return int(name.split(":")[1]) if name else None
 
 
 def test_a_job_that_kills_its_workers(project, db, servers, start_one, orders):
-    """K19: five workers die of it alone, and maybe one that it shared; it is quarantined, and what runs beside it is not disturbed."""
+    """K19: a job kills five workers that run it alone, and possibly a worker that runs other jobs, too. The job is quarantined, and the other jobs
+    are not disturbed."""
     poison = workflow(project.admin, steps=[create()])
     harmless = workflow(project.admin, steps=[condition("a", then="b"), condition("b")])
     start_one(), start_one()
@@ -280,7 +282,7 @@ def test_a_job_that_kills_its_workers(project, db, servers, start_one, orders):
 
 @pytest.mark.timed
 def test_asked_to_go_under_load(project, db, sink, start_one, orders):
-    """K20: gone within ten seconds, no lease is left, nothing is sent twice, another one does the rest."""
+    """K20: the runner ends within ten seconds and leaves no lease, no request is sent twice, and another runner does the rest."""
     made = workflow(project.admin, steps=[create("save", values={"name": "job {{ $svc.job.id }}"}, next="call"),
                                           call("call", f"{sink.url}/slow/0.2", next="end", on_failure="end"), condition("end")])
     first = start_one(JOB_SLOTS=40, DRAIN_TIMEOUT_MS=int(allowed(8) * 1000))
@@ -305,7 +307,7 @@ def test_asked_to_go_under_load(project, db, sink, start_one, orders):
 
 @pytest.mark.timed
 def test_a_table_that_is_held(project, operator, recorder, gateway, db, servers, start_one, orders):
-    """D8: many jobs wait for one table: those of another project, and the project's others, do not; no lease is lost."""
+    """D8: many jobs wait for one table: jobs of another project and this project's other jobs do not wait, and no lease is lost."""
     other = Project(gateway, operator, recorder)
     others = other.entity("orders", [{"name": "name", "type": "varchar"}])
     project.entity("notes", [{"name": "name", "type": "varchar"}])
@@ -324,7 +326,7 @@ def test_a_table_that_is_held(project, operator, recorder, gateway, db, servers,
                 since = time.monotonic()
                 assert finish(where, start(where.admin, made))["status"] == "succeeded"
                 took[where].append(round(time.monotonic() - since, 2))
-    # The middle one. A wait behind the others took two seconds and more.
+    # Compares the median. A job that had to wait for the table would take two seconds or more.
     assert sorted(took[other])[2] < allowed(1), took.values()
     assert sorted(took[project])[2] < allowed(1), took.values()
     until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status not in ('succeeded', 'failed')"), "all end", 40)
@@ -337,7 +339,7 @@ def test_a_table_that_is_held(project, operator, recorder, gateway, db, servers,
 
 @pytest.fixture
 def behind(servers, start_gateway, start_one):
-    """A gateway and a runner that reach Redis through a proxy: (proxy, gateway)."""
+    """A gateway and a runner that reach Redis through a proxy. Yields (proxy, gateway)."""
     with redis_proxy(servers) as proxy:
         gateway = start_gateway(WORKERS=1, **through_redis(proxy))
         start_one(SWEEP_MS=2000, **through_redis(proxy))
@@ -345,7 +347,7 @@ def behind(servers, start_gateway, start_one):
 
 
 class Triggers:
-    """Orders through a gateway, and how long each takes to start its job."""
+    """Creates orders through a gateway, and measures how long their jobs take to start."""
 
     def __init__(self, project, db, gateway, entity, flow):
         self.admin = at(gateway, project)
@@ -354,7 +356,7 @@ class Triggers:
         assert self.admin.get("/entities/orders/items").status_code == 200
 
     def create(self, number):
-        """Seconds that each request took."""
+        """Creates orders. Returns the seconds that each request took."""
         took = []
         for _ in range(number):
             since = time.monotonic()
@@ -364,7 +366,7 @@ class Triggers:
         return took
 
     def started(self):
-        """Once every record has its one job: how long the slowest that is new took from its commit to its start, in seconds."""
+        """Waits until every record has its one job. Returns the seconds from commit to start of the slowest new job."""
         schema = self.project.schema(self.db)
         where = table(self.project, self.db, self.entity)
         until(lambda: count(self.project, self.db, self.entity) == rows(
@@ -379,7 +381,7 @@ class Triggers:
         return float(slowest)
 
     def follow(self, number, promise):
-        """All of some orders start their jobs within the promise. Seconds that each request took."""
+        """Creates orders and asserts that their jobs start within the promise. Returns the seconds that each request took."""
         took = self.create(number)
         slowest = self.started()
         assert slowest < allowed(promise), f"the slowest job began after {slowest:.1f} s"
@@ -389,12 +391,12 @@ class Triggers:
 @pytest.mark.timed
 @pytest.mark.parametrize("fault", ["cut", "mute"])
 def test_redis_is_gone(project, db, behind, orders, listening, fault):
-    """D2, D4: refused, or connected without an answer: requests do not wait for it, jobs start within two seconds."""
+    """D2, D4: Redis refuses connections, or accepts them and never answers: requests do not wait for Redis, and jobs start within two seconds."""
     proxy, gateway = behind
     triggers = Triggers(project, db, gateway, orders, listening)
     quick = max(triggers.create(5))
     proxy.say(fault)
-    took = triggers.follow(20, 2.5)  # the promise, and a margin
+    took = triggers.follow(20, 2.5)  # two seconds, and a margin
     assert sorted(took)[-2] < allowed(max(1.0, 5 * quick))
     proxy.say("pass")
     triggers.follow(5, 2.5)
@@ -402,7 +404,7 @@ def test_redis_is_gone(project, db, behind, orders, listening, fault):
 
 @pytest.mark.timed
 def test_redis_is_full(project, db, redis_client, behind, orders, listening):
-    """D3: notifications are refused, jobs start all the same; streams are read again afterwards."""
+    """D3: Redis refuses notifications, but jobs start. Afterwards the streams are read again."""
     triggers = Triggers(project, db, behind[1], orders, listening)
     redis_client.config_set("maxmemory", 1)
     try:
@@ -415,7 +417,8 @@ def test_redis_is_full(project, db, redis_client, behind, orders, listening):
 
 @pytest.mark.timed
 def test_redis_forgets_everything(project, db, servers, redis_client, behind, orders, listening):
-    """D1: FLUSHALL under load, then killed and back with an empty disk: one job each, within five seconds."""
+    """D1: Redis forgets its data under load, first by FLUSHALL, then by a kill and a restart with an empty disk: each record has one job within five
+    seconds."""
     triggers = Triggers(project, db, behind[1], orders, listening)
     for forget in (redis_client.flushall, lambda: restart_empty(servers)):
         triggers.create(5)
@@ -433,7 +436,7 @@ def is_quiet(redis_client):
 
 
 def refused(redis_client):
-    """Commands that found no group, since Redis started."""
+    """Returns the number of commands that found no consumer group since Redis started."""
     told = redis_client.info("errorstats").get("errorstat_NOGROUP", "count=0")
     return told["count"] if isinstance(told, dict) else int(told.removeprefix("count="))
 

@@ -1,4 +1,4 @@
-"""Jobs: read with their history, cancelled, run again. No runner runs here: rows are put into the states it would leave."""
+"""Jobs: read with their history, cancelled, run again. No runner runs in these tests: the tests put rows into the states that a runner would leave."""
 import concurrent.futures
 import json
 import threading
@@ -22,7 +22,7 @@ def two(project):
 
 @pytest.fixture(scope="module")
 def of_all(shared_project):
-    """The same in the file's project, for tests that look at jobs of their own alone."""
+    """A workflow of two steps in the project of this file, for tests that only read their own jobs."""
     shared_project.made = workflow(shared_project.admin, steps=[call("a", next="b"), call("b")])
     return shared_project
 
@@ -66,7 +66,7 @@ def test_cursors_walk_a_list_that_grows(two):
         seen += [job["id"] for job in body["items"]]
         assert body["total_items"] == -1 and body["has_next_page"] == (body["next_cursor"] is not None)
         cursor = body["next_cursor"]
-        start(two.admin, two.made)  # newer ones move nothing
+        start(two.admin, two.made)  # newer jobs do not shift the pages
     assert seen == made[::-1]
     body = two.admin.get(path, params={"cursor": "", "limit": 3, "count": "true", "order": "asc"}, expect=200).json()
     assert body["total_items"] == 10 and [job["id"] for job in body["items"]] == made[:3]
@@ -107,7 +107,7 @@ def test_of_a_long_history_the_newest_steps_are_shown(two, db):
                 f"where job_id = %s and seq = b.n", job)
     steps = two.admin.get(f"/workflows/jobs/{job}", expect=200).json()["steps"]
     assert 1 <= len(steps) < 10 and steps[-1]["output"]
-    # What is stored small is not shown small.
+    # The limit applies to the size that is sent, even if the outputs are stored compressed.
     execute(db, f"update {schema}.job_steps set output = to_jsonb(repeat('x', 1000000)) where job_id = %s and seq > 1300", job)
     answer = two.admin.get(f"/workflows/jobs/{job}", expect=200)
     assert len(answer.json()["steps"]) == 8 and len(answer.content) < 9 << 20
@@ -117,7 +117,7 @@ def test_of_a_long_history_the_newest_steps_are_shown(two, db):
 
 
 def test_permissions(two):
-    """Reading needs svc_workflows:read; cancelling and retrying what starting needs."""
+    """Reading needs svc_workflows:read. Cancelling and retrying need the same permission as starting."""
     job = start(two.admin, two.made)
     reader, starter = two.only("svc_workflows:read"), two.only("svc_workflows:trigger")
     for path in ("/workflows/jobs", f"/workflows/jobs/{job}", f"/workflows/{two.made['id']}/jobs"):
@@ -127,7 +127,7 @@ def test_permissions(two):
         reader.post(f"/workflows/jobs/{job}/{verb}", expect=403)
         two.client().post(f"/workflows/jobs/{job}/{verb}", expect=401)
     starter.post(f"/workflows/jobs/{job}/cancel", expect=200)
-    starter.post(f"/workflows/jobs/{job}/retry", expect=403)  # somebody else's
+    starter.post(f"/workflows/jobs/{job}/retry", expect=403)  # a job of another user
     own = start(starter, two.made)
     starter.post(f"/workflows/jobs/{own}/cancel", expect=200)
     starter.post(f"/workflows/jobs/{own}/retry", expect=202)
@@ -172,7 +172,7 @@ def test_cancel_what_has_not_ended(of_all, db, redis_client, state):
 
 
 def test_cancel_outlasts_a_step_that_waits(two, db, servers):
-    """A step that waits for a lock holds its job's lease for two seconds at most: the cancellation comes after it."""
+    """A step that waits for a lock locks its job's lease for two seconds at most: the cancellation waits until then."""
     job = start(two.admin, two.made)
     set_job(two, db, job, status="running")
     step = servers.connect()

@@ -1,4 +1,4 @@
-"""SendPushNotification over a list: one send for each row, ten at a time. A thread stands in for the dispatcher."""
+"""SendPushNotification over a list: one send for each row, ten at a time. A thread replaces the dispatcher."""
 import json
 import threading
 import time
@@ -18,7 +18,8 @@ def push(title="Hello {{ $svc.steps.find.data[0][*].name }}", body="x", audience
 
 
 class Dispatcher:
-    """Ends every send after a while with what `result` says of its request, and none before `first` wait together."""
+    """Ends every send after `takes` seconds with the result that `result` returns for its request, but ends no send before `first` sends wait at the
+    same time."""
 
     def __init__(self, servers, schema, result, takes=0.05, first=1):
         self.connection, self.schema, self.result, self.takes, self.first = servers.connect(), schema, result, takes, first
@@ -63,7 +64,7 @@ def sends(project, db):
 
 
 def test_a_step_that_runs_again_finds_its_sends(project, db, servers, start_runner):
-    """A runner that is killed between two rows leaves no row out and sends none twice. Before others run here."""
+    """A runner that is killed between two rows omits no row and sends none twice. This test runs before other tests start a runner."""
     first = start_runner(LEASE_MS=2000)
     made = workflow(project.admin, steps=[ROWS, push()])
     job = start(project.admin, made, people(25))
@@ -128,7 +129,7 @@ def test_nothing_is_sent_of_what_is_wrong(project, db, runner, data, params, cod
 
 
 def test_numbers_keep_their_digits(project, db, servers, runner):
-    """In templates, and so in push data; a script has JavaScript's numbers, which the documents say."""
+    """Numbers keep their digits in templates, and therefore in push data. In a script they are JavaScript numbers, as documented."""
     made = workflow(project.admin, steps=[
         step("script", "RunScript", {"script": "return $svc.trigger.data.price"}, next="push"),
         step("push", "SendPushNotification", {
@@ -144,7 +145,7 @@ def test_numbers_keep_their_digits(project, db, servers, runner):
 
 
 def test_texts_are_texts(project, db, servers, runner):
-    """What an expression stands for is sent as a text, whatever it was."""
+    """The value of an expression is sent as text, regardless of its type."""
     data = {"number": 5, "yes": True, "none": None, "user_id": 7, "list": [1]}
     params = {"title": "{{ $svc.trigger.data.number }}", "body": "{{ $svc.trigger.data.yes }}",
               "data": {name: f"{{{{ $svc.trigger.data.{name} }}}}" for name in ("number", "yes", "none")}, "audience": {"kind": "user"}}

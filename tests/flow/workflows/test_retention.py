@@ -1,4 +1,4 @@
-"""Old history goes by itself, soon after a runner has started: jobs with their steps, events that were taken."""
+"""A runner removes old history soon after it has started: jobs with their steps, and events that were consumed."""
 from groundwork.deadline import until
 from groundwork.records import execute, rows
 from groundwork.runs import condition
@@ -14,7 +14,7 @@ def test_what_is_old_enough_goes(project, db, start_one):
               " now() - make_interval(days => %s) from generate_series(1, %s)")
     for state, days, number in (("succeeded", 31, 700), ("failed", 40, 700), ("succeeded", 29, 3), ("cancelled", 1, 2)):
         execute(db, insert, state, days, number)
-    # One that is older than all, and waits to be run.
+    # A job that is older than all others, but has not ended.
     execute(db, f"insert into {schema}.jobs (id, workflow_id, version, trigger_kind, queued_at) overriding system value"
                 f" values (0, {made['id']}, 1, 'manual', now() - interval '90 days')")
     execute(db, f"insert into {schema}.job_leases (job_id, state, lease_until) values (0, 'running', now() + interval '1 hour')")

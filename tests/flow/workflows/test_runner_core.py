@@ -92,7 +92,7 @@ def test_long_inputs_are_cut_in_the_history(project, runner):
 
 
 def test_events_that_make_large_jobs(project, db, runner):
-    """Each job holds a copy of its event: they are made a part at a time, once each."""
+    """Each job contains a copy of its event: the jobs are made in several transactions, once each."""
     flows = [workflow(project.admin, {"kind": "event", "event": "PaymentSucceeded"}, [condition()])["id"] for _ in range(4)]
     schema = project.schema(db)
     execute(db, f"insert into {schema}.outbox (event, payload) select 'PaymentSucceeded', jsonb_build_object('text',"
@@ -104,7 +104,7 @@ def test_events_that_make_large_jobs(project, db, runner):
 
 
 def test_large_events_that_a_filter_asks_for(project, db, runner):
-    """Their data is read: a few at a time."""
+    """The filter reads the data of large events: one transaction takes only a few of them."""
     made = workflow(project.admin, {"kind": "event", "event": "PaymentSucceeded", "filter": {"field": "n", "op": "gt", "value": 4}}, [condition()])
     schema = project.schema(db)
     execute(db, f"insert into {schema}.outbox (event, payload) select 'PaymentSucceeded', jsonb_build_object('n', n, 'text',"
@@ -132,7 +132,7 @@ def test_a_version_that_is_gone_or_broken(project, db, runner):
     schema = project.schema(db)
     (gone,) = add_jobs(project, db, made, version="99")
     assert finish(project, gone)["error"]["code"] == "workflow_gone"
-    # What cannot have been saved: steps that lead back to themselves.
+    # A loop of steps, which no request could have saved.
     loop = {"name": "loop", "trigger": {"kind": "manual"}, "start_step": "a",
             "steps": [condition("a", then="b"), condition("b", then="a")]}
     execute(db, f"insert into {schema}.workflow_versions (workflow_id, version, doc, editor_id) values (%s, 98, %s, 1)", made["id"], json.dumps(loop))
@@ -187,14 +187,14 @@ def test_retry_goes_on_with_what_succeeded(project, db, runner):
 
 
 def run_again(project, db, job, data, step):
-    """The job once more, with other data, from that step on."""
+    """Runs the job again with other data, from this step on. Returns the ended job."""
     execute(db, f"update {project.schema(db)}.jobs set trigger_data = %s where id = %s", json.dumps(data), job["id"])
     project.admin.post(f"/workflows/jobs/{job['id']}/retry", {"from_step": step}, expect=202)
     return finish(project, job["id"])
 
 
 def test_a_retry_sees_the_failures_before_it(project, db, runner):
-    """A failure path that failed itself goes on with the error that led there."""
+    """A failure path that failed itself is run again with the error that led to this path."""
     job = run(project, [condition("a", GONE, on_failure="b"),
                         script("b", "return [$svc.steps.a.error.code, $svc.trigger.data.text.length]")], {})
     assert (job["status"], shown(job)) == ("failed", [("a", "failed"), ("b", "failed")])
@@ -216,7 +216,7 @@ def test_a_retry_does_not_see_what_came_after_it(project, db, runner):
 
 
 def add_begun(cursor, schema, made):
-    """A job that a runner has given back after its first claim."""
+    """Inserts a job that a runner has released after its first claim. Returns its id."""
     cursor.execute(f"with made as (insert into {schema}.jobs (workflow_id, version, trigger_kind) values (%s, 1, 'manual') returning id)"
                    f" insert into {schema}.job_leases (job_id, attempt, token, started_at)"
                    " select id, 1, 1, now() - interval '1 minute' from made returning job_id", (made["id"],))
@@ -225,7 +225,7 @@ def add_begun(cursor, schema, made):
 
 @pytest.mark.parametrize("status", ["sent", "succeeded"])
 def test_a_job_found_in_the_middle(project, db, runner, status):
-    """K9, K10: what had been sent is never sent again; what succeeded is not done again."""
+    """K9, K10: a call that was sent is never sent again, and a step that succeeded is not repeated."""
     made = workflow(project.admin, steps=[condition("a", then="call"), {
         "key": "call", "action": "CallAnApi", "params": {"url": "http://127.0.0.1:1/", "method": "POST"}, "next": "c", "on_failure": "d"},
         script("c", "return $svc.steps.call.data"), script("d", "return $svc.steps.call.error.code")])
@@ -270,7 +270,7 @@ def test_a_call_that_is_refused(project, runner, sink):
 
 
 def test_secrets_do_not_reach_history_or_later_steps(project, db, runner, sink):
-    """A15: not in what is sent back, not in another encoding, not in an error."""
+    """A15: a secret is not in the stored answer, not in another encoding, and not in an error."""
     canary = "c4nary-s3cret-value/+="
     project.admin.post("/secrets", {"name": "K", "value": canary}, expect=201)
     steps = [{"key": "call", "action": "CallAnApi", "params": {

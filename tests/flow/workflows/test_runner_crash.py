@@ -1,4 +1,4 @@
-"""Runners that die, stand still or are asked to go, at every point of a job (K6-K8, K11, K12, K19, K20, D5). Each test has its own."""
+"""Runners that are killed, suspended or shut down, at every point of a job (K6-K8, K11, K12, K19, K20, D5). Each test has its own runners."""
 import os
 import signal
 import time
@@ -13,11 +13,11 @@ from groundwork.workflows import add_jobs, call, create, job_row, start, workflo
 
 pytestmark = pytest.mark.usefixtures("nobody_else")
 RUNNER = {"SWEEP_MS": 200}
-SHORT = {"LEASE_MS": 2000}  # of a runner that is to die: the shortest lease
+SHORT = {"LEASE_MS": 2000}  # for a runner that is to be killed: the shortest lease
 
 
 def test_shutdown_gives_jobs_back(project, db, sink, start_one, orders):
-    """K20: no lease is left, and the next runner goes on without having lost an attempt."""
+    """K20: a runner that shuts down leaves no lease, and the next runner continues the job without a lost attempt."""
     made = workflow(project.admin, steps=[call(url=sink.url + "/hang?k20", timeout_seconds=120, next="save"), create(next="c"), condition("c")])
     first = start_one(DRAIN_TIMEOUT_MS=60000)
     workers = len(first.workers())
@@ -25,7 +25,7 @@ def test_shutdown_gives_jobs_back(project, db, sink, start_one, orders):
     until(lambda: sink.seen("/hang?k20"), "the request arrives")
     first.signal(signal.SIGTERM)
     until(lambda: first.log().count('"worker.draining"') == workers, "it goes")
-    time.sleep(1)  # it leaves Redis before it stops its jobs
+    time.sleep(1)  # the runner leaves Redis before it stops its jobs
     sink.release.set()
     assert first.process.wait() == 0
     sink.release.clear()
@@ -38,10 +38,10 @@ def test_shutdown_gives_jobs_back(project, db, sink, start_one, orders):
 
 
 def test_killed_between_claim_and_first_step(project, db, servers, start_one, orders):
-    """K6."""
+    """K6: a runner is killed when it has claimed a job and run no step: another runner runs the job."""
     made = workflow(project.admin, steps=[create()])
     first = start_one(**SHORT)
-    with Held(servers, f"{project.schema(db)}.users") as held:  # its editor's rights cannot be read
+    with Held(servers, f"{project.schema(db)}.users") as held:  # blocks the reading of the editor's rights
         job = start_by_row(project, db, made)
         until(lambda: held.awaited(db), "the claimed job waits")
         assert job_row(project, db, job, "status", "attempt") == ("running", 1)
@@ -53,19 +53,19 @@ def test_killed_between_claim_and_first_step(project, db, servers, start_one, or
 
 
 def crash_worker(db, name, *projects):
-    """Kills the process of a runner that leases name so. Its leases in the projects end now: nobody waits for the end of their time."""
+    """Kills the process of the runner with this name and ends its leases in these projects, so that no test has to wait for their end."""
     os.kill(int(name.split(":")[-2]), signal.SIGKILL)
     for project in projects:
         execute(db, f"update {project.schema(db)}.job_leases set lease_until = now() where runner = %s", name)
 
 
 def start_by_row(project, db, made):
-    """Queues a job past the gateway, which may need what is held."""
+    """Queues a job without the gateway, which may need a table that the test has locked. Returns its id."""
     return add_jobs(project, db, made)[0]
 
 
 def test_killed_inside_a_create(project, db, servers, start_one, orders, listening):
-    """K7: the record is inserted, its event waits, the runner dies: one record, one event."""
+    """K7: a runner is killed when the record is inserted and its event waits: there is one record and one event."""
     made = workflow(project.admin, steps=[create()])
     first = start_one(**SHORT)
     with Held(servers, f"{project.schema(db)}.outbox", mode="share") as held:
@@ -81,7 +81,7 @@ def test_killed_inside_a_create(project, db, servers, start_one, orders, listeni
 
 
 def test_killed_after_a_create(project, db, servers, start_one, orders):
-    """K8: what is committed is not done again; the next step runs."""
+    """K8: a committed step is not repeated, and the next step runs."""
     others = project.entity("others", [{"name": "name", "type": "varchar"}])
     made = workflow(project.admin, steps=[condition("a", then="save"), create(next="more"),
                                           create("more", "others", {"name": "order {{ $svc.steps.save.data[0].id }}"})])
@@ -101,7 +101,7 @@ def test_killed_after_a_create(project, db, servers, start_one, orders):
 
 @pytest.mark.parametrize("where", ["before", "inside"])
 def test_stopped_for_longer_than_its_lease(project, db, servers, start_one, orders, where):
-    """K11: another runner finishes; the first one, woken up, writes nothing."""
+    """K11: another runner completes the job. The first runner writes nothing when it continues."""
     made = workflow(project.admin, steps=[create(next="c"), condition("c")])
     held_table = f"{project.schema(db)}.users" if where == "before" else table(project, db, orders)
     first = start_one(**SHORT)
@@ -124,7 +124,7 @@ def test_stopped_for_longer_than_its_lease(project, db, servers, start_one, orde
 
 
 def test_killed_in_the_middle_of_a_bulk_create(project, db, servers, start_one, orders, listening):
-    """K12: all of them or none."""
+    """K12: all records are created, or none."""
     made = workflow(project.admin, steps=[step("bulk", "BulkCreateData", {"entity": "orders", "items": [{"name": f"n{i}"} for i in range(1000)]})])
     first = start_one(**SHORT)
     with Held(servers, f"{project.schema(db)}.outbox", mode="share") as held:
@@ -142,7 +142,7 @@ def test_killed_in_the_middle_of_a_bulk_create(project, db, servers, start_one, 
 
 
 def test_a_job_that_takes_its_runners_down(project, db, servers, start_one, orders):
-    """K19: after so many runners it is left alone; others run."""
+    """K19: a job is quarantined after several runners were killed while they ran it. Other jobs run."""
     made = workflow(project.admin, steps=[create()])
     with Held(servers, table(project, db, orders)) as held:
         job = start_by_row(project, db, made)
@@ -158,7 +158,7 @@ def test_a_job_that_takes_its_runners_down(project, db, servers, start_one, orde
 
 
 def test_what_a_quarantined_job_had_sent(project, db, sink, start_one):
-    """K19: it is not under way any more; asked for, it is sent once more."""
+    """K19: a call that a quarantined job had sent is interrupted. A retry of the job sends it again."""
     made = workflow(project.admin, steps=[condition("a", then="call"), call(url=sink.url + "/hang?poison")])
     first = start_one(JOB_ATTEMPTS=1, **SHORT)
     job = start(project.admin, made)
@@ -177,7 +177,7 @@ def test_what_a_quarantined_job_had_sent(project, db, sink, start_one):
 
 
 def test_a_long_step_keeps_its_lease(project, db, start_one):
-    """The heartbeat renews what takes longer than a lease."""
+    """The heartbeat renews the lease of a step that takes longer than the lease."""
     made = workflow(project.admin, steps=[step("s", "RunScript", {"script": "const end = Date.now() + 8000; while (Date.now() < end); return 1"}, timeout_seconds=60)])
     for _ in range(2):
         start_one(LEASE_MS=4000, SCRIPT_TIME_MS=60000)
@@ -186,7 +186,7 @@ def test_a_long_step_keeps_its_lease(project, db, start_one):
 
 
 def test_postgres_restarts_under_jobs(project, db, servers, start_one, orders):
-    """D5: whatever is under way ends well, once."""
+    """D5: PostgreSQL restarts while jobs run: all jobs succeed, and every step is done once."""
     made = workflow(project.admin, steps=[condition("a", then="save"), create(next="b"), condition("b")])
     schema, where = project.schema(db), table(project, db, orders)
     add_jobs(project, db, made, 600)
@@ -204,7 +204,7 @@ def test_postgres_restarts_under_jobs(project, db, servers, start_one, orders):
 
 
 def test_killed_while_the_sink_holds_the_answer(project, db, sink, start_one):
-    """K10: what was sent is found interrupted and never sent again."""
+    """K10: a call that was sent is found interrupted and is never sent again."""
     made = workflow(project.admin, steps=[condition("a", then="call"), call(url=sink.url + "/hang?k10", next="c", on_failure="d"), condition("c"), condition("d")])
     first = start_one(**SHORT)
     job = start(project.admin, made)
@@ -220,7 +220,7 @@ def test_killed_while_the_sink_holds_the_answer(project, db, sink, start_one):
 
 @pytest.mark.timed
 def test_cancelled_while_the_sink_holds_the_answer(project, db, sink, start_one):
-    """The hint ends the wait at once; the runner is free for others."""
+    """The notification about the cancellation ends the wait at once, and the runner is free for other jobs."""
     made = workflow(project.admin, steps=[call(url=sink.url + "/hang?cancel", next="c", timeout_seconds=60), condition("c")])
     runner = start_one(JOB_SLOTS=1, JOB_SLOTS_PER_PROJECT=1)
     job = start(project.admin, made)
@@ -235,7 +235,7 @@ def test_cancelled_while_the_sink_holds_the_answer(project, db, sink, start_one)
 
 
 def test_a_job_that_takes_its_runner_down_does_it_alone(project, db, servers, start_one, orders):
-    """Who only shared a process with it runs again by itself, and ends."""
+    """Jobs that only shared a process with a job that crashes its runner are run again, and succeed."""
     others = project.entity("others", [{"name": "name", "type": "varchar"}])
     made, beside = workflow(project.admin, steps=[create()]), workflow(project.admin, steps=[create(entity="others")])
     quick = workflow(project.admin, steps=[condition()])
@@ -268,7 +268,8 @@ def test_a_job_that_takes_its_runner_down_does_it_alone(project, db, servers, st
 
 
 def test_whoever_only_shared_a_process_loses_no_attempt(gateway, operator, recorder, db, servers, start_one):
-    """Of two projects, and with one attempt: a crash that anybody may have caused is charged to nobody, the next to who is alone."""
+    """Two projects whose jobs have one attempt: a crash that several jobs may have caused costs no job an attempt, and the next crash counts for the
+    job that ran alone."""
     jobs, tables = [], []
     for _ in range(2):
         project = Project(gateway, operator, recorder)

@@ -1,4 +1,4 @@
-"""Data steps: what they return, and that they may do what their workflow's last editor may do, no more (A13, A14, X1)."""
+"""Data steps: what they return, and that they have exactly the rights of their workflow's last editor (A13, A14, X1)."""
 import time
 
 import pytest
@@ -36,7 +36,7 @@ def failure(job):
     return job["error"]["code"]
 
 
-# --- what they do ---
+# --- what the steps do ---
 
 
 def test_create(project, db, runner, orders):
@@ -58,7 +58,7 @@ def test_create_that_is_refused(project, db, runner, orders):
 
 
 def test_data_is_never_a_template(project, runner, orders):
-    """X1."""
+    """X1: a template inside of data is not resolved."""
     text = "{{ $svc.trigger.data.secret }} {{ $svc.secrets.K }}"
     job = run(project, [create("a", values={"name": "{{ $svc.trigger.data.text }}"}, next="b"),
                         create("b", values={"name": "again {{ $svc.steps.a.data[0].name }}"})], {"text": text, "secret": "s3cret"})
@@ -141,7 +141,7 @@ def test_an_entity_that_was_removed(project, runner, orders):
 
 
 def test_a_model_that_changes_between_steps(project, runner, orders):
-    """What is added while a workflow is known may be used by its next job."""
+    """A field that is added after a runner has cached the workflow can be used by the next job."""
     made = workflow(project.admin, steps=[create(values={"name": "x"})])
     assert finish(project, start(project.admin, made))["status"] == "succeeded"
     project.admin.post("/entities/orders/fields", {"name": "colour", "type": "varchar", "default": "red"}, expect=201)
@@ -150,7 +150,7 @@ def test_a_model_that_changes_between_steps(project, runner, orders):
 
 
 def test_events_carry_the_depth(project, db, runner, orders):
-    """Records that a job writes are one deeper than the job: a chain of workflows ends."""
+    """A record that a job writes has a depth of one more than the job, so that a chain of workflows ends."""
     workflow(project.admin, {"kind": "event", "event": "EntityCreated", "entity": "orders"}, [create(values={"name": "child"})])
     settle()
     project.item("orders", name="root")
@@ -167,7 +167,7 @@ LIST = "{{ $svc.trigger.data.list }}"
 
 @pytest.fixture(scope="module")
 def stocked(shared_project):
-    """Five orders that nobody changes."""
+    """Five orders that no test changes."""
     shared_project.entity("orders", FIELDS)
     for name in ("a,b", "a", "b", "c", ""):
         shared_project.item("orders", name=name)
@@ -179,7 +179,7 @@ def stocked(shared_project):
     ("in", [""], [""]), ("between", ["a,", "b"], ["a,b", "b"]),
 ])
 def test_lists_are_taken_item_by_item(stocked, runner, op, values, found):
-    """What stands in a value stays in it."""
+    """A comma inside of a value does not split the value."""
     assert sorted(r["name"] for r in output(run(stocked, [read(filter={"name": {op: LIST}})], {"list": values}))) == found
 
 
@@ -208,7 +208,7 @@ STEPS = {
 
 @pytest.mark.parametrize("action", STEPS)
 def test_a_step_needs_the_editors_permission(project, db, runner, orders, action):
-    """A13: whoever starts it."""
+    """A13: a step needs the permission of the workflow's editor, no matter which user starts the workflow."""
     needed = {"bulk": "create"}.get(action, action)
     made = project.item("orders", name="a")
     others = [f"orders:{a}" for a in ("read", "create", "update", "delete") if a != needed]
@@ -221,7 +221,7 @@ def test_a_step_needs_the_editors_permission(project, db, runner, orders, action
 
 
 def test_the_editors_rows(project, runner, orders):
-    """A13, A14: a record that the editor cannot see does not exist, whatever id the trigger names."""
+    """A13, A14: a record that the editor cannot see does not exist for the workflow, even if the trigger names its id."""
     editor = editor_of(project, "orders:read", "orders:create", "orders:update", "orders:delete")
     theirs = project.item("orders", name="theirs")
     mine = project.item("orders", client=editor, name="mine")
@@ -236,7 +236,7 @@ def test_the_editors_rows(project, runner, orders):
 
 
 def test_rights_as_of_now(project, runner, orders):
-    """A revocation reaches workflows that were saved before."""
+    """A revoked permission also affects workflows that were saved before."""
     role = project.role(permissions=["svc_workflows:create", "svc_workflows:read", "orders:create"])
     editor = project.user(role_ids=[role["id"]])
     made = workflow(editor, steps=[STEPS["create"]])

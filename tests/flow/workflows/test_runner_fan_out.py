@@ -1,4 +1,4 @@
-"""What one event, one workflow and one project may put into the queue; and how it is emptied again."""
+"""Limits of the jobs that one event, one workflow and one project may queue, and the removal of queued jobs."""
 import pytest
 from groundwork.deadline import allowed, at_most, until
 from groundwork.project import Project
@@ -26,7 +26,7 @@ def audited(project):
 
 @pytest.mark.parametrize("root", ["event", "job"])
 def test_one_event_makes_no_more_than_its_budget(project, db, start_one, orders, root):
-    """A workflow that creates twenty of what it listens to: 20 ** 8 jobs without a budget."""
+    """A workflow creates twenty records of the entity that it listens to: 20 ** 8 jobs without a budget."""
     made = workflow(project.admin, event("orders"), [BULK])
     runner = start_one(FAN_OUT_JOBS=50)
     if root == "event":
@@ -45,7 +45,7 @@ def test_one_event_makes_no_more_than_its_budget(project, db, start_one, orders,
     until(lambda: f"groundwork_jobs_guarded_total {left_out}" in runner.metrics(), "whichever worker is asked knows it a moment later")
     skipped = project.admin.get("/workflows/jobs", params={"status": "skipped"}, expect=200).json()["items"][0]
     assert skipped["reason"] == "fan_out_guard"
-    # Another event has a budget of its own.
+    # A second event has its own budget.
     project.item("orders", name="second")
     until(lambda: counts(project, db)["succeeded"] > 100 and quiet(project, db), "the next chain ends")
     assert counts(project, db)["succeeded"] == (102 if root == "event" else 102)
@@ -57,7 +57,7 @@ def test_one_event_makes_no_more_records_than_its_budget(project, db, start_one,
     project.item("orders", name="first")
     until(lambda: counts(project, db).get("failed", 0) > 0 and quiet(project, db), "the chain ends", 12)
     schema = project.schema(db)
-    # The event's own, its job's twenty, and what their jobs may make.
+    # The record of the event, the twenty records of its job, and the records that the budget allows to all following jobs.
     assert rows(db, f"select count(*) from {schema}.e_{orders['id']}") == [(1 + 20 + 100,)]
     assert rows(db, f"select distinct error ->> 'code' from {schema}.jobs_now where status = 'failed'") == [("fan_out_guard",)]
     project.item("orders", name="second")
@@ -66,7 +66,7 @@ def test_one_event_makes_no_more_records_than_its_budget(project, db, start_one,
 
 
 def test_a_full_queue_takes_no_more(project, db, sink, start_gateway, start_one, orders):
-    """By hand and by route it is said so; what events would add is skipped."""
+    """A start by hand or over a route is refused. Jobs that events would add are skipped."""
     own = start_gateway(QUEUED_JOBS=100)
     path = own.url + f"/org/{project.id}"
     made = workflow(project.admin, steps=[call(url=sink.url + "/hang?full", timeout_seconds=120)])
@@ -116,7 +116,7 @@ def test_deleting_a_workflow_with_a_long_queue_answers_at_once(project, db, star
     start_one()
     until(lambda: "queued" not in counts(project, db) and quiet(project, db), "the rest", 12)
     found = counts(project, db)
-    assert found["cancelled"] > 10000 and found.get("succeeded", 0) == 0, found  # a busy runner meets more of them before
+    assert found["cancelled"] > 10000 and found.get("succeeded", 0) == 0, found  # a busy runner claims more of the jobs before they are cancelled
     until(lambda: not rows(db, f"select 1 from {project.schema(db)}.workflow_stops"), "the mark is gone")
 
 
@@ -135,7 +135,7 @@ def test_queued_jobs_of_a_disabled_workflow_do_not_start(project, db, start_one)
     until(lambda: quiet(project, db), "the rest", 12)
     assert counts(project, db) == {"workflow_disabled": 4999, "succeeded": 2}, "what had begun goes on"
     assert finish(project, begun)["status"] == "succeeded"
-    # Enabled again it starts, and what was skipped can be run again.
+    # The workflow starts again once it is enabled, and skipped jobs can be run again.
     project.admin.put(f"/workflows/{made['id']}", {"enabled": True}, expect=200)
     assert finish(project, start(project.admin, made))["status"] == "succeeded"
     job = rows(db, f"select min(id) from {project.schema(db)}.jobs_now where reason = 'workflow_disabled'")[0][0]
@@ -144,7 +144,7 @@ def test_queued_jobs_of_a_disabled_workflow_do_not_start(project, db, start_one)
 
 
 def test_a_job_that_was_queued_while_its_workflow_was_disabled(project, db, start_one):
-    """What a trigger commits behind the change does not start either."""
+    """A job that a trigger commits after the change does not start either."""
     made = workflow(project.admin, steps=[condition()])
     project.admin.put(f"/workflows/{made['id']}", {"enabled": False}, expect=200)
     add_jobs(project, db, made, 1)
@@ -160,7 +160,7 @@ def other(gateway, operator, recorder):
 @pytest.mark.full
 @pytest.mark.timed
 def test_a_hundred_thousand_jobs_of_one_project(project, other, db, start_one):
-    """Another project's first step is not later for them."""
+    """The first step of another project's job does not start later because of these jobs."""
     made, quick = workflow(project.admin, steps=[condition()]), workflow(other.admin, steps=[condition()])
     start_one()
     assert finish(other, start(other.admin, quick))["status"] == "succeeded"

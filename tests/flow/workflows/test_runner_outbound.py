@@ -1,4 +1,4 @@
-"""Steps that leave the process: what CallAnApi and SendEmail send, keep and refuse (S1, S3-S7, X5), and scripts that wait."""
+"""Steps that send data to other servers: what CallAnApi and SendEmail send, store and refuse (S1, S3-S7, X5), and scripts that wait."""
 import base64
 import email
 import email.policy
@@ -34,12 +34,12 @@ def other_sink(servers):
 
 @pytest.fixture(scope="module")
 def runner(start_runner, other_sink):
-    """It may call both servers."""
+    """A runner that may call both servers."""
     return start_runner()
 
 
 def run(project, steps, data=None):
-    """The ended job of a workflow with these steps, started by hand."""
+    """Runs a workflow with these steps, started by hand. Returns the ended job."""
     return finish(project, start(project.admin, workflow(project.admin, steps=steps), data))
 
 
@@ -49,7 +49,7 @@ def only_step(job):
 
 
 def kept_of(job):
-    """What the only step has of its answer, and that it said yes."""
+    """Asserts that the only step received a 200. Returns the data that it stored."""
     output = only_step(job)["output"]
     assert output["status_code"] == 200, job
     return output["data"]
@@ -78,7 +78,7 @@ def test_what_is_sent_and_kept(runner, shop, sink):
 
 @pytest.mark.parametrize("status", [302, 404, 500])
 def test_another_answer_fails_the_job(runner, shop, sink, status):
-    """S3: a redirect is an answer, too; nobody follows it. Failed calls are not repeated."""
+    """S3: a redirect is an answer like any other, and the runner does not follow it. Failed calls are not repeated."""
     job = run(shop, [api_call(f"{sink.url}/status/{status}?{status}")])
     assert job["status"] == "failed"
     assert (job["error"]["code"], job["error"]["status_code"], job["error"]["step_key"]) == ("http_status", status, "call")
@@ -99,7 +99,7 @@ def test_texts_and_nothing(runner, shop, sink):
 
 
 def test_data_of_a_start_without_payload_is_nothing(runner, shop, sink):
-    """Nothing where nothing can have come; where a payload came without the member, the step fails."""
+    """A start that has no payload gives nothing for every member. If there is a payload without this member, the step fails."""
     asks = [api_call(f"{sink.url}/echo", method="POST", body={"one": "{{ $svc.trigger.data.x.y[0] }}", "text": "<{{ $svc.trigger.data.x }}>"})]
     made = workflow(shop.admin, {"kind": "api", "route": "nothing"}, asks)
     job = finish(shop, start(shop.admin, made))
@@ -122,7 +122,7 @@ STRANGE = {
 
 @pytest.mark.parametrize("kind", STRANGE)
 def test_an_answer_that_no_column_can_hold(runner, shop, sink, kind):
-    """It is a text, or has one where a number is that no column holds; the step ends and its status is known."""
+    """The answer is stored as text, or a number that no column can hold is stored as text. The step ends, and its status is known."""
     body, kept = STRANGE[kind]
     sink.answers[f"/strange/{kind}"] = body
     job = run(shop, [api_call(f"{sink.url}/strange/{kind}")])
@@ -157,8 +157,8 @@ def test_s5_a_header_stays_one_line(runner, shop, sink, value):
 
 
 def test_answers_that_never_end_leave_room(runner, shop, sink, project):
-    """Slots bound how many calls there are, and bytes what they hold: one project's large answers that hang wait at their
-    sender, its small ones and another's large one come."""
+    """Slots limit the number of calls, and a budget of bytes limits the data that they hold. Large answers of one project that never end wait at
+    their sender, while its small answers and a large answer of another project arrive."""
     held = workflow(shop.admin, steps=[{**api_call(f"{sink.url}/hold/600000", results_path="[0]"), "timeout_seconds": 300}])
     sink.release.clear()
     jobs = [start(shop.admin, held) for _ in range(60)]
@@ -282,7 +282,7 @@ def test_what_may_come_is_said(runner, shop, sink):
 
 
 def test_headers_of_an_answer(runner, shop, sink):
-    """By names in lower case, without what carries credentials and what is the connection's; later steps see them."""
+    """Headers are stored with names in lower case, without credentials and without headers of the connection. Later steps can use them."""
     sink.headers["/headed"] = {"X-Next-Page": "2", "ETag": '"7"', "Set-Cookie": "sid=cookie-9191", "X-Auth-Token": "token-9292", "X-Name": "caf\xe9",
                                "Connection": "close", "Content-Type": "application/json; v=1"}
     more = api_call(f"{sink.url}/told-next", method="POST", body={"page": '{{ $svc.steps.call.headers["x-next-page"] }}'})
@@ -301,7 +301,7 @@ def test_many_headers_are_cut(runner, shop, sink):
 
 
 def test_s6_what_unpacks_without_end(runner, shop, sink):
-    """A thousandfold, as much of nothing, and as UTF-8 three times as long."""
+    """Bodies that grow a thousandfold, compressed bodies without content, and a text that is three times as long in UTF-8."""
     bombs = {"zeros": (gzip.compress(b"0" * (64 << 20)), "gzip", "application/json"), "nothing": (gzip.compress(b"") * 60_000, "gzip", "application/json"),
              "deflated": (zlib.compress(b"0" * (64 << 20)), "deflate", "application/json"), "latin": (b"\x80" * 500_000, None, "text/plain; charset=latin1")}
     for name, (body, coding, kind) in bombs.items():
@@ -313,7 +313,7 @@ def test_s6_what_unpacks_without_end(runner, shop, sink):
 def test_s6_answers_end(runner, shop, sink):
     sink.answers["/large"] = b"x" * (1 << 20) + b"x"
     assert run(shop, [api_call(f"{sink.url}/large")])["error"]["code"] == "response_too_large"
-    sink.answers["/objects"] = b"[" + b"{}," * 330_000 + b"{}]"  # eighty megabytes of tree
+    sink.answers["/objects"] = b"[" + b"{}," * 330_000 + b"{}]"  # eighty megabytes as a JSON tree
     assert run(shop, [api_call(f"{sink.url}/objects")])["error"]["code"] == "response_too_large"
     sink.answers["/numbers"] = b"[" + b"0," * 400_000 + b"0]"
     job = run(shop, [api_call(f"{sink.url}/numbers", results_path="[7]")])
@@ -357,7 +357,7 @@ def test_addresses_are_stored_percent_encoded(runner, shop, sink):
 
 
 def redirect(sink, status, to, **params):
-    """A call of `sink` that is answered with this Location."""
+    """Returns a call of `sink` that is answered with this Location, and the path of the call."""
     path = f"/status/{status}?to={len(sink.headers)}"
     sink.headers[path] = {"Location": to}
     return api_call(sink.url + path, follow_redirects=True, **params), path
@@ -422,7 +422,7 @@ def test_redirects_end(runner, shop, sink):
 
 
 def test_s1_s7_refused_and_closed_look_alike(runner, shop, sink, servers):
-    """Private addresses, other ports, closed ports and names that do not exist: one answer, and it tells nothing."""
+    """Private addresses, other ports, closed ports and unknown names lead to the same error, which reveals nothing."""
     closed = free_port()
     servers.allowed_ports.append(closed)
     found = set()
@@ -501,7 +501,7 @@ def test_a_long_subject_and_text_arrive_whole(runner, shop, mail_sink):
 
 
 def test_a_script_that_waits_for_others_keeps_its_time(start_runner, runner, shop):
-    """Its time begins when it runs: thirty that spin for a while, one process, two seconds each."""
+    """The time of a script begins when the script runs: one process runs thirty scripts that compute for a while and have two seconds each."""
     runner.stop()
     alone = start_runner(SCRIPT_PROCESSES=1)
     spin = "const end = Date.now() + 150; while (Date.now() < end); return 1"
@@ -513,7 +513,7 @@ def test_a_script_that_waits_for_others_keeps_its_time(start_runner, runner, sho
 
 
 def test_history_shows_no_header_or_query_that_holds_a_credential(runner, shop, sink):
-    """Wherever it comes from: of a trigger it is no secret of the project."""
+    """Credentials are hidden even if they come from the trigger, and are therefore no secret of the project."""
     given = {"Authorization": "Bearer {{ $svc.trigger.data.token }}", "X-Api-Key": "{{ $svc.trigger.data.token }}",
              "Cookie": "sid={{ $svc.trigger.data.token }}", "X-Who": "Ann"}
     job = run(shop, [api_call(f"{sink.url}/hidden?access_token=abc-9191&page=2", headers=given)], {"token": "tok-9292"})

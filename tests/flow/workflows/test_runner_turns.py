@@ -1,4 +1,4 @@
-"""What one project's jobs take is not taken from another's: scripts and requests under way go round by project."""
+"""The jobs of one project do not take another project's share: scripts and current requests alternate between projects."""
 import re
 import signal
 
@@ -17,7 +17,7 @@ def other(gateway, operator, recorder):
 
 
 def test_scripts_go_round_by_project(project, other, db, start_one):
-    """One process: a project's many slow scripts hold up another's by one of them."""
+    """With one process, many slow scripts of a project delay a script of another project by one of them."""
     spin = "const end = Date.now() + 400; while (Date.now() < end); return 1"
     slow = workflow(project.admin, steps=[step("spin", "RunScript", {"script": spin})])
     quick = workflow(other.admin, steps=[step("one", "RunScript", {"script": "return 1"})])
@@ -30,16 +30,16 @@ def test_scripts_go_round_by_project(project, other, db, start_one):
     until(lambda: rows(db, ended)[0][0] == 30, "all run", 25)
 
 
-ROOM = 4 << 20  # bytes of a project's jobs with much data, in one process
+ROOM = 4 << 20  # bytes for a project's jobs with much data, in one process
 
 
 def cancel_sent(project, db):
-    """The runner learns of it when it renews their leases, every ten seconds."""
+    """Cancels the jobs that have sent a request. The runner notices this when it renews their leases, every ten seconds."""
     cancel_jobs(project, db, f"job_id in (select job_id from {project.schema(db)}.job_steps where status = 'sent')")
 
 
 def test_jobs_with_much_data_are_few_at_a_time(project, db, servers, sink, start_one):
-    """A megabyte of small numbers is twenty in memory: hundreds of such jobs would end the runner."""
+    """A megabyte of small numbers takes twenty megabytes of memory: hundreds of such jobs at a time would end the runner."""
     deaf = Deaf()
     servers.allowed_ports.append(deaf.port)
     stuck = workflow(project.admin, steps=[call("call", deaf.url, timeout_seconds=600)])
@@ -59,7 +59,7 @@ def test_jobs_with_much_data_are_few_at_a_time(project, db, servers, sink, start
 
 
 def test_jobs_whose_steps_bring_much_are_few_at_a_time(project, other, db, servers, sink, start_one):
-    """What there is no room for is given back with its history, and goes on when there is: nothing is done twice."""
+    """A job whose data exceed the budget is put aside with its history, and continues when there is room: no step runs twice."""
     deaf = Deaf()
     servers.allowed_ports.append(deaf.port)
     bring = step("bring", "RunScript", {"script": "return 'x'.repeat(900000)"}, next="call")
@@ -81,7 +81,7 @@ def test_jobs_whose_steps_bring_much_are_few_at_a_time(project, other, db, serve
 
 
 def test_requests_leave_room_for_other_projects(project, other, db, servers, sink, start_one):
-    """More requests than there may be under way, to somebody who never answers; another project's goes out at once."""
+    """A project has more requests to a silent server than may be in progress. A request of another project is sent at once."""
     deaf = Deaf()
     servers.allowed_ports.append(deaf.port)
     stuck = workflow(project.admin, steps=[call("call", deaf.url, timeout_seconds=600)])
@@ -96,7 +96,7 @@ def test_requests_leave_room_for_other_projects(project, other, db, servers, sin
     def shown(what, number):
         return f'groundwork_shares_{what}{{pool="step_calls"}} {number}\n' in runner.metrics()
 
-    # Each worker says now and then what it holds, and there are two: one is for jobs whose runner crashed.
+    # Each worker reports from time to time what it holds. There are two workers, one of them for jobs whose runner crashed.
     until(lambda: shown("held", 128) and shown("limit", 2 * 256), "what is held is on /metrics")
     waiting = re.search(r'groundwork_shares_waiting\{pool="step_calls"\} (\d+)', runner.metrics())
     assert int(waiting[1]) > 0

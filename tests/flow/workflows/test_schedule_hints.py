@@ -1,4 +1,4 @@
-"""The control schema's hints of when timed workflows are due: right again within a sweep, and not lost to a tick."""
+"""Hints in the control schema about when timed workflows are due: a sweep corrects them, and a tick does not overwrite them."""
 import time
 
 import pytest
@@ -21,7 +21,7 @@ def set_hint(project, db, value):
 
 
 def test_a_save_while_its_project_ticks(project, db, servers, start_runner):
-    """The hint that a gateway writes is not lost to a runner that looked before: here no sweep would mend it."""
+    """A runner that read the hint before a gateway changed it does not overwrite the gateway's hint. No sweep would correct this here."""
     slow = start_runner(SWEEP_MS=60000)
     made = workflow(project.admin, YEARLY, [condition()])
     time.sleep(1.5)
@@ -35,7 +35,7 @@ def test_a_save_while_its_project_ticks(project, db, servers, start_runner):
         cursor.execute("select pg_backend_pid()")
         pid = cursor.fetchone()[0]
         until(lambda: rows(db, "select 1 from pg_stat_activity where %s = any (pg_blocking_pids(pid))", pid), "the tick is made")
-        # A gateway saves: a tick in two seconds, later than the hint that is there.
+        # A gateway saves a workflow: its tick is due in two seconds, later than the current hint.
         execute(db, f"update {schema}.workflows set next_fire_at = now() + interval '2 seconds' where id = %s", made["id"])
         cursor.execute("update platform.workflow_projects set next_fire_at = least(next_fire_at, now() + interval '2 seconds')"
                        f" where number = {number}", (project.id,))

@@ -1,4 +1,4 @@
-"""Ticks: made and claimed in one statement, once each, by whoever gets there, as far as there is room."""
+"""Ticks: any runner makes and claims the job of a tick in one statement, once each, within the limits of its slots."""
 import datetime
 import os
 import signal
@@ -13,18 +13,18 @@ from groundwork.workflows import timed, workflow
 
 pytestmark = pytest.mark.usefixtures("nobody_else")
 RUNNER = {"SWEEP_MS": 200}
-SHORT = {"LEASE_MS": 2000}  # of a runner that is to lose its jobs: the shortest lease
+SHORT = {"LEASE_MS": 2000}  # for a runner that is to lose its jobs: the shortest lease
 YEARLY = "0 0 1 1 *"
 MANY = 20
 
 
 def yearly(project, count=1):
-    """Workflows that are due when due() says so."""
+    """Makes workflows that due() makes due. Returns their ids."""
     return [workflow(project.admin, timed(YEARLY), [condition()])["id"] for _ in range(count)]
 
 
 def due(project, db, since="now()"):
-    """All of them are due now; every runner looks at what has been due for long."""
+    """Makes all workflows due now. With an early `since` they seem to be due for long, so that every runner checks the project."""
     execute(db, f"update {project.schema(db)}.workflows set next_fire_at = date_trunc('minute', now())")
     execute(db, f"update platform.workflow_projects set next_fire_at = {since} where number ="
                 " (select number from platform.projects where slug = %s)", project.id)
@@ -39,10 +39,10 @@ def all_ended(project, db, count):
 
 
 def test_killed_between_tick_and_first_step(project, db, servers, start_one):
-    """The job is claimed as it is made: its lease ends, another runner runs it, nobody makes it again."""
+    """The job is claimed in the statement that makes it: when its lease ends another runner runs it, and no second job is made."""
     yearly(project)
     first = start_one(**SHORT)
-    with Held(servers, f"{project.schema(db)}.users") as held:  # its editor's rights cannot be read
+    with Held(servers, f"{project.schema(db)}.users") as held:  # blocks the reading of the editor's rights
         due(project, db)
         until(lambda: held.awaited(db), "the claimed job waits")
         (made,) = ticks(project, db, "status", "attempt", "token", "runner is not null", "lease_until > started_at", "started_at is not null")
@@ -55,7 +55,7 @@ def test_killed_between_tick_and_first_step(project, db, servers, start_one):
 
 
 def test_stopped_between_tick_and_first_step(project, db, servers, start_one):
-    """K11 of a tick: who slept through its lease writes nothing when it wakes up."""
+    """K11 of a tick: a runner that was suspended for longer than its lease writes nothing when it continues."""
     yearly(project)
     first = start_one(**SHORT)
     with Held(servers, f"{project.schema(db)}.users") as held:
@@ -73,7 +73,7 @@ def test_stopped_between_tick_and_first_step(project, db, servers, start_one):
 
 
 def test_many_runners_at_one_tick(project, db, start_one):
-    """One job each, at the first attempt, whoever gets there first."""
+    """Each tick has one job, which succeeds at the first attempt, no matter which runner makes it."""
     flows = yearly(project, MANY)
     for _ in range(3):
         start_one()
@@ -88,7 +88,7 @@ def test_many_runners_at_one_tick(project, db, start_one):
 
 
 def test_more_ticks_than_room(project, db, servers, start_one):
-    """What there is no room for waits as any other job does."""
+    """The job of a tick for which there is no slot waits like any other job."""
     yearly(project, MANY)
     start_one(JOB_SLOTS_PER_PROJECT=3)
     with Held(servers, f"{project.schema(db)}.users") as held:
@@ -103,7 +103,7 @@ def test_more_ticks_than_room(project, db, servers, start_one):
     "next_fire_at = now() + interval '1 hour'", "enabled = false", "version = version + 1", "next_fire_at = null",
 ])
 def test_changed_between_look_and_tick(project, db, servers, start_one, change):
-    """What was read holds only as long as it is so: a workflow that was saved meanwhile does not tick as it was."""
+    """A runner makes the tick only if the workflow is unchanged: a workflow that was saved after the runner read it does not tick in its old form."""
     (flow,) = yearly(project)
     start_one()
     schema = project.schema(db)
@@ -120,7 +120,7 @@ def test_changed_between_look_and_tick(project, db, servers, start_one, change):
 
 
 def test_missed_ticks_are_made_up_for(project, db, start_one):
-    """Of the last five minutes, once each; older ones are passed over."""
+    """Each missed tick of the last five minutes runs once. Older ticks are skipped."""
     made = workflow(project.admin, timed("* * * * *"), [condition()])
     schema = project.schema(db)
     execute(db, f"update {schema}.workflows set next_fire_at = date_trunc('minute', now()) - interval '20 minutes' where id = %s", made["id"])
@@ -135,7 +135,8 @@ def test_missed_ticks_are_made_up_for(project, db, start_one):
 # --- late ticks ---
 
 def missed(project, db, steps=None, days=3, **members):
-    """A workflow that runs once a day, half a day from now, and whose ticks nobody has run for some days; its last tick."""
+    """Makes a workflow that runs once a day, half a day from now, and whose ticks of the last `days` days were missed. Returns (its id, its last
+    tick)."""
     ((last,),) = rows(db, "select date_trunc('hour', now(), 'UTC') - interval '12 hours'")
     made = workflow(project.admin, timed(f"0 {last.astimezone(datetime.timezone.utc).hour} * * *", **members), steps or [condition()])
     execute(db, f"update {project.schema(db)}.workflows set next_fire_at = %s - make_interval(days => %s) where id = %s", last, days, made["id"])
@@ -144,14 +145,14 @@ def missed(project, db, steps=None, days=3, **members):
 
 
 def moved_on(project, db):
-    """Runners are through with what was due."""
+    """Waits until the runners have handled all ticks that are due."""
     until(lambda: not rows(db, f"select 1 from {project.schema(db)}.workflows where next_fire_at <= now()"), "the ticks are taken")
 
 
 @pytest.mark.parametrize("trigger", [{}, {"run_late": "once"}])
 @pytest.mark.parametrize("days", [0, 3, 700])
 def test_the_last_late_tick_runs_once(project, db, start_one, trigger, days):
-    """However many were missed, and whichever of two runners sees it first."""
+    """One late tick runs, however many ticks were missed, and no matter which of two runners makes it."""
     _, last = missed(project, db, days=days, **trigger)
     for _ in range(2):
         start_one()
@@ -171,7 +172,7 @@ def test_a_late_tick_that_is_skipped_says_so(project, db, start_one):
 
 
 def test_a_runner_that_dies_with_a_late_tick(project, db, servers, start_one):
-    """The tick is claimed as it is made: another runner ends that job and makes no second one."""
+    """The job is claimed in the statement that makes it: another runner ends this job, and no second job is made."""
     _, last = missed(project, db)
     first = start_one(**SHORT)
     with Held(servers, f"{project.schema(db)}.users") as held:
@@ -203,7 +204,7 @@ def test_a_workflow_that_was_enabled_since_does_not_run_late(project, db, start_
 
 
 def test_steps_see_when_a_tick_was(project, db, start_one):
-    """Not when its job began."""
+    """Steps see the time of the tick, not the time when the job began."""
     _, last = missed(project, db, [step("at", "RunScript", {"script": "return $svc.trigger.at"})])
     start_one()
     all_ended(project, db, 1)

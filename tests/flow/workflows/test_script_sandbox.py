@@ -1,5 +1,5 @@
-"""script-sandbox, driven as the runner's pool drives it (catalogue X3, X4): whatever a script does, it ends within its
-limits with an error that says why, and the next run finds nothing of it."""
+"""script-sandbox, driven as the runner's pool drives it (catalogue X3, X4): every script ends within its limits, with an error that says why, and
+leaves nothing for the next run."""
 import json
 import os
 import pathlib
@@ -18,7 +18,7 @@ from groundwork.fixtures import binary
 
 SANDBOX = binary().parent / "script-sandbox"
 MEMORY = 64 << 20
-PATIENCE_MS = 60000  # for what a script is not meant to need on a busy machine
+PATIENCE_MS = 60000  # for scripts that should be fast, but may be slow on a busy machine
 
 
 class Sandbox:
@@ -61,10 +61,10 @@ class Sandbox:
         return answer["code"]
 
     def child(self):
-        """pid of the process that waits for the next script or runs one."""
+        """Returns the pid of the process that waits for the next script or runs one."""
         pid, before = self.process.pid, None
         end = time.monotonic() + 60
-        while time.monotonic() < end:  # the one of the last run may just be going
+        while time.monotonic() < end:  # the process of the last run may still be ending
             found = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
             if found and found == before and "Seccomp:\t2" in pathlib.Path(f"/proc/{found[0]}/status").read_text():
                 return int(found[0])
@@ -101,7 +101,7 @@ def shared():
 
 @pytest.fixture
 def sandbox(shared):
-    """After each test, the same process runs another script as if nothing had been."""
+    """The shared sandbox. After each test the same process must still run another script."""
     yield shared
     assert shared.value("1 + 1") == 2
 
@@ -245,14 +245,14 @@ def test_x3_endless(sandbox, script):
     "const o = {}; for (let i = 0; ; i++) o['p' + i] = i",
 ], ids=range(16))
 def test_x3_memory(sandbox, script):
-    """Nothing that grows without end is more than an error; the engine may notice before we do."""
+    """Memory that grows without end leads to an error only. The engine may report it before the sandbox does."""
     answer = sandbox.run(script)
     assert not answer["ok"], answer
     assert answer["code"] == "script_memory" or "RangeError" in answer["message"], answer
 
 
 def test_x3_memory_of_the_process_stays_small(sandbox):
-    """Peak of all that 200 MB of garbage in small pieces needs: the collector keeps up."""
+    """The garbage collector keeps up with 200 MB of garbage in small pieces, so that the peak of memory stays small."""
     assert sandbox.value("let n = 0; for (let i = 0; i < 2e5; i++) n += ('x' + i).repeat(100).length; n > 0") is True
     assert sandbox.value("let n = 0; for (let i = 0; i < 1e6; i++) n += [i, {i}].length; n") == 2e6
 
@@ -340,8 +340,8 @@ ALLOWED = {
 
 
 def test_x3_no_system_call_outside_the_list(tmp_path):
-    """A run of all kinds of scripts under strace: after its filter, a process asks for nothing else (pread64 is
-    answered with EBADF), and nothing is killed for having asked."""
+    """All kinds of scripts run under strace: once its filter is set, a process makes only calls of the list (pread64 is answered with EBADF), and no
+    process is killed because of a call."""
     trace = tmp_path / "trace"
     sandbox = Sandbox("strace", "-f", "-o", str(trace))
     for script in [
@@ -359,7 +359,7 @@ def test_x3_no_system_call_outside_the_list(tmp_path):
         assert sandbox.run(script, ms=60000).get("code") != "script_crashed", script
     assert sandbox.close() == 0
     lines = trace.read_text(errors="replace").splitlines()
-    waiting = lines[0].split()[0]  # has no filter
+    waiting = lines[0].split()[0]  # the process without a filter
     filtered, runs, used, killed, begun = set(), 0, {}, [], {}
     for line in lines:
         pid, rest = line.split(None, 1)
@@ -370,9 +370,8 @@ def test_x3_no_system_call_outside_the_list(tmp_path):
             filtered.add(pid)
             runs += 1
         elif pid in filtered and rest.startswith("+++"):
-            filtered.remove(pid)  # the number may come again
-            # What a process was about to ask for when it was killed from outside, strace does not know: it prints
-            # the last call of another.
+            filtered.remove(pid)  # the number may be used again
+            # strace does not know which call a process was about to make when it was killed from outside: it prints the last call of another process.
             if pid in begun and "SIGKILL" not in rest:
                 used.setdefault(*begun[pid])
             begun.pop(pid, None)
@@ -431,7 +430,7 @@ def test_x4_odd_results(sandbox, script, expected):
 # --- the process ----------------------------------------------------------------------------------------
 
 def test_scripts_do_not_disturb_each_other():
-    """Two processes: one is driven into its limits again and again, the other answers."""
+    """There are two processes: one is driven into its limits repeatedly, and the other still answers."""
     bad, good = Sandbox(), Sandbox()
     for i in range(5):
         bad.send("const a = []; while (true) a.push({})")
@@ -456,7 +455,7 @@ def test_nobody_is_left_when_the_starter_goes():
 def has_ended(process):
     try:
         return pathlib.Path(f"/proc/{process}/stat").read_text().split()[2] == "Z"
-    except (FileNotFoundError, ProcessLookupError):  # the latter between opening and reading
+    except (FileNotFoundError, ProcessLookupError):  # ProcessLookupError: the process ended between opening and reading
         return True
 
 

@@ -1,4 +1,4 @@
-"""/secrets: names and nothing else; what workflows use stays."""
+"""/secrets: answers contain names only, and a secret that a workflow uses cannot be deleted."""
 import concurrent.futures
 import json
 
@@ -40,7 +40,7 @@ def test_names_are_unique_even_at_once(project):
     make(project.admin, "TWICE")
     refused = make(project.admin, "TWICE", expect=409).json()
     assert refused["code"] == "unique_violation" and refused["errors"][0]["field"] == "name"
-    make(project.admin, "twice")  # another name
+    make(project.admin, "twice")  # names are case-sensitive
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         codes = list(pool.map(
             lambda i: project.admin.post("/secrets", {"name": "RACE", "value": f"value {i}"}).status_code, range(8)))
@@ -63,7 +63,7 @@ def test_bad_bodies(shared_project, body, field):
 
 
 def test_a_short_value_is_refused_with_the_reason(project):
-    """It could not be masked without masking everything."""
+    """A short value could not be masked without masking unrelated text."""
     make(project.admin, value="four")
     for answer in (project.admin.put("/secrets/MAIL_KEY", {"value": "abc"}, expect=400), make(project.admin, "B", "abc", expect=400)):
         finding, = answer.json()["errors"]
@@ -121,7 +121,7 @@ def test_changes_are_audited_without_values(project):
 
 
 def test_values_are_nowhere(project, gateway, db):
-    """C3: not in answers, not in the log, not in the database's text."""
+    """C3: a value is not in an answer, not in the log, and not in the text of the database."""
     admin = project.admin
     seen = [make(admin, "CANARY", CANARY).text, make(admin, "CANARY", CANARY, expect=409).text]
     seen.append(admin.put("/secrets/CANARY", {"value": CANARY}, expect=200).text)
@@ -154,7 +154,7 @@ def test_a_secret_in_use_stays(project):
     flow = workflow(project, "Bearer {{ $svc.secrets.TOKEN_2 }}")
     refused = project.admin.delete("/secrets/TOKEN_2", expect=409).json()
     assert refused["code"] == "in_use" and f"Nightly ({flow['id']})" in refused["detail"]
-    project.admin.delete("/secrets/TOKEN", expect=204)  # mentioned only as the beginning of another
+    project.admin.delete("/secrets/TOKEN", expect=204)  # the workflow contains this name only as the beginning of TOKEN_2
     project.admin.put("/secrets/TOKEN_2", {"value": "newer"}, expect=200)
     project.admin.put(f"/workflows/{flow['id']}", {"enabled": False}, expect=200)
     project.admin.delete("/secrets/TOKEN_2", expect=204)

@@ -1,4 +1,4 @@
-"""What a workflow lends to those who may only start, rename or save it: its editor's rights and secrets stay the editor's."""
+"""Users who may only start, rename or save a workflow do not gain the rights and secrets of its editor."""
 import pytest
 from groundwork.records import rows
 from groundwork.runs import condition, finish, step
@@ -20,7 +20,7 @@ def failed(project, db, client, made, key="tell", **columns):
 
 
 def test_a_retry_does_not_jump_over_a_condition(project, db):
-    """Whoever may only start workflows runs their own jobs again, from the start or where they failed."""
+    """A user who may only start workflows can run own jobs again, from the start or from the step that failed."""
     made = workflow(project.admin, steps=GUARDED)
     starter = project.only("svc_workflows:trigger")
     job = failed(project, db, starter, made)
@@ -64,7 +64,7 @@ def sent_back(made):
 
 
 def test_renaming_and_toggling_adopt_nothing(project, db):
-    """The editor is who last said what happens, not who last saved."""
+    """The editor is the user who last changed what the workflow does, not the user who last saved it."""
     author, other = project.only(*WRITES), project.only(*WRITES)
     made = workflow(author, {"kind": "timed", "cron": "0 5 * * *"}, steps=GUARDED)
     path = f"/workflows/{made['id']}"

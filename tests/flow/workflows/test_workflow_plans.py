@@ -1,4 +1,4 @@
-"""Statements of queue, ledger and outbox read what they write and no more, also by plans of tables that were small."""
+"""Statements of queue, ledger and outbox read only the rows that they write, also with plans that PostgreSQL made while the tables were small."""
 import pytest
 
 from groundwork.plans import array, plans_of_now, texts
@@ -17,7 +17,8 @@ EVENTS = {"event_ids": array(7001), "workflow_ids": "array_fill(1::bigint, array
 
 
 def fill(cursor, schema, first, last):
-    """Jobs of which a hundred are under way, another hundred of a runner that died, what they did, and events that nobody has read."""
+    """Inserts the jobs `first` to `last`, with steps and with events that no runner has read. Of the first 7,200 jobs, a hundred are running and a
+    hundred belong to a runner that died."""
     cursor.execute(f"""
       insert into {schema}.jobs (id, workflow_id, version, trigger_kind) select n, 1, 1, 'manual' from generate_series({first}, {last}) n;
       select setval('{schema}.jobs_id_seq', {last} + 1);
@@ -39,7 +40,7 @@ def test_plans_of_small_tables(project, db, rows):
     with plans_of_now(cursor, schema, ("jobs", "job_leases", "job_steps", "outbox", "fan_out")) as plans:
         for name in ("claim_renew", "claim_held", "claim_jobs", "jobs_release"):
             plans.keep(RUNNER + "claim.sql", name, OURS)
-        plans.keep(RUNNER + "sweep.sql", "sweep_rescue", OURS, touched=ROWS)  # leases have no index by their ends
+        plans.keep(RUNNER + "sweep.sql", "sweep_rescue", OURS, touched=ROWS)  # leases have no index on their ends
         plans.keep(RUNNER + "ledger.sql", "ledger_jobs", DONE, touched=ROWS)
         for name in ("ledger_steps", "ledger_ended"):
             plans.keep(RUNNER + "ledger.sql", name, DONE)

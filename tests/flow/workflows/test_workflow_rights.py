@@ -1,4 +1,4 @@
-"""A10, A13: nobody gives through a workflow, or learns from its jobs, what they may not read themselves."""
+"""A10, A13: a user cannot pass on through a workflow, or learn from its jobs, what this user may not read."""
 import json
 
 import pytest
@@ -20,7 +20,7 @@ def orders(project):
 
 
 def jobs_within(project, db, made, count=1):
-    """The jobs of a workflow once there are so many, ended, as an administrator sees them."""
+    """Waits until the workflow has `count` jobs and they have ended. Returns them as an administrator sees them."""
     until(lambda: len(jobs_of(project, db, made)) >= count, f"{count} jobs")
     return [finish(project, job) for job, _ in jobs_of(project, db, made)]
 
@@ -36,13 +36,13 @@ def outcome(job):
 
 
 def skipped(job):
-    """Skipped, and what happened is in nothing that was done."""
+    """Asserts that the job was skipped and that none of its steps ran. Returns True."""
     assert outcome(job) == ("skipped", "not_permitted", []), job
     assert job["error"] is None and job["attempt"] == 1
     return True
 
 
-# --- what a workflow is given ---
+# --- the data of a workflow ---
 
 
 @pytest.mark.parametrize("rights, seen", [
@@ -67,7 +67,7 @@ def test_an_event_needs_api_access(project, db, runner):
 
 @pytest.mark.parametrize("happened", ["EntityCreated", "EntityUpdated", "EntityDeleted"])
 def test_an_event_of_a_hidden_row(project, db, runner, orders, happened):
-    """The row rule holds for what an event tells: other people's records are none of the editor's business."""
+    """The row rule applies to events, too: a job about a record that the editor cannot read is skipped."""
     editor = project.only(*WRITES, "orders:read", "orders:create", "orders:update", "orders:delete")
     theirs, mine = project.item("orders", name=SECRET), project.item("orders", client=editor, name="mine")
     made = listener(editor, happened, [SEEN | {"next": "call"}, call()])
@@ -100,7 +100,7 @@ def test_a_granted_row(project, db, runner, orders):
 
 
 def limited(project, *more):
-    """A role that reads all of orders but for `note`; its id."""
+    """Makes a role that can read orders except for the field `note`. Returns its id."""
     return project.role(permissions=[*WRITES, "orders:read", *more],
                         field_access=[{"entity": "orders", "action": "read", "fields": ["name"]}])["id"]
 
@@ -116,7 +116,7 @@ def test_fields_that_the_editor_may_not_read(project, db, runner):
 
 
 def test_a_filter_over_a_field_that_the_editor_may_not_read(project, db, runner):
-    """That it held would tell."""
+    """The job is skipped, because a match of the filter would reveal the value."""
     project.entity("orders", [{"name": "name", "type": "varchar"}, {"name": "note", "type": "varchar"}], row_level_security=False)
     editor = project.user(role_ids=[limited(project)])
     asks = listener(editor, filter={"any": [{"field": "name", "op": "eq", "value": "b"}, {"field": "note", "op": "eq", "value": SECRET}]})
@@ -127,7 +127,7 @@ def test_a_filter_over_a_field_that_the_editor_may_not_read(project, db, runner)
 
 
 def test_rights_are_those_of_the_moment(project, db, runner):
-    """Also of a job that is run again, or goes on where another runner stopped."""
+    """The current rights also apply to a job that is run again."""
     project.entity("orders", [{"name": "name", "type": "varchar"}], row_level_security=False)
     role = project.role(permissions=[*WRITES, "orders:read"])
     made = listener(project.user(role_ids=[role["id"]]), steps=[SEEN | {"next": "check"}, condition(
@@ -145,11 +145,11 @@ def test_rights_are_those_of_the_moment(project, db, runner):
     project.admin.put(f"/roles/{role['id']}", {"permissions": [*WRITES, "orders:read"]}, expect=200)
     settle()
     project.admin.post(f"/workflows/jobs/{job['id']}/retry", expect=202)
-    assert finish(project, job["id"])["status"] == "failed"  # it came as far as its second step again
+    assert finish(project, job["id"])["status"] == "failed"  # it ran again, up to its second step
 
 
 def test_a_key_and_an_administrator(project, db, runner, orders):
-    """Who administers sees everything; a key of theirs what it holds."""
+    """An administrator sees everything, and an administrator's key sees only what the key may read."""
     mine = listener(project.admin)
     reads, blind = project.key([*WRITES, "orders:read"]), project.key(list(WRITES))
     theirs, none = listener(reads), listener(blind)
@@ -162,7 +162,7 @@ def test_a_key_and_an_administrator(project, db, runner, orders):
 
 
 def test_an_entity_that_took_another_ones_name(project, db, runner, orders):
-    """The entity of an event is the one it was, whatever its name has become."""
+    """An event belongs to the entity that it was about, even if another entity now has the name."""
     editor = project.only(*WRITES, "orders:read", "orders:create")
     made = listener(editor)
     record = project.item("orders", name=SECRET)
@@ -180,7 +180,7 @@ def test_an_entity_that_took_another_ones_name(project, db, runner, orders):
 
 
 def test_fields_that_took_another_ones_name(project, db, runner):
-    """A value is that of the field it was, whatever is called so now."""
+    """A value belongs to the field that it was read from, even if another field now has the name."""
     project.entity("orders", [{"name": "name", "type": "varchar"}, {"name": "note", "type": "varchar"}, {"name": "same", "type": "varchar"}],
                    row_level_security=False)
     role = project.role(permissions=[*WRITES, "orders:read"],
@@ -226,7 +226,7 @@ def test_events_of_no_entity_need_their_permission(project, db, runner, name, pe
     assert skipped(jobs_within(project, db, other)[0])
 
 
-# --- what the jobs of a workflow tell ---
+# --- what the jobs of a workflow show ---
 
 
 HIDDEN = {"input": None, "output": None, "log": None}
@@ -234,7 +234,7 @@ HIDDEN = {"input": None, "output": None, "log": None}
 
 @pytest.fixture
 def failed(project, db):
-    """A job whose every part holds something."""
+    """make(client, **columns): inserts a failed job with the secret in all of its parts. Returns its id."""
     def make(client, **columns):
         made = workflow(client, steps=[call("a")])
         (job,), = rows(db, f"insert into {project.schema(db)}.jobs (workflow_id, version, status, trigger_kind, trigger_data)"
@@ -248,7 +248,7 @@ def failed(project, db):
 
 
 def answers(client, job):
-    """Everything that tells of it."""
+    """Returns the answer about the job, and the lists that contain the job."""
     one = client.get(f"/workflows/jobs/{job}", expect=200).json()
     lists = [client.get(path, expect=200).json() for path in ("/workflows/jobs", f"/workflows/{one['workflow_id']}/jobs")]
     return one, lists
@@ -306,10 +306,10 @@ def test_an_events_data_is_shown_as_the_job_saw_it(project, db, runner):
     made = listener(editor)
     project.item("orders", name="a", note=SECRET)
     (job,) = jobs_within(project, db, made)
-    assert job["trigger"]["data"]["note"] == SECRET  # an administrator
+    assert job["trigger"]["data"]["note"] == SECRET  # as an administrator
     own, lists = answers(editor, job["id"])
     assert own["trigger"]["data"]["name"] == "a" and not own["data_hidden"] and SECRET not in str((own, lists))
-    # One that no runner has looked at yet.
+    # A job that no runner has checked yet.
     schema = project.schema(db)
     (waits,), = rows(db, f"insert into {schema}.jobs (workflow_id, version, status, trigger_kind, trigger_event, trigger_entity_id, trigger_data, trigger_at)"
                          f" select workflow_id, version, 'cancelled', trigger_kind, trigger_event, trigger_entity_id, trigger_data, trigger_at"
@@ -319,7 +319,7 @@ def test_an_events_data_is_shown_as_the_job_saw_it(project, db, runner):
 
 
 def test_jobs_that_were_not_permitted_are_not_shown(project, db, runner, orders):
-    """A10: a hidden record is absent everywhere, counts too."""
+    """A10: jobs about a hidden record are absent from all answers, including counts."""
     editor = project.only(*WRITES, "orders:read")
     made = listener(editor, filter={"field": "note", "op": "eq", "value": SECRET})
     project.item("orders", note=SECRET)
@@ -337,13 +337,14 @@ def test_jobs_that_were_not_permitted_are_not_shown(project, db, runner, orders)
     assert finish(project, job["id"])["reason"] == "not_permitted"
 
 
-# --- while others write ---
+# --- during other writes ---
 
 
 def test_a_workflow_that_is_deleted_while_it_is_started(project, db, servers, runner):
-    """What a trigger has found and commits behind the deletion still ends, known to the runner or not."""
+    """A trigger reads the workflow before its deletion and commits a job after the deletion: the job still ends, even if the runner has cached the
+    workflow."""
     made = workflow(project.admin, steps=[condition()])
-    assert finish(project, start(project.admin, made))["status"] == "succeeded"  # the runner knows its steps
+    assert finish(project, start(project.admin, made))["status"] == "succeeded"  # the runner caches its steps
     schema, connection = project.schema(db), servers.connect()
     connection.autocommit = False
     with connection.cursor() as cursor:

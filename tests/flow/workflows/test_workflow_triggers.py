@@ -1,4 +1,4 @@
-"""Workflows started by hand and over their routes: who may, what becomes of the body, and what is queued."""
+"""Workflows started by hand and over their routes: required permissions, the body of the request, and the queued job."""
 import concurrent.futures
 import http.client
 import json
@@ -102,7 +102,7 @@ def test_a_job_belongs_to_the_version_it_was_queued_with(project, db):
                                   "endpoint/sYnC-oRdErS"])
 def test_routes_ignore_case_and_answer_204(shop, db, path):
     if path.startswith("API"):
-        shop.admin.post(f"/workflows/{path}", {}, expect=404)  # only the route's own segment
+        shop.admin.post(f"/workflows/{path}", {}, expect=404)  # only the name of the route is case-insensitive
         return
     answer = shop.admin.post(f"/workflows/{path}", {"n": 1}, expect=204)
     assert answer.content == b"" and "Content-Type" not in answer.headers
@@ -117,7 +117,7 @@ def test_only_post(shop):
 
 
 def test_a14_id_and_entity_name_fill_the_trigger_and_nothing_else(shop, db):
-    """A14: what a caller says of id and entity is data like any other; nothing is looked up or granted by it."""
+    """A14: the id and the entity of a request are data like any other: no record is read and no right is granted because of them."""
     shop.entity("hidden", [{"name": "name", "type": "varchar"}])
     record = shop.item("hidden", name="secret")
     caller = shop.only("svc_workflows:trigger")
@@ -133,7 +133,7 @@ def test_a14_id_and_entity_name_fill_the_trigger_and_nothing_else(shop, db):
 
 
 def test_who_may_start_401_403_404(project, db):
-    """Without credentials, without the permission, without an enabled trigger."""
+    """401 without credentials, 403 without the permission, 404 without an enabled trigger."""
     made = workflow(project.admin, api("hook"))
     for kind in ("api", "endpoint"):
         path = f"/workflows/{kind}/hook"
@@ -144,7 +144,7 @@ def test_who_may_start_401_403_404(project, db):
         project.key(["svc_workflows:read"]).post(path, {}, expect=403)
         reader.post(f"/workflows/{kind}/nothing", {}, expect=403)
         project.only("svc_workflows:trigger").post(path, {}, expect=204)
-        project.user().post(path, {}, expect=204)  # Standard User holds it
+        project.user().post(path, {}, expect=204)  # the role Standard User has the permission
         key = project.key(["svc_workflows:trigger"])
         key.post(path, {}, expect=204)
         project.client(token=key.key).post(path, {}, expect=204)

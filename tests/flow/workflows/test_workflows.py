@@ -1,4 +1,4 @@
-"""/workflows: saved whole or not at all, kept in versions, noticed by those who start them."""
+"""/workflows: saved completely or not at all, stored in versions, and followed by the gateways and runners."""
 import concurrent.futures
 import datetime
 
@@ -65,7 +65,7 @@ def test_put_merges_and_patch_is_put(shop):
     assert (off["enabled"], off["version"], off["steps"], off["trigger"]) == (False, 3, made["steps"], made["trigger"])
     steps = admin.put(path, {"steps": [call("tell")]}, expect=200).json()
     assert [step["key"] for step in steps["steps"]] == ["tell"] and steps["start_step"] == "tell"
-    two = admin.put(path, {"steps": [call("a", next="tell"), call("tell")]}, expect=400)  # the start stays where it was
+    two = admin.put(path, {"steps": [call("a", next="tell"), call("tell")]}, expect=400)  # start_step does not change
     assert "steps[0] (a)" in codes(two)
     two = admin.put(path, {"steps": [call("a", next="tell"), call("tell")], "start_step": "a"}, expect=200).json()
     assert two["start_step"] == "a"
@@ -178,11 +178,12 @@ def test_changes_are_in_the_audit_log(project):
         ("workflows.update", "workflow", str(made["id"])), ("workflows.create", "workflow", str(made["id"]))]
 
 
-# --- who saves it ---
+# --- the editor ---
 
 
 def test_whoever_saves_is_the_editor(project, db):
-    """A workflow runs with the rights of its last editor: who said last what it does (test_workflow_guards.py: a name alone says nothing)."""
+    """A workflow runs with the rights of its last editor: the user who last changed what it does (test_workflow_guards.py: a change of the name alone
+    does not count)."""
     made = workflow(project.admin)
     writer = project.only("svc_workflows:update")
     saved = writer.put(f"/workflows/{made['id']}", {"steps": [call("mine")]}, expect=200).json()
@@ -199,7 +200,7 @@ def test_whoever_saves_is_the_editor(project, db):
     assert one(project, db, made, "editor_id", "editor_key_id") == (project.admin.user["id"], None)
 
 
-# --- what is refused, and where it says so ---
+# --- what is refused, and for which field ---
 
 S = "steps[0] (call)"
 
@@ -282,7 +283,7 @@ def test_unknown_secrets(project, db):
     execute(db, f"delete from {project.schema(db)}.secrets")
     path = f"/workflows/{made['id']}"
     project.admin.put(path, {"name": "x"}, expect=400)
-    project.admin.put(path, {"enabled": False}, expect=200)  # what is broken can be turned off
+    project.admin.put(path, {"enabled": False}, expect=200)  # an invalid workflow can be disabled
     project.admin.put(path, {"enabled": True}, expect=400)
 
 
@@ -328,7 +329,7 @@ def test_routes_are_unique_in_any_case_and_while_disabled(project):
             assert answer.json()["code"] == "unique_violation" and codes(answer) == {"trigger.route": "unique_violation"}
     project.admin.put(f"/workflows/{made['id']}", {"enabled": False}, expect=200)
     project.admin.post("/workflows", document(api("sync-orders"), enabled=False), expect=409)
-    project.admin.put(f"/workflows/{made['id']}", {"trigger": api("sync-orders")}, expect=200)  # its own
+    project.admin.put(f"/workflows/{made['id']}", {"trigger": api("sync-orders")}, expect=200)  # its own route
     project.admin.put(f"/workflows/{made['id']}", {"trigger": {"kind": "manual"}}, expect=200)
     third = workflow(project.admin, api("sync-orders"))
     project.admin.put(f"/workflows/{made['id']}", {"trigger": api("sync-orders")}, expect=409)
@@ -476,7 +477,7 @@ def test_a_save_loses_no_tick_that_is_due(project, db):
     assert parse(other["next_fire_at"]) > datetime.datetime.now(datetime.timezone.utc)
 
 
-# --- others' changes at the same time ---
+# --- concurrent changes ---
 
 
 def test_saves_at_the_same_time_are_all_kept(project, db):
@@ -489,7 +490,7 @@ def test_saves_at_the_same_time_are_all_kept(project, db):
 
 
 def test_other_gateways_follow(project, start_gateway):
-    """A start over the route by another worker reads the row; what listens is followed within a second."""
+    """A start over the route at another worker reads the workflow's row. Each worker follows the listeners within a second."""
     made = workflow(project.admin, api("here"))
     for _ in range(8):
         project.client(token=project.admin.token).post("/workflows/api/here", {}, expect=204)

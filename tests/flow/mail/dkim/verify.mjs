@@ -1,4 +1,4 @@
-// What another's library reads of signed mails: a JSON line in, one out for each.
+// Prints the results of a third-party library for signed mails: one line of JSON in, one line out for each.
 // {"message": base64, "records": {name: [text, ...]}} -> {"results": [{"result", "comment", "domain", "selector"}]}
 import readline from "node:readline";
 import { dkimVerify } from "mailauth/lib/dkim/verify.js";
