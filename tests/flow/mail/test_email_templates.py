@@ -111,4 +111,4 @@ def test_a_preview_opens_once_as_a_page_of_its_own(project, db):
     nobody.get(paths[-1], expect=200)
     with db.cursor() as cursor:
         cursor.execute(f"select count(*) from {project.schema(db)}.mail_previews")
-        assert cursor.fetchone()[0] <= 50, "those that nobody opens take no more room"
+        assert cursor.fetchone()[0] <= 50, "previews that are not opened use limited space"

@@ -294,7 +294,7 @@ def test_one_projects_flood_beside_anothers_mail(site, mailbox, servers, gateway
         db.commit()
     until(lambda: mailbox.mails and "flood.example" in mailbox.mails[-1].rcpt_tos[0], "the flood has begun")
     mailbox.wait(ask(site, "beside"))
-    assert row(servers, flood, "n10000@flood.example")[0] == "queued", "as late as the end of the flood"
+    assert row(servers, flood, "n10000@flood.example")[0] == "queued", "not later than the end of the flood"
     with servers.connect() as db:
         execute(db, f"delete from {schema}.mails")
         db.commit()
@@ -327,9 +327,9 @@ def test_recipients_that_keep_the_server_waiting(site, mailbox, servers, flood, 
     mailbox.tried.clear()
     put_mails(servers, flood, "slow", 40)
     asked = lambda: sum(address.startswith("slow") for address in mailbox.tried)
-    until(lambda: asked() >= 4, "the server is asked")
+    until(lambda: asked() >= 4, "the server has received recipients")
     mailbox.wait(ask(site, "beside-slow"))
-    assert asked() == 4, "GROUNDWORK_MAIL_SLOTS_PER_PROJECT, and the server has said nothing of them yet"
+    assert asked() == 4, "GROUNDWORK_MAIL_SLOTS_PER_PROJECT, and the server has not answered yet"
     kill(mailer)
     del mailbox.answers["slow"]
     mailer.start()
@@ -346,7 +346,7 @@ def test_large_mails_leave_room(site, mailbox, servers, flood, mailer):
         held.append(int(re.search(r'^groundwork_shares_held\{pool="step_bytes"\} (\d+)', mailer.metrics(), re.M)[1]))
         return mailbox.of(email)
 
-    until(arrived, "another's mail", pause=0.01)
+    until(arrived, "the mail of the other project", pause=0.01)
     assert max(held) <= 24 << 20
 
 

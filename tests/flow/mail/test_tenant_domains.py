@@ -233,7 +233,7 @@ def test_nobody_answers(start_gateway, operator, recorder):
     with at_most(15, "a request whose name server is silent"):
         now = verify(project, made)
     assert now["status"] == "pending" and "could not be queried" in record(now, "dkim")["error"]
-    assert "spf" not in states(now), "nobody said which servers send"
+    assert "spf" not in states(now), "MAIL_SPF is not set"
 
 
 def test_bad_settings(start_gateway):
@@ -295,7 +295,7 @@ def test_avatars(home, names):
     assert home.admin.get(path, expect=200).json()["avatar_file_id"] is None
 
 
-# --- what leaves ---
+# --- mails that are sent ---
 
 def asked(project, mailbox, email=None):
     email = project.user(email=email or f"reader{next(_numbers)}@people.example").user["email"]

@@ -34,7 +34,7 @@ def test_set_up_is_reported_by_events(shop, payments):
     assert made["client_secret"] and made["status"] == "requires_payment_method"
     shop.processor.setup(made["id"])
     shop.drain()
-    method, = until(lambda: [method for method in methods(shop) if method["brand"]], "no event brought its card")
+    method, = until(lambda: [method for method in methods(shop) if method["brand"]], "the card is listed")
     assert method["type"] == "card" and method["brand"] == "visa" and method["last4"] == "4242"
     assert method["status"] == "active" and method["subscriber_email"] == "ada@example.org"
     for name in (method["id"], method["provider_id"]):
@@ -45,7 +45,7 @@ def test_set_up_is_reported_by_events(shop, payments):
 def test_set_up_failed(shop, payments):
     set_up(shop, "4000000000000002")
     shop.drain()
-    failed = until(lambda: methods(shop, status="setup_failed"), "nothing came")[0]
+    failed = until(lambda: methods(shop, status="setup_failed"), "the failed set-up is listed")[0]
     assert failed["provider_id"] is None or failed["failure_code"]
     assert failed["failure_code"] == "card_declined"
     if failed["provider_id"] is None:

@@ -47,7 +47,7 @@ def test_a_plan_is_synced_when_it_is_made_and_changed(shop):
     assert shop.admin.get(f"{PLANS}/{plan['id']}").json() == plan
     calls = len(shop.requests("POST"))
     assert save(shop, plan, trial_period_days=3, store_product_id="x")["synced"] is True
-    assert len(shop.requests("POST")) == calls, "neither is the processor's business"
+    assert len(shop.requests("POST")) == calls, "neither field concerns the processor"
     renamed = save(shop, plan, name="Golden", description=None, is_active=False)
     agrees(shop, renamed)
     assert renamed["processor_price_id"] == plan["processor_price_id"]
@@ -112,7 +112,7 @@ def test_a_plan_stays_while_it_cannot_be_retired(shop):
     assert not prices(shop)
 
 
-# --- when it goes wrong ---
+# --- errors ---
 
 @pytest.mark.parametrize("path", ["/v1/products", "/v1/prices"])
 @pytest.mark.parametrize("kind", [("status", 500), ("status", 503), ("status", 401), ("status", 429), ("timeout", 0),
@@ -199,7 +199,7 @@ def test_a_gateway_that_is_killed_in_the_middle(shop, start_gateway, skip):
 
     thread = threading.Thread(target=change)
     thread.start()
-    until(lambda: not shop.processor.faults_left(), "it is in the middle")
+    until(lambda: not shop.processor.faults_left(), "the gateway's call is in progress")
     os.killpg(gateway.process.pid, signal.SIGKILL)
     thread.join()
     changed = shop.admin.get(f"{PLANS}/{plan['id']}").json()

@@ -313,7 +313,7 @@ def test_methods_of_others_are_not_there(shop, make_shop, operator, gateway, rec
     assert other.charges() == []
 
 
-# --- what is emitted ------------------------------------------------------------------------------
+# --- emitted events -------------------------------------------------------------------------------
 
 
 def test_events(shop, payments, db):
@@ -333,7 +333,7 @@ def test_events(shop, payments, db):
     assert sorted((event, number) for event, number in found if event.startswith("Payment")) == wanted
 
 
-# --- what is refused -------------------------------------------------------------------------------
+# --- refused requests ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("changes, field", [

@@ -56,7 +56,7 @@ def insist(shop, key, **changes):
         answer = charge(shop, key, **changes)
         return answer is not None and answer.status_code not in (409, 500, 502, 503, 504) and [answer]
 
-    return until(answered, "no answer for good", 10, pause=0.1)[0]
+    return until(answered, "a final answer", 10, pause=0.1)[0]
 
 
 def payments(shop):
@@ -130,7 +130,7 @@ def test_many_requests_of_one_key(hasty, processor):
     one_charge(hasty, processor)
 
 
-# --- the gateway dies ----------------------------------------------------------------------------------------
+# --- the gateway is killed -----------------------------------------------------------------------------------
 
 
 def kill(daemon):
@@ -151,7 +151,7 @@ def killed_while(daemon, shop, db, key, when):
 
 def arrived(shop):
     """Waits until a request has met the fault at the processor."""
-    until(lambda: not shop.processor.faults_left(), "the processor is asked", pause=0.01)
+    until(lambda: not shop.processor.faults_left(), "the processor has received the request", pause=0.01)
 
 
 @pytest.mark.parametrize("act", [False, True], ids=["before", "after"])
@@ -192,7 +192,7 @@ def test_killed_at_any_moment(hasty, hasty_gateway, processor, db, seed):
     one_charge(hasty, processor)
 
 
-# --- events come as they like --------------------------------------------------------------------------------
+# --- events in any order -------------------------------------------------------------------------------------
 
 KINDS = ("PaymentCreated", "PaymentSucceeded", "PaymentFailed", "SubscriptionCreated", "SubscriptionActivated",
          "SubscriptionExpired", "SubscriptionPastDue", "PaymentMethodCaptured", "PaymentMethodRemoved")

@@ -190,7 +190,7 @@ def test_what_is_kept_is_sealed(shop, db):
     assert len(shop.objects("payment_intent")) == 1
 
 
-# --- at the same time ------------------------------------------------------------------------------
+# --- concurrent requests ---------------------------------------------------------------------------
 
 
 def test_twenty_at_once(shop, processor, method):
@@ -398,7 +398,7 @@ def test_caller_goes_away(shop, processor, payments, db, method):
     caller = http.client.HTTPConnection(gateway.netloc, timeout=60)
     caller.request("POST", gateway.path + CHARGE, json.dumps(body(method)), {
         "Authorization": f"Bearer {shop.admin.token}", "Content-Type": "application/json", "Idempotency-Key": "k-1"})
-    until(lambda: not processor.faults_left(), "the processor is asked")
+    until(lambda: not processor.faults_left(), "the processor has received the request")
     caller.close()
     [(state, _, target, _)] = kept(shop, db)
     assert state == "in_progress" and target.startswith("payment:")

@@ -101,7 +101,7 @@ def afterwards(shop, db, who):
     schema = shop.project.schema(db)
     if who == "timer":
         execute(db, f"update {schema}.payments set settle_at = now() where call_key is not null")
-        until(lambda: not rows(db, f"select 1 from {schema}.payments where call_key is not null"), "nobody settles")
+        until(lambda: not rows(db, f"select 1 from {schema}.payments where call_key is not null"), "the open payments are settled")
     execute(db, f"update {schema}.idempotency_keys set locked_until = now() where state = 'in_progress'")
 
 

@@ -24,7 +24,7 @@ from store.faults import FAULTS, PRODUCTION_FAULTS
 FOLDER = pathlib.Path(__file__).parents[1] / "store"
 
 
-# --- what is refused ---
+# --- refused requests ---
 
 
 @pytest.fixture(scope="module")
@@ -110,8 +110,8 @@ def stories(outlet, environment):
 
 
 def test_environments(spare):
-    """A notification of an environment that is not enabled is refused, also if it contains a transaction of the other environment or is wrapped in
-    one."""
+    """A notification of an environment that is not enabled is refused. A notification of the enabled environment is refused if its transaction
+    belongs to the other one."""
     sandbox, production = spare.sandbox, spare.production
     spare.configure(environments=["production"])
     assert spare.post(production.chain.sign(good(spare, production))).status_code == 200
@@ -169,7 +169,7 @@ def test_repeats(outlet):
     assert len(outlet.history(options["transaction"]["originalTransactionId"])) == 1
 
 
-# --- what each type does ---
+# --- the effects of each type ---
 
 
 def check(outlet, steps, status, word, **columns):

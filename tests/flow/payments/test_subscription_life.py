@@ -262,7 +262,7 @@ def test_options_with_the_app_store(spare):
 
     web = ("processor_web", ["processor_web"], True)
     alone, both = ("iap_store", ["iap_store"], False), ("iap_store", ["iap_store", "processor_web"], True)
-    assert options(platform="ios", storefront="USA") == alone, "nobody takes a payment on the web"
+    assert options(platform="ios", storefront="USA") == alone, "the web accepts no payments"
     assert options(platform="android") == options(platform="web", storefront="USA") == web
     admin.put(f"{PAY}/processor-connect/credentials", {"mode": "own", "secret_key": "sk_test_x", "webhook_secrets": []},
               expect=200)

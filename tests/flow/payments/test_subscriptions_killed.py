@@ -28,7 +28,7 @@ def subscriptions_are_settled(monkeypatch):
         schema = shop.project.schema(db)
         if who == "timer":
             execute(db, f"update {schema}.subscriptions set settle_at = now() where call_key is not null")
-            until(lambda: not rows(db, f"select 1 from {schema}.subscriptions where call_key is not null"), "nobody settles")
+            until(lambda: not rows(db, f"select 1 from {schema}.subscriptions where call_key is not null"), "the open subscriptions are settled")
         execute(db, f"update {schema}.idempotency_keys set locked_until = now() where state = 'in_progress'")
 
     monkeypatch.setattr(killed, "afterwards", afterwards)

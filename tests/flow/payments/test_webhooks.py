@@ -250,7 +250,7 @@ def test_the_same_burst_at_two_daemons(project, start_webhook, servers, db):
     with ThreadPoolExecutor(200) as pool:
         with Held(servers, f"{here.schema}.webhook_events", mode="exclusive"):
             delivered = [(one["id"], pool.submit(deliver, hooks, one)) for hooks, one in sends]
-            until(lambda: min(map(waiting, daemons)) > 80, "they have not come")
+            until(lambda: min(map(waiting, daemons)) > 80, "the daemons hold the requests")
     for one, answer in delivered:
         first[one] += answer.result()
     assert here.stored() == 100
@@ -512,7 +512,7 @@ def test_w5_drift(project, webhook, db):
         change(told)
         assert hooks.insist(told).status_code == 200, (type_, name)
         sent.append(told)
-    until(lambda: rows(db, f"select 1 from {hooks.schema}.webhook_events where state = 'received'") == [], "all are looked at")
+    until(lambda: rows(db, f"select 1 from {hooks.schema}.webhook_events where state = 'received'") == [], "each event has been processed")
     states = dict(rows(db, f"select event_id, state from {hooks.schema}.webhook_events"))
     assert len(states) == len(sent)
     assert webhook.running() and "panic" not in webhook.log()
@@ -555,13 +555,13 @@ def test_w6_rotation(project, webhook, db):
 
     assert takes(old["secret"]) and not takes(new["secret"])
     configured(old, new)
-    until(lambda: takes(new["secret"]), "the new one counts")
+    until(lambda: takes(new["secret"]), "the new secret is accepted")
     assert takes(old["secret"])
     configured(new)
-    until(lambda: not takes(old["secret"]), "the old one does not any more")
+    until(lambda: not takes(old["secret"]), "the old secret is no longer accepted")
     assert takes(new["secret"])
     assert any(comes_back(seconds) for seconds in (4, 16, 64))  # a busy machine needs longer to notify the daemon
-    until(lambda: not takes(old["secret"]), "it has run out", 10)
+    until(lambda: not takes(old["secret"]), "the old secret has expired", 10)
     assert takes(new["secret"])
 
 
@@ -579,21 +579,21 @@ def test_a_failure_is_tried_again_later(hooks, project, webhook, db):
         state, *found = own.row(told, "state", "attempts", "error", "extract(epoch from next_attempt_at - now())")
         return found if state == "failed" and found[-1] > 0 else None
 
-    attempts, error, wait = until(put_off, "it fails")
+    attempts, error, wait = until(put_off, "applying the event fails")
     assert attempts >= 1 and error and wait < 3 * 2 ** attempts
-    until(lambda: own.row(told, "attempts") >= 2, "it is tried again")
+    until(lambda: own.row(told, "attempts") >= 2, "applying the event is retried")
     execute(db, f"update {own.schema}.webhook_events set attempts = 11, next_attempt_at = now(), state = 'failed'")
-    until(lambda: own.row(told, "state", "attempts") == ("failed", 12), "the processor may come back")
+    until(lambda: own.row(told, "state", "attempts") == ("failed", 12), "the event is kept, because the processor may be available later")
     assert 900 < own.row(told, "extract(epoch from next_attempt_at - now())") < 5400
     execute(db, f"update {own.schema}.webhook_events set attempts = 11, next_attempt_at = now(), state = 'failed',"
                 " received_at = received_at - interval '3 days'")
-    until(lambda: own.row(told, "state") == "dead", "the twelfth was the last")
+    until(lambda: own.row(told, "state") == "dead", "the twelfth attempt was the last")
     assert own.row(told, "next_attempt_at", "attempts") == (None, 12)
     listed = project.admin.get("/integrations/svcpay/webhook-events?state=dead", expect=200).json()["items"]
     assert [item["event_id"] for item in listed] == [told["id"]]
     replayed = project.admin.post(f"/integrations/svcpay/webhook-events/{listed[0]['id']}/replay", {}, expect=202).json()
     assert replayed["state"] == "received"
-    until(lambda: own.row(told, "state") == "failed" and own.row(told, "attempts") < 12, "the replay begins anew")
+    until(lambda: own.row(told, "state") == "failed" and own.row(told, "attempts") < 12, "the replay starts again with the first attempt")
 
 
 def test_a_replay_changes_nothing_twice(project, webhook, db):

@@ -55,7 +55,7 @@ def succeeded(hooks, **columns):
 
 def leases_end(hooks):
     """Waits until the transactions of killed daemons have ended, then makes their events due, as the end of their leases would."""
-    until(lambda: not applying(hooks, 0), "their transactions have not ended")
+    until(lambda: not applying(hooks, 0), "the transactions of the killed daemons have ended")
     execute(hooks.db, f"update {hooks.schema}.webhook_events set next_attempt_at = now() where state = 'received'")
 
 
@@ -111,7 +111,7 @@ def test_k15_killed_between_apply_and_outbox(listening, db, servers, start_one):
         payment, told = succeeded(hooks)
         proxy.say(f"hold into {hooks.schema}.outbox")
         hooks.sent(told)
-        until(lambda: applying(hooks), "it is about to tell")
+        until(lambda: applying(hooks), "the daemon is about to emit the success")
         assert hooks.row(told, "state", "attempts") == ("received", 1) and hooks.status(payment) == "processing"
         kill(first)
     leases_end(hooks)
@@ -139,7 +139,7 @@ def test_killed_anywhere(listening, db, start_one, at):
 
     sender = threading.Thread(target=send)
     sender.start()
-    until(lambda: len(acknowledged) >= 3, "some are taken")
+    until(lambda: len(acknowledged) >= 3, "some events are accepted")
     time.sleep(at)
     kill(first)
     sender.join()
@@ -166,7 +166,7 @@ def test_k19_an_event_that_takes_its_process_down(listening, db, servers, start_
             kill(hooks.daemon)
         leases_end(hooks)
     hooks.daemon = start_one(EVENT_ATTEMPTS=ends)
-    until(lambda: hooks.row(told, "state") == "dead", "it is given up")
+    until(lambda: hooks.row(told, "state") == "dead", "the event is dead")
     assert hooks.row(told, "attempts", "next_attempt_at") == (ends, None) and "process" in hooks.row(told, "error")
     others = [succeeded(hooks) for _ in range(5)]
     for _, other in others:
@@ -204,10 +204,10 @@ def test_a_shutdown_gives_back_what_has_not_begun(listening, db, servers, start_
     second = start_one(APPLY_SLOTS=2, **STANDS)
     with Held(servers, f"{hooks.schema}.payments", mode="exclusive") as held:
         execute(db, f"update {hooks.schema}.webhook_events set next_attempt_at = now(), attempts = 0, state = 'received' where state = 'applied'")
-        until(lambda: held.awaited(db) or rows(db, f"select 1 from {hooks.schema}.webhook_events where state = 'applied'"), "it is at it")
+        until(lambda: held.awaited(db) or rows(db, f"select 1 from {hooks.schema}.webhook_events where state = 'applied'"), "the daemon has begun")
         second.signal(signal.SIGTERM)
         until(lambda: rows(db, f"select count(*) from {hooks.schema}.webhook_events where state = 'received' and attempts > 0")[0][0] <= 2,
-              "it gives back")
+              "the daemon releases its events")
     assert second.process.wait(60) == 0
     # The two events that had begun are applied, or failed because of the lock on a busy machine.
     assert rows(db, f"select count(*) from {hooks.schema}.webhook_events where state = 'received' and next_attempt_at > now()")[0][0] == 0
@@ -308,7 +308,7 @@ def under_outage(hooks, outage, seconds=2.0):
     senders = [threading.Thread(target=send, args=(number,)) for number in range(4)]
     for sender in senders:
         sender.start()
-    until(lambda: len(taken) > 10, "some are taken")
+    until(lambda: len(taken) > 10, "some events are accepted")
     outage()
     time.sleep(seconds)
     stop.set()
@@ -322,7 +322,7 @@ def settled(hooks, servers, taken):
     hooks.db = servers.connect()
     try:
         last = succeeded(hooks)
-        until(lambda: hooks.send(last[1]).status_code == 200, "not normal again", within=5)
+        until(lambda: hooks.send(last[1]).status_code == 200, "requests are accepted again", within=5)
         for _, told in [*taken, last]:
             hooks.wait(told, "applied", within=30)
         states = dict(rows(hooks.db, f"select id, status from {hooks.schema}.payments"))
@@ -430,7 +430,7 @@ def test_d7_no_connection_left(listening, db, servers, start_one):
         for connection in taken:
             connection.close()
     payment, told = succeeded(hooks)
-    until(lambda: hooks.send(told).status_code == 200, "normal again by itself", 20)
+    until(lambda: hooks.send(told).status_code == 200, "requests are accepted again without help", 20)
     hooks.wait(told, "applied")
     assert hooks.status(payment) == "succeeded"
 
@@ -466,7 +466,7 @@ def test_a_queue_that_waits_longer_than_its_lease(listening, db, servers, start_
         hooks.sent(told)
     with Held(servers, f"{hooks.schema}.payments", mode="exclusive") as held:
         start_one(APPLY_SLOTS=2)
-        until(lambda: held.awaited(db), "it is at it")
+        until(lambda: held.awaited(db), "the daemon has begun")
         time.sleep(LEASE / 1000 * 2.5)
     for _, told in made:
         hooks.wait(told, "applied", within=15)
@@ -529,7 +529,7 @@ def test_two_daemons_behind_the_proxy(listening, db, start_one, proxy):
     senders = [threading.Thread(target=send, args=(number,)) for number in range(3)]
     for sender in senders:
         sender.start()
-    until(lambda: len(answers) > 30, "both are asked")
+    until(lambda: len(answers) > 30, "both daemons have received events")
     kill(first)
     for sender in senders:
         sender.join()

@@ -99,7 +99,7 @@ def test_a_call_that_was_made_and_not_answered(till, processor, kind):
     till.shop.fault(kind, 4, path="/v1/payment_intents", seconds=4)
     payment = till.charge()
     until(lambda: till.shop.charges(), "it is charged")
-    until(lambda: not processor.faults_left(), "all of them are met", 20)
+    until(lambda: not processor.faults_left(), "each fault has been met", 20)
     till.due(payment)
     till.settled(payment, "succeeded")
     assert len(till.shop.charges()) == 1 and till.emitted("PaymentSucceeded") == [payment]
@@ -247,7 +247,7 @@ def test_a_renewal_that_nobody_reported(till, processor):
     processor.cancel(at_processor)
     till.due(made, "subscriptions")
     till.settled(made, "canceled", "subscriptions")
-    until(lambda: till.get(made, "settle_at", table="subscriptions") is None, "nothing is left to be asked")
+    until(lambda: till.get(made, "settle_at", table="subscriptions") is None, "the timer has nothing left to query")
     assert len(till.emitted("SubscriptionExpired")) == 1
 
 
@@ -340,9 +340,9 @@ def test_a_shutdown_does_not_wait_for_the_processor(till, start_payments, proces
     till.shop.fault("timeout", 50, path="/v1/payment_intents", seconds=600)
     made = []
     while "groundwork_settled_total 0" in daemon.metrics():  # the other daemon may take a row first, so add rows until this daemon has one
-        assert len(made) < 10, "it asks about none"
+        assert len(made) < 10, "this daemon takes no row"
         made.append(till.charge())
-        until(lambda: till.get(made[-1], "settle_at > now() + interval '1 minute'"), "somebody is at it")
+        until(lambda: till.get(made[-1], "settle_at > now() + interval '1 minute'"), "a daemon has taken the row")
     with at_most(10, "the shutdown"):
         assert daemon.stop(60) == 0
     processor.clear_faults()

@@ -112,7 +112,7 @@ def test_a_subscription_is_kept_as_what_is_needed(project, db):
         assert project.admin.get(f"{DEVICES}/{made}", expect=200).json()["token_preview"].lower() == "https://push.example.net/..."
 
 
-# --- too much of everything ---
+# --- limits ---
 
 
 def test_devices_of_one_user(project, db):

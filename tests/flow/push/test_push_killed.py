@@ -82,7 +82,7 @@ def test_killed_again_and_again(pushing, start_one, fcm):
         while kills < 3:
             daemon = start_one(SEND_ATTEMPTS=2)
             seen = len(fcm.sends())
-            until(lambda seen=seen: len(fcm.sends()) > seen + 600, "it gets somewhere", pause=0.02)
+            until(lambda seen=seen: len(fcm.sends()) > seen + 600, "the send makes progress", pause=0.02)
             killed(pushing, daemon)
             kills += 1
         fcm.clear_faults()

@@ -94,10 +94,10 @@ def test_workflows_that_a_tap_starts(app, db, runner):
     assert ended["status"] == "succeeded"
     assert (ended["trigger"]["event"], ended["trigger"]["entity_name"], ended["trigger"]["id"]) == ("PushActionTaken", "rsvp", user)
     assert ended["trigger"]["data"]["action_id"] == "yes" and ended["trigger"]["data"]["dinner"] == "8"
-    until(lambda: len(jobs_of(app, db, of_any)) == 1, "the one of any group")
+    until(lambda: len(jobs_of(app, db, of_any)) == 1, "the workflow without a group")
     assert jobs_of(app, db, of_no) == [] == jobs_of(app, db, of_other)
     tap(app, token, action="no")
-    until(lambda: len(jobs_of(app, db, of_no)) == 1 and len(jobs_of(app, db, of_group)) == 2, "the filter's")
+    until(lambda: len(jobs_of(app, db, of_no)) == 1 and len(jobs_of(app, db, of_group)) == 2, "the workflow with the filter")
     assert jobs_of(app, db, of_other) == []
 
 

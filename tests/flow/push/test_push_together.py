@@ -73,7 +73,7 @@ def test_one_goes_and_one_comes(pushing, start_some, fcm):
         until(lambda: len(fcm.sends()) > 300, "it is under way")
         second = start_some()
         first.signal(signal.SIGTERM)
-        until(lambda: "worker.draining" in first.log(), "it is told to end")
+        until(lambda: "worker.draining" in first.log(), "the first dispatcher shuts down")
     finally:
         fcm.clear_faults()
     first.stop(120)

@@ -117,7 +117,7 @@ def test_killed_before_the_notification_is_acknowledged(project, db, servers, re
         kill(first)
     grow_old(redis_client, "evt")
     start_one()
-    until(lambda: pending(redis_client, "evt") == 0, "somebody takes it over", within=60)
+    until(lambda: pending(redis_client, "evt") == 0, "another runner takes over the notification", within=60)
     time.sleep(0.5)
     assert len(jobs_of(project, db, listening)) == 2
 
@@ -202,7 +202,7 @@ def test_an_end_whose_answer_is_lost(project, db, servers, start_one):
         job = start(project.admin, made)
         until(lambda: job_row(project, db, job, "status") == "succeeded", "it has ended")
         proxy.say("pass")
-        until(lambda: 'groundwork_jobs_ended_total{status="succeeded"} 2' in runner.metrics(), "its runner knows", 20)
+        until(lambda: 'groundwork_jobs_ended_total{status="succeeded"} 2' in runner.metrics(), "the runner knows that the job has ended", 20)
         assert "groundwork_jobs_lost_total 0" in runner.metrics()
     assert len(history(project, db, job)) == 1
 
@@ -233,12 +233,12 @@ def test_woken_between_two_steps(project, db, sink, start_one, orders):
     os.kill(worker, signal.SIGSTOP)
     sink.release.set()
     start_one()
-    until(lambda: job_row(project, db, job, "attempt") == 2, "another one has it", within=10)
+    until(lambda: job_row(project, db, job, "attempt") == 2, "another runner has the job", within=10)
     os.kill(worker, signal.SIGCONT)
     found = finish(project, job)
     sink.release.clear()
     assert (found["status"], found["attempt"]) == ("succeeded", 2)
-    until(lambda: "groundwork_jobs_lost_total 1" in first.metrics(), "the one that woke gives it up")
+    until(lambda: "groundwork_jobs_lost_total 1" in first.metrics(), "the suspended runner notices that it lost the job")
     assert history(project, db, job) == [(1, 1, "call", "interrupted"), (2, 1, "save", "succeeded")]
     assert count(project, db, orders) == 1
 
@@ -271,7 +271,7 @@ def test_a_job_that_kills_its_workers(project, db, servers, start_one, orders):
                 execute(db, f"update {schema}.job_leases set lease_until = now() where split_part(runner, ':', 2) = %s", str(worker))
             return job_row(project, db, job, "status") == "failed"
 
-        until(kill_one, "it is left alone", 20)
+        until(kill_one, "the job is quarantined", 20)
     found = finish(project, job)
     assert (found["error"]["code"], found["attempt"]) == ("quarantined", 5) and len(died) in (5, 6)
     ended = [finish(project, other) for other in others]

@@ -113,7 +113,7 @@ def test_of_a_long_history_the_newest_steps_are_shown(two, db):
     assert len(answer.json()["steps"]) == 8 and len(answer.content) < 9 << 20
 
 
-# --- who may ---
+# --- permissions ---
 
 
 def test_permissions(two):
@@ -164,7 +164,7 @@ def test_cancel_what_has_not_ended(of_all, db, redis_client, state):
     assert body["finished_at"] and body["steps"][1]["finished_at"] and body["steps"][1]["error"]["code"] == "interrupted"
     assert job_row(of_all, db, job, "token", "runner", "lease_until") == (6, None, None)
     (number,), = rows(db, "select number from platform.projects where slug = %s", of_all.id)
-    message = until(lambda: subscription.get_message(timeout=1), "it is told")
+    message = until(lambda: subscription.get_message(timeout=1), "the notification is received")
     subscription.close()
     assert message["data"].decode() == f"{number}:{job}"
     again = of_all.admin.post(f"/workflows/jobs/{job}/cancel", expect=409)
@@ -233,21 +233,21 @@ def test_where_a_retry_begins(two, db):
         retry(two, db, job, body, **columns)
         return job_row(two, db, job, "resume_step")
 
-    assert resumed() is None, "nothing is known: from the start"
+    assert resumed() is None, "the failed step is unknown: the job starts from the beginning"
     assert resumed(error='{"step_key": "b"}') == "b"
     assert resumed(error='{"step_key": "gone"}') is None
     assert resumed({"from_step": "a"}, error='{"step_key": "b"}') == "a"
     assert resumed({"from_step": None}, error='{"step_key": "b"}') == "b" and resumed({}, error='{"step_key": "b"}') == "b"
     run = job_row(two, db, job, "run")
     add_step(two, db, job, 1, "b", "failed", run=run - 1)
-    assert resumed() is None, "of another run"
+    assert resumed() is None, "the failed step belongs to another run"
     add_step(two, db, job, 2, "a", "failed", run=run + 1)
     assert resumed() == "a"
     add_step(two, db, job, 3, "a", "failed", run=run + 2)
     add_step(two, db, job, 4, "b", "interrupted", run=run + 2)
     assert resumed(status="cancelled") == "b"
     add_step(two, db, job, 5, "b", "failed", run=run + 3)
-    assert resumed(status="cancelled") is None, "a failure that was dealt with is not where it was cancelled"
+    assert resumed(status="cancelled") is None, "the job was not cancelled at a failure that a failure path handled"
 
 
 def test_from_step_must_be_in_the_version_of_the_job(two, db):

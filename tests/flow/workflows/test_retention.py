@@ -32,4 +32,4 @@ def test_what_is_old_enough_goes(project, db, start_one):
 
     wanted = ([("cancelled", 2), ("running", 1), ("succeeded", 3)], (18, 6), 3)
     start_one()
-    until(lambda: left() == wanted, "only what is young is left")
+    until(lambda: left() == wanted, "only new rows are left")

@@ -100,7 +100,7 @@ def test_events_that_make_large_jobs(project, db, runner):
     until(lambda: rows(db, f"select count(*) from {schema}.jobs_now where status = 'succeeded'") == [(96,)], "a job each")
     assert rows(db, f"select workflow_id, count(distinct md5(trigger_data ->> 'text')) from {schema}.jobs group by 1 order by 1") == [(flow, 24) for flow in flows]
     ((times,),) = rows(db, f"select count(distinct consumed_at) from {schema}.outbox where pending = 0")
-    assert 3 <= times <= 12, "each is a transaction"
+    assert 3 <= times <= 12, "one transaction for each part"
 
 
 def test_large_events_that_a_filter_asks_for(project, db, runner):
@@ -113,7 +113,7 @@ def test_large_events_that_a_filter_asks_for(project, db, runner):
     until(lambda: rows(db, f"select count(*) from {schema}.outbox where pending <> 0") == [(0,)], "all are taken")
     assert rows(db, f"select distinct workflow_id from {schema}.jobs") == [(made["id"],)]
     ((times,),) = rows(db, f"select count(distinct consumed_at) from {schema}.outbox")
-    assert times >= 8, "two a transaction, and the largest by itself"
+    assert times >= 8, "two events in a transaction, and the largest alone"
 
 
 def test_many_jobs_in_any_order(project, db, runner):

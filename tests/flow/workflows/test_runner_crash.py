@@ -24,7 +24,7 @@ def test_shutdown_gives_jobs_back(project, db, sink, start_one, orders):
     job = start(project.admin, made)
     until(lambda: sink.seen("/hang?k20"), "the request arrives")
     first.signal(signal.SIGTERM)
-    until(lambda: first.log().count('"worker.draining"') == workers, "it goes")
+    until(lambda: first.log().count('"worker.draining"') == workers, "the runner shuts down")
     time.sleep(1)  # the runner leaves Redis before it stops its jobs
     sink.release.set()
     assert first.process.wait() == 0
@@ -227,11 +227,11 @@ def test_cancelled_while_the_sink_holds_the_answer(project, db, sink, start_one)
     until(lambda: sink.seen("/hang?cancel"), "the request arrives")
     project.admin.post(f"/workflows/jobs/{job}/cancel", expect=200)
     other = workflow(project.admin, steps=[condition()])
-    with at_most(5, "a job behind one that was cancelled"):
+    with at_most(5, "a job after a cancelled one"):
         assert finish(project, start(project.admin, other))["status"] == "succeeded"
     assert finish(project, job)["status"] == "cancelled"
     assert history(project, db, job) == [(1, 1, "call", "interrupted")]
-    until(lambda: "groundwork_jobs_lost_total 1" in runner.metrics(), "whichever worker is asked knows it a moment later")
+    until(lambda: "groundwork_jobs_lost_total 1" in runner.metrics(), "each worker reports its metrics a moment later")
 
 
 def test_a_job_that_takes_its_runner_down_does_it_alone(project, db, servers, start_one, orders):
@@ -256,7 +256,7 @@ def test_a_job_that_takes_its_runner_down_does_it_alone(project, db, servers, st
             (first,) = {name for _, name in running()}
             crash_worker(db, first, project)
         while job_row(project, db, poison, "status") != "failed":
-            assert finish(project, start(project.admin, quick))["attempt"] == 1, "what was never tried runs elsewhere"
+            assert finish(project, start(project.admin, quick))["attempt"] == 1, "a job without an attempt runs in another process"
             for name in [name for job, name in running() if job == poison and name != first]:
                 assert [job for job, found in running() if found == name] == [poison], "a job whose runner crashed is alone"
                 crash(name)

@@ -190,7 +190,7 @@ def test_lists_that_do_not_fit(stocked, runner, op, values):
     assert failure(job) in ("invalid_query", "type_mismatch")
 
 
-# --- whose rights ---
+# --- the editor's rights ---
 
 
 def editor_of(project, *permissions, **settings):

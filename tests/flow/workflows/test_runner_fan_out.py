@@ -35,14 +35,14 @@ def test_one_event_makes_no_more_than_its_budget(project, db, start_one, orders,
         start(project.admin, made)
     until(lambda: counts(project, db).get("succeeded", 0) > 50 and quiet(project, db), "the chain ends")
     found = counts(project, db)
-    assert found["succeeded"] == 51 and "loop_guard" not in found, "the root's own job, and what its chain may have"
-    assert 0 < found["fan_out_guard"] < 51, "one tells of all that were left out together"
+    assert found["succeeded"] == 51 and "loop_guard" not in found, "the job of the root, and the jobs that the budget allows"
+    assert 0 < found["fan_out_guard"] < 51, "one row reports several jobs that were left out"
     entries = audited(project)
     assert entries and entries[0]["actor_kind"] == "system" and entries[0]["target_id"] == str(made["id"])
     left_out = sum(entry["detail"]["jobs"] for entry in entries)
     records = rows(db, f"select count(*) from {project.schema(db)}.outbox")[0][0]
     assert left_out + 51 >= records - 1
-    until(lambda: f"groundwork_jobs_guarded_total {left_out}" in runner.metrics(), "whichever worker is asked knows it a moment later")
+    until(lambda: f"groundwork_jobs_guarded_total {left_out}" in runner.metrics(), "each worker reports its metrics a moment later")
     skipped = project.admin.get("/workflows/jobs", params={"status": "skipped"}, expect=200).json()["items"][0]
     assert skipped["reason"] == "fan_out_guard"
     # A second event has its own budget.
@@ -61,7 +61,7 @@ def test_one_event_makes_no_more_records_than_its_budget(project, db, start_one,
     assert rows(db, f"select count(*) from {schema}.e_{orders['id']}") == [(1 + 20 + 100,)]
     assert rows(db, f"select distinct error ->> 'code' from {schema}.jobs_now where status = 'failed'") == [("fan_out_guard",)]
     project.item("orders", name="second")
-    until(lambda: rows(db, f"select count(*) from {schema}.e_{orders['id']}") == [(242,)], "another has a budget of its own")
+    until(lambda: rows(db, f"select count(*) from {schema}.e_{orders['id']}") == [(242,)], "a second event has its own budget")
 
 
 
@@ -83,14 +83,14 @@ def test_a_full_queue_takes_no_more(project, db, sink, start_gateway, start_one,
     assert send("/workflows/api/nowhere").status_code == 404
     assert len(jobs_of(project, db, made)) == 100 and not jobs_of(project, db, route)
     cancel_jobs(project, db, "job_id between 2 and 99")
-    assert send(f"/workflows/{made['id']}/trigger").status_code == 202, "far apart, but few"
+    assert send(f"/workflows/{made['id']}/trigger").status_code == 202, "few jobs, although their ids are far apart"
     for job, _ in jobs_of(project, db, made):
         set_job(project, db, job, status="queued")
     start_one(QUEUED_JOBS=100, JOB_SLOTS=1, JOB_SLOTS_PER_PROJECT=1)
     until(lambda: sink.seen("/hang?full"), "the only slot is taken")
     for _ in range(3):
         project.item("orders", name="x")
-    until(lambda: audited(project), "it is in the log of changes")
+    until(lambda: audited(project), "the skipped jobs are in the audit log")
     assert {status for _, status in jobs_of(project, db, listener)} == {"skipped"}
     assert counts(project, db)["fan_out_guard"] >= 1
     assert audited(project)[0]["detail"]["queue_full"] is True
@@ -101,7 +101,7 @@ def test_a_full_queue_takes_no_more(project, db, sink, start_gateway, start_one,
     execute(db, f"update {project.schema(db)}.workflows set next_fire_at = now() where id = %s", tick["id"])
     execute(db, "update platform.workflow_projects set next_fire_at = now() where number ="
                 " (select number from platform.projects where slug = %s)", project.id)
-    until(lambda: jobs_of(project, db, tick), "the tick is told of")
+    until(lambda: jobs_of(project, db, tick), "the tick has a skipped job")
     assert [status for _, status in jobs_of(project, db, tick)] == ["skipped"]
 
 
@@ -133,7 +133,7 @@ def test_queued_jobs_of_a_disabled_workflow_do_not_start(project, db, start_one)
     start_one()
     assert finish(project, rest)["status"] == "succeeded"
     until(lambda: quiet(project, db), "the rest", 12)
-    assert counts(project, db) == {"workflow_disabled": 4999, "succeeded": 2}, "what had begun goes on"
+    assert counts(project, db) == {"workflow_disabled": 4999, "succeeded": 2}, "the job that had begun continues"
     assert finish(project, begun)["status"] == "succeeded"
     # The workflow starts again once it is enabled, and skipped jobs can be run again.
     project.admin.put(f"/workflows/{made['id']}", {"enabled": True}, expect=200)

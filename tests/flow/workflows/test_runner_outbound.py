@@ -162,7 +162,7 @@ def test_answers_that_never_end_leave_room(runner, shop, sink, project):
     held = workflow(shop.admin, steps=[{**api_call(f"{sink.url}/hold/600000", results_path="[0]"), "timeout_seconds": 300}])
     sink.release.clear()
     jobs = [start(shop.admin, held) for _ in range(60)]
-    until(lambda: len(sink.seen("/hold/600000")) == len(jobs), "all are asked")
+    until(lambda: len(sink.seen("/hold/600000")) == len(jobs), "the server has received all requests")
 
     def arriving():
         found = re.search(r'^groundwork_shares_held\{pool="fetch_bytes"\} (\d+)', runner.metrics(), re.M)
@@ -172,10 +172,10 @@ def test_answers_that_never_end_leave_room(runner, shop, sink, project):
     assert run(shop, [api_call(f"{sink.url}/echo")])["status"] == "succeeded"
     sink.answers["/large"] = b'[0,"' + b"x" * 600_000 + b'"]'
     assert run(project, [api_call(f"{sink.url}/large", results_path="[0]")])["status"] == "succeeded"
-    until(lambda: arriving() <= 17 * MB, "half of all, to the next answer")
+    until(lambda: arriving() <= 17 * MB, "half of the budget, up to the next answer")
     sink.release.set()
     assert [finish(shop, job)["status"] for job in jobs] == ["succeeded"] * len(jobs)
-    until(lambda: arriving() == 0, "all is given back")
+    until(lambda: arriving() == 0, "all bytes are released")
 
 
 # --- answers: codings, charsets, types ---

@@ -49,12 +49,12 @@ def test_jobs_with_much_data_are_few_at_a_time(project, db, servers, sink, start
     add_jobs(project, db, stuck, 40, trigger_data="(select jsonb_agg(1) from generate_series(1, 100000))")
     few = ROOM // rows(db, f"select octet_length(trigger_data::text) from {schema}.jobs limit 1")[0][0]
     sent = f"select count(*) from {schema}.job_steps where status = 'sent'"
-    until(lambda: rows(db, sent)[0][0] >= few, "half of the room for such")
+    until(lambda: rows(db, sent)[0][0] >= few, "as many jobs as fit into half of the budget")
     for _ in range(3):
         assert finish(project, start(project.admin, quick, {"little": 1}))["status"] == "succeeded"
     assert rows(db, sent)[0][0] == few, "the others have not begun"
     cancel_sent(project, db)
-    until(lambda: rows(db, sent)[0][0] == 2 * few, "the next ones begin", within=25)
+    until(lambda: rows(db, sent)[0][0] == 2 * few, "the next jobs begin", within=25)
     deaf.close()
 
 
@@ -69,13 +69,13 @@ def test_jobs_whose_steps_bring_much_are_few_at_a_time(project, other, db, serve
     schema = project.schema(db)
     add_jobs(project, db, stuck, 10)
     counted = f"select count(*) filter (where key = 'bring' and status = 'succeeded'), count(*) filter (where status = 'sent') from {schema}.job_steps"
-    until(lambda: rows(db, counted)[0][1] >= 4, "as many as there is room for")
-    until(lambda: rows(db, counted)[0][0] == 10, "all have brought it")
+    until(lambda: rows(db, counted)[0][1] >= 4, "as many jobs as fit into the budget")
+    until(lambda: rows(db, counted)[0][0] == 10, "each job has run its first step")
     assert finish(other, start(other.admin, quick))["status"] == "succeeded"
     assert rows(db, counted) == [(10, 4)]
     assert rows(db, f"select max(attempt), count(*) filter (where status = 'running') from {schema}.jobs_now") == [(1, 10)]
     cancel_sent(project, db)
-    until(lambda: rows(db, counted)[0][1] == 8, "the next ones go on", within=25)
+    until(lambda: rows(db, counted)[0][1] == 8, "the next jobs continue", within=25)
     assert rows(db, f"select max(seq) from {schema}.job_steps") == [(2,)]
     deaf.close()
 
@@ -92,16 +92,16 @@ def test_requests_leave_room_for_other_projects(project, other, db, servers, sin
     until(lambda: rows(db, sent)[0][0] >= 128, "half of all are under way")
     for _ in range(3):
         assert finish(other, start(other.admin, quick))["status"] == "succeeded"
-    assert rows(db, sent)[0][0] == 128, "the others wait, and nothing of them has been sent"
+    assert rows(db, sent)[0][0] == 128, "the other requests wait, and no part of them was sent"
     def shown(what, number):
         return f'groundwork_shares_{what}{{pool="step_calls"}} {number}\n' in runner.metrics()
 
     # Each worker reports from time to time what it holds. There are two workers, one of them for jobs whose runner crashed.
-    until(lambda: shown("held", 128) and shown("limit", 2 * 256), "what is held is on /metrics")
+    until(lambda: shown("held", 128) and shown("limit", 2 * 256), "/metrics shows the held shares")
     waiting = re.search(r'groundwork_shares_waiting\{pool="step_calls"\} (\d+)', runner.metrics())
     assert int(waiting[1]) > 0
     runner.signal(signal.SIGTERM)
     assert runner.process.wait() == 0
-    assert rows(db, sent)[0][0] == 128, "who waited goes back to the queue instead"
+    assert rows(db, sent)[0][0] == 128, "jobs that waited return to the queue"
     assert rows(db, f"select status, max(attempt), count(*) from {project.schema(db)}.jobs_now group by 1") == [("queued", 0, 400)]
     deaf.close()

@@ -51,4 +51,4 @@ def test_a_wrong_hint_is_corrected(project, db, runner, wrong):
     (right,), = rows(db, f"select next_fire_at from {project.schema(db)}.workflows where id = %s", made["id"])
     assert hint(project, db) == right
     set_hint(project, db, wrong)
-    until(lambda: hint(project, db) == right, "the hint is right again")
+    until(lambda: hint(project, db) == right, "the hint is corrected")

@@ -113,10 +113,10 @@ def test_changed_between_look_and_tick(project, db, servers, start_one, change):
                                " and %s = any (pg_blocking_pids(pid))", held.pid), "the tick is made")
         execute(db, f"update {schema}.workflows set {change} where id = %s", flow)
     if "version" in change:
-        until(lambda: ticks(project, db, "version") == [(2,)], "the new version ticks as it is now")
+        until(lambda: ticks(project, db, "version") == [(2,)], "the new version ticks")
     else:
         time.sleep(2.5)
-        assert ticks(project, db, "version") == [], "what is not due any more, or disabled, does not tick"
+        assert ticks(project, db, "version") == [], "a disabled workflow, or one that is no longer due, does not tick"
 
 
 def test_missed_ticks_are_made_up_for(project, db, start_one):

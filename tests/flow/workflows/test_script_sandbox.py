@@ -106,7 +106,7 @@ def sandbox(shared):
     assert shared.value("1 + 1") == 2
 
 
-# --- what a script is --------------------------------------------------------------------------------
+# --- scripts and their values ------------------------------------------------------------------------
 
 @pytest.mark.parametrize("script, expected", [
     ("1 + 1", 2),

@@ -137,7 +137,7 @@ def test_values_are_nowhere(project, gateway, db):
     assert "canary-7f3a" not in gateway.log()
 
 
-# --- what workflows use ------------------------------------------------------------------------------
+# --- secrets that workflows use ----------------------------------------------------------------------
 
 
 def workflow(project, reference):

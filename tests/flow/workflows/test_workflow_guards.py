@@ -56,7 +56,7 @@ def test_jobs_of_others_are_not_retried(project, db):
             client.post(f"/workflows/jobs/{job}/retry", expect=202 if kind in may[name] else 403)
 
 
-# --- who is the editor ---
+# --- the editor ---
 
 
 def sent_back(made):
@@ -108,7 +108,7 @@ def test_saving_a_secret_needs_the_permission_to_read_it(project):
     for name in ("STRIPE", "NOWHERE"):
         answer = editor.post("/workflows", document(steps=[uses(reference=f"{{{{ $svc.secrets.{name} }}}}")], name="x"), expect=403).json()
         answers.append({**answer, "request_id": 0})
-    assert answers[0] == answers[1] and answers[0]["code"] == "forbidden", "no oracle"
+    assert answers[0] == answers[1] and answers[0]["code"] == "forbidden", "the answer does not reveal whether the secret exists"
     assert "steps[0] (call).params" in answers[0]["detail"] and "svc_secrets:read" in answers[0]["detail"]
     reader.post("/workflows", document(steps=[uses(reference="{{ $svc.secrets.NOWHERE }}")]), expect=400)
     made = workflow(reader, steps=[uses()])
@@ -144,7 +144,7 @@ def test_an_editor_who_lost_the_permission(project, runner, sink):
     first, second = known["steps"]
     assert (known["status"], first["status"], first["error"]["code"], second["status"]) == ("succeeded", "failed", "forbidden", "succeeded")
     assert "svc_secrets:read" in first["error"]["message"] and len(sink.seen("/lost")) == 1
-    assert finish(project, start(project.admin, other))["status"] == "succeeded", "what names none goes on"
+    assert finish(project, start(project.admin, other))["status"] == "succeeded", "a workflow without secrets still runs"
 
 
 def test_a_secret_that_is_bound_to_hosts(project, runner, sink):

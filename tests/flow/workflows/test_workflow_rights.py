@@ -353,7 +353,7 @@ def test_a_workflow_that_is_deleted_while_it_is_started(project, db, servers, ru
                        f" insert into {schema}.job_leases (job_id) select id from made returning job_id", (made["id"],))
         job = cursor.fetchone()[0]
         project.admin.delete(f"/workflows/{made['id']}", expect=204)
-        until(lambda: not rows(db, f"select 1 from {schema}.workflow_stops"), "what the deletion found is cancelled")
+        until(lambda: not rows(db, f"select 1 from {schema}.workflow_stops"), "the jobs that the deletion found are cancelled")
         connection.commit()
     connection.close()
     found = finish(project, job)

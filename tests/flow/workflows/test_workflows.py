@@ -200,7 +200,7 @@ def test_whoever_saves_is_the_editor(project, db):
     assert one(project, db, made, "editor_id", "editor_key_id") == (project.admin.user["id"], None)
 
 
-# --- what is refused, and for which field ---
+# --- refused documents, and the fields that the findings name ---
 
 S = "steps[0] (call)"
 
