@@ -1,8 +1,8 @@
-/* What goes wrong: consumers that die, entries that nobody can handle, a Redis that forgets, fills
- * up, stops answering or goes. */
+/* Faults of the bus: consumers that die, entries that no handler accepts, and a Redis that loses
+ * its data, is full, does not answer or is gone. */
 #include "bus_test.h"
 
-/* Takes entries under a name that never comes back. */
+/* Reads entries as a consumer that never returns. */
 static void read_as_ghost(struct task *task, struct redis *redis, int partition)
 {
     struct str words = arena_printf(
@@ -24,7 +24,7 @@ static void claims(struct task *task, struct redis *redis)
     WAIT_FOR(task, entries_left(task, redis, "evt", false) == 64);
     for (int i = 0; i < BUS_PARTITIONS; i++)
         read_as_ghost(task, redis, i);
-    /* One of its entries is deleted meanwhile. */
+    /* An entry of the ghost is deleted before it is claimed. */
     struct redis_reply reply;
     assert_int_equal(
         redis_cmd(
@@ -54,8 +54,8 @@ static void test_claims(void **state)
     run(claims);
 }
 
-/* Claimed entries are handled slowly; what is published meanwhile comes right behind them. The best
- * of some rounds: a busy machine spoils one, not all. */
+/* Claimed entries are handled slowly, and entries that are published during that time follow
+ * directly after them. Only the best of some rounds counts, because a busy machine spoils a few. */
 static void claims_slowly(struct task *task, struct redis *redis)
 {
     static struct subscriber subscriber;
@@ -95,7 +95,7 @@ static void test_claims_slowly(void **state)
     run(claims_slowly);
 }
 
-/* --- a handler that fails, at first or for ever --- */
+/* --- a handler that fails, a few times or always --- */
 
 static void repeats(struct task *task, struct redis *redis)
 {
@@ -156,7 +156,7 @@ static void goes_to_dead_letters(struct task *task, struct redis *redis)
     assert_true(str_is(field(&dead.items[0], "deliveries"), "5"));
     assert_true(field(&dead.items[0], "id").len > 0);
 
-    /* Put back as it was, it is an entry like any other. */
+    /* A dead letter that is added to the stream again is an entry like any other. */
     subscriber.rc = 0;
     assert_int_equal(
         redis_cmd(
@@ -170,7 +170,7 @@ static void goes_to_dead_letters(struct task *task, struct redis *redis)
     assert_int_equal(subscriber.last.row_id, 2);
     assert_string_equal(subscriber.id, "e2");
 
-    /* What is no envelope goes there at once, and holds up nothing. */
+    /* Malformed entries become dead letters immediately and delay no other entry. */
     (void)ask(task, redis, "XADD evt:{p3} * e nonsense");
     (void)ask(task, redis, "XADD evt:{p3} * project 7");
     notify(bus, 3);
@@ -207,7 +207,7 @@ static void trims(struct task *task, struct redis *redis)
     static struct subscriber subscriber;
     static struct subscriber late;
 
-    make_groups(task, redis, "evt", "late"); /* nobody reads it yet */
+    make_groups(task, redis, "evt", "late"); /* no consumer of this group reads yet */
     struct bus *bus = start_bus(redis, &subscriber, 100);
     wait_up(task, bus, true);
     for (int i = 0; i < 400; i++)
@@ -216,7 +216,8 @@ static void trims(struct task *task, struct redis *redis)
     pause_ms(task, 300);
     assert_int_equal(entries_left(task, redis, "evt", false), 400);
 
-    /* Now somebody does, but leaves what is in one partition unfinished. */
+    /* A consumer of the group starts, but an entry of one partition stays with a consumer that
+     * never finishes it. */
     struct bus *second = bus_new(redis);
     const struct bus_consumer consumer = {
         .topic = BUS_EVT, .group = "late", .handle = on_entries, .arg = &late, .retry_ms = 100000};
@@ -228,7 +229,7 @@ static void trims(struct task *task, struct redis *redis)
     assert_int_equal(ask(task, redis, "XLEN evt:{p7}"), 25);
     end_bus(task, second);
     assert_int_equal(ask(task, redis, "XINFO CONSUMERS evt:{p7} late"),
-                     1); /* the ghost, for it has one */
+                     1); /* the ghost stays because it has an unfinished entry */
     for (int i = 0; i < BUS_PARTITIONS; i++)
         (void)ask(task, redis, arena_printf(task->arena, "XGROUP DESTROY evt:{p%d} late", i).ptr);
     WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
@@ -241,7 +242,7 @@ static void test_trims(void **state)
     run(trims);
 }
 
-/* --- a Redis that forgets --- */
+/* --- a Redis that loses its data --- */
 
 static void forgets(struct task *task, struct redis *redis)
 {
@@ -265,7 +266,7 @@ static void forgets(struct task *task, struct redis *redis)
                           arena_printf(task->arena, "XGROUP DESTROY evt:{p%d} tests", k).ptr);
             pause_ms(task, 2);
         }
-        /* What is published from now on is received. */
+        /* Entries that are published from now on are received. */
         WAIT_FOR(task, bus_stats(bus)->group_made >= made + BUS_PARTITIONS);
         pause_ms(task, 300);
         wait_up(task, bus, true);
@@ -283,14 +284,14 @@ static void forgets(struct task *task, struct redis *redis)
     assert_true(subscriber.received > next / 2);
     assert_in_range(bus_stats(bus)->group_made, 16, 16 * 12);
 
-    /* Another kind of value in the place of a stream: the other fifteen go on. */
+    /* A value of another type replaces one stream: the other fifteen partitions continue. */
     (void)ask(task, redis, "SET evt:{p4} x");
     pause_ms(task, 300);
     unsigned before = subscriber.received;
     for (int i = 0; i < 16; i++)
         notify(bus, 1000 + i);
     wait_received(task, &subscriber, before + 15);
-    wait_up(task, bus, false); /* notifications are lost: consumers poll */
+    wait_up(task, bus, false); /* notifications are lost, so consumers poll */
     (void)ask(task, redis, "DEL evt:{p4}");
     wait_up(task, bus, true);
     notify(bus, 1004);
@@ -322,11 +323,11 @@ static void fills_up(struct task *task, struct redis *redis)
         notify(bus, 500 + i);
     WAIT_FOR(task, bus_stats(bus)->dropped == 10);
     subscriber.hold = false;
-    /* What was there is read and removed all the same. */
+    /* Entries that are already stored are read and removed all the same. */
     wait_received(task, &subscriber, 160);
     assert_true(bus_up(bus));
     WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
-    /* Everything lost and no memory for the groups either. */
+    /* Redis has lost everything and has no memory for the groups either. */
     uint64_t made = bus_stats(bus)->group_made;
     (void)ask(task, redis, "FLUSHALL");
     pause_ms(task, 500);
@@ -359,7 +360,7 @@ static void stops_answering(struct task *task, struct redis *redis)
     wait_up(task, bus, false);
     print_message("timeout noticed after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
     assert_took(start_ms, 500, 4000);
-    pause_ms(task, 7000); /* the blocked read has noticed, too */
+    pause_ms(task, 7000); /* by now the blocked read has noticed, too */
     assert_false(bus_up(bus));
     (void)kill(redis_pid, SIGCONT);
     start_ms = clock_mono_ms();
@@ -389,7 +390,7 @@ static void restarts(struct task *task, struct redis *redis)
         for (int i = 0; i < 10; i++)
             notify(bus, i);
         WAIT_FOR(task, bus_stats(bus)->dropped == 10U * (unsigned)round);
-        (void)redis_start(); /* with nothing in it */
+        (void)redis_start(); /* empty */
         int64_t start_ms = clock_mono_ms();
         wait_up(task, bus, true);
         print_message("up again after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
@@ -398,7 +399,7 @@ static void restarts(struct task *task, struct redis *redis)
             notify(bus, i);
         wait_received(task, &subscriber, before + 16);
     }
-    /* Connections cut, and reads ended by hand. */
+    /* The bus survives connections that are cut and blocked reads that are ended. */
     (void)ask(task, redis, "CLIENT KILL TYPE normal SKIPME yes");
     pause_ms(task, 1500);
     wait_up(task, bus, true);

@@ -1,7 +1,8 @@
 /*
- * T5: signatures and tokens at the edges, in the manner of the Wycheproof vectors (ECDSA in P1363
- * form, RSASSA-PKCS1-v1_5, JSON Web Signature), made here: what is valid at the limits of its
- * numbers must be taken, and what is one step beyond them, or written otherwise, must not.
+ * T5: signatures and tokens at the edges, modelled on the Wycheproof vectors (ECDSA in P1363 form,
+ * RSASSA-PKCS1-v1_5, JSON Web Signature) and generated here. A signature that is valid at the
+ * limits of its numbers must be accepted; one that is a step beyond them, or encoded differently,
+ * must be refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,7 +95,7 @@ static int teardown(void **state)
 
 /* --- ECDSA --- */
 
-/* x and y of k times the generator. */
+/* Computes x and y of k times the generator. */
 static void multiple(const BIGNUM *k, BIGNUM *ret_x, BIGNUM *ret_y)
 {
     EC_POINT *point = EC_POINT_new(group);
@@ -116,8 +117,8 @@ static BIGNUM *hash_of(struct str data)
     return BN_bin2bn(hash, sizeof(hash), NULL);
 }
 
-/* Signatures whose nonce k and part s are chosen; the key is what makes them right:
- * d = (s k - e) / r. All of them are valid, however odd their numbers look. */
+/* Signatures with a chosen nonce k and part s. The key d = (s k - e) / r makes them valid, however
+ * odd their numbers look. */
 static void test_es256_extreme_and_valid(void **state)
 {
     (void)state;
@@ -149,7 +150,7 @@ static void test_es256_extreme_and_valid(void **state)
             fail_msg("k and s number %zu are valid and were refused", i);
         assert_false(ec_verify_es256(key, STR("header.payloae"), good));
         ec_key_free(key);
-        /* The key with the other y is another key. */
+        /* The key with the negated y is another key. */
         assert_true(BN_sub(y, EC_GROUP_get0_field(group), y) == 1);
         assert_int_equal(key_of(x, y, &key), 0);
         assert_false(ec_verify_es256(key, data, good));
@@ -165,7 +166,7 @@ static void test_es256_extreme_and_valid(void **state)
     BN_free(e);
 }
 
-/* Every pair of numbers at the limits; for a random key none of them is a signature. */
+/* Every pair of numbers at the limits; for a random key no pair is a valid signature. */
 static void test_es256_numbers_out_of_range(void **state)
 {
     (void)state;
@@ -204,7 +205,7 @@ static void test_es256_numbers_out_of_range(void **state)
     ec_key_free(key);
 }
 
-/* DER of r and s, as other standards write signatures. */
+/* Returns the DER form of r and s, which other standards use for signatures. */
 static struct str der_of(struct str sig)
 {
     ECDSA_SIG *parts = ECDSA_SIG_new();
@@ -219,7 +220,7 @@ static struct str der_of(struct str sig)
     return bytes_of(der, (size_t)len);
 }
 
-/* One signature in other clothes, and the same numbers made otherwise. */
+/* A valid signature in other encodings, and with numbers that are congruent to its own. */
 static void test_es256_forms(void **state)
 {
     (void)state;
@@ -256,8 +257,8 @@ static void test_es256_forms(void **state)
         for (size_t j = 0; j < ARRAY_LEN(wrong); j++)
             if (ec_verify_es256(key, data, wrong[j]))
                 fail_msg("form %zu of signature %d was taken", j, i);
-        /* n - s is right as well, by the standard; nothing of ours tells tokens apart by their
-         * signature. r + n and s + n are not: they are out of range or do not fit. */
+        /* n - s is valid too, by the standard, and none of our code identifies a token by its
+         * signature. r + n and s + n must be refused: they are out of range or do not fit. */
         BIGNUM *n_s = BN_bin2bn(sig + SIZE, SIZE, NULL);
         assert_true(BN_sub(n_s, order, n_s) == 1);
         assert_true(ec_verify_es256(key, data, join(r, number(n_s, SIZE))));
@@ -286,7 +287,7 @@ static void test_es256_keys(void **state)
     assert_true(codec_b64url_decode(arena, x, &x_bytes) && codec_b64url_decode(arena, y, &y_bytes));
     const struct str zero = STR("\0");
     const struct str zeroes = bytes_of((char[SIZE]){0}, SIZE);
-    /* on secp256k1 and on the twist's side: a sound point of another curve is none of ours */
+    /* a point of secp256k1 is valid on its own curve and must be refused here */
     const BIGNUM *p = EC_GROUP_get0_field(group);
     BIGNUM *koblitz_x = hex("79BE667EF9DCBBAC55A06295CE870B07029BFCDB2DCE28D959F2815B16F81798");
     BIGNUM *koblitz_y = hex("483ADA7726A3C4655DA4FBFC0E1108A8FD17B448A68554199C47D08FFB10D4B8");
@@ -323,7 +324,7 @@ static void test_es256_keys(void **state)
 
 /* --- RSA --- */
 
-/* em to the private exponent: a signature of whatever its padding is. */
+/* Applies the private exponent to em: a signature with any padding. */
 static struct str rsa_raw(const uint8_t em[RSA_BYTES])
 {
     uint8_t *sig = arena_alloc(arena, RSA_BYTES);
@@ -341,7 +342,7 @@ static bool rsa_takes(struct str sig)
     return rsa_verify_rs256(rsa_n, rsa_e, STR("data"), sig);
 }
 
-/* 00 01 FF..FF 00 info hash, filling `len` bytes; `info` as it is. */
+/* Writes 00 01 FF..FF 00 info hash into `len` bytes; `info` is copied unchanged. */
 static void pad(uint8_t *em, size_t len, struct str info, struct str hash)
 {
     size_t tail = info.len + hash.len;
@@ -369,15 +370,15 @@ static void test_rs256_padding(void **state)
     struct str right = rsa_raw(em);
     assert_true(rsa_takes(right));
 
-    /* Any byte of the padded text changed, one bit each. */
+    /* One bit of each byte of the padded text is changed. */
     for (size_t i = 1; i < sizeof(em); i++) {
         em[i] ^= 1;
         if (rsa_takes(rsa_raw(em)))
             fail_msg("changed at %zu, was taken", i);
         em[i] ^= 1;
     }
-    /* The algorithm's name and its hash written otherwise: without or with other parameters, with
-     * lengths in more bytes than needed, with something inside or behind, of other hashes. */
+    /* The algorithm's name and its hash in other encodings: without or with other parameters, with
+     * lengths in more bytes than needed, with extra bytes inside or at the end, of other hashes. */
     const struct {
         struct str info, hash;
     } others[] = {
@@ -419,8 +420,8 @@ static void test_rs256_padding(void **state)
         if (rsa_takes(rsa_raw(em)))
             fail_msg("other form %zu was taken", i);
     }
-    /* Padding that ends early, with as much of anything behind the hash (the forgery for small
-     * exponents), or that has no or another beginning. */
+    /* Padding that ends early with arbitrary bytes after the hash (the forgery for small
+     * exponents), or that has no beginning or a different one. */
     for (size_t whole = 3 + info.len + hash.len; whole < sizeof(em); whole += 17) {
         memset(em, 0xa5, sizeof(em));
         pad(em, whole, info, hash);
@@ -443,7 +444,7 @@ static void test_rs256_padding(void **state)
     assert_false(rsa_takes(rsa_raw(em)));
 }
 
-/* The same number in other lengths, and numbers at the limits. */
+/* A valid signature in other lengths, and numbers at the limits. */
 static void test_rs256_numbers(void **state)
 {
     (void)state;
@@ -463,8 +464,8 @@ static void test_rs256_numbers(void **state)
     assert_false(rsa_takes(bytes_of(right.ptr + 1, RSA_BYTES - 1)));
     assert_false(rsa_takes(STR_NONE));
     assert_false(rsa_takes(bytes_of(em, sizeof(em)))); /* the padded text itself */
-    /* right + n stands for the same number; it is refused where it fits, and else needs a byte
-     * more */
+    /* right + n is congruent to `right`; where it fits it is refused, and otherwise it needs one
+     * more byte */
     assert_true(BN_bin2bn((const unsigned char *)right.ptr, RSA_BYTES, odd) != NULL);
     assert_true(BN_add(odd, odd, n) == 1);
     assert_false(rsa_takes(number(odd, BN_num_bytes(odd) > RSA_BYTES ? RSA_BYTES + 1 : RSA_BYTES)));
@@ -481,7 +482,7 @@ static void test_rs256_numbers(void **state)
     BN_free(n);
 }
 
-/* RSASSA-PSS by the same key is another algorithm. */
+/* RSASSA-PSS with the same key is another algorithm. */
 static void test_rs256_pss(void **state)
 {
     (void)state;
@@ -495,7 +496,7 @@ static void test_rs256_pss(void **state)
     assert_true(EVP_DigestSign(sign, sig, &len, (const uint8_t *)"data", 4) == 1);
     EVP_MD_CTX_free(sign);
     assert_false(rsa_takes(bytes_of(sig, len)));
-    for (int nid = 0; nid < 3; nid++) { /* right padding, other hashes */
+    for (int nid = 0; nid < 3; nid++) { /* correct padding, other hashes */
         const EVP_MD *hashes[] = {EVP_sha1(), EVP_sha384(), EVP_sha512()};
         sign = EVP_MD_CTX_new();
         len = sizeof(sig);
@@ -523,7 +524,7 @@ static struct str replaced(struct str text, const char *what, const char *by)
     return arena_printf(arena, "%.*s%s%s", (int)(at - whole), whole, by, at + strlen(what));
 }
 
-/* Parts left out, doubled, exchanged, written otherwise. */
+/* Parts that are left out, doubled, exchanged or encoded differently. */
 static void test_token_parts(void **state)
 {
     (void)state;
@@ -579,7 +580,7 @@ static void test_token_parts(void **state)
             p,
             h,
             s),
-        /* alg none, in all its parts */
+        /* alg none, with any of the other parts */
         arena_printf(arena, "eyJhbGciOiJub25lIn0.%s.", p),
         arena_printf(arena, "eyJhbGciOiJub25lIn0.%s.%s", p, s),
         arena_printf(arena, "eyJhbGciOiIifQ.%s.%s", p, s),
@@ -589,7 +590,7 @@ static void test_token_parts(void **state)
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
         if (take(wrong[i], key) == 0)
             fail_msg("%.*s was taken", STR_ARG(wrong[i]));
-    /* Every character changed, and every one left out. */
+    /* Every character is changed once, and left out once. */
     for (size_t i = 0; i < good.len; i++) {
         char *changed = arena_cstr(arena, good);
         changed[i] = changed[i] == 'A' ? 'B' : 'A';
@@ -601,7 +602,7 @@ static void test_token_parts(void **state)
     ec_key_free(other);
 }
 
-/* The key that the token brings along, and one whose use was another. */
+/* The key in the header of a token is not used. */
 static void test_token_brings_its_key(void **state)
 {
     (void)state;

@@ -11,7 +11,7 @@ static void params_round_trip(struct task *task, struct db *db, void *arg)
                  SQL_ONE);
     int64_t numbers[] = {INT64_MIN, 0, INT64_MAX};
     struct str words[] = {STR("a b"), STR("q\"\\,{}"), STR_NONE, STR("NULL"), STR("")};
-    char every[256 + 3]; /* not a multiple of what is decoded at once */
+    char every[256 + 3]; /* not a multiple of the decoder's block */
     struct rows rows;
 
     (void)arg;
@@ -100,7 +100,7 @@ static void errors(struct task *task, struct db *db, void *arg)
     assert_true(str_is(db_error(task)->constraint, "ck_9"));
     assert_int_equal(fails(task, db, "select 9999999999::int", "22003"), DB_CHECK);
     assert_int_equal(fails(task, db, "select * from missing", "42P01"), DB_SCHEMA);
-    /* Casts and operators that fitted until a column's type was changed. */
+    /* Casts and operators that were valid until a column's type changed. */
     assert_int_equal(fails(task, db, "select sqrt('x'::bytea)", "42883"), DB_SCHEMA);
     assert_int_equal(fails(task, db, "select true::bytea", "42846"), DB_SCHEMA);
     assert_int_equal(fails(task, db, "select case when true then 1 else true end", "42804"),
@@ -206,7 +206,7 @@ static void batches(struct task *task, struct db *db, void *arg)
     assert_int_equal(db_batch(task, db, mixed, 3, &failed), DB_CHECK);
     assert_int_equal(failed, 1);
 
-    /* A constraint that is checked at the end fails the whole at its Sync. */
+    /* A deferred constraint fails the whole batch at its Sync. */
     pg_exec("create table d(id bigint, constraint u_8 unique (id) deferrable initially deferred)");
     struct sql deferred = make_sql("insert into d values ($1::bigint)", SQL_EXEC);
     struct db_call late[] = {{&deferred, PARAMS(P_I64(1)), {0}},
@@ -278,7 +278,7 @@ static void transactions(struct task *task, struct db *db, void *arg)
     assert_int_equal(number(task, db, "select count(*) from x"), 1);
 }
 
-/* A statement that fails ends its transaction: the connection does not wait for the arena. */
+/* A failed statement ends its transaction: the connection is released before the arena is reset. */
 static void failed_statements(struct task *task, struct db *db, void *arg)
 {
     struct db *tx;
@@ -301,9 +301,9 @@ static void test_failed_statements(void **state)
 
 struct transacted {
     int runs;
-    int conflicts; /* runs that meet another transaction head-on */
-    int result;    /* of the others */
-    bool ends;     /* the work commits by itself */
+    int conflicts; /* first runs that fail with a serialization error */
+    int result;    /* of the other runs */
+    bool ends;     /* the work itself commits */
 };
 
 static int transact_work(struct task *task, struct db *tx, void *arg)
@@ -347,8 +347,8 @@ static void transacts(struct task *task, struct db *db, void *arg)
     assert_int_equal(number(task, db, "select count(*) from once"), 0);
 }
 
-/* What PostgreSQL takes outside of transactions only; each statement stays, whatever comes behind.
- */
+/* Statements that PostgreSQL allows only outside of transactions. Each statement takes effect, even
+ * if a later one fails. */
 static int session_work(struct task *task, struct db *session, void *arg)
 {
     struct sql sql = make_sql("select current_setting('statement_timeout') || ' ' ||"
@@ -397,7 +397,8 @@ static void test_transacts(void **state)
     run(transacts);
 }
 
-/* Together longer than a connection may be idle, each shorter than a statement may take. */
+/* The batch as a whole takes longer than a connection may be idle, and each statement less than its
+ * timeout. */
 static void patience(struct task *task, struct db *db, void *arg)
 {
     const struct sql sql = make_sql("select pg_sleep(0.25)", SQL_ONE);
@@ -412,7 +413,7 @@ static void patience(struct task *task, struct db *db, void *arg)
     assert_int_equal(db_batch(task, tx, calls, ARRAY_LEN(calls), NULL), 0);
     assert_int_equal(db_commit(task, tx), 0);
 
-    /* Only until the connection is given back. */
+    /* The timeout applies only until the connection is returned. */
     const struct sql slow = make_sql("select pg_sleep(60)", SQL_ONE);
     assert_int_equal(db_begin(task, db, &tx), 0);
     assert_int_equal(db_query(task, tx, &slow, NULL, 0, NULL), DB_TIMEOUT);
@@ -453,7 +454,7 @@ static void retired(struct task *task, struct db *db, void *arg)
             db_rollback(tx);
         WAIT_FOR(task, leased() == 0);
     }
-    /* Without it a connection is used again. */
+    /* Without db_retire() a connection is used again. */
     assert_int_equal(db_begin(task, db, &tx), 0);
     first = number(task, tx, "select pg_backend_pid()");
     assert_int_equal(db_commit(task, tx), 0);
@@ -490,7 +491,7 @@ static void committed_with_its_last(struct task *task, struct db *db, void *arg)
         assert_int_equal(db_batch_commit(task, tx, calls, 2, &failed), DB_FAILED);
         db_rollback(tx);
         assert_int_equal(number(task, db, "select count(*) from y"), 2 + begun);
-        /* A call fails: nothing has happened. */
+        /* A call of the batch fails: nothing is committed. */
         assert_int_equal(db_begin(task, db, &tx), 0);
         if (begun)
             assert_int_equal(exec(task, tx, "insert into y values (9)"), 0);
@@ -515,7 +516,7 @@ static void test_batch_commit(void **state)
     run(committed_with_its_last);
 }
 
-/* --- repeats --- */
+/* --- repeated statements --- */
 
 static void conflicts(struct task *task, struct db *db, void *arg)
 {
@@ -535,7 +536,8 @@ static void conflicts(struct task *task, struct db *db, void *arg)
     assert_int_equal(number(task, db, "select last_value from tries"), 5 + DB_REPEATS);
 }
 
-/* A transaction is run again by its owner; what it has done is known by then. */
+/* The owner of a transaction runs it again after a conflict. By then `lasting` does not count the
+ * statements of the failed run. */
 static void again(struct task *task, struct db *db, void *arg)
 {
     struct db_tries tries = {0};
@@ -699,17 +701,18 @@ static void pieces(struct task *task, struct db *db, void *arg)
     assert_int_equal(taken.sum, 500500);
     assert_int_equal(taken.count, 1000);
     assert_false(taken.cut);
-    assert_int_equal(taken.leased, 0); /* nothing is held while it is looked at */
+    assert_int_equal(taken.leased, 0); /* no connection is leased while the rows are processed */
     assert_int_equal(db_piece(task, db, &wide, NULL, 0, &piece), 0);
     assert_int_equal(taken.count, 2);
     assert_true(taken.cut);
-    piece.bytes = 10; /* one at least */
+    piece.bytes = 10; /* a piece has at least one row */
     assert_int_equal(db_piece(task, db, &wide, NULL, 0, &piece), 0);
     assert_int_equal(taken.count, 1);
     assert_true(taken.cut);
     piece.fn = stop_early;
     assert_int_equal(db_piece(task, db, &sql, PARAMS(P_I64(5)), &piece), 77);
-    /* Its own time, longer or shorter than that of statements. */
+    /* `timeout_ms` of a piece replaces the timeout of statements, whether it is longer or
+     * shorter. */
     piece.fn = take_piece;
     piece.timeout_ms = 100;
     assert_int_equal(db_piece(task, db, &slow, NULL, 0, &piece), DB_TIMEOUT);

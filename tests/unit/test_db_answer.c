@@ -1,4 +1,4 @@
-/* What results hold, and how many connections: of one task, of one project, of all. */
+/* Memory of results and number of connections: of one task, of one project, of all. */
 #include "db/answer.h"
 
 #include "db_test.h"
@@ -7,7 +7,7 @@ enum { KB = 1024, MB = 1024 * KB, BUDGET = MB, ALICE = 1, BOB = 2 };
 
 static unsigned ended;
 
-/* A read of `rows` rows of `kilobytes` each. */
+/* Reads `rows` rows of `kilobytes` KB each. */
 static int
 read_rows(struct task *task, struct db *db, int64_t rows, int64_t kilobytes, struct rows *ret_rows)
 {
@@ -27,10 +27,10 @@ static void run_counted(void (*fn)(struct task *, struct db *, void *), struct d
 {
     ended = 0;
     run_with(config, fn, NULL);
-    db_answers_done(); /* nothing is held: its shares would say so */
+    db_answers_done(); /* panics if any memory is still accounted for */
 }
 
-/* --- one answer --- */
+/* --- one result --- */
 
 static void budget(struct task *task, struct db *db, void *arg)
 {
@@ -45,23 +45,24 @@ static void budget(struct task *task, struct db *db, void *arg)
     assert_int_equal(rows_i64(&rows, 199, 0), 200);
     assert_int_equal(rows_str(&rows, 199, 1).len, 4 * KB);
     assert_in_range(db_answer_held(task->arena), 800 * KB, 830 * KB);
-    /* The sum counts: of one task's statements together. */
+    /* The results of one task's statements count together. */
     assert_int_equal(read_rows(task, db, 100, 4, &rows), DB_TOO_LARGE);
     assert_in_range(db_answer_held(task->arena), 800 * KB, 830 * KB);
     arena_reset(task->arena);
     assert_int_equal(db_answer_held(task->arena), 0);
-    /* Far too much is given up on while it comes; the next statement is served. */
+    /* A result that is far too large is given up while it arrives, and the next statement is
+     * served. */
     int64_t started_ms = clock_mono_ms();
     assert_int_equal(read_rows(task, db, 100000, 100, &rows), DB_TOO_LARGE);
     assert_int_equal(read_rows(task, db, 10, 4, &rows), 0);
     assert_took(started_ms, 0, 10000);
     assert_int_equal(rows.count, 10);
     arena_reset(task->arena);
-    /* One row alone. */
+    /* A single row can be too large. */
     struct sql one = make_sql("select repeat('x', 2000000)", SQL_ONE);
     assert_int_equal(db_query(task, db, &one, NULL, 0, &rows), DB_TOO_LARGE);
     assert_int_equal(db_answer_held(task->arena), 0);
-    /* An error among rows is the error, and what came before it is not counted. */
+    /* An error after some rows is returned as the error, and the rows before it are not counted. */
     struct sql broken = make_sql(
         "select repeat('x', 1000), 1 / (500 - n) from generate_series(1, 600) n", SQL_MANY);
     assert_int_equal(db_query(task, db, &broken, NULL, 0, &rows), DB_CHECK);
@@ -90,7 +91,8 @@ static void transactions(struct task *task, struct db *db, void *arg)
     assert_int_equal(db_begin(task, db, &tx), 0);
     assert_int_equal(db_query(task, tx, &wide, NULL, 0, &rows), DB_TOO_LARGE);
     assert_int_equal(db_commit(task, tx), DB_FAILED);
-    /* What was written stays written: its rows are taken, whatever they are. */
+    /* The rows of a statement that writes are accepted at any size, because the write has
+     * happened. */
     assert_int_equal(db_query(task, db, &insert, NULL, 0, &rows), 0);
     assert_int_equal(rows.count, 1000);
     assert_int_equal(rows.affected, 1000);
@@ -101,7 +103,7 @@ static void transactions(struct task *task, struct db *db, void *arg)
     assert_int_equal(db_batch_commit(task, tx, &call, 1, NULL), 0);
     arena_reset(task->arena);
     assert_int_equal(number(task, db, "select count(*) from wide"), 2000);
-    /* The process's own work is not refused. */
+    /* Statements of the process itself are not refused. */
     task->tenant = 0;
     assert_int_equal(db_query(task, db, &wide, NULL, 0, &rows), 0);
 }
@@ -113,7 +115,7 @@ static void test_transactions(void **state)
     run_counted(transactions, (struct db_config){PATIENT});
 }
 
-/* Reads of others on the same connection are none the worse for it. */
+/* Another project's reads on the same connection are not disturbed. */
 static void small_reads(struct task *task, struct db *db, void *arg)
 {
     (void)arg;
@@ -132,7 +134,7 @@ static void large_reads(struct task *task, struct db *db, void *arg)
     (void)arg;
     task->tenant = ALICE;
     for (int i = 0; i < 10; i++) {
-        /* Each is a statement of its own: none is known for its size. */
+        /* Each statement is new, so db/ does not know that its result is large. */
         struct str text =
             arena_printf(task->arena,
                          "select %d, repeat('x', 100000) from generate_series(1, 200) n",
@@ -192,7 +194,7 @@ static void share(struct task *task, struct db *db, void *arg)
         spawn(hold, NULL, ALICE);
     while (ended < 6)
         assert_int_equal(task_sleep(task, 1), 0);
-    /* Others have their room whatever she holds, at once. */
+    /* Another project gets its memory immediately, however much ALICE holds. */
     struct db bob = {.server = server, .schema = BOB};
     task->tenant = BOB;
     assert_int_equal(read_rows(task, &bob, 200, 4, &rows), 0);
@@ -227,7 +229,7 @@ static void turns(struct task *task, struct db *db, void *arg)
         spawn(in_turn, NULL, ALICE);
 }
 
-/* A project's own requests wait for each other rather than be refused. */
+/* Requests of one project wait for each other and are not refused. */
 static void test_turns(void **state)
 {
     (void)state;
@@ -291,7 +293,7 @@ static void count_heavy(struct task *task, struct db *db, void *arg)
             "perform pg_sleep(0.01); end loop; return 1; end $$");
     for (int i = 0; i < 24; i++)
         spawn(heavy, NULL, ALICE);
-    /* A quarter of sixteen connections' half runs hers: two at a time. */
+    /* ALICE may use a quarter of half of the sixteen connections: two at a time. */
     WAIT_FOR(task, leased() == 2);
     for (int i = 0; i < 100; i++) {
         assert_int_equal(task_sleep(task, 1), 0);

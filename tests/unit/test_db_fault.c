@@ -1,12 +1,11 @@
-/* db/ when things go wrong: full pools, locks, cancelled tasks, lost connections, a server that
- * goes. */
+/* Faults of db/: full pools, locks, cancelled tasks, lost connections, a server that is gone. */
 #include "db_test.h"
 
 static bool stopping;
 static unsigned answered;
 static unsigned failed;
 static int64_t slowest_ms;
-static unsigned turns; /* of hogs */
+static unsigned turns; /* transactions that hogs have begun */
 
 static int setup(void **state)
 {
@@ -32,7 +31,7 @@ static void pause_ms(struct task *task, int64_t ms)
     assert_int_equal(task_sleep(task, ms), 0);
 }
 
-/* Reads in a loop until told to stop; counts its own answers in *arg when there is one. */
+/* Reads in a loop until `stopping`; counts its own answers in *arg unless arg is NULL. */
 static void reader(struct task *task, struct db *db, void *arg)
 {
     struct sql sql = make_sql("select $1::bigint", SQL_ONE);
@@ -58,7 +57,7 @@ static void reader(struct task *task, struct db *db, void *arg)
     }
 }
 
-/* A hundred answers, and no failure among them. */
+/* Waits for a hundred answers without a failure among them. */
 static void wait_steady(struct task *task)
 {
     unsigned since = answered;
@@ -73,7 +72,7 @@ static void wait_steady(struct task *task)
     });
 }
 
-/* Writes in a loop; every 0 must be in the table afterwards. */
+/* Inserts rows in a loop. Every insert that returned 0 must be in the table afterwards. */
 static unsigned written;
 static unsigned unknown;
 
@@ -112,8 +111,8 @@ static void full_pool(struct task *task, struct db *db, void *arg)
     int64_t start_ms = clock_mono_ms();
     struct db *third;
     assert_int_equal(db_begin(task, db, &third), DB_UNAVAILABLE);
-    assert_took(start_ms, 350, 900); /* by default it is a second */
-    /* Reads do not care. */
+    assert_took(start_ms, 350, 900); /* the default is a second */
+    /* A full write pool does not affect reads. */
     assert_int_equal(number(task, db, "select 5"), 5);
     db_rollback(tx);
     assert_int_equal(db_begin(task, db, &third), 0);
@@ -163,7 +162,8 @@ static void fair_pool(struct task *task, struct db *db, void *arg)
         pause_ms(task, 5);
     }
     stopping = true;
-    /* Behind the 100 that wait it would be as many turns, of 60 ms each on four connections. */
+    /* A statement that waited for all 100 hogs would see about 100 transactions of 60 ms each on
+     * four connections. */
     assert_in_range(worst_turns, 0, 46);
     assert_in_range(worst_ms, 0, allowed(700));
 }
@@ -180,7 +180,7 @@ enum { READERS = 16 };
 
 static PGconn *locker;
 
-/* Whoever calls pass() waits until the gate is opened. */
+/* A statement that calls pass() waits until the gate is opened. */
 static void shut_gate(void)
 {
     locker = PQconnectdb(pg_dsn());
@@ -220,7 +220,7 @@ static void locked_table(struct task *task, struct db *db, void *arg)
         spawn(locked_reader, NULL, 0);
         pause_ms(task, 20);
     }
-    /* All the others go on while the table is held. */
+    /* All other reads continue while the table is locked. */
     for (int i = 0; i < READERS; i++) {
         unsigned before = own[i];
         WAIT_FOR(task, own[i] > before + 10);
@@ -233,7 +233,7 @@ static void locked_table(struct task *task, struct db *db, void *arg)
     open_gate();
     WAIT_FOR(task, unlocked == 5);
     stopping = true;
-    while (running > 1) /* they count in our frame */
+    while (running > 1) /* the readers count in this stack frame */
         pause_ms(task, 5);
     db_server_stats(server, &stats);
     assert_int_equal(stats.errors, 0);
@@ -252,7 +252,7 @@ enum { LOCKED_STATEMENTS = 40, VICTIM = 2, AGGRESSOR = 7 };
 
 static unsigned locked_over;
 
-/* Each is a statement of its own, so none is known to be slow before it was. */
+/* Each statement is new, so db/ does not know that it is slow. */
 static void locked_one(struct task *task, struct db *db, void *arg)
 {
     struct sql sql = make_sql(
@@ -263,7 +263,7 @@ static void locked_one(struct task *task, struct db *db, void *arg)
     locked_over++;
 }
 
-/* Both cold ones and ones that every connection knows. */
+/* The locked statements are new, or (`warm`) every connection knows them. */
 static void locked_many(struct task *task, struct db *db, void *arg)
 {
     struct str reason;
@@ -285,11 +285,11 @@ static void locked_many(struct task *task, struct db *db, void *arg)
         unsigned before = answered;
         spawn(locked_one, (void *)(intptr_t)i, AGGRESSOR);
         pause_ms(task, 25);
-        WAIT_FOR(task, answered > before + 1); /* one may have been on its way */
+        WAIT_FOR(task, answered > before + 1); /* one answer may have been under way before */
     }
     pause_ms(task, 1500);
     WAIT_FOR(task, answered > 200);
-    assert_true(locked_over == (warm ? 4 * LOCKED_STATEMENTS : 0)); /* the table is still held */
+    assert_true(locked_over == (warm ? 4 * LOCKED_STATEMENTS : 0)); /* the table is still locked */
     stopping = true;
     open_gate();
 }
@@ -341,7 +341,7 @@ static void tx_sleeper(struct task *task, struct db *db, void *arg)
 
 enum { NOT_ENDED = 99 };
 
-/* The end of the child that was spawned last. */
+/* Waits until the last spawned child ends and returns its result. */
 static int wait_ended(struct task *task)
 {
     WAIT_FOR(task, ended_rc != NOT_ENDED);
@@ -373,7 +373,8 @@ static void cancelled(struct task *task, struct db *db, void *arg)
     child->deadline_ms = clock_mono_ms() + 30;
     assert_int_equal(wait_ended(task), -ETIMEDOUT);
 
-    /* A transaction is rolled back, off the task, when its statement is done. */
+    /* After a cancellation the transaction is rolled back outside of the task, when its statement
+     * has ended. */
     open_gate();
     WAIT_FOR(task, is_idle());
     shut_gate();
@@ -387,7 +388,7 @@ static void cancelled(struct task *task, struct db *db, void *arg)
     WAIT_FOR(task, is_idle());
     assert_int_equal(number(task, db, "select count(*) from c"), 0);
 
-    /* A write on its way is waited for. */
+    /* A cancelled task waits for its write that is under way. */
     ended_rc = NOT_ENDED;
     shut_gate();
     child = spawn(sleeper, "insert into c select pass()", 0);
@@ -427,7 +428,7 @@ static void terminated(struct task *task, struct db *db, void *arg)
     stopping = true;
     while (running > 1)
         pause_ms(task, 5);
-    /* What was acknowledged is there; what is unknown may be. */
+    /* Every acknowledged row exists; rows with an unknown outcome may exist. */
     assert_in_range(number(task, db, "select count(*) from w"), written, written + unknown);
     assert_true(written > 0);
 }
@@ -452,7 +453,7 @@ static void restarted(struct task *task, struct db *db, void *arg)
     struct str reason = STR_NONE;
     WAIT_FOR(task, db_server_wait(task, server, 100, &reason) == DB_UNAVAILABLE);
     assert_true(reason.len > 0);
-    WAIT_FOR(task, failed > 0); /* a second is given, the server is away for three */
+    WAIT_FOR(task, failed > 0); /* requests wait one second, the server is away for three */
     pause_ms(task, 2000);
     (void)pg_shell("%s %s/pg_ctl -D %s/data -w -t 60 -l %s/log start >/dev/null 2>&1 &",
                    pg_as(),
@@ -492,10 +493,10 @@ static void commit_lost(struct task *task, struct db *db, void *arg)
     assert_int_equal(exec(task, tx, "select pg_terminate_backend(pg_backend_pid())"),
                      DB_UNAVAILABLE);
     assert_int_equal(db_commit(task, tx), DB_FAILED);
-    /* A backend that dies inside a write: nobody can say whether it happened. */
+    /* A backend dies inside a write, so the outcome is unknown. */
     ended_rc = NOT_ENDED;
     spawn(sleeper, "with s as (select pg_sleep(30)) insert into w select 1 from s", 0);
-    /* By its id, as our own server names it: other servers' backends look the same. */
+    /* Find the pid on our own server, because the backends of other servers look the same. */
     pid = 0;
     WAIT_FOR(task,
              (pid = number(task,
@@ -514,7 +515,7 @@ static void test_commit_lost(void **state)
     run(commit_lost);
 }
 
-/* --- no server, no room --- */
+/* --- no server, no free connection --- */
 
 static void nowhere(struct task *task, struct db *db, void *arg)
 {

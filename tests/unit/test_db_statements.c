@@ -1,4 +1,5 @@
-/* Statements with named parameters and columns: what scripts/sqlgen makes of db_statements.sql. */
+/* Statements with named parameters and columns, as scripts/sqlgen generates them from
+ * db_statements.sql. */
 #include "db_statements_sql.h"
 #include "db_test.h"
 
@@ -49,7 +50,7 @@ static void all_types(struct task *task, struct db *db, void *arg)
                     !row.names.items[i].ptr == !names[i].ptr);
 }
 
-/* What may be null and is not: 0 and false are values of their own. */
+/* Nullable parameters that are set: 0 and false differ from null. */
 static void given(struct task *task, struct db *db, void *arg)
 {
     const int64_t id = 1;
@@ -89,7 +90,7 @@ static void given(struct task *task, struct db *db, void *arg)
     assert_true(some_id(7).set && !some_id(0).set);
 }
 
-/* --- the ways in which they are called --- */
+/* --- kinds of calls --- */
 
 static void kinds(struct task *task, struct db *db, void *arg)
 {
@@ -124,7 +125,8 @@ static void binary(struct task *task, struct db *db, void *arg)
                                                 .bytes = ((struct str){"\0\xff\\x", 4})),
                                   &rows),
                          0);
-        assert_int_equal(rows.count, 2); /* the second came by itself and was added to the first */
+        assert_int_equal(rows.count,
+                         2); /* the second row arrived separately and was appended to the first */
         struct sql_st_binary_row row = sql_st_binary_row(task->arena, &rows, 0);
         assert_true(row.big.value == bigs[i] && row.whole.value == wholes[i]);
         assert_true(row.small.value == -3 && row.flag.value == (i % 2 == 0));
@@ -136,7 +138,7 @@ static void binary(struct task *task, struct db *db, void *arg)
     }
 }
 
-/* One struct for both, whatever the order in which they name its members. */
+/* Two statements share one row struct, in any order of their columns. */
 static void alike(struct task *task, struct db *db, void *arg)
 {
     const struct sql *const two[] = {&SQL_ST_ONE, &SQL_ST_OTHER};
@@ -160,7 +162,7 @@ static void batches(struct task *task, struct db *db, void *arg)
     };
 
     (void)arg;
-    for (int64_t i = 0; i < 2; i++) /* the block that it is made in is over before it is sent */
+    for (int64_t i = 0; i < 2; i++) /* the call is sent after the block that creates it has ended */
         calls[2] = db_call_new(task->arena, SQL_ST_MANY(.last = i + 1));
     assert_int_equal(db_batch(task, db, calls, ARRAY_LEN(calls), NULL), 0);
     assert_int_equal(sql_st_none_row(&calls[0].rows, 0).id, 7);
@@ -175,7 +177,8 @@ static int piece(const struct rows *rows, void *arg)
     return 0;
 }
 
-/* Pages, pieces and kept rows are read as the statement they are of; a count is not. */
+/* Rows of pages, of pieces and kept rows are read with the row struct of their statement. A count
+ * has no such struct. */
 static void pages(struct task *task, struct db *db, void *arg)
 {
     int64_t second = 0;
@@ -200,7 +203,7 @@ static void pages(struct task *task, struct db *db, void *arg)
     assert_int_equal(db_query(task, db, SQL_ST_WALK_COUNT(.last = 9), &rows), 0);
 }
 
-/* --- what is refused --- */
+/* --- refused calls --- */
 
 static void wrong_rows(struct task *task, struct db *db, void *arg)
 {
@@ -214,7 +217,7 @@ static void wrong_rows(struct task *task, struct db *db, void *arg)
     assert_null(rows.shape);
 }
 
-/* What a text does is told by its words, not by the ends of words in it. */
+/* Whole words decide whether a statement has a lasting effect, not the ends of longer words. */
 static void words(struct task *task, struct db *db, void *arg)
 {
     static const struct {

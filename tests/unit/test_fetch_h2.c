@@ -1,4 +1,4 @@
-/* Many small requests over HTTP/2: fetch() against the stand-ins' server (tests/push). */
+/* fetch() over HTTP/2: many small requests to the Python server of tests/push. */
 #include "deadline.h"
 
 #include <errno.h>
@@ -12,8 +12,9 @@
 #include "loop/task.h"
 #include "python_server.h"
 
-/* Prints its port; /ports has those of the others, /seen/PATH how often a path was asked, /count
- * how many connections there were. A path with "once" misbehaves the first time. */
+/* Prints its port. /ports returns the ports of the other servers, /seen/PATH how often a path was
+ * requested, /count how many connections were opened. A path with "once" misbehaves only at its
+ * first request. */
 static const char server_py[] =
     "import asyncio, http.server, json, os, pathlib, socket, ssl, sys, threading\n"
     "sys.path.insert(0, 'tests')\n"
@@ -88,7 +89,7 @@ enum {
     MISNAMED,
     OLD,
     MUTE,
-    /* tests/push/odd_http2.py */
+    /* the servers of tests/push/odd_http2.py */
     QUITS,
     LINGERS,
     PUSHES,
@@ -97,7 +98,7 @@ enum {
     SILENT,
     BABBLES,
     HASTY,
-    /* of users' choice */
+    /* servers that play the hosts of users' choice */
     CHOSEN,
     OTHERS = CHOSEN + 17
 };
@@ -120,10 +121,10 @@ static int server_stop(void **state)
     (void)snprintf(command, sizeof(command), "rm -r %s", folder);
     if (python_server_stop(state) != 0)
         return -1;
-    return system(command) == 0 ? 0 : -1; /* NOLINT(cert-env33-c): the test's own words */
+    return system(command) == 0 ? 0 : -1; /* NOLINT(cert-env33-c): the command is the test's own */
 }
 
-/* --- one test: a loop, tasks, fetch() inside --- */
+/* --- one test: a loop and tasks that call fetch() --- */
 
 static struct arena *arena;
 
@@ -176,7 +177,7 @@ struct job {
     struct fetch_request request;
     struct fetch_response response;
     int rc;
-    unsigned times; /* one after the other; 0 = 1 */
+    unsigned times; /* requests of this job, one after the other; 0 = 1 */
     int64_t took_ms;
 };
 
@@ -292,7 +293,7 @@ static void test_message(void **state)
     assert_non_null(strstr(text, "\"content-length\": \"9\""));
     shares_each(check_given_back, NULL);
 
-    /* A name is looked up and verified; without a body; an empty one. */
+    /* The name is resolved and verified. The request has no body, then an empty one. */
     request.url = arena_printf(arena, "https://LocalHost.:%d/echo", server_port);
     request.method = STR("GET");
     request.body = STR("");
@@ -305,7 +306,7 @@ static void test_message(void **state)
     assert_non_null(strstr(job->response.body.ptr, "\"content-length\": \"0\""));
 }
 
-/* Connections are kept, few, and shared. */
+/* Many requests share a few connections, which are kept. */
 static void test_many(void **state)
 {
     (void)state;
@@ -328,7 +329,7 @@ static void test_many(void **state)
     assert_int_equal(number_at("/count"), before + 2);
 }
 
-/* No more streams than the peer takes. */
+/* fetch() opens no more streams than the peer allows. */
 static void test_few_streams(void **state)
 {
     (void)state;
@@ -342,7 +343,7 @@ static void test_few_streams(void **state)
     assert_in_range(number_at("/peak"), 2, 10);
 }
 
-/* A body larger than windows, records and buffers. */
+/* A body may be larger than the windows, records and buffers. */
 static void test_large_body(void **state)
 {
     (void)state;
@@ -373,7 +374,7 @@ static void test_sizes(void **state)
     job = run(post(url_of("/size/0")));
     assert_int_equal(job->rc, 0);
     assert_string_equal(job->response.body.ptr, "");
-    /* One too large is the end of its stream, not of the others'. */
+    /* An answer that is too large ends its own stream, not the other streams. */
     init();
     struct job *large = job_start(post(url_of("/size/900000")));
     struct job *other = job_start(post(url_of("/nap")));
@@ -382,7 +383,7 @@ static void test_sizes(void **state)
     assert_answered(&other, 1);
 }
 
-/* The peer has not looked at it: it is asked again, but not for ever. */
+/* A request whose stream the peer refused without processing it is sent again, up to a limit. */
 static void test_refused_streams(void **state)
 {
     (void)state;
@@ -392,7 +393,7 @@ static void test_refused_streams(void **state)
     assert_int_equal(number_at("/seen/refuse"), 4);
 }
 
-/* It may have: it is not. */
+/* A request whose stream was reset may have been processed, so it is not sent again. */
 static void test_reset_streams(void **state)
 {
     (void)state;
@@ -405,7 +406,8 @@ static void test_reset_streams(void **state)
     assert_int_equal(number_at("/seen/reset-once"), 1);
 }
 
-/* What is above the last stream goes to another connection, what is below is answered on this. */
+/* After GOAWAY, streams above the last id move to another connection, and the others are answered
+ * on the same one. */
 static void test_goaway(void **state)
 {
     (void)state;
@@ -424,8 +426,8 @@ static void test_goaway(void **state)
     assert_int_equal(number_at("/seen/goaway"), 4);
 }
 
-/* All that is under way on a connection that is cut has no answer, and is asked once; the next
- * finds another connection. */
+/* When a connection is cut, its pending requests fail and are sent only once. The next request
+ * opens another connection. */
 static void test_drop(void **state)
 {
     (void)state;
@@ -448,7 +450,7 @@ static void on_cancel(void *task)
     task_cancel(task);
 }
 
-/* Who leaves ends its stream. */
+/* A request that times out or is cancelled ends its stream. */
 static void test_time(void **state)
 {
     (void)state;
@@ -475,18 +477,18 @@ static void test_time(void **state)
     assert_answered(&other, 1);
     assert_answered(&after, 1);
     assert_int_equal(fetch_in_flight(), 0);
-    /* Those that have come so far. */
+    /* As many streams as requests have arrived so far. */
     UNTIL(number_at("/cancelled") == before + number_at("/seen/slow/time"), (void)usleep(20000));
     assert_in_range(number_at("/seen/slow/time"), strict_times() ? 3 : 0, 3);
 
-    /* Before its connection stands. */
+    /* The time also runs out before the connection is established. */
     brief.url = at(others[MUTE], "/");
     late = run(brief);
     assert_int_equal(late->rc, FETCH_TIMEOUT);
     assert_in_range(late->took_ms, 590, allowed(1500));
 }
 
-/* The peer is who the URL names, as the authorities say. */
+/* The peer must be the host that the URL names, by a certificate of a trusted authority. */
 static void test_identity(void **state)
 {
     (void)state;
@@ -508,7 +510,7 @@ static void test_unreachable(void **state)
     struct job *jobs[200];
     int port = others[OLD];
 
-    others[OLD] = 1; /* nobody listens there */
+    others[OLD] = 1; /* no server listens on this port */
     init();
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
         jobs[i] = job_start(post(at(1, "/")));
@@ -533,7 +535,7 @@ static void test_rules(void **state)
     }
 }
 
-/* Who does not speak it is asked in the other way, at once the next time. */
+/* A peer without HTTP/2 is called over HTTP/1.1, the next time immediately. */
 static void test_http1(void **state)
 {
     (void)state;
@@ -552,8 +554,8 @@ static void test_http1(void **state)
     }
 }
 
-/* A peer that takes leave before anything was asked is not dialled for ever; of one that leaves the
- * closing to us no connection is kept. */
+/* A peer that says GOAWAY before any request is not dialled for ever. A peer that leaves the
+ * closing to the client keeps no connection open. */
 static void test_left_open(void **state)
 {
     (void)state;
@@ -578,8 +580,8 @@ static void test_left_open(void **state)
     UNTIL(number_at("/open/lingers") == 0, (void)usleep(20000));
 }
 
-/* Interim answers and trailers are not the answer; a request whose answer came before all of it was
- * sent is done with, and its connection goes on. */
+/* Interim answers and trailers are not the answer. A request that is answered before its body was
+ * sent is finished, and its connection stays in use. */
 static void test_order(void **state)
 {
     (void)state;
@@ -598,7 +600,7 @@ static void test_order(void **state)
     assert_int_equal(number_at("/accepted/hasty"), 1);
 }
 
-/* What a peer must not do ends its connection, not the process. */
+/* A peer that breaks the protocol loses its connection and does not end the process. */
 static void test_breaches(void **state)
 {
     (void)state;
@@ -608,8 +610,8 @@ static void test_breaches(void **state)
     assert_in_range(job->took_ms, 0, allowed(5000));
 }
 
-/* A connection that is dead is found by its silence, before the time of the requests on it is over;
- * a peer that takes no stream leaves them that time, and no more. */
+/* A dead connection is detected by its silence, before the time of its requests is over. Requests
+ * to a peer that allows no stream fail when their time is over, not later. */
 static void test_silence(void **state)
 {
     (void)state;
@@ -626,7 +628,7 @@ static void test_silence(void **state)
     assert_in_range(shut->took_ms, 950, allowed(3000));
 }
 
-/* The library that is asked passes on all headers. */
+/* True when the answer came over HTTP/2: only the HTTP/1.1 path passes on all headers. */
 static bool came_by_stream(const struct job *job)
 {
     assert_int_equal(job->rc, 0);
@@ -642,7 +644,7 @@ static struct job *chosen_start(size_t host)
     return job_start(request);
 }
 
-/* Hosts of users' choice have streams when they are asked often, and some of them alone. */
+/* Hosts of users' choice get HTTP/2 when they receive many requests, and only 16 of them do. */
 static void test_chosen_hosts(void **state)
 {
     (void)state;
@@ -686,7 +688,8 @@ static void on_shutdown(void *arg)
     loop_timer_start(arg, 100);
 }
 
-/* fetch_done() with some under way, some that wait for a stream, and one for its connection. */
+/* fetch_done() ends running requests, requests that wait for a stream, and one that waits for its
+ * connection. */
 static void test_done_while_running(void **state)
 {
     (void)state;

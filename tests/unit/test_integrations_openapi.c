@@ -1,4 +1,5 @@
-/* OpenAPI documents as integrations: references, bodies, what is left out, what is refused. */
+/* Imports of OpenAPI documents as integrations: references, bodies, parts that are left out,
+ * documents that are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +23,7 @@ static json_t *parse(const char *text)
     return value;
 }
 
-/* The names of all operations of an integration. */
+/* Returns the names of all operations of an integration. */
 static struct in_strs names_of(const json_t *body)
 {
     const json_t *operations = json_object_get(body, "operations");
@@ -34,7 +35,8 @@ static struct in_strs names_of(const json_t *body)
     return names;
 }
 
-/* Chosen out of the text, the same operations come out as out of the tree. */
+/* Asserts that the same operations, chosen out of the text, give the same integration as those of
+ * the parsed tree. */
 static void is_same_out_of_text(const char *text, const json_t *expected)
 {
     const struct in_strs names = names_of(expected);
@@ -51,7 +53,7 @@ static void is_same_out_of_text(const char *text, const json_t *expected)
                         arena_cstr(arena, jr_print(arena, expected)));
 }
 
-/* Of one that is imported: whatever comes out is one that can be stored. */
+/* Imports a document, asserts that the result can be stored, and returns the result. */
 static json_t *import(const char *text, json_t **ret_skipped)
 {
     const struct openapi_wish wish = {.document = parse(text)};
@@ -157,7 +159,7 @@ static void bodies(void **state)
                         "form");
 }
 
-/* What is no integration's, with what is said of it. */
+/* Operations that an integration cannot have are left out, each with a reason. */
 static void left_out(void **state)
 {
     static const struct {
@@ -185,7 +187,7 @@ static void left_out(void **state)
     }
 }
 
-/* What operations that are in the result do without. */
+/* Parts that an imported operation does without are reported with a reason. */
 static void done_without(void **state)
 {
     static const struct {
@@ -278,14 +280,14 @@ static void references_that_lead_nowhere(void **state)
     }
 }
 
-/* --- what an import may cost --- */
+/* --- bounds of an import --- */
 
-#define LARGE_BYTES (1 << 20) /* of a document: the largest body */
+#define LARGE_BYTES (1 << 20) /* the largest body of a request */
 #define TEXT_BYTES  ((size_t)40 << 20)
 
 static struct strbuf large;
 
-/* The text so often, each with its number in place of %zu, and a comma between them. */
+/* Writes `text` `count` times, each with its number in place of %zu, with commas between them. */
 static void large_list(size_t count, const char *text)
 {
     const char *number = strstr(text, "%zu");
@@ -309,7 +311,7 @@ static void large_text(size_t bytes)
         strbuf_char(&large, 'x');
 }
 
-/* Paths that refer to one item with seven operations. */
+/* Writes `count` paths that all refer to one item with seven operations. */
 static void paths_of_one_item(size_t count, const char *item)
 {
     strbuf_cstr(&large, HEAD "\"paths\":{");
@@ -360,7 +362,7 @@ static void members_and_required_members(void)
     strbuf_cstr(&large, "}}}}}}}}");
 }
 
-/* Eight levels, each of which refers to the next one eight times. */
+/* Writes eight levels of schemas, each of which refers to the next level eight times. */
 static void parts_of_parts(void)
 {
     strbuf_cstr(&large,
@@ -415,13 +417,13 @@ static void paths_that_are_left_out(void)
     paths_of_one_item(7000, "{\"trace\":{}}");
 }
 
-/* Whatever a document of the largest body has in it, an import makes so much of it at most, and
- * says what is too much. */
+/* The import of any document up to the largest body uses bounded memory, and its error names the
+ * part that is too large. */
 static void large_documents_are_bounded(void **state)
 {
     static const struct {
         void (*write)(void);
-        const char *field, *advice; /* of the finding; NULL = there is none */
+        const char *field, *advice; /* of the error; NULL = no error */
     } rows[] = {
         {many_operations, "document.paths", "at most 200 of them in operations"},
         {operations_of_one_long_name, "document.paths", "at most 200 of them in operations"},
@@ -458,7 +460,7 @@ static void large_documents_are_bounded(void **state)
     }
 }
 
-/* Two operations out of as many as a document can have. */
+/* Two operations can be imported out of as many as a document can have. */
 static void few_of_very_many_operations(void **state)
 {
     struct str names[] = {STR("get_1"), STR("options_6999")};
@@ -476,8 +478,7 @@ static void few_of_very_many_operations(void **state)
     assert_int_equal(json_array_size(json_object_get(body, "operations")), 2);
 }
 
-/* Names that many operations would have get numbers in their order. */
-/* Sixteen megabytes of operations that have nothing. */
+/* Sixteen megabytes of empty operations. */
 static void text_of_operations(void)
 {
     strbuf_cstr(&large, HEAD "\"paths\":{");
@@ -485,7 +486,7 @@ static void text_of_operations(void)
     strbuf_cstr(&large, "}}");
 }
 
-/* An operation that leads to a schema of megabytes. */
+/* An operation that refers to a schema of several megabytes. */
 static void text_of_one_schema(void)
 {
     strbuf_cstr(&large,
@@ -496,7 +497,7 @@ static void text_of_one_schema(void)
     strbuf_cstr(&large, "]}}}}");
 }
 
-/* The same, beside what nobody asks for. */
+/* A small operation in a document with megabytes that the import does not need. */
 static void text_beside_which_much_stands(void)
 {
     strbuf_cstr(&large, HEAD "\"paths\":{\"/a\":{\"get\":{\"responses\":[");
@@ -545,6 +546,7 @@ static void large_texts_are_bounded(void **state)
     }
 }
 
+/* Operations that would have the same name get numbers in their order. */
 static void one_name_of_many_operations(void **state)
 {
     (void)state;

@@ -50,7 +50,7 @@ static void refuse(struct str text, const char *reason)
         fail_msg("%.*s: \"%s\" lacks \"%s\"", STR_ARG(text), error.text, reason);
 }
 
-/* In the manner of JSONTestSuite's y_ files. */
+/* Valid texts, in the style of JSONTestSuite's y_ files. */
 static const struct str good[] = {
     STR_INIT("[]"),
     STR_INIT("{}"),
@@ -108,7 +108,7 @@ static const struct str good[] = {
     STR_INIT("[\"[[[[{{{{\"]"),
 };
 
-/* In the manner of its n_ files. */
+/* Invalid texts, in the style of JSONTestSuite's n_ files. */
 static const struct str bad[] = {
     STR_INIT(""),
     STR_INIT(" "),
@@ -300,7 +300,7 @@ static size_t put_digits(uint64_t *seed, char *to, size_t count)
     return count;
 }
 
-/* A number as somebody may write it, inside of what a double can be near to. */
+/* Writes a random number in any notation, within the range of a double, and returns its length. */
 static size_t random_literal(uint64_t *seed, char *to)
 {
     static const char *const signs[] = {"", "+", "-"};
@@ -325,7 +325,7 @@ static size_t random_literal(uint64_t *seed, char *to)
     return len;
 }
 
-/* What is read is written again, to the last digit. */
+/* A number is printed as it was read, to the last digit. */
 static void test_numbers_stay(void **state)
 {
     uint64_t seed = 20261122;
@@ -349,7 +349,7 @@ static void test_numbers_stay(void **state)
         struct str printed = jr_print(own, root);
         struct str again = {literal, len};
         if (str_is(again, "-0"))
-            again = STR("0"); /* an integer, which has no sign then */
+            again = STR("0"); /* an integer, which has no negative zero */
         if (!str_eq(kept, again))
             fail_msg("%s became %.*s", text, (int)kept.len, kept.ptr);
         if (again.ptr == literal && !str_eq(printed, (struct str){text, (size_t)size}))
@@ -392,7 +392,7 @@ static void test_literals(void **state)
     assert_true(str_eq(jr_print(arena, accept(text)), text));
 }
 
-/* Trees that were put together of several. */
+/* A tree that was put together in memory may be deeper than the reader allows, and is printed. */
 static void test_deeper_than_read(void **state)
 {
     json_t *value = json_object();
@@ -419,12 +419,12 @@ static void test_long_number(void **state)
     refuse((struct str){text, len}, "number is out of range");
     text[0] = '0';
     text[1] = '.';
-    refuse((struct str){text, len}, "number is out of range"); /* more digits than jsonb keeps */
+    refuse((struct str){text, len}, "number is out of range"); /* more digits than jsonb stores */
     assert_true(json_real_value(accept((struct str){text, 2 + 16383})) == 1.0);
     refuse((struct str){text, 2 + 16384}, "number is out of range");
 }
 
-/* What is accepted can be stored as jsonb. */
+/* Every accepted number can be stored as jsonb. */
 static void test_numbers_of_jsonb(void **state)
 {
     static const char *const wide[] = {
@@ -506,7 +506,7 @@ static void test_depth(void **state)
     refuse(nested(65, true, true), "nested deeper than 64 levels");
     refuse(nested(100000, false, true), "nested deeper than 64 levels");
     refuse(nested(100000, true, false), "nested deeper than 64 levels");
-    /* Siblings do not add up, brackets in texts do not count. */
+    /* Siblings do not add to the depth, and brackets in strings do not count. */
     char *wide = arena_alloc(arena, 1000);
     memset(wide, '[', 1000);
     memcpy(wide, "[\"", 2);
@@ -567,7 +567,7 @@ static void test_access(void **state)
     assert_true(str_is(text, "{\"s\":\"a\\n\",\"i\":5,\"b\":true,\"n\":null,\"r\":1.5}"));
 }
 
-/* jsonb prints what came as a double in digits. */
+/* jsonb prints large numbers with all their digits, which are read as doubles again. */
 static void test_stored(void **state)
 {
     static const char *const wide = "{\"a\":[100000000000000000000,-9223372036854775809,1],"
@@ -605,7 +605,7 @@ static void test_stored(void **state)
     assert_int_equal(jr_parse_stored(arena, str_from(wide), &root, &error), JR_INVALID);
 }
 
-/* What other servers write: marks, and numbers of any size. */
+/* Texts of third-party servers may begin with a byte order mark and contain numbers of any size. */
 static void test_foreign(void **state)
 {
     static const struct {
@@ -645,12 +645,12 @@ static void test_foreign(void **state)
     assert_int_equal(json_string_length(root), 400);
 }
 
-/* What a tree takes is told from its text, before it is there. */
+/* jr_tree_bytes() estimates the memory of a tree from its text, before the tree exists. */
 static void test_tree_bytes(void **state)
 {
     static const struct {
         const char *value;
-        size_t least, most; /* of each */
+        size_t least, most; /* bytes per value */
     } cases[] = {
         {"{},", 224, 320},
         {"[],", 112, 208},
@@ -671,7 +671,7 @@ static void test_tree_bytes(void **state)
         assert_in_range(jr_tree_bytes(strbuf_view(&text)) / 1000, cases[i].least, cases[i].most);
     }
     assert_in_range(jr_tree_bytes(STR("")), 0, 64);
-    /* Refused for its depth before anything is made of it. */
+    /* A text that is too deep is refused before a tree is built, so it counts little. */
     strbuf_init(&text, arena, 1 << 20);
     for (int times = 0; times < 100000; times++)
         strbuf_str(&text, STR("{\"a\":"));

@@ -1,5 +1,5 @@
-/* Entries that come together: what leaves together, what a refusal does to the others, who gives
- * up. */
+/* Entries that are written in batches: which entries go together, what a refusal does to the
+ * others, entries that give up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,9 +29,9 @@ struct one {
 static struct one ones[ENTRIES];
 static struct arena *arena;
 static unsigned running;
-static char trail[256]; /* of each write the names of its entries */
+static char trail[256]; /* the names of the entries of each write */
 static unsigned under_way, most_under_way;
-static int fails; /* so many writes find the store down */
+static int fails; /* number of writes that find the store down */
 static bool names_culprit;
 static void (*meanwhile)(void); /* called once, while the first write is under way */
 
@@ -139,7 +139,7 @@ static void run_one(struct task *task, void *arg)
         background_wait(on_background_ended, NULL);
 }
 
-/* In this order, all in one turn. */
+/* Starts the entries in this order, all in the same tick. */
 static void run_ones(const char *names)
 {
     for (const char *name = names; *name != '\0'; name++) {
@@ -162,7 +162,7 @@ static void test_a_turns_entries_leave_together(void **state)
 static void test_bounds_of_a_batch(void **state)
 {
     (void)state;
-    ones[0].entry.bytes = 2000; /* one at least */
+    ones[0].entry.bytes = 2000; /* a batch has at least one entry */
     ones[1].entry.bytes = 600;
     ones[2].entry.bytes = 600;
     batches.most = 2;
@@ -179,7 +179,7 @@ static void test_batches_under_way(void **state)
     ones[5].owner = 7;
     run_ones("abcdef");
     loop_run();
-    assert_int_equal(most_under_way, 3); /* two of an owner, and the other one's */
+    assert_int_equal(most_under_way, 3); /* two of one owner and one of the other */
     assert_int_equal(strlen(trail), 12);
 }
 
@@ -222,7 +222,7 @@ static void end_some(void)
     ones[0].over = ones[4].over = true;
 }
 
-/* Of the batch that is repeated, and of those behind it. */
+/* Entries that give up leave a batch that is repeated, and the batches that wait after it. */
 static void test_entries_that_may_not_wait(void **state)
 {
     (void)state;
@@ -275,7 +275,7 @@ static void cancel_writes(void *arg)
     background_cancel();
 }
 
-/* A store that stays down keeps no process that is told to end. */
+/* A store that stays down does not keep a process from ending. */
 static void test_a_write_that_is_cancelled(void **state)
 {
     struct loop_timer timer;

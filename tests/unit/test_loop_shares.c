@@ -1,4 +1,4 @@
-/* Slots that owners share: turns, how much one holds, who gives up. */
+/* Slots that owners share: the order of owners, the amount of one owner, tasks that give up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -115,7 +115,7 @@ static void test_an_owner_leaves_room(void **state)
     init(3, 2);
     start_all("aaaab");
     loop_run();
-    assert_string_equal(trail, "aabaa"); /* the last two after the first two */
+    assert_string_equal(trail, "aabaa"); /* the last two of `a` wait for the first two */
 }
 
 static void test_within_an_owner_first_come(void **state)
@@ -147,7 +147,7 @@ static void cancel(void *arg)
     task_cancel(arg);
 }
 
-/* Who gives up is in nobody's way, and leaves nothing behind. */
+/* A task that gives up blocks no other task and leaves nothing in the queue. */
 static void test_some_give_up(void **state)
 {
     (void)state;
@@ -171,7 +171,8 @@ static void test_some_give_up(void **state)
 
 static const struct share_owner A = {1, 0}, B = {2, 0}, C = {3, 0};
 
-/* However many owners come one after the other and take all they get: each finds room. */
+/* With `leave_room`, each of the first ten owners finds room, although each takes all that it can
+ * get. */
 static void test_there_is_room_for_the_next(void **state)
 {
     (void)state;
@@ -217,7 +218,7 @@ static void test_amounts_add_up(void **state)
     loop_run();
 }
 
-/* What wants little does not pass what wants much and came before it from the same owner. */
+/* A small request does not overtake a large one that the same owner made before. */
 static void test_amounts_in_order(void **state)
 {
     (void)state;
