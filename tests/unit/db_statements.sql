@@ -9,14 +9,14 @@ select :big::bigint as big:bigint, :big_none::bigint? as big_none:bigint?, :whol
   :names::text[] as names:text[], :ids_none::bigint[]? as ids_none:bigint[]?,
   :names_none::text[]? as names_none:text[]?;
 
--- A parameter has one number wherever it stands.
+-- A parameter that occurs twice has one number.
 -- name: st_again :one
 select :second::text || :first::text || :second::text as joined:text;
 
 -- name: st_none :one
 select 7::bigint as id:bigint;
 
--- Two that are used alike, of one struct each; the second names its parameters in another order.
+-- Two statements share a struct of parameters and one of rows; the second names its parameters in another order.
 -- name: st_one :opt args(st_key) row(st_item)
 select x.id as id:bigint, x.name as name:text? from (select :id::bigint as id, :name::text? as name) x;
 
@@ -29,13 +29,13 @@ select n::bigint as n:bigint from generate_series(1, :last::bigint) n;
 -- name: st_page :page sort(n)
 select n::bigint as n:bigint from generate_series(1, :last::bigint) n;
 
--- As the server holds them, and a row of nulls.
+-- Values in PostgreSQL's binary format, and a row of nulls.
 -- name: st_binary :many binary
 select s.big:bigint?, s.whole:integer?, s.small:smallint?, s.flag:boolean?, s.words:text?, s.bytes:bytea?
 from (values (:big::bigint, :whole::integer, (-3)::smallint, :flag::boolean, :words::text, :bytes::bytea), (null, null, null, null, null, null))
   as s (big, whole, small, flag, words, bytes);
 
--- What a walk adds stands behind the list's own parameters.
+-- The parameters that a keyset page adds follow those of the list.
 -- name: st_walk :many args(st_walk)
 select n::bigint as n:bigint from generate_series(1, :last::bigint) n
 where n > :behind::bigint limit :limit::bigint offset :offset::bigint;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Events of the processor delivered to a project in any order, as the payments service does it:
- * stored, applied, marked, in one transaction; what waits is put back, what is too early comes
- * again.
+ * Delivers events of the processor to a project in any order, as the payments service does: each
+ * event is stored, applied and marked in one transaction. An event that had to wait is put back
+ * into the queue, an event that was too early is delivered again.
  */
 #include "json/jr.h"
 #include "payments/apply.h"
@@ -10,7 +10,7 @@
 
 #define AT        1760000000LL /* seconds: when the stories begin */
 #define STORY_MAX 6
-#define REPEATED  5 /* one order of as many is applied twice */
+#define REPEATED  5 /* one of this many orders is applied twice */
 
 struct world_of_payments {
     struct task *task;
@@ -50,13 +50,13 @@ static void world_begin(struct world_of_payments *world,
     listen_to_all(world);
 }
 
-/* The next world has its name. */
+/* Deletes the project, because the next world uses the same name. */
 static void world_end(struct world_of_payments *world, struct directory *directory)
 {
     assert_int_equal(project_delete(world->task, directory, world->project), 0);
 }
 
-/* Nothing is left but the project itself. */
+/* Deletes everything in the project but the project itself. */
 UNUSED static void wipe(struct world_of_payments *world)
 {
     exec(world->task,
@@ -117,7 +117,8 @@ static int attempt(struct apply_source *source,
     return rc;
 }
 
-/* Its arena is its own, for there are thousands. The result of apply_event(). */
+/* Applies one event in an arena of its own, because there are thousands of events. Returns the
+ * result of apply_event(). */
 static int deliver_one(struct world_of_payments *world, struct str event, struct applied *ret)
 {
     struct task *task = world->task;
@@ -142,7 +143,7 @@ static int deliver_one(struct world_of_payments *world, struct str event, struct
     return rc;
 }
 
-/* Those that were put back in the queue. */
+/* Delivers the events that were put back into the queue. */
 static void deliver_woken(struct world_of_payments *world)
 {
     struct sql query = make_sql("select payload from {p}.webhook_events where state = 'received' "
@@ -156,7 +157,7 @@ static void deliver_woken(struct world_of_payments *world)
         assert_int_equal(deliver_one(world, rows_str(&rows, i, 0), &applied), 0);
 }
 
-/* 0 or APPLY_AGAIN. */
+/* Delivers an event and those that it woke; returns 0 or APPLY_AGAIN. */
 static int deliver(struct world_of_payments *world, struct str event)
 {
     struct applied applied = {.waits = false};
@@ -171,7 +172,7 @@ static int deliver(struct world_of_payments *world, struct str event)
 
 /* --- a story --- */
 
-/* Delivers in this order; what is too early comes again after each that is not. */
+/* Delivers in this order. Events that are too early are delivered again after each later one. */
 static void deliver_all(struct world_of_payments *world, const struct str *events, size_t count)
 {
     bool early[STORY_MAX] = {false};
@@ -186,8 +187,8 @@ static void deliver_all(struct world_of_payments *world, const struct str *event
         assert_false(early[j]);
 }
 
-/* Everything that a story leaves behind, but for what counts rows and depends on the time of work.
- */
+/* Returns the state that a story leaves, without columns that count rows or depend on the time of
+ * the run. */
 static struct str state_of(struct world_of_payments *world)
 {
     return text(
@@ -216,13 +217,13 @@ static int64_t emitted(struct world_of_payments *world, const char *event)
 }
 
 struct story {
-    void (*begin)(struct world_of_payments *world); /* rows of our own; may be NULL */
+    void (*begin)(struct world_of_payments *world); /* inserts our own rows; may be NULL */
     struct str events[STORY_MAX];
     size_t count;
     const char *once; /* an event that is emitted exactly once; NULL = none is */
 };
 
-/* A second time, from the end, changes nothing. */
+/* Delivers the events again, last first, and asserts that nothing changes. */
 static void check_repeated(struct world_of_payments *world,
                            const struct str *events,
                            size_t count,
@@ -267,7 +268,7 @@ static void check_order(struct world_of_payments *world,
     arena_free(own);
 }
 
-/* All orders of a story (Heap's algorithm); returns the state that all lead to. */
+/* Tries all orders of a story (Heap's algorithm); returns the state that all of them lead to. */
 UNUSED static struct str check_orders(struct world_of_payments *world, const struct story *story)
 {
     size_t order[STORY_MAX] = {0, 1, 2, 3, 4, 5};

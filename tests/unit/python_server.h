@@ -1,5 +1,5 @@
 #pragma once
-/* A server of a few lines of Python, which prints its port, beside a test. */
+/* Runs a short Python server, which prints its port, in a child process of a test. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -8,7 +8,7 @@
 static pid_t server_pid;
 static int server_port;
 
-/* 0, or -1: for a group's setup. */
+/* Starts the server, as the setup of a group; returns 0 or -1. */
 static int python_server_start(const char *program)
 {
     int ends[2];
@@ -21,7 +21,8 @@ static int python_server_start(const char *program)
         (void)dup2(ends[1], STDOUT_FILENO);
         (void)close(ends[0]);
         (void)close(ends[1]);
-        /* By its whole name: it looks for its library beside the python3 that it is called as. */
+        /* By its full path, because python3 searches for its library relative to the name that it
+         * is called by. */
         (void)execl("/usr/bin/python3", "/usr/bin/python3", "-c", program, (char *)NULL);
         _exit(127);
     }

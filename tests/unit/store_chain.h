@@ -1,5 +1,5 @@
 #pragma once
-/* Certificate chains as the app store's are, or wrong in one respect, and what they sign. */
+/* Certificate chains like those of the app store, or with one fault, and tokens that they sign. */
 #include <openssl/bn.h>
 #include <openssl/ec.h>
 #include <openssl/evp.h>
@@ -15,18 +15,18 @@
 
 #define CHAIN_DAY_S 86400L
 
-/* Zeroed: a good chain, valid from a day before `at_s` for a year. */
+/* Faults of a chain. All zero: a valid chain, from a day before `at_s` for a year. */
 struct chain_wish {
     bool no_leaf_marker, no_intermediate_marker;
     bool no_ca;             /* the intermediate has no basic constraints */
-    bool sha1;              /* the root signs the intermediate with it */
-    bool critical;          /* the leaf has a critical extension nobody knows */
-    bool other_issuer;      /* the leaf names another issuer than signs it */
+    bool sha1;              /* the root signs the intermediate with SHA-1 */
+    bool critical;          /* the leaf has an unknown critical extension */
+    bool other_issuer;      /* the leaf names an issuer that did not sign it */
     const char *leaf_curve; /* NULL = P-256 */
-    long leaf_days, intermediate_days, root_days; /* how long they are valid; 0 = a year */
+    long leaf_days, intermediate_days, root_days; /* days of validity; 0 = a year */
 };
 
-/* Of a test; keys and certificates are leaked on purpose at its end: chain_free() frees them. */
+/* The chain of a test. chain_free() frees its keys and certificates. */
 struct chain {
     EVP_PKEY *root_key, *intermediate_key, *leaf_key;
     X509 *root, *intermediate, *leaf;
@@ -138,7 +138,7 @@ static UNUSED void chain_free(void *ptr)
     EVP_PKEY_free(chain->leaf_key);
 }
 
-/* Goes with the arena. */
+/* Returns a chain that lives as long as the arena. */
 static UNUSED struct chain *
 chain_new(struct arena *arena, time_t at_s, const struct chain_wish *wish)
 {
@@ -181,7 +181,7 @@ chain_new(struct arena *arena, time_t at_s, const struct chain_wish *wish)
     return chain;
 }
 
-/* The usual header of what the chain signs. */
+/* Returns the usual header of a token that the chain signs. */
 static UNUSED struct str chain_header(struct arena *arena, const struct chain *chain)
 {
     return arena_printf(arena,

@@ -31,7 +31,7 @@ static void run_body(struct task *task, void *arg)
     loop_stop();
 }
 
-/* Runs fn in a task; afterwards no process is left. */
+/* Runs fn in a task and asserts that no process is left afterwards. */
 static void in_task(void (*fn)(struct task *task))
 {
     body = fn;
@@ -133,7 +133,7 @@ static void failures(struct task *task)
     assert_str(run_ms(task, "console.log(1); while (1);", 100).code, "script_timeout");
     assert_str(run_text(task, "const a = []; while (1) a.push({});").code, "script_memory");
     assert_value(run_text(task, "1"), "1");
-    assert_int_equal(stats.spawned, 1); /* no limit of a script costs the process */
+    assert_int_equal(stats.spawned, 1); /* a script that reaches a limit does not end the process */
     assert_int_equal(stats.failures, 4);
     assert_int_equal(stats.timeouts, 1);
     assert_int_equal(stats.memory, 1);
@@ -232,7 +232,7 @@ static void deadline(struct task *task)
     assert_int_equal(result.line, 77);
     task->deadline_ms = 0;
     assert_value(run_text(task, "2"), "2");
-    assert_int_equal(stats.spawned, 2); /* the first went with the script that nobody waits for */
+    assert_int_equal(stats.spawned, 2); /* the first process ended with the abandoned script */
 }
 
 static void test_deadline_of_task(void **state)
@@ -354,7 +354,7 @@ static void test_drain(void **state)
     in_task(drained);
 }
 
-/* Of many runs the shortest: a busy machine spoils some. */
+/* The shortest of many runs counts, because a busy machine spoils some. */
 static void speed(struct task *task)
 {
     int64_t best_us = INT64_MAX;

@@ -1,5 +1,5 @@
-/* What a model server sends, in whatever pieces: events, chunks put together, calls of tools, and
- * what it says of its usage. */
+/* Answers of a model server in chunks of any size: events, completions, tool calls, and the
+ * reported usage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static int note(struct str data, void *arg)
     return str_is(data, "stop") ? FETCH_BUSY : 0;
 }
 
-/* The events of a text that comes in pieces of `size` bytes. */
+/* Returns the events of a text that arrives in chunks of `size` bytes. */
 static struct str events_of(struct str text, size_t size, int *ret_rc)
 {
     struct event_stream stream;
@@ -82,7 +82,7 @@ static void events(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         for (size_t size = 1; size < 12; size++) {
             int rc;
-            /* The mark at a text's begin comes in one piece. */
+            /* A byte order mark must arrive in one chunk. */
             if (rows[i].text[0] == '\xEF' && size < 3)
                 continue;
             struct str noted = events_of(str_from(rows[i].text), size, &rc);
@@ -203,35 +203,35 @@ static void calls_without_numbers(void **state)
     assert_true(str_is(strbuf_view(&completion.calls[1].arguments), "{}"));
 }
 
-/* The chunk that is passed on is as OpenAI's clients expect it. */
+/* The chunk that is passed on has the form that OpenAI's clients expect. */
 static void calls_as_servers_write_them(void **state)
 {
     static const struct {
         const char *parts[4];
         const char *printed; /* of the last part */
     } rows[] = {
-        /* From 1, with id and name in each part. */
+        /* Indexes from 1, with id and name in each part. */
         {{"\"index\":1,\"id\":\"c1\",\"function\":{\"name\":\"a\",\"arguments\":\"{\"}",
           "\"index\":1,\"id\":\"c1\",\"function\":{\"name\":\"a\",\"arguments\":\"}\"}",
           "\"index\":2,\"id\":\"c2\",\"function\":{\"name\":\"b\",\"arguments\":\"{\"}",
           "\"index\":2,\"id\":\"c2\",\"function\":{\"name\":\"b\",\"arguments\":\"}\"}"},
          "{\"index\":1,\"id\":\"c2\",\"function\":{\"arguments\":\"}\"}}"},
-        /* All as 0. */
+        /* All indexes are 0. */
         {{"\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"a\",\"arguments\":\"{\"}",
           "\"index\":0,\"function\":{\"arguments\":\"}\"}",
           "\"index\":0,\"id\":\"c2\",\"function\":{\"name\":\"b\",\"arguments\":\"{\"}",
           "\"index\":0,\"function\":{\"arguments\":\"}\"}"},
          "{\"index\":1,\"function\":{\"arguments\":\"}\"}}"},
-        /* All as 0, one between the parts of another. */
+        /* All indexes are 0, and a call comes between the parts of another call. */
         {{"\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"a\",\"arguments\":\"{\"}",
           "\"index\":0,\"id\":\"c2\",\"function\":{\"name\":\"b\",\"arguments\":\"{}\"}",
           "\"index\":0,\"id\":\"c1\",\"function\":{\"arguments\":\"}\"}"},
          "{\"index\":0,\"id\":\"c1\",\"function\":{\"arguments\":\"}\"}}"},
-        /* With objects, numbers between which some are missing. */
+        /* The arguments are objects, and some indexes are missing. */
         {{"\"index\":0,\"id\":\"c1\",\"function\":{\"name\":\"a\",\"arguments\":{}}",
           "\"index\":7,\"id\":\"c2\",\"function\":{\"name\":\"b\",\"arguments\":{}}"},
          "{\"index\":1,\"id\":\"c2\",\"function\":{\"name\":\"b\",\"arguments\":\"{}\"}}"},
-        /* Without ids, all as 0 or without a number. */
+        /* No ids, and indexes that are all 0 or absent. */
         {{"\"index\":0,\"id\":\"\",\"function\":{\"name\":\"a\",\"arguments\":\"{}\"}",
           "\"index\":0,\"id\":\"\",\"function\":{\"name\":\"b\",\"arguments\":\"{}\"}"},
          "{\"index\":1,\"id\":\"call_1\",\"function\":{\"name\":\"b\",\"arguments\":\"{}\"}}"},
@@ -269,7 +269,7 @@ static void calls_as_servers_write_them(void **state)
     }
 }
 
-/* Two calls of one tool, though they have one number and no ids. */
+/* Two calls of one tool stay two calls, though they have the same index and no ids. */
 static void one_tool_called_twice(void **state)
 {
     struct completion completion;
@@ -376,11 +376,11 @@ static void usage_is_believed_within_reason(void **state)
         {-1, 1, 100, 1},
         {-1, 400, 1000, 100},
         {90, 400, 1000, 90},
-        {0, 400, 1000, 100},  /* says nothing was made */
-        {24, 400, 1000, 100}, /* fewer than there can be */
+        {0, 400, 1000, 100},  /* reports that nothing was generated */
+        {24, 400, 1000, 100}, /* fewer than possible */
         {25, 400, 1000, 25},
-        {1000, 400, 1000, 1000}, /* some of it was not shown */
-        {1001, 400, 1000, 100},  /* more than was allowed */
+        {1000, 400, 1000, 1000}, /* a part of the output was not shown */
+        {1001, 400, 1000, 100},  /* more than allowed */
         {INT64_MAX, 400, 1000, 100},
     };
     (void)state;

@@ -1,4 +1,4 @@
-/* gzip and deflate: formats, and how much of a body one call takes. */
+/* gzip and deflate: formats, and how much of a body one call reads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,11 +10,11 @@
 #include "base/arena.h"
 #include "base/gunzip.h"
 
-/* A member of gzip that holds nothing, as `gzip < /dev/null` writes it. */
+/* An empty gzip member, as `gzip < /dev/null` writes it. */
 static const char empty_member[20] = {'\x1f', '\x8b', '\x08', 0, 0, 0, 0, 0, 0, '\x03',
                                       '\x03', 0,      0,      0, 0, 0, 0, 0, 0, 0};
 
-/* Nothing comes of empty members, so a call ends by what it has read. */
+/* Empty members produce no output, so a call must end by the bytes that it has read. */
 static void test_a_call_takes_few_bytes(void **state)
 {
     const size_t members = 50000;
@@ -38,7 +38,7 @@ static void test_a_call_takes_few_bytes(void **state)
     arena_free(arena);
 }
 
-/* "aaaaaaaa" in each of the formats that servers mean, a byte at a time. */
+/* "aaaaaaaa" in each of the formats that servers call deflate, one byte at a time. */
 static void deflate_has_three_formats(void **state)
 {
     static const struct str packed[] = {
@@ -55,7 +55,7 @@ static void deflate_has_three_formats(void **state)
         char out[16];
         size_t len = 0;
         for (size_t at = 0; at < packed[i].len + 1; at++) {
-            /* What follows the end is dropped. */
+            /* Bytes after the end are dropped. */
             struct str byte = at < packed[i].len ? (struct str){packed[i].ptr + at, 1} : STR("x");
             size_t made;
             assert_int_equal(gunzip_is_whole(gunzip), at == packed[i].len);

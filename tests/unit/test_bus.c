@@ -1,4 +1,4 @@
-/* Passing entries on: each is received soon by one consumer of each group, and then trimmed. */
+/* The bus delivers each entry soon to one consumer of each group, and then trims the streams. */
 #include "bus_test.h"
 
 /* --- one producer, one consumer --- */
@@ -20,7 +20,7 @@ static void passes(struct task *task, struct redis *redis)
     assert_int_equal(subscriber.last.project, 7);
     assert_int_equal(subscriber.last.partition, 3);
     assert_int_equal(subscriber.last.deliveries, 1);
-    assert_int_equal(subscriber.last.depth, 5); /* of those that became one, the deepest */
+    assert_int_equal(subscriber.last.depth, 5); /* the deepest of those that were joined */
     assert_string_equal(subscriber.kind, "event.pending");
     assert_int_equal(bus_stats(bus)->notified, 5);
     assert_int_equal(bus_stats(bus)->coalesced, 4);
@@ -41,13 +41,13 @@ static void passes(struct task *task, struct redis *redis)
     print_message("notify to handler: mean %lld us, worst %lld us\n",
                   (long long)sum_us / 50,
                   (long long)worst_us);
-    assert_in_range(best_us, 1, allowed(9000)); /* a busy machine spoils some */
+    assert_in_range(best_us, 1, allowed(9000)); /* a busy machine spoils some rounds */
     WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
     WAIT_FOR(task, bus_stats(bus)->trimmed == 51);
     assert_int_equal(bus_stats(bus)->acked, 51);
     WAIT_FOR(task, bus_stats(bus)->backlog == 0);
     end_bus(task, bus);
-    /* Nobody is left in the groups. */
+    /* No consumer is left in the groups. */
     assert_int_equal(ask(task, redis, "XINFO CONSUMERS evt:{p3} tests"), 0);
 }
 
@@ -57,14 +57,14 @@ static void test_passes(void **state)
     run(passes);
 }
 
-/* --- notifications of a turn --- */
+/* --- notifications of one tick --- */
 
 static void notifications(struct task *task, struct redis *redis)
 {
     struct bus *bus = bus_new(redis);
     struct bus_notification notification = {.project = 1, .partition = 0, .kind = "job.queued"};
 
-    /* Where no group ever was nobody listens: nothing is left there. */
+    /* A topic without any group has no readers, so nothing is written to its stream. */
     bus_notify(bus, BUS_SEARCH, &notification);
     make_groups(task, redis, "job", "tests");
     make_groups(task, redis, "evt", "tests");
@@ -72,14 +72,14 @@ static void notifications(struct task *task, struct redis *redis)
     pause_ms(task, 50);
     for (int i = 0; i < 1000; i++) {
         notification.project = 1 + i % 3;
-        bus_notify(bus, BUS_JOB, &notification); /* three */
-        bus_notify(bus, BUS_EVT, &notification); /* three of another topic */
+        bus_notify(bus, BUS_JOB, &notification); /* three entries, one per project */
+        bus_notify(bus, BUS_EVT, &notification); /* three entries of another topic */
     }
     notification.kind = "job.other";
     bus_notify(bus, BUS_JOB, &notification);
     notification.id = STR("j1");
     bus_notify(bus, BUS_JOB, &notification);
-    bus_notify(bus, BUS_JOB, &notification); /* what has an id is never joined */
+    bus_notify(bus, BUS_JOB, &notification); /* notifications with an id are never joined */
     bus_notify(NULL, BUS_JOB, &notification);
     WAIT_FOR(task, entries_left(task, redis, "job", false) == 6);
     assert_int_equal(entries_left(task, redis, "evt", false), 3);
@@ -90,14 +90,14 @@ static void notifications(struct task *task, struct redis *redis)
     for (int i = 0; i < 5000; i++)
         bus_notify(bus, BUS_JOB, &notification);
     assert_int_equal(bus_stats(bus)->dropped, 5000 - 4096);
-    /* What Redis does not answer within a second is dropped as well, though it may have come: where
-     * it has its share of the processor there is no such thing. */
+    /* A notification that Redis does not acknowledge within a second counts as dropped, even if it
+     * was written. This does not happen while Redis gets its share of the processor. */
     int64_t came = 0;
     WAIT_FOR(task,
              (came = entries_left(task, redis, "job", false)) >=
                  6 + 5000 - (int64_t)bus_stats(bus)->dropped);
     assert_in_range(came, strict_times() ? 6 + 4096 : 6, 6 + 4096);
-    /* Given in the turn in which the bus is freed: still sent. */
+    /* A notification of the tick in which the bus is freed is still sent. */
     bus_notify(bus, BUS_PAY, &notification);
     bus_free(bus);
     WAIT_FOR(task, entries_left(task, redis, "pay", false) == 1);
@@ -109,7 +109,7 @@ static void test_notifications(void **state)
     run(notifications);
 }
 
-/* --- several consumers of a group share, groups do not --- */
+/* --- consumers of one group share the entries, groups do not --- */
 
 static void shares(struct task *task, struct redis *redis)
 {
@@ -153,7 +153,7 @@ static void test_shares(void **state)
     run(shares);
 }
 
-/* --- a slow handler holds up its own partition alone --- */
+/* --- a slow handler delays only its own partition --- */
 
 static unsigned slow_calls, quick_calls;
 static int64_t slow_us, quick_us; /* when the last call began */
@@ -182,7 +182,7 @@ static void wait_calls(struct task *task, const unsigned *calls, unsigned wanted
     assert_int_equal(*calls, wanted);
 }
 
-/* Times are the best of some rounds: a busy machine spoils one, not all. */
+/* Times are the best of some rounds, because a busy machine spoils a few. */
 static void waits(struct task *task, struct redis *redis)
 {
     struct bus *bus = bus_new(redis);
@@ -207,7 +207,7 @@ static void waits(struct task *task, struct redis *redis)
                 quick_us - start_us < quick_best_us ? quick_us - start_us : quick_best_us;
         }
         assert_int_equal(slow_calls, 2 * round - 1);
-        /* A read has just begun that leaves the partition out, for the next 100 ms. */
+        /* A read that leaves the partition out has just begun and blocks for the next 100 ms. */
         held = false;
         int64_t freed_us = clock_mono_us();
         wait_calls(task, &slow_calls, 2 * round);
@@ -217,7 +217,7 @@ static void waits(struct task *task, struct redis *redis)
                   (long long)quick_best_us,
                   (long long)freed_best_us);
     assert_in_range(quick_best_us, 0, allowed(9000));
-    /* Woken when it was free again, not when the read's time was over. */
+    /* The read ended when the partition was free again, not at its timeout. */
     assert_in_range(freed_best_us, 0, allowed(40000));
     end_bus(task, bus);
 }
@@ -246,15 +246,15 @@ static void stops(struct task *task, struct redis *redis)
     assert_false(stopped);
     assert_int_equal(subscriber.received, 0);
     subscriber.hold = false;
-    WAIT_FOR(task, stopped); /* what was begun is finished */
+    WAIT_FOR(task, stopped); /* handlers that have begun are finished */
     bus_free(bus);
-    assert_in_range(subscriber.received, 16, 32); /* of each partition what had been read */
+    assert_in_range(subscriber.received, 16, 32); /* those already read in each partition */
     for (int i = 0; i < BUS_PARTITIONS; i++) {
         struct str words = arena_printf(task->arena, "XPENDING evt:{p%d} tests - + 10", i);
         assert_int_equal(ask(task, redis, words.ptr), 0);
     }
 
-    /* At once, before it has begun; and without Redis. */
+    /* A bus can be stopped before it has begun, and without Redis. */
     end_bus(task, start_bus(redis, &subscriber, 5000));
     bus = start_bus(redis, &subscriber, 5000);
     redis_stop();
@@ -272,7 +272,7 @@ static void test_stops(void **state)
     run(stops);
 }
 
-/* --- what waiting costs --- */
+/* --- commands of an idle bus --- */
 
 #define IDLE_ROUNDS 10
 
@@ -294,7 +294,7 @@ static void idles(struct task *task, struct redis *redis)
     int64_t most = 0;
 
     wait_up(task, bus, true);
-    /* On a busy machine the work of the start may reach into the first rounds. */
+    /* On a busy machine the work of the start may extend into the first rounds. */
     for (int round = 0; round < IDLE_ROUNDS; round++) {
         int64_t before = commands_processed(task, redis);
         int64_t start_ms = clock_mono_ms();

@@ -1,4 +1,4 @@
-/* Catalog: numbers and names that clients rely on, and lookups that find everything and nothing
+/* Catalog: numbers and names that clients rely on, and lookups that find all entries and nothing
  * else. */
 #include <setjmp.h>
 #include <signal.h>
@@ -95,7 +95,7 @@ static void test_sets(void **state)
         perm_set_add(&all, (enum perm)i);
         assert_true(perm_set_has(&all, (enum perm)i));
     }
-    /* Neither "none" nor entity permissions live in the set. */
+    /* The set holds neither "none" nor permissions of entities. */
     struct perm_set full = {{UINT64_MAX, UINT64_MAX}};
     assert_false(perm_set_has(&full, PERM_NONE));
     assert_false(perm_set_has(&full, PERM_ENTITY_READ));
@@ -176,7 +176,7 @@ static void test_problems(void **state)
         assert_int_equal(problem_find(it->code), i);
         assert_string_equal(problem_code(i), it->code);
         if (it->status == 0) {
-            assert_null(it->title); /* stands in the history of jobs only */
+            assert_null(it->title); /* a code that only occurs in the history of jobs */
             continue;
         }
         count++;
@@ -230,7 +230,7 @@ static void test_operators(void **state)
                         "matches_any_of");
 }
 
-/* What the documents say of an event's data names the permission that it asks for. */
+/* The documentation of an event's data names the permission that the event requires. */
 static const char *const access_texts[EVENT_SUBJECTS] = {
 #define SUBJECT(constant, permission, access) [constant] = (access),
 #include "catalog/event.def"

@@ -235,7 +235,7 @@ static void test_password(void **state)
     assert_int_equal(password_verify(nobody, STR_NONE), PASSWORD_WRONG);
 }
 
-/* One password, however a keyboard makes its letters; hashes of before are of the bytes. */
+/* All Unicode forms of a password are the same password. Older hashes are of the bytes as typed. */
 static void test_password_forms(void **state)
 {
     (void)state;
@@ -246,7 +246,7 @@ static void test_password_forms(void **state)
     assert_int_equal(password_verify(password_hash(arena, decomposed), decomposed), PASSWORD_OK);
     assert_int_equal(password_verify(password_hash(arena, composed), STR("cafe am Abend")),
                      PASSWORD_WRONG);
-    /* Of the decomposed bytes, with few passes. */
+    /* A hash of the decomposed bytes, with few passes. */
     struct str before = STR("$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$"
                             "zHx8TVzpTyBjQ58FImBObGfeCEib+hIfB+woLi1Qcgs");
     assert_int_equal(password_verify(before, decomposed), PASSWORD_OK_REHASH);
@@ -275,7 +275,7 @@ static void test_password_bytes(void **state)
 static void test_password_phc(void **state)
 {
     (void)state;
-    /* The "password"/"somesalt" vector of the reference implementation: fewer parameters, same
+    /* The "password"/"somesalt" vector of the reference implementation: weaker parameters, same
      * rules. */
     struct str weak = STR("$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$"
                           "nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4");
@@ -357,8 +357,7 @@ static void test_ec_jwk(void **state)
     ec_key_free(key);
 }
 
-/* Each bit, each length, and the numbers that fooled other implementations. */
-/* The other side's agreement is the one of ec.h. */
+/* Both sides of a key agreement compute the same secret. */
 static void test_ec_agree(void **state UNUSED)
 {
     struct ec_key *holder = ec_key_generate();
@@ -385,13 +384,13 @@ static void test_ec_points(void **state UNUSED)
     uint8_t point[EC_POINT_BYTES + 1] = {0}, own[EC_POINT_BYTES], secret[EC_COORDINATE_BYTES];
     struct str text = {(char *)point, EC_POINT_BYTES};
 
-    assert_false(ec_point_ok(text)); /* infinity's mark, too long */
+    assert_false(ec_point_ok(text)); /* the mark of the point at infinity, too long */
     assert_false(ec_point_ok((struct str){(char *)point, 1}));
     memcpy(point, ec_key_point(key).ptr, EC_POINT_BYTES);
     assert_true(ec_point_ok(text));
     assert_false(ec_point_ok((struct str){(char *)point, EC_POINT_BYTES + 1}));
     assert_false(ec_point_ok((struct str){(char *)point, EC_POINT_BYTES - 1}));
-    for (uint8_t mark = 0; mark < 8; mark++) { /* compressed, hybrid */
+    for (uint8_t mark = 0; mark < 8; mark++) { /* compressed and hybrid forms */
         point[0] = mark;
         assert_int_equal(ec_point_ok(text), mark == 4);
     }
@@ -399,11 +398,13 @@ static void test_ec_points(void **state UNUSED)
     point[EC_POINT_BYTES - 1] ^= 1; /* off the curve */
     assert_false(ec_point_ok(text));
     assert_int_equal(ec_agree(text, own, secret), EC_KEY_BAD);
-    memset(point + 1, 0xff, EC_POINT_BYTES - 1); /* above the field */
+    memset(point + 1, 0xff, EC_POINT_BYTES - 1); /* coordinates above the field */
     assert_int_equal(ec_agree(text, own, secret), EC_KEY_BAD);
     ec_key_free(key);
 }
 
+/* A signature with a changed bit, another length, or numbers that fooled other implementations is
+ * refused. */
 static void test_ec_signature_tampering(void **state)
 {
     (void)state;

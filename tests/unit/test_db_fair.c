@@ -1,14 +1,15 @@
-/* A project that keeps the server busy: who that is, and what it then may have under way. */
+/* A project that keeps the server busy: how db/ detects it, and how many statements it may then
+ * have under way. */
 #include "db_test.h"
 
 #include "db/fair_private.h"
 
 enum { BUSY = 1, OTHER = 2, HOGS = 12 };
 
-/* --- who it is --- */
+/* --- which project is over its part --- */
 
-/* For so long that many statements of BUSY are under way and OTHER has one of a millisecond
- * every 10 ms. */
+/* Advances the time by for_ms, during which `statements` statements of BUSY are under way and, if
+ * `other`, OTHER has a statement of a millisecond every 10 ms. Returns the end. */
 static int64_t
 use(struct fair *fair, int64_t now_ms, int64_t for_ms, unsigned statements, bool other)
 {
@@ -31,7 +32,7 @@ static void test_alone(void **state)
     fair_init(&fair, 1, 1);
     int64_t now_ms = use(&fair, 1000000, 3000, 24, false);
     assert_false(fair_is_over(&fair, BUSY, now_ms));
-    /* As soon as there is another, and until a second after. */
+    /* BUSY is over its part as soon as there is another project, and until a second after. */
     fair_used(&fair, OTHER, false, 0, now_ms);
     assert_true(fair_is_over(&fair, BUSY, now_ms));
     assert_false(fair_is_over(&fair, OTHER, now_ms));
@@ -49,7 +50,7 @@ static void test_forgotten(void **state)
     fair_init(&fair, 1, 1);
     int64_t now_ms = use(&fair, 1000000, 3000, 4, true);
     assert_true(fair_is_over(&fair, BUSY, now_ms));
-    /* With its one at a time it stays so; without any it is not busy for long. */
+    /* One statement at a time keeps BUSY over its part. Without any statement BUSY soon is not. */
     now_ms = use(&fair, now_ms, 3000, 1, true);
     assert_true(fair_is_over(&fair, BUSY, now_ms));
     now_ms = use(&fair, now_ms, FAIR_ACTIVE_MS / 2, 0, true);
@@ -60,7 +61,7 @@ static void test_forgotten(void **state)
     fair_done(&fair);
 }
 
-/* It comes to the same whether time is counted bit by bit or at the end. */
+/* The result is the same whether time is counted step by step or at the end. */
 static void test_steps(void **state)
 {
     struct fair often, once;
@@ -78,8 +79,8 @@ static void test_steps(void **state)
     fair_done(&once);
 }
 
-/* Projects that use the same are not above their part, however much that is; of twelve the two that
- * use most of it are; who uses less than it may have anyway is not. */
+/* Projects with equal use are not over their part, at any use. Of twelve projects the two that use
+ * most of the server are over it. A project that uses less than it may always have is not. */
 static void test_many(void **state)
 {
     struct fair fair;
@@ -105,8 +106,8 @@ static void test_many(void **state)
     fair_done(&fair);
 }
 
-/* Each of two processes gives half; heavy reads and others have their own. Who is alone in his
- * process does not rest. */
+/* Each of two processes allows half, and counts heavy reads and other statements separately. A
+ * project in the only process does not rest. */
 static void test_rests(void **state)
 {
     struct fair fair, single;
@@ -131,7 +132,7 @@ static void test_rests(void **state)
     fair_done(&single);
 }
 
-/* --- what it may have --- */
+/* --- statements that a busy project may have under way --- */
 
 static bool stopping;
 static const char *hog_statement;
@@ -178,10 +179,10 @@ static void few(struct task *task, struct db *db, void *arg)
     (void)arg;
     for (int i = 0; i < HOGS; i++)
         spawn(hog, NULL, BUSY);
-    wait_until(task, HOGS, HOGS, NULL); /* alone it has all */
+    wait_until(task, HOGS, HOGS, NULL); /* a project alone may use all connections */
     wait_until(task, 0, 1, &other);
-    /* And it stays so, while the other has short statements and is never quiet for a second: a busy
-     * machine may take several goes at that. */
+    /* The limit holds while OTHER has short statements and is never quiet for a second. A busy
+     * machine may need several attempts. */
     unsigned in_a_row = 0;
     UNTIL(in_a_row == 20, {
         assert_int_equal(exec(task, &other, "select 1"), 0);
@@ -189,7 +190,7 @@ static void few(struct task *task, struct db *db, void *arg)
         in_a_row = under_way <= 1 ? in_a_row + 1 : 0;
         assert_true(in_a_row > 0 || !strict_times());
     });
-    /* A task of its own that holds a lease and wants another has it after a moment. */
+    /* A read of BUSY is answered after a moment. */
     struct db own = {.server = server, .schema = BUSY};
     spawn(read_as_hog, NULL, BUSY);
     while (reads_ended < 1)
@@ -210,7 +211,7 @@ static void test_few(void **state)
     run_with((struct db_config){PATIENT, .write_connections = 20, .busy_share = 1}, few, NULL);
 }
 
-/* What takes so long that it might be waiting for a lock, and is not. */
+/* Statements that take as long as if they waited for a lock, but do not. */
 static void test_few_long(void **state)
 {
     (void)state;
@@ -230,7 +231,7 @@ static void want_lock(struct task *task, struct db *db, void *arg)
     under_way--;
 }
 
-/* Many statements of a project wait for a lock; its others run at once all the same. */
+/* While many statements of a project wait for a lock, its other statements run at once. */
 static void locked(struct task *task, struct db *db, void *arg)
 {
     struct db other = {.server = server, .schema = OTHER};
@@ -266,7 +267,8 @@ static void test_locked(void **state)
     run_with((struct db_config){PATIENT, .write_connections = 20, .busy_share = 1}, locked, NULL);
 }
 
-/* A lease whose task says nothing for a moment does not keep its own project's next one waiting. */
+/* A lease whose task sends no statement for a moment does not delay the next lease of its
+ * project. */
 static void nested(struct task *task, struct db *db, void *arg)
 {
     struct db other = {.server = server, .schema = OTHER};

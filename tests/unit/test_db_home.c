@@ -1,13 +1,13 @@
-/* Which connection a statement goes to: a read's is prepared once, unless it is many at a time; a
- * write goes where its schema is known, unless that takes too long. */
+/* Which connection a statement goes to. A read is prepared on one connection, unless many run at
+ * the same time. A write goes to a connection that knows its schema, unless that takes too long. */
 #include "db_test.h"
 
 enum { READERS = 48, STATEMENTS = 400, ROUNDS = 60, PIDS = 64 };
 
 static unsigned ended;
 
-/* A statement that takes longer than 20 ms is taken for a slow one, and goes elsewhere: the least
- * of several tries is what counts, and each try has statements of its own. */
+/* A statement that takes longer than 20 ms counts as slow and goes to another connection. So the
+ * least of several tries counts, and each try has its own statements. */
 static int tries;
 
 static void read_many(struct task *task, struct db *db, void *arg)
@@ -22,7 +22,8 @@ static void read_many(struct task *task, struct db *db, void *arg)
     ended++;
 }
 
-/* How many are prepared once more when all have been read and many read them at a time. */
+/* Runs new statements once each, then many at the same time; returns how many were prepared
+ * again. */
 static uint64_t prepared_again(struct task *task, struct db *db)
 {
     struct db_stats stats;
@@ -49,7 +50,7 @@ static void different(struct task *task, struct db *db, void *arg)
 
     (void)arg;
     assert_int_equal(db_server_wait(task, server, 60000, &reason), 0);
-    /* All connections are open before it counts. */
+    /* Open all connections before counting. */
     for (int i = 0; i < READERS; i++)
         spawn(read_many, (void *)(intptr_t)i, 0);
     while (ended < READERS)
@@ -123,7 +124,8 @@ static void read_cold(struct task *task, struct db *db, void *arg)
     ended++;
 }
 
-/* Many statements that nobody has run yet, as when a daemon first looks at its projects. */
+/* Runs many new statements at the same time, as a daemon that starts does; returns how many were
+ * dispatched again. */
 static uint64_t redispatched(struct task *task)
 {
     struct db_stats stats;
@@ -160,7 +162,7 @@ static void test_cold(void **state)
 
 enum { SCHEMAS = 64, WRITERS = 16, WRITE_ROUNDS = 400 };
 
-static int64_t known_by[SCHEMAS + 1][8]; /* backends that have served it */
+static int64_t known_by[SCHEMAS + 1][8]; /* backends that have served the schema */
 static unsigned known_count[SCHEMAS + 1];
 static unsigned strangers;
 
@@ -209,7 +211,7 @@ static void write_all(struct task *task, struct db *db, void *arg)
     ended++;
 }
 
-/* Writes that go where their schema has not been before. */
+/* Returns how many writes went to a backend that had not served their schema. */
 static unsigned count_strangers(struct task *task)
 {
     tries++;
@@ -234,8 +236,9 @@ static void writes(struct task *task, struct db *db, void *arg)
     (void)db;
     (void)arg;
     assert_int_equal(db_server_wait(task, server, 60000, &reason), 0);
-    /* Of 6,400 writes; otherwise each schema would soon be known everywhere: 64 times 12. For a
-     * connection that knows it a write waits no longer than 20 ms, however busy the machine is. */
+    /* The limit out of 6,400 writes. Without this rule all connections would soon know each schema:
+     * 64 times 12. A write waits at most 20 ms for a connection that knows its schema, also on a
+     * busy machine. */
     const unsigned most = SCHEMAS * (strict_times() ? 5 : 9);
     WAIT_FOR(task, count_strangers(task) <= most);
 }
@@ -271,7 +274,7 @@ static void patience(struct task *task, struct db *db, void *arg)
     (void)arg;
     assert_int_equal(db_server_wait(task, server, 60000, &reason), 0);
     int64_t first = write_pid(task, &one);
-    spawn(hold, NULL, 2); /* the only connection, for long */
+    spawn(hold, NULL, 2); /* holds the only open connection for long */
     WAIT_FOR(task, holding);
     int64_t begin_ms = clock_mono_ms();
     int64_t second = write_pid(task, &one);
@@ -297,8 +300,8 @@ static void execute(struct task *task, struct db *db, const char *text)
     assert_int_equal(db_query(task, db, &sql, NULL, 0, NULL), 0);
 }
 
-/* A statement whose plan is of a table without rows, which reads them all for each once there are
- * some: the plan is kept for one run. */
+/* The plan of a statement was made for an empty table and is slow when there are rows: db/ keeps
+ * such a plan for one slow run only. */
 static void plans(struct task *task, struct db *db, void *arg)
 {
     struct sql pairs =
@@ -307,7 +310,7 @@ static void plans(struct task *task, struct db *db, void *arg)
     struct str reason;
 
     (void)arg;
-    pairs.writes = true; /* on the one connection */
+    pairs.writes = true; /* so that it runs on the one write connection */
     assert_int_equal(db_server_wait(task, server, 60000, &reason), 0);
     execute(task, db, "create table grown (id bigint) with (autovacuum_enabled = false)");
     execute(task, db, "analyze grown");
@@ -319,7 +322,7 @@ static void plans(struct task *task, struct db *db, void *arg)
     assert_int_equal(db_query(task, db, &pairs, NULL, 0, &rows), 0);
     int64_t slow_ms = clock_mono_ms() - begin_ms;
     assert_in_range(slow_ms, 101, allowed(4900));
-    int64_t least_ms = INT64_MAX; /* all of them have the new plan */
+    int64_t least_ms = INT64_MAX; /* all these runs have the new plan */
     for (int i = 0; i < 5; i++) {
         begin_ms = clock_mono_ms();
         assert_int_equal(db_query(task, db, &pairs, NULL, 0, &rows), 0);

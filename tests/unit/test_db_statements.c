@@ -125,8 +125,7 @@ static void binary(struct task *task, struct db *db, void *arg)
                                                 .bytes = ((struct str){"\0\xff\\x", 4})),
                                   &rows),
                          0);
-        assert_int_equal(rows.count,
-                         2); /* the second row arrived separately and was appended to the first */
+        assert_int_equal(rows.count, 2); /* the second arrived alone and was added to the first */
         struct sql_st_binary_row row = sql_st_binary_row(task->arena, &rows, 0);
         assert_true(row.big.value == bigs[i] && row.whole.value == wholes[i]);
         assert_true(row.small.value == -3 && row.flag.value == (i % 2 == 0));

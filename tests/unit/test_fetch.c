@@ -11,7 +11,7 @@
 #include "loop/task.h"
 #include "python_server.h"
 
-/* Prints its port, then serves. /count tells how many other requests came in. */
+/* Prints its port, then serves. /count returns the number of other requests. */
 static const char server_py[] =
     "import gzip, http.server, os, socket, threading, time, zlib\n"
     "count = 0\n"
@@ -104,7 +104,7 @@ static int server_start(void **state)
     return python_server_start(server_py);
 }
 
-/* --- one test: a loop, a task, fetch() inside --- */
+/* --- one test: a loop and a task that calls fetch() --- */
 
 static struct arena *arena;
 
@@ -157,7 +157,7 @@ struct job {
     struct fetch_response response;
     int rc;
     int64_t took_ms;
-    unsigned ended; /* as which of all */
+    unsigned ended; /* position in the order in which the jobs ended */
 };
 
 static unsigned jobs_left, jobs_ended;
@@ -192,7 +192,7 @@ static struct job *job_of(int64_t project, struct fetch_request request)
     return job;
 }
 
-/* One request from start to end. */
+/* Runs one request from start to end. */
 static struct job *run(struct fetch_request request)
 {
     init_with(0);
@@ -272,7 +272,7 @@ static void test_methods(void **state)
     assert_int_equal(head->response.body.len, 0);
 }
 
-/* S5: nothing of a request with such headers is sent. */
+/* S5: a request with such headers is not sent at all. */
 static void test_bad_headers(void **state)
 {
     (void)state;
@@ -327,7 +327,7 @@ static void test_refused(void **state)
     assert_int_equal(server_count(), before);
 }
 
-/* The name is resolved by us, and libcurl dials what we found. */
+/* fetch() resolves the name itself, and libcurl connects to the address that fetch() found. */
 static void test_name(void **state)
 {
     (void)state;
@@ -393,7 +393,7 @@ static void test_sizes(void **state)
     assert_null(fetch_response_header(&job->response, "X-Early").ptr);
 }
 
-/* S3, S6: what the peer asks for does not happen. */
+/* S3, S6: fetch() does not do what the peer requests. */
 static void test_peer_has_no_say(void **state)
 {
     (void)state;
@@ -405,7 +405,7 @@ static void test_peer_has_no_say(void **state)
     assert_int_equal(server_count(), before + 1);
 }
 
-/* The texts of /packed/: numbers, a line of eight bytes each. */
+/* Asserts that the body is that of /packed/: `lines` numbers, a line of eight bytes each. */
 static void assert_lines(const struct job *job, size_t lines)
 {
     char line[32];
@@ -419,7 +419,8 @@ static void assert_lines(const struct job *job, size_t lines)
     }
 }
 
-/* S6: packed answers are unpacked within the same bounds; what cannot be is no answer's body. */
+/* S6: compressed answers are decompressed within the same bounds. An answer that cannot be
+ * decompressed is marked unreadable and has no body. */
 static void test_packed(void **state)
 {
     static const char *const broken[] = {"/gzip", "/br", "/transfer"};
@@ -450,14 +451,14 @@ static void test_packed(void **state)
     assert_false(head->response.unreadable);
 }
 
-/* I5: a connection that dies under a request is not the reason to send it again. */
+/* I5: a request with `once` is not sent again when its connection dies. */
 static int first_rc;
 
 static void drop_main(struct task *task, void *arg)
 {
     struct fetch_request first = {.url = url_of("/ok")};
     struct fetch_response response;
-    first_rc = fetch(task, &first, &response); /* leaves a connection behind */
+    first_rc = fetch(task, &first, &response); /* leaves a connection in the pool */
     job_main(task, arg);
 }
 
@@ -480,7 +481,7 @@ static void test_once(void **state)
 {
     (void)state;
     assert_int_equal(drop_attempts(true), 1);
-    assert_int_equal(drop_attempts(false), 2); /* libcurl's habit: the reason for `once` */
+    assert_int_equal(drop_attempts(false), 2); /* libcurl repeats: the reason for `once` */
 }
 
 static void test_together(void **state)
@@ -504,8 +505,8 @@ static void test_together(void **state)
         assert_int_equal(jobs[i]->rc, i < 5 ? 0 : FETCH_BUSY);
 }
 
-/* A project's slow issuer holds a quarter of the slots; its other calls, and those of others, are
- * not behind it. */
+/* A project's slow issuer may hold a quarter of the slots. The project's other calls, and the calls
+ * of other projects, do not wait for it. */
 static void test_projects_and_purposes(void **state)
 {
     (void)state;
@@ -546,7 +547,7 @@ static void count_refused(const struct shares *shares, void *arg)
         *(uint64_t *)arg = shares->refused;
 }
 
-/* Releases what /hold holds, as soon as enough of them rest and one was late. */
+/* Sends /release as soon as enough answers wait for memory and one request was late. */
 static void release_main(struct task *task, void *arg)
 {
     uint64_t refused = 0;
@@ -558,9 +559,9 @@ static void release_main(struct task *task, void *arg)
     job_main(task, arg);
 }
 
-/* An answer above 64 KB holds its whole size, twice, or rests with its sender: of a budget of 1 MB
- * two of 200,000 bytes fit, one when another project is to have room. Small ones need none, and one
- * that is late leaves nothing behind. */
+/* An answer above 64 KB reserves its whole size twice, or its sender has to wait. A budget of 1 MB
+ * fits two answers of 200,000 bytes, and only one while room for another project is required. Small
+ * answers reserve nothing, and a late request leaves nothing reserved. */
 static void test_room(void **state)
 {
     (void)state;
@@ -600,9 +601,9 @@ static void test_room(void **state)
     assert_int_equal(missed->rc, FETCH_TIMEOUT);
     assert_int_equal(other->rc, 0);
     assert_int_equal(small->rc, 0);
-    assert_lines(packed, 25000); /* it rested in the middle of a piece */
+    assert_lines(packed, 25000); /* this answer waited in the middle of a chunk */
     shares_each(check_given_back, &refused);
-    assert_true(refused >= 3); /* of the five of one project all but one rested, not the other's */
+    assert_true(refused >= 3); /* all but one of project 7's five waited, project 8's did not */
 }
 
 static void on_cancel(void *task)
@@ -652,7 +653,7 @@ static void assert_ended_early(struct job *const *jobs, size_t count)
     assert_int_equal(fetch_in_flight(), 0);
 }
 
-/* fetch_done() with two running and two waiting for a slot. */
+/* fetch_done() ends two running requests and two that wait for a slot. */
 static void test_done_while_running(void **state)
 {
     (void)state;
@@ -671,8 +672,8 @@ static void test_done_while_running(void **state)
     assert_ended_early(jobs, ARRAY_LEN(jobs));
 }
 
-/* Runs right after the coroutine before it got as far as its lookup, so before any answer is
- * seen. */
+/* Runs right after the coroutine of the request has started its lookup, so before any answer is
+ * handled. */
 static void shutdown_main(struct task *task, void *arg)
 {
     (void)task;
@@ -698,7 +699,7 @@ static void cancel_main(struct task *task, void *arg)
     task_cancel(arg);
 }
 
-/* A task that leaves during its lookup: the thread's answer finds nobody waiting. */
+/* When a task is cancelled during its lookup, the answer of the thread finds no waiting task. */
 static void test_cancel_while_resolving(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Feeds: responses without an end, shared pieces, clients that go or do not read. */
+/* Feeds: responses without an end, shared chunks, clients that leave or do not read. */
 #include "http/feed.h"
 #include "test_http_server.h"
 
@@ -35,7 +35,7 @@ static int serve_feed(struct req *req)
     return answer_text(req, 503, "full");
 }
 
-/* "/say?5": so many bytes to each; "/call?5": behind its head. */
+/* "/say?5" sends that many bytes to each feed; "/call?5" sends the head of each feed first. */
 static int serve_say(struct req *req, bool headed)
 {
     static char text[65536];
@@ -118,7 +118,7 @@ static void test_what_is_said_arrives(void **state)
 
     expect_open(3);
     tell(GET("/stats"));
-    assert_non_null(strstr(buf, "flight=1")); /* this one: feeds are no requests */
+    assert_non_null(strstr(buf, "flight=1")); /* only this one: feeds are no requests */
     tell(GET("/say?7"));
     tell(GET("/say?60000"));
     tell(GET("/close"));
@@ -157,7 +157,7 @@ static void test_who_goes_and_who_talks(void **state)
     expect_open(2);
     (void)close(one);
     expect_open(1);
-    assert_true(client_send(other, GET("/ok"), strlen(GET("/ok")))); /* nobody listens to that */
+    assert_true(client_send(other, GET("/ok"), strlen(GET("/ok")))); /* ignored by the server */
     tell(GET("/say?3"));
     assert_int_equal(recv(other, buf, 3, MSG_WAITALL), 3);
     assert_int_equal(shutdown(other, SHUT_WR), 0);
@@ -172,7 +172,7 @@ static void test_who_does_not_read_is_cut(void **state)
     (void)state;
 
     expect_open(2);
-    for (int i = 0; i < 400; i++) { /* beyond what the kernel takes */
+    for (int i = 0; i < 400; i++) { /* more than the kernel buffers */
         tell(GET("/say?65536"));
         for (size_t left = 65536; left > 0;) {
             ssize_t got = recv(quick, buf, left, 0);
@@ -186,7 +186,7 @@ static void test_who_does_not_read_is_cut(void **state)
     expect_open(0);
 }
 
-/* The server's end is theirs, and nothing is left of them. */
+/* Feeds end with their server, and leave nothing allocated. */
 static void test_ends_with_the_server(void **state)
 {
     int fd = listen_to("1.1");

@@ -1,4 +1,4 @@
-/* Limits: time, rate, counts, descriptors; and the way out. Servers with small limits. */
+/* Limits of time, rate, counts and descriptors, and draining, on servers with small limits. */
 #include <sys/resource.h>
 
 #include "test_http_server.h"
@@ -31,7 +31,7 @@ static struct http_config small_config(void)
     config.limits.idle_ms = 600;
     config.limits.requests_max = 4;
     config.limits.connections_max = 40;
-    config.is_proxy = is_any; /* all connections may be one's */
+    config.is_proxy = is_any; /* one client may have all connections */
     config.request_timeout_ms = 700;
     return config;
 }
@@ -50,7 +50,7 @@ static int stop(void **state)
     return server_down(&up);
 }
 
-/* L2: a byte now and then does not keep a head alive. */
+/* L2: a byte from time to time does not keep a request head alive. */
 static void test_slow_head(void **state)
 {
     (void)state;
@@ -97,7 +97,8 @@ static void test_deadline(void **state)
     (void)close(fd);
 }
 
-/* Of five that hang, four are taken, and one is refused at once, whichever came last. */
+/* Four of five hanging requests are accepted and one is refused at once, in any order of
+ * arrival. */
 static void test_requests_max(void **state)
 {
     (void)state;
@@ -159,7 +160,7 @@ static void test_connections_max(void **state)
     assert_int_equal(server_down(&up), 0);
 }
 
-/* One address leaves room for the others. */
+/* One address leaves connections for other addresses. */
 static void test_connections_of_one_address(void **state)
 {
     (void)state;
@@ -198,7 +199,7 @@ static long cpu_ticks(pid_t pid)
     return user + system;
 }
 
-/* L9: out of descriptors, accepting pauses without spinning and recovers. */
+/* L9: without free descriptors the server stops accepting, does not spin, and recovers. */
 static void test_descriptors(void **state)
 {
     (void)state;
@@ -226,8 +227,8 @@ static bool is_reset(int fd)
     return poll(&watch, 1, 0) == 1 && watch.revents & (POLLERR | POLLHUP);
 }
 
-/* L3: a body of one byte a second and a client that never reads, both at once, both ended; a body
- * above the least rate is taken. */
+/* L3: a client that sends its body at one byte a second and a client that never reads are both
+ * ended, at the same time. A body above the least rate is accepted. */
 static void test_slow_body(void **state)
 {
     (void)state;
@@ -251,7 +252,7 @@ static void test_slow_body(void **state)
     assert_true(send_text(fast, head));
     UNTIL_WITHIN(8000, readable_within(slow, 0), {
         assert_true(client_send(slow, "x", 1));
-        /* Four thousand bytes a second, whatever keeps us. */
+        /* Send four thousand bytes a second, even when the test is delayed. */
         int64_t due = 2048 + 4 * (clock_mono_ms() - begin);
         for (; fast_sent < due && fast_sent < 90000; fast_sent += (int64_t)sizeof(fast_bytes))
             assert_true(client_send(fast, fast_bytes, sizeof(fast_bytes)));
@@ -270,7 +271,8 @@ static void test_slow_body(void **state)
     assert_int_equal(status, 0);
 }
 
-/* K20: what runs is answered, what idles is closed, nobody new is taken. */
+/* K20: running requests are answered, idle connections are closed, new connections are not
+ * accepted. */
 static void test_drain(void **state)
 {
     (void)state;
@@ -295,7 +297,7 @@ static void test_drain(void **state)
     assert_int_equal(status, 0);
 }
 
-/* The limit of a drain is kept: handlers that hang are cancelled. */
+/* A drain ends at its limit: handlers that hang are cancelled. */
 static void test_drain_limit(void **state)
 {
     (void)state;

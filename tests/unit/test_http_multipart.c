@@ -1,4 +1,5 @@
-/* multipart/form-data: the same result for any split; everything ambiguous refused. */
+/* multipart/form-data: every split of the input gives the same result, and ambiguous input is
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,7 @@
 #include "base/strbuf.h"
 #include "http/multipart.h"
 
-/* Hands out a text in pieces: up to `first`, then pieces of `step`. */
+/* Delivers a text in chunks: first `first` bytes, then `step` bytes each. */
 struct source {
     struct str rest;
     size_t first;
@@ -29,7 +30,7 @@ static int source_read(void *arg, uint64_t max_total_bytes, struct str *ret_piec
     return 0;
 }
 
-/* "name|filename|type=data;" for each part, or "!<result>" at the end. */
+/* Returns "name|filename|type=data;" for each part, or "!<result>" at the end. */
 static struct str
 read_form(struct arena *arena, const char *type, struct str body, size_t first, size_t step)
 {
@@ -67,7 +68,7 @@ read_form(struct arena *arena, const char *type, struct str body, size_t first, 
 
 #define TYPE "multipart/form-data; boundary=XyZ"
 #define CD   "Content-Disposition: form-data; "
-/* A part without data that has these parameters beside its name. */
+/* A part without data whose header has these parameters in addition to its name. */
 #define NAMED(params) "--XyZ\r\n" CD "name=f; " params "\r\n\r\n\r\n--XyZ--"
 
 static const struct {
@@ -88,7 +89,7 @@ static const struct {
      "a\"\"\\100%.txt|-|-=;"},
     {TYPE, "--XyZ\r\n" CD "name=\"\"\r\n\r\n\r\n--XyZ--", "|-|-=;"},
     {TYPE, "--XyZ\r\n" CD "name=\"a\"; filename=\"\"\r\n\r\n\r\n--XyZ--", "a||-=;"},
-    /* names of files: filename* is the name, encoded words and ISO-8859-1 are decoded */
+    /* file names: filename* takes precedence, encoded words and ISO-8859-1 are decoded */
     {TYPE,
      NAMED("filename=\"x\"; filename*=UTF-8''na%C3%AFve%20%22.txt"),
      "f|na\xc3\xafve \".txt|-=;"},
@@ -154,7 +155,7 @@ static const struct {
 
 static void assert_result(struct str result, const char *expected)
 {
-    /* A piece that ends in a fault may have been handed out in part. */
+    /* A part that ends in a fault may have been delivered in part. */
     const char *fault = strstr(expected, "=o!");
     if (fault) {
         assert_true(str_ends(result, STR("!MULTIPART_INVALID")));
@@ -183,7 +184,7 @@ static void test_every_split(void **state)
     arena_free(arena);
 }
 
-/* Larger than the window, full of beginnings of the delimiter. */
+/* A part that is larger than the window and full of prefixes of the delimiter. */
 static void test_large_part(void **state)
 {
     (void)state;
@@ -250,7 +251,7 @@ static void test_limits(void **state)
     arena_free(arena);
 }
 
-/* What is wrong is said, whatever it is. */
+/* Every refusal has a reason that says what is wrong. */
 static void test_reasons(void **state)
 {
     static const struct {

@@ -13,7 +13,7 @@
 
 static struct arena *arena;
 
-/* "first+length ..." of the parts, "whole" or "none". */
+/* Returns the parts as "first+length ...", "whole" or "none". */
 static struct str shape(struct str header, int64_t size)
 {
     struct ranges ranges;
@@ -58,13 +58,13 @@ static const struct {
     {"bytes=-0", 10, "none"},
     {"bytes=0-", 0, "none"},
     {"bytes=10-20,3-4", 10, "3+2"},
-    /* What touches is one; the order is that of the request. */
+    /* Adjacent ranges are merged; the order is that of the request. */
     {"bytes=5-9,0-4", 20, "0+10"},
     {"bytes=0-3,8-9,2-8", 20, "0+10"},
     {"bytes=15-16,0-1,1-3,10-11", 20, "15+2 0+4 10+2"},
     {"bytes=10-12, ,0-2", 20, "10+3 0+3"},
     {"bytes=0-,0-,0-,-20,-19", 20, "0+20"},
-    /* What is no range of bytes is no range at all. */
+    /* A malformed range is ignored, so the whole is sent. */
     {"bytes", 10, "whole"},
     {"bytes=", 10, "whole"},
     {"bytes=,", 10, "whole"},

@@ -47,7 +47,7 @@ static void test_head_and_others(void **state)
     (void)close(fd);
 }
 
-/* Sends and reads to the end of the connection; the number of responses that begin in buf. */
+/* Sends `data` and reads to the end of the connection; returns the number of responses in buf. */
 static size_t exchange_all(int fd, const char *data, size_t len)
 {
     size_t count = 0;
@@ -64,7 +64,7 @@ static size_t exchange_text(const char *request)
     return exchange_all(client_open(&up), request, strlen(request));
 }
 
-/* Headers that do not fit are no answer: half a line would swallow the next one. */
+/* A header that is too long fails the answer, because half a line would swallow the next one. */
 static void test_a_header_that_is_too_long(void **state)
 {
     (void)state;
@@ -92,7 +92,7 @@ static void test_keep_alive_rules(void **state)
     assert_null(strstr(buf, "404"));
 }
 
-/* L6: a thousand in one go, one of them broken. */
+/* L6: a pipeline of a thousand requests, of which one is malformed. */
 static void test_pipeline(void **state)
 {
     (void)state;
@@ -116,7 +116,7 @@ static void test_pipeline(void **state)
     assert_non_null(strstr(at, "\r\nConnection: close\r\n"));
 }
 
-/* The socket really carries each byte by itself. */
+/* Each byte travels in a packet of its own. */
 static void test_byte_by_byte(void **state)
 {
     (void)state;
@@ -175,12 +175,12 @@ static void test_continue(void **state)
     assert_int_equal(say(fd, request), 100);
     assert_int_equal(say(fd, "body"), 200);
     assert_string_equal(strstr(buf, "\r\n\r\n") + 4, "body");
-    /* the body comes at once: no 100 */
+    /* the body is sent with the head: no 100 */
     assert_true(client_send(fd, request, strlen(request)));
     (void)usleep(1000);
     assert_int_equal(client_response(fd, buf, sizeof(buf), false), 100);
     assert_int_equal(say(fd, "BODY"), 200);
-    /* nobody asks for the body: answered without, and closed */
+    /* no handler wants the body: answered without 100, and closed */
     request = EXPECTING("/nope");
     assert_true(client_send(fd, request, strlen(request)));
     assert_int_equal(exchange_all(fd, "", 0), 1);
@@ -188,7 +188,7 @@ static void test_continue(void **state)
     assert_non_null(strstr(buf, "\r\nConnection: close\r\n"));
 }
 
-/* A small body that nobody reads is skipped, a large one closes the connection. */
+/* A small body that no handler reads is skipped, a large one closes the connection. */
 static void test_unread_body(void **state)
 {
     (void)state;
@@ -212,7 +212,7 @@ static void test_too_large(void **state)
     assert_non_null(strstr(buf, "\r\nConnection: close\r\n"));
     (void)close(fd);
 
-    /* chunked without end: stops once the limit is passed, and the answer arrives */
+    /* chunked without end: reading stops at the limit, and the answer still arrives */
     static char chunk[32768 + 8];
     memcpy(chunk, "8000\r\n", 6);
     memset(chunk + 6, 'x', 32768);
@@ -249,7 +249,7 @@ static void test_echo_sizes(void **state)
     (void)close(fd);
 }
 
-/* Streaming in: nothing is lost while the handler dawdles and the socket is not read. */
+/* A streamed request body loses no byte while the handler is slow and does not read the socket. */
 static void count_stream(const char *path)
 {
     static char block[100003];
@@ -283,7 +283,8 @@ static void test_stream_in(void **state)
     count_stream("/count-slow");
 }
 
-/* Reads a chunked body without keeping it; the number of data bytes, -1 when cut short. */
+/* Reads a chunked body without keeping it; returns the number of data bytes, -1 when the body is
+ * cut short. */
 static long long read_chunked(int fd)
 {
     FILE *in = fdopen(dup(fd), "r");
@@ -320,12 +321,12 @@ static void test_stream_out(void **state)
     assert_int_equal(read_chunked(fd), 640LL * 32768);
     assert_int_equal(say(fd, GET("/ok")), 200);
     (void)close(fd);
-    /* cut short: the client can tell */
+    /* cut short: the client can detect it */
     fd = client_open(&up);
     assert_true(client_send(fd, GET("/stream-broken"), strlen(GET("/stream-broken"))));
     assert_int_equal(read_chunked(fd), -1);
     (void)close(fd);
-    /* HTTP/1.0 has no chunks: the end is the close */
+    /* HTTP/1.0 has no chunks: the body ends when the connection closes */
     fd = client_open(&up);
     assert_int_equal(exchange_all(fd, "GET /stream?1 HTTP/1.0\r\n\r\n", 26), 1);
     assert_null(strstr(buf, "chunked"));
@@ -343,8 +344,8 @@ static void test_file(void **state)
     (void)close(fd);
 }
 
-/* In memory and not, by a reader that lets the socket fill first: each byte once and in its place.
- */
+/* A client that lets the socket fill first receives each byte of a file once and in its place,
+ * whether the kernel has the file in memory or not. */
 static void test_file_bytes(void **state)
 {
     (void)state;
@@ -385,7 +386,7 @@ static void test_half_close(void **state)
     assert_int_equal(shutdown(fd, SHUT_WR), 0);
     assert_int_equal(exchange_all(fd, "", 0), 1);
     assert_int_equal(status_of(buf), 200);
-    /* two requests, then the end of what the client says: both are answered */
+    /* two requests, then the client closes its side: both are answered */
     fd = client_open(&up);
     assert_true(client_send(fd, GET("/slow") GET("/ok"), strlen(GET("/slow") GET("/ok"))));
     assert_int_equal(shutdown(fd, SHUT_WR), 0);
@@ -402,7 +403,8 @@ static void test_half_close(void **state)
     assert_int_equal(exchange_all(fd, "", 0), 0);
 }
 
-/* Clients that reset while their handlers sleep: cancelled, reported once, nothing left. */
+/* Requests of clients that reset while the handlers sleep are cancelled and reported once, and the
+ * server frees them. */
 static void test_client_gone(void **state)
 {
     (void)state;
@@ -415,7 +417,7 @@ static void test_client_gone(void **state)
             i % 2 ? GET("/hang") : "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nx";
         assert_true(client_send(fds[i], request, strlen(request)));
     }
-    /* those whose bodies are waited for are not in flight */
+    /* requests that still wait for their bodies are not in flight */
     expect_stat(&up, "flight", ARRAY_LEN(fds) / 2 + 1);
     for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
         (void)setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
@@ -423,7 +425,7 @@ static void test_client_gone(void **state)
     }
     expect_stat(&up, "flight", 1);
     expect_stat(&up, "cancelled", cancelled + ARRAY_LEN(fds));
-    /* and in the middle of a stream */
+    /* a reset in the middle of a stream */
     int fd = client_open(&up);
     assert_true(client_send(fd, GET("/stream?10000"), strlen(GET("/stream?10000"))));
     (void)usleep(50000);
@@ -447,7 +449,7 @@ static long resident_kb(pid_t pid)
     return kb;
 }
 
-/* L1: idle connections keep their struct and no more. */
+/* L1: an idle connection keeps its struct and no other memory. */
 static void test_idle_memory(void **state)
 {
     (void)state;
@@ -470,7 +472,7 @@ static void test_idle_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idle_memory), /* first: later ones leave free memory behind */
+        cmocka_unit_test(test_idle_memory), /* first: later tests leave freed memory */
         cmocka_unit_test(test_get),
         cmocka_unit_test(test_a_header_that_is_too_long),
         cmocka_unit_test(test_head_and_others),

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A server to talk to: the parent keeps blocking sockets, the child runs the loop. The child ends
- * at SIGTERM with its sanitizer's verdict as exit code.
+ * A server in a child process, which runs the loop; the parent keeps blocking sockets. The child
+ * ends at SIGTERM with its sanitizer's verdict as exit code.
  */
 #include "deadline.h"
 
@@ -30,7 +30,7 @@
             abort();                                                                               \
     } while (0)
 
-/* Each program uses some of these. */
+/* Each program uses only some of these functions. */
 #pragma GCC diagnostic ignored "-Wunused-function"
 
 struct test_server {
@@ -42,11 +42,11 @@ static struct {
     struct http_server *server;
     uint64_t finished;
     uint64_t cancelled;
-    int failure; /* of the last one */
+    int failure; /* of the last request that failed */
     bool draining;
 } served;
 
-/* What a drain may take; a test sets it before its server is up. */
+/* Limit of a drain; a test sets it before it starts its server. */
 static int64_t drain_ms = 500;
 
 static int answer_text(struct req *req, int status, const char *text)
@@ -76,7 +76,7 @@ static int serve_echo(struct req *req)
     return 200;
 }
 
-/* Counts a streamed body; "/count-slow" dawdles so that the client must wait. */
+/* Counts a streamed body; "/count-slow" reads slowly, so that the client must wait. */
 static int serve_count(struct req *req)
 {
     uint64_t total = 0, sum = 0;
@@ -100,7 +100,7 @@ static int serve_count(struct req *req)
     return answer_text(req, 200, text);
 }
 
-/* "/stream?64": that many pieces of 32 KB. */
+/* "/stream?64" sends that many chunks of 32 KB. */
 static int serve_stream(struct req *req)
 {
     static char piece[32768];
@@ -132,8 +132,8 @@ static char pattern_at(size_t offset)
     return (char)(offset * 31 + offset / 4096);
 }
 
-/* "/pattern?1": every second 64 KB of the file have left the kernel's memory, where that is a
- * disk's. */
+/* "/pattern?1": every second 64 KB of the file are evicted from the kernel's memory, if the file is
+ * on a disk. */
 static int serve_pattern(struct req *req)
 {
     static char bytes[PATTERN_BYTES];
@@ -297,7 +297,7 @@ static struct test_server server_up(const struct http_config *config)
     up.pid = fork();
     if (up.pid == 0) {
         (void)close(pipe_fds[0]);
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves no server behind */
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test also ends its server */
         serve_until_term(config, pipe_fds[1]);
     }
     (void)close(pipe_fds[1]);
@@ -307,7 +307,7 @@ static struct test_server server_up(const struct http_config *config)
     return up;
 }
 
-/* The exit status; 0 when it ended well. */
+/* Stops the server and returns its exit status; 0 when the server ended well. */
 static int server_down(const struct test_server *up)
 {
     int status = -1;
@@ -316,7 +316,7 @@ static int server_down(const struct test_server *up)
     return status;
 }
 
-/* `host`: of 127.0.0.0/8, the last of its numbers. */
+/* `host`: the last number of the client's address in 127.0.0.0/8. */
 static int client_open_from(const struct test_server *up, unsigned host)
 {
     struct sockaddr_in address = {
@@ -343,7 +343,7 @@ static int client_open(const struct test_server *up)
     return client_open_from(up, 1);
 }
 
-/* False when the server has closed. */
+/* Returns false when the server has closed the connection. */
 static bool client_send(int fd, const char *data, size_t len)
 {
     while (len > 0) {
@@ -356,8 +356,8 @@ static bool client_send(int fd, const char *data, size_t len)
     return true;
 }
 
-/* Reads until the server closes or `most` bytes came; NUL-terminates. -1 after a timeout or
- * reset. */
+/* Reads until the server closes or `most` bytes have arrived, and adds a NUL. Returns -1 after a
+ * timeout or reset. */
 static ssize_t client_read_all(int fd, char *buf, size_t most)
 {
     size_t len = 0;
@@ -381,7 +381,8 @@ static int status_of(const char *response)
     return (int)strtol(response + 9, NULL, 10);
 }
 
-/* Reads one response with Content-Length, head and body, and returns its status; 0 at the end. */
+/* Reads one response with Content-Length, head and body, and returns its status; 0 at the end of
+ * the connection. */
 static int client_response(int fd, char *buf, size_t most, bool no_body)
 {
     size_t len = 0;
@@ -406,7 +407,7 @@ static int client_response(int fd, char *buf, size_t most, bool no_body)
     }
 }
 
-/* A number of GET /stats, which is itself in flight and open. */
+/* Returns a number of GET /stats, whose own request is in flight and open. */
 static unsigned long stat_of(const struct test_server *up, const char *name)
 {
     static const char request[] = "GET /stats HTTP/1.1\r\nHost: h\r\n\r\n";

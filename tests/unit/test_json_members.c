@@ -1,4 +1,5 @@
-/* Members of objects as they stand in a text, beside what the reader makes of the same text. */
+/* Members of objects as they occur in the text, compared with the reader's result for the same
+ * text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

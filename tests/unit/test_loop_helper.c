@@ -1,5 +1,5 @@
-/* A program that forks a child for each call: the real media-sandbox of the same build, and
- * programs that are none. */
+/* Calls of a program that forks a child for each call: the real media-sandbox of the same build,
+ * and programs that do not speak its protocol. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -153,7 +153,7 @@ static void test_calls(void **state)
     in_task(several, program, 2);
 }
 
-/* Whoever leaves keeps the slot until the child has ended, and no longer. */
+/* A closed call keeps its slot until its child has ended, and no longer. */
 static void left(struct task *task)
 {
     for (int i = 0; i < 10; i++) {
@@ -172,7 +172,7 @@ static void test_left_in_the_middle(void **state)
     in_task(left, program, 2);
 }
 
-/* Of two slots one project has one; the other is whoever comes next. */
+/* A project gets one of two slots; the other is for the next project. */
 static void shared(struct task *task)
 {
     struct helper_call *mine = opened(task, 1);
@@ -229,7 +229,7 @@ static void test_no_program(void **state)
     in_task(nobody, "/nowhere", 2);
 }
 
-/* A program that ends at once: started again and again, and each call ends. */
+/* A program that ends at once is started for each call again, and each call ends. */
 static void ends_at_once(struct task *task)
 {
     for (int i = 0; i < 5; i++) {

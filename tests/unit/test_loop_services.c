@@ -1,4 +1,4 @@
-/* Timers, turn-end hooks, wake-ups, thread-pool work, signals. */
+/* Timers, hooks at the end of a tick, wake-ups, work of the thread pool, signals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -118,7 +118,7 @@ static void test_timers_fire_in_order(void **state)
     }
     for (size_t i = 0; i < TIMERS; i += 3)
         loop_timer_stop(&probes[i].timer);
-    for (size_t i = 0; i < TIMERS; i += 6) { /* restarted ones count from now */
+    for (size_t i = 0; i < TIMERS; i += 6) { /* restarted timers count from now */
         probes[i].asked_due_ms = clock_mono_ms() + 20;
         loop_timer_start(&probes[i].timer, 20);
     }
@@ -138,7 +138,7 @@ static void fire_again(void *arg)
     loop_timer_start(arg, 0);
 }
 
-/* A timer that restarts itself at once must not keep others and I/O out. */
+/* A timer that restarts itself at once must not starve other timers and I/O. */
 static void test_timer_restarts_itself(void **state)
 {
     (void)state;
@@ -178,7 +178,7 @@ static void test_timer_stops_another_due_one(void **state)
     assert_string_equal(trail, "x");
 }
 
-/* --- turn --- */
+/* --- ticks --- */
 
 static struct loop_hook hook;
 static struct await hooked;
@@ -193,7 +193,7 @@ static void collect(struct task *task, void *arg)
 {
     note(arg);
     loop_at_turn_end(&hook);
-    loop_at_turn_end(&hook); /* once a turn */
+    loop_at_turn_end(&hook); /* runs once per tick */
     if (running == 1) {
         assert_int_equal(await_wait(task, &hooked, 0), 0);
         note("w");
@@ -216,7 +216,7 @@ static void test_hooks_run_after_tasks(void **state)
     assert_string_equal(trail, "abHwHW");
 }
 
-/* Nothing but the ready queue wakes the loop here: a wake-up left behind would hang the test. */
+/* Only the ready queue wakes the loop here: a missed wake-up would hang the test. */
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     (void)status;
@@ -253,7 +253,7 @@ static void test_completion_from_io(void **state)
     close(fds[1]);
 }
 
-/* Always ready, yet timers still get their turn. */
+/* The task is always ready, yet timers still run. */
 static void spin(struct task *task, void *arg)
 {
     while (task_sleep(task, 0) == 0)
@@ -283,7 +283,7 @@ static void chain(struct task *task, void *arg)
     leave();
 }
 
-/* More than one drain's budget: what is left continues without waiting for an event. */
+/* More tasks than the budget of a tick: the rest continues without waiting for an event. */
 static void test_more_than_a_turn_holds(void **state)
 {
     (void)state;
@@ -304,7 +304,7 @@ static void busy(struct task *task, void *arg)
     assert_true(loop_lag_take_ms() >= 29);
     assert_int_equal(task_sleep(task, 500), 0);
     assert_int_equal(task_sleep(task, 1), 0);
-    assert_true(loop_lag_take_ms() < 500); /* sleeping is not lag, and what was told is over */
+    assert_true(loop_lag_take_ms() < 500); /* sleeping is no lag, and reading the lag resets it */
     leave();
 }
 
@@ -380,7 +380,8 @@ static void work_in_turn(struct task *task, void *arg)
     leave();
 }
 
-/* However many of one project's wait, another's is next, and has room to wait. */
+/* However many tasks of one project wait, a task of another project is next, and has room to
+ * wait. */
 static void test_projects_take_turns(void **state)
 {
     (void)state;
@@ -391,10 +392,10 @@ static void test_projects_take_turns(void **state)
     start(work_in_turn, "b");
     start(work_in_turn, "c");
     loop_run();
-    assert_string_equal(trail, "!!aabcaa"); /* the second of a waited before them */
+    assert_string_equal(trail, "!!aabcaa"); /* the second `a` waited before `b` and `c` */
 }
 
-/* Work that ends when the one that is to be cancelled has been, which comes when the work has
+/* This work ends after its task was cancelled, and the task is cancelled after the work has
  * begun. */
 static bool begun, cancelled;
 static struct loop_timer canceller;
@@ -430,7 +431,7 @@ static void cancelled_work(struct task *task, void *arg)
     int done = 0;
 
     *(int *)arg = work_run(task, WORK_PARSE, wait_for_cancel, &done);
-    assert_int_equal(done, 1); /* it ran to its end, so `done` may live on this stack */
+    assert_int_equal(done, 1); /* the work ran to its end, so `done` may live on this stack */
     leave();
 }
 
@@ -459,8 +460,8 @@ static void work_beside_once(struct task *task, void *arg)
     leave();
 }
 
-/* Before it has a thread, while it runs, when too many wait, and when it is late: it is done once,
- * and on a thread. */
+/* The work is done exactly once, and on a thread: when its task is cancelled before or during the
+ * work, when too many tasks wait, and when the task is late. */
 static void test_work_beside_is_done_whatever_happens(void **state)
 {
     (void)state;
@@ -485,8 +486,8 @@ static void test_work_beside_is_done_whatever_happens(void **state)
 
 #define HANGERS 64
 
-/* Many whose waiters are cancelled at once do not hold the loop: it turns while each of them has
- * its thread. */
+/* Many tasks that are cancelled at the same time do not block the loop, which continues while each
+ * work gets its thread. */
 static void test_cancelled_work_leaves_the_loop(void **state)
 {
     (void)state;
@@ -613,14 +614,14 @@ static void compare_slices(struct task *task, void *arg)
         assert_int_equal(work_run(task, WORK_FILE, note_slice, &file_ns), 0);
         assert_true(hash_ns == 0 || file_ns < hash_ns);
     }
-    if (hash_ns > 0) { /* a kernel that tells: since 6.12 */
+    if (hash_ns > 0) { /* 0 before kernel 6.12, which does not report it */
         assert_true(slice_of_thread() < file_ns);
         assert_true(slice_of_thread() <= 1000000);
     }
     leave();
 }
 
-/* The loop has shorter turns of the processor than others, threads that hash longer ones. */
+/* The loop has shorter time slices than other threads, threads that hash have longer ones. */
 static void test_slices(void **state)
 {
     (void)state;

@@ -145,7 +145,7 @@ static void hog_callback(void *arg)
     leave();
 }
 
-/* As much, but with a look at the clock now and then. */
+/* Computes for as long, but yields when the time is due. */
 static void share(struct task *task, void *arg)
 {
     int64_t *ret_turns = arg;
@@ -313,7 +313,7 @@ static void test_uninterruptible_ignores_deadline(void **state)
 
     wait_with_deadline(5, &op);
     assert_int_equal(op.result, -ETIMEDOUT);
-    assert_int_equal(op.await.rc, 3); /* what really happened stays visible */
+    assert_int_equal(op.await.rc, 3); /* the real result stays visible */
     assert_true(op.await.done);
     assert_true(clock_mono_ms() - start_ms >= 30);
 }
@@ -354,7 +354,7 @@ static void cancel_case(struct op *op, int64_t cancel_after_ms)
     loop_timer_start(&timer, cancel_after_ms);
     loop_run();
     assert_int_equal(op->result, -ECANCELED);
-    task_cancel(task); /* ended: nothing happens */
+    task_cancel(task); /* the task has ended: nothing happens */
 }
 
 static void test_cancel(void **state)
@@ -403,8 +403,8 @@ static void test_cancel_before_start(void **state)
     assert_int_equal(op.result, -ECANCELED);
 }
 
-/* Done, limit passed and cancelled before the waiter runs again: cancel wins, nothing is
- * abandoned. */
+/* The operation is done, over its limit and cancelled before the waiter runs again: the
+ * cancellation wins, and nothing is abandoned. */
 static void busy_then_cancel(void *arg)
 {
     struct task *task = arg;
@@ -497,7 +497,7 @@ static void all_ok(struct task *task, void *arg)
     for (size_t i = 0; i < 3; i++)
         calls[i] = (struct task_call){.fn = call_sleep, .arg = &delays[i]};
     assert_int_equal(task_all(task, calls, 3), 0);
-    assert_int_equal(most_asleep, 3); /* together, not one after the other */
+    assert_int_equal(most_asleep, 3); /* concurrently, not one after the other */
     assert_int_equal(task->db_us, 30000);
     delays[1] = 12;
     delays[2] = 5;
@@ -531,7 +531,7 @@ static void all_failing(struct task *task, void *arg)
     assert_string_equal(task->site.file, "tests/unit/test_loop_task.c");
     const int line = task->site.line;
     assert_int_equal(task_sleep(task, 1), 0);
-    assert_int_equal(ERROR(-EPROTO), -EPROTO); /* noted in this task, whoever ran meanwhile */
+    assert_int_equal(ERROR(-EPROTO), -EPROTO); /* recorded for this task alone */
     assert_int_equal(task->site.line, line);
     leave();
 }
@@ -635,14 +635,15 @@ static void write_below(struct task *task, void *arg)
     leave();
 }
 
-/* How a child process ends that runs fn(arg) in a coroutine: the signal, 0 when it came through. */
+/* Returns the signal that ends a child process which runs fn(arg) in a coroutine; 0 when the child
+ * ends normally. */
 static int signal_of(task_fn fn, void *arg)
 {
     pid_t child = fork();
 
     assert_true(child >= 0);
     if (child == 0) {
-        signal(SIGSEGV, SIG_DFL); /* cmocka and the sanitizers catch it */
+        signal(SIGSEGV, SIG_DFL); /* cmocka and the sanitizers handle it */
         running = 1;
         task_start(new_task(), fn, arg);
         loop_run();
@@ -734,7 +735,7 @@ static void round_up(struct task *task, void *arg)
 {
     int mode = *(int *)arg;
 
-    assert_int_equal(fegetround(), FE_TONEAREST); /* not what another coroutine left */
+    assert_int_equal(fegetround(), FE_TONEAREST); /* not the mode that another coroutine has set */
     assert_int_equal(fesetround(mode), 0);
     assert_int_equal(task_sleep(task, 1), 0);
     assert_int_equal(fegetround(), mode);

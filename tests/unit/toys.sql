@@ -1,4 +1,4 @@
--- A kind of work for tests of the queue. Rows with attempts behind them were left by a process that died.
+-- A kind of work for tests of the queue. A queued row with attempts was left by a process that died.
 
 -- part: claimed
 update {p}.toys as t set status = 'running', token = t.token + 1, attempt = t.attempt + 1, holder = :holder::text,

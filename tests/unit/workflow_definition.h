@@ -1,5 +1,5 @@
 #pragma once
-/* What the tests of workflow definitions share: documents made of pieces, findings as text. */
+/* Helpers of the tests of workflow definitions: documents made of parts, errors as text. */
 #include "catalog/problem.h"
 #include "workflow/definition.h"
 #include "workflow_json.h"
@@ -33,7 +33,7 @@ UNUSED static void parse_ok(struct str text)
         fail_msg("%.*s:%.*s", STR_ARG(text), STR_ARG(found()));
 }
 
-/* A document around one trigger, or around steps. */
+/* Returns a document around one trigger and `steps`. */
 static struct str doc(const char *trigger, const char *steps)
 {
     return arena_printf(arena, "{\"name\":\"W\",\"trigger\":%s,\"steps\":[%s]}", trigger, steps);
@@ -50,10 +50,10 @@ struct wrong {
     const char *text; /* a whole document, a trigger, or steps */
     const char *field;
     const char *code;
-    const char *message; /* a part */
+    const char *message; /* a part of the message */
 };
 
-/* Exactly this finding was made. */
+/* Asserts that exactly this error was found. */
 static void expect(bool right, const struct wrong *wrong)
 {
     const struct schema_error *first = &errors.items[0];

@@ -1,5 +1,5 @@
 #pragma once
-/* What the tests of workflow/ share: an arena for each test, and JSON from text. */
+/* Helpers of the tests of workflow/: an arena for each test, and JSON from text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
