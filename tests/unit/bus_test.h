@@ -1,5 +1,5 @@
 #pragma once
-/* Tests of bus/: a task on a loop of its own, with a Redis of the test's and a bus on it. */
+/* Tests of bus/: a task on a loop of its own, with the test's own Redis and a bus on it. */
 #include "deadline.h"
 
 #include <errno.h>
@@ -59,9 +59,10 @@ UNUSED static int without_redis(void **state)
     return 0;
 }
 
-/* --- a Redis seen from the side --- */
+/* --- direct commands to Redis --- */
 
-/* Words separated by single spaces. */
+/* Sends a command, its words separated by single spaces; returns its number, or the length of its
+ * array. */
 UNUSED static int64_t ask(struct task *task, struct redis *redis, const char *words)
 {
     struct str rest = str_from(words);
@@ -79,7 +80,7 @@ UNUSED static int64_t ask(struct task *task, struct redis *redis, const char *wo
     return reply.kind == REDIS_KIND_ARRAY ? (int64_t)reply.count : reply.number;
 }
 
-/* Entries of the topic's sixteen streams. */
+/* Returns the number of entries in the topic's sixteen streams. */
 UNUSED static int64_t
 entries_left(struct task *task, struct redis *redis, const char *topic, bool dead)
 {
@@ -103,21 +104,21 @@ make_groups(struct task *task, struct redis *redis, const char *topic, const cha
             arena_printf(task->arena, "XGROUP CREATE %s:{p%d} %s 0 MKSTREAM", topic, i, group).ptr);
 }
 
-/* --- a consumer that remembers --- */
+/* --- a consumer that records --- */
 
 #define RECEIVED_MAX 20000
 
 struct subscriber {
     unsigned calls, received; /* received: entries of calls that returned 0 */
-    int rc;                   /* of the handler */
-    unsigned fail_first;      /* so many calls fail */
-    int64_t delay_ms;         /* each call */
+    int rc;                   /* result of the handler */
+    unsigned fail_first;      /* number of first calls that fail */
+    int64_t delay_ms;         /* duration of each call */
     bool hold;                /* calls do not end */
     int64_t last_us;          /* when the last call began */
     unsigned most_deliveries;
     unsigned running, most_running;
-    uint8_t seen[RECEIVED_MAX]; /* by row_id: how often */
-    struct bus_entry last;      /* texts are gone */
+    uint8_t seen[RECEIVED_MAX]; /* by row_id: how often received */
+    struct bus_entry last;      /* without its texts */
     char kind[32], id[32], traceparent[64];
 };
 
@@ -162,7 +163,8 @@ on_entries(struct task *task, const struct bus_entry *entries, size_t count, voi
     return rc;
 }
 
-/* A bus whose consumer of topic evt, group tests, calls `subscriber`; retry_ms 0 = as usual. */
+/* Returns a bus whose consumer of topic evt, group tests, calls `subscriber`; retry_ms 0 = the
+ * default. */
 UNUSED static struct bus *
 start_bus(struct redis *redis, struct subscriber *subscriber, int64_t retry_ms)
 {
@@ -197,7 +199,7 @@ static void on_bus_stopped(void *arg)
     *(bool *)arg = true;
 }
 
-/* Stops and frees. */
+/* Stops and frees the bus. */
 UNUSED static void end_bus(struct task *task, struct bus *bus)
 {
     bool stopped = false;

@@ -1,5 +1,5 @@
 #pragma once
-/* Tests of db/ run in tasks on a loop of their own, against the server of pg.h. */
+/* Tests of db/ run in tasks on their own loop, against the server of pg.h. */
 #include "deadline.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 static struct db_server *server;
 static unsigned running;
 
-/* A task that frees its arena itself when it is over. */
+/* A task that frees its arena at its end. */
 struct test_task {
     struct task task;
     void (*fn)(struct task *task, struct db *db, void *arg);
@@ -37,7 +37,7 @@ static void test_task_run(struct task *task, void *arg)
     struct arena *arena = task->arena;
 
     test->fn(task, &db, test->arg);
-    /* Cleanups (rollbacks) need the server. */
+    /* The arena's cleanups (rollbacks) need the server. */
     arena_reset(arena);
     if (--running == 0) {
         db_server_free(server);
@@ -49,7 +49,7 @@ static void test_task_run(struct task *task, void *arg)
 static struct test_task *tests_started[4096];
 static unsigned tests_count;
 
-/* Starts one more task next to the ones that run. */
+/* Starts one more task, concurrent with the running ones. */
 UNUSED static struct task *
 spawn(void (*fn)(struct task *, struct db *, void *), void *arg, int64_t schema)
 {
@@ -65,7 +65,7 @@ spawn(void (*fn)(struct task *, struct db *, void *), void *arg, int64_t schema)
     return &test->task;
 }
 
-/* Runs fn in a task, with a server of `config` (dsn filled in), until all tasks are over. */
+/* Runs fn in a task, with a server of `config` (dsn filled in), until all tasks have ended. */
 UNUSED static void
 run_with(struct db_config config, void (*fn)(struct task *, struct db *, void *), void *arg)
 {
@@ -88,14 +88,14 @@ UNUSED static void run(void (*fn)(struct task *, struct db *, void *))
     run_with((struct db_config){PATIENT}, fn, NULL);
 }
 
-/* One statement without caring for its rows. */
+/* Runs one statement and ignores its rows. */
 UNUSED static int exec(struct task *task, struct db *db, const char *text)
 {
     struct sql sql = make_sql(text, SQL_EXEC);
     return db_query(task, db, &sql, NULL, 0, NULL);
 }
 
-/* First column of the first row as a number. */
+/* Returns the first column of the first row as a number. */
 UNUSED static int64_t number(struct task *task, struct db *db, const char *text)
 {
     struct sql sql = make_sql(text, SQL_ONE);

@@ -1,7 +1,5 @@
 #pragma once
-/*
- * Reads a byte stream as a connection does, without sockets, and prints what it understood.
- */
+/* Reads a byte stream as a connection does, without sockets, and prints the result. */
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -89,7 +87,7 @@ static void read_bytes(struct reader *reader, struct str bytes)
             else if (rc == HEAD_COMPLETE)
                 end_head(reader);
         } else {
-            char data[16]; /* small, so that data stops at any place as well */
+            char data[16]; /* small, so that data ends at any position */
             size_t made;
             int rc = body_decode(&reader->body, bytes, data, sizeof(data), &used, &made);
             strbuf_str(&reader->body_text, (struct str){data, made});

@@ -1,7 +1,8 @@
 #pragma once
 /*
- * A PostgreSQL and a Redis of the test's own: made on first use in a temporary folder, on unix
- * sockets, gone at exit. One instance per test program. Everything here blocks: not for coroutines.
+ * A PostgreSQL and a Redis of the test's own, created on first use in a temporary folder, on unix
+ * sockets, and removed at exit. Each test program has one instance. All functions block, so
+ * coroutines must not call them.
  */
 #include <fcntl.h>
 #include <libpq-fe.h>
@@ -17,8 +18,8 @@
 
 #include "base/result.h"
 
-/* For a struct db_config: nobody is given up because the machine is busy. Tests that ask how long
- * something waits say so themselves. */
+/* For a struct db_config: no request fails because the machine is busy. Tests that measure a
+ * waiting time set their own limits. */
 #define PATIENT .statement_timeout_ms = 60000, .lease_timeout_ms = 60000
 
 static char pg_dir[64];
@@ -45,8 +46,8 @@ static const char *pg_bin(void)
     return "/usr/lib/postgresql/15/bin";
 }
 
-/* A child that outlives the test however it ends (a failed assertion may abort it) and then removes
- * the server: the end of the pipe is the end of the test. */
+/* Forks a child that outlives the test, however the test ends (a failed assertion may abort it),
+ * and then removes the server: the end of the pipe is the end of the test. */
 static void pg_guard(void)
 {
     int ends[2];
@@ -99,7 +100,7 @@ static void pg_folder(void)
     pg_guard();
 }
 
-/* DSN of the running server, user and database postgres. */
+/* Returns the DSN of the running server, user and database postgres. */
 UNUSED static const char *pg_dsn(void)
 {
     static char dsn[256];
@@ -127,7 +128,7 @@ UNUSED static const char *pg_dsn(void)
     return dsn;
 }
 
-/* Runs SQL on a connection of its own; aborts on failure. */
+/* Runs SQL on its own connection; aborts on failure. */
 UNUSED static void pg_exec(const char *sql)
 {
     PGconn *conn = PQconnectdb(pg_dsn());
@@ -154,7 +155,7 @@ UNUSED static void redis_stop(void)
     redis_pid = 0;
 }
 
-/* Starts it (again); the URL stays the same. Returns when it answers. */
+/* Starts Redis (again) under the same URL. Returns the URL when Redis answers. */
 UNUSED static const char *redis_start(void)
 {
     static char url[128];
@@ -166,7 +167,7 @@ UNUSED static const char *redis_start(void)
     (void)unlink(path);
     redis_pid = fork();
     if (redis_pid == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* goes with the test */
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* ends with the test */
         (void)!freopen("/dev/null", "w", stdout);
         execlp("redis-server",
                "redis-server",

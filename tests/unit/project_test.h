@@ -1,5 +1,6 @@
 #pragma once
-/* Tests of projects: a task on a loop of its own, with two directories as two processes have. */
+/* Tests of projects: a task on a loop of its own, with two directories, as two processes would
+ * have. */
 #include "deadline.h"
 
 #include <errno.h>
@@ -54,7 +55,7 @@ static void run_world(struct task *task, void *arg)
     if (migrate_all(task, world->one, say_nothing, &reason) != 0)
         fail_msg("%.*s", STR_ARG(reason));
     world->fn(task, world->one, world->two);
-    arena_reset(task->arena); /* holds let go before their directories */
+    arena_reset(task->arena); /* releases holds before their directories */
     directory_free(world->one);
     directory_free(world->two);
     bus_free(world->bus);
@@ -148,7 +149,7 @@ UNUSED static int64_t user_id(struct task *task, struct db *db, const char *role
     return id;
 }
 
-/* Entities orders (7) and people (5) with a field of each sort; raises the version. */
+/* Creates the entities orders (7) and people (5) with a field of each kind; raises the version. */
 static const char *const model_commands[] = {
     "insert into {p}.entities (id, name, row_level_security) values (7, 'orders', false), (5, "
     "'people', true)",

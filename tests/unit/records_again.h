@@ -1,5 +1,5 @@
 #pragma once
-/* A call of records/ as those who use it make it: again, when the model it went by was old. */
+/* Runs a call of records/ as its callers do: again, when the model that it used was outdated. */
 #include "records/records.h"
 
 #define AGAIN(ctx, entity, rc, call)                                                               \

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A model made by hand for what needs no database: entities "one" and "two" with a field of each
+ * A hand-made model for tests without a database: entities "one" and "two" with a field of each
  * type, and a caller who may read all of both. "two" has a row rule.
  */
 #include <stdlib.h>
@@ -73,7 +73,7 @@ static void make_model(void)
     }
 }
 
-/* Reads both entities, in any role. */
+/* Returns a caller who may read both entities. */
 static const struct caller *model_caller(void)
 {
     static const int64_t ids[] = {1, 2, 3};

@@ -70,7 +70,8 @@ static const char *const library_commands[] = {
     "update {p}.meta set model_version = model_version + 1",
 };
 
-/* Authors 1 (alice's), 2 (bob's), 3 (the administrator's, granted to bob). Books: see the rows. */
+/* Inserts authors 1 (alice's), 2 (bob's), 3 (the administrator's, granted to bob), and the books
+ * below. */
 static void library_rows(const struct library *library)
 {
     struct task *task = library->task;
@@ -162,7 +163,7 @@ static struct query library_query(struct arena *arena, const char *text)
     return query;
 }
 
-/* What went wrong, as "!code field:finding:message". */
+/* Returns the failure as "!code field:finding:message". */
 static const char *library_failure(const struct records_ctx *ctx)
 {
     struct arena *arena = ctx->task->arena;
@@ -184,7 +185,7 @@ typedef int (*library_call)(struct records_ctx *ctx,
                             const struct query *query,
                             struct strbuf *out);
 
-/* The answer's text, or the failure. */
+/* Returns the text of the answer, or the failure. */
 UNUSED static const char *
 ask(struct records_ctx ctx, library_call call, int64_t entity, const char *text)
 {
@@ -228,7 +229,7 @@ UNUSED static const char *list(struct records_ctx ctx, int64_t entity, const cha
     return ask(ctx, list_url, entity, text);
 }
 
-/* Ids of a list in order: "1,3". */
+/* Returns the ids of a list in order: "1,3". */
 UNUSED static const char *picks(struct records_ctx ctx, int64_t entity, const char *text)
 {
     struct arena *arena = ctx.task->arena;

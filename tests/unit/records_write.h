@@ -73,7 +73,7 @@ static const char *const shop_commands[] = {
     " (50, 2, 'update', '{21,22,23,24,25,26,27,28,29,30,32,33}')",
 };
 
-/* Customers 1 (ann's), 2 (bob's); tags 1 (ann's), 2 (bob's), 3 (the administrator's). */
+/* Inserts customers 1 (ann's), 2 (bob's); tags 1 (ann's), 2 (bob's), 3 (the administrator's). */
 static void shop_rows(const struct shop *shop)
 {
     struct task *task = shop->task;
@@ -99,7 +99,7 @@ static void shop_rows(const struct shop *shop)
              .ptr);
 }
 
-/* Reads the model again after the test changed it by hand. */
+/* Reloads the model after the test has changed it in the database. */
 static void shop_reload(struct shop *shop)
 {
     exec(shop->task, &shop->project->db, "update {p}.meta set model_version = model_version + 1");
@@ -150,7 +150,7 @@ static const json_t *body_of(struct arena *arena, const char *text)
     return root;
 }
 
-/* What went wrong, as "!code field:finding field:finding". */
+/* Returns the failure as "!code field:finding field:finding". */
 static const char *failure(const struct records_ctx *ctx)
 {
     const struct schema_errors *found = &ctx->error.fields;
@@ -177,7 +177,7 @@ static const char *outcome(const struct records_ctx *ctx, int rc, struct strbuf 
     struct strbuf out;                                                                             \
     strbuf_init(&(out), (ctx)->task->arena, (size_t)4 << 20)
 
-/* The new record's text or the failure; *ret_id of the record, 0 = none. */
+/* Creates a record; returns its text or the failure, and its id in *ret_id, 0 = none. */
 UNUSED static const char *
 post(struct records_ctx ctx, int64_t entity, const char *body, int64_t *ret_id)
 {
@@ -257,7 +257,7 @@ bulk(struct records_ctx ctx, int64_t entity, struct bulk_mode mode, const char *
     return outcome(&ctx, records_bulk(&ctx, ENTITY(&ctx, entity), &in, &out), &out);
 }
 
-/* True when `text` holds every part. */
+/* Asserts that `text` contains `part`. */
 UNUSED static void has(const char *text, const char *part)
 {
     if (strstr(text, part) == NULL)

@@ -1,6 +1,6 @@
 #pragma once
-/* A Redis Cluster of the test's own: masters and replicas on free loopback ports. Blocks: not for
- * coroutines, but for short commands. Include after pg.h. */
+/* A Redis Cluster of the test's own: masters and replicas on free loopback ports. The functions
+ * block, so a coroutine may only send short commands. Include after pg.h. */
 #include "deadline.h"
 
 #include <arpa/inet.h>
@@ -26,7 +26,7 @@ static int free_port(void)
     return ntohs(address.sin_port);
 }
 
-/* One line of what redis-cli says; empty when it fails. */
+/* Returns the first line of redis-cli's answer; empty when redis-cli fails. */
 UNUSED PRINTF_LIKE(2, 3) static const char *cluster_ask(int node, const char *format, ...)
 {
     static char answer[256];
@@ -39,7 +39,7 @@ UNUSED PRINTF_LIKE(2, 3) static const char *cluster_ask(int node, const char *fo
     va_end(args);
     (void)snprintf(command, sizeof(command), "redis-cli -p %d %s 2>&1", cluster[node].port, words);
     answer[0] = '\0';
-    FILE *pipe = popen(command, "r"); /* NOLINT(cert-env33-c): the test's own words */
+    FILE *pipe = popen(command, "r"); /* NOLINT(cert-env33-c): the command is the test's own */
     if (!pipe || !fgets(answer, sizeof(answer), pipe))
         answer[0] = '\0';
     if (pipe)
@@ -113,7 +113,7 @@ static long long cluster_offset(int node, const char *member)
     return atoll(cluster_ask(node, "info replication | sed -n 's/^%s://p'", member));
 }
 
-/* Returns when a replica has all that its master has written by now. */
+/* Returns when the replica has all that its master has written so far. */
 UNUSED static void cluster_follow(int master, int replica)
 {
     long long offset = cluster_offset(master, "master_repl_offset");
@@ -122,14 +122,15 @@ UNUSED static void cluster_follow(int master, int replica)
         30000, cluster_offset(replica, "slave_repl_offset") >= offset, (void)usleep(50000));
 }
 
-/* A node is given up after this, and not before: busy nodes are silent for a while, too. */
+/* From now on a node that is silent for a second is given up. Before, the limit is higher, because
+ * busy nodes are silent for a while too. */
 UNUSED static void cluster_hasten(void)
 {
     for (int i = 0; i < CLUSTER_NODES; i++)
         assert_string_equal(cluster_ask(i, "config set cluster-node-timeout 1000"), "OK");
 }
 
-/* Starts it; node 3 replicates node 0. Returns when all agree. */
+/* Starts the cluster; node 3 replicates node 0. Returns when all nodes agree. */
 UNUSED static void cluster_start(void)
 {
     pg_folder();

@@ -1,5 +1,5 @@
 #pragma once
-/* Tests of search: an arena a test, and numbers that are the same in each run. */
+/* Tests of search: an arena for each test, and random numbers that are the same in each run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

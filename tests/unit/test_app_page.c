@@ -1,4 +1,4 @@
-/* A list endpoint against PostgreSQL: the envelope, its order, its last page, statements in
+/* A list endpoint against PostgreSQL: the envelope, the order, the last page, statements in
  * tasks. */
 #include "db_test.h"
 #undef fail /* cmocka's; here it is a function of app/reply.h */
@@ -22,7 +22,7 @@ static void list_run(struct task *task, void *arg)
     test->over = true;
 }
 
-/* What the list answers to a query string: "<status> <body>". */
+/* Returns the answer of the list to a query string: "<status> <body>". */
 static const char *list(struct task *task, struct db *db, const char *query)
 {
     static const struct route route = {.id = "numbers_list", .query = page_query};
@@ -64,7 +64,7 @@ static void envelope(struct task *task, struct db *db, void *arg)
     assert_non_null(strstr(list(task, db, "limit=1&sort=id&order=desc"), "[{\"id\":5,"));
 }
 
-/* The order is one of the statement's own columns and nothing else. */
+/* The order is one of the statement's own visible columns. */
 static void order(struct task *task, struct db *db, void *arg)
 {
     static const char *const wrong[] = {

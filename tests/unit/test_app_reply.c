@@ -1,4 +1,4 @@
-/* Answers: the one shape of problems, what statuses call for, rows as bodies, path ids and
+/* Answers: the one form of problems, headers that a status requires, rows as bodies, path ids and
  * queries. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,7 +83,7 @@ static void test_problem_shape(void **state)
     assert_string_equal(r->error_code, "not_found");
     assert_int_equal(r->extra_headers.len, 0);
 
-    /* A detail is a format; what it quotes is escaped. */
+    /* A detail is a format string, and its arguments are escaped. */
     assert_int_equal(fail(r, PROBLEM_CONFLICT, "%s \"%d\"\n\x01", "a", 7), 409);
     assert_string_equal(member(body_of(r), "detail"), "a \"7\"\n\x01");
 
@@ -93,7 +93,7 @@ static void test_problem_shape(void **state)
     assert_null(json_object_get(body_of(r), "request_id"));
 }
 
-/* Nothing is advised that the route does not know. */
+/* The advice names only parameters that the route has. */
 static void test_too_large_advises(void **state)
 {
     static const struct query_param searched[] = {
@@ -127,7 +127,7 @@ static void test_too_large_advises(void **state)
     }
 }
 
-/* Whatever a handler had written before it failed is gone, also a body that had overflowed. */
+/* A problem replaces all that the handler has written, also a body that overflowed. */
 static void test_problem_replaces(void **state)
 {
     struct req *r = new_req("");
@@ -207,7 +207,7 @@ static void test_findings(void **state)
                 "\"request_id\":\"req-1\",\"errors\":[{\"field\":\"role_ids[2]\","
                 "\"code\":\"out_of_range\",\"message\":\"at most 9\"}]}");
 
-    /* All are counted, as many are shown as there is room for. */
+    /* All errors are counted, and as many are shown as fit. */
     for (size_t i = 0; i < 1000; i++)
         schema_error_add(arena, errors, STR("name"), PROBLEM_REQUIRED, "is required");
     assert_int_equal(fail_fields(r, errors), 400);
@@ -248,7 +248,8 @@ static void test_database(void **state)
     }
 }
 
-/* A row as libpq hands it over: id 7, a name to be escaped, a column for the handler alone. */
+/* Returns a row as libpq delivers it: id 7, a name that needs escapes, a column only for the
+ * handler. */
 static struct rows one_row(void)
 {
     static char id[] = "id", name[] = "name", hidden[] = "_owner";
@@ -297,7 +298,7 @@ static int id_status(const char *text, int64_t *ret_id)
     return req_id(r, "id", ret_id);
 }
 
-/* An id that cannot be is an id that is not there. */
+/* An impossible id is answered like an id that does not exist. */
 static void test_ids(void **state)
 {
     static const char *const wrong[] = {
@@ -333,7 +334,7 @@ static void test_queries(void **state)
     assert_int_equal(page_offset(&page), 1000);
     assert_false(page.count);
     assert_query("nope=1", "unknown_parameter", "nope");
-    assert_query("page[x]=1", "invalid_query", "page"); /* it takes no brackets */
+    assert_query("page[x]=1", "invalid_query", "page"); /* page takes no brackets */
     assert_query("page=1&page=2", "invalid_query", "page");
     assert_query("page=0", "invalid_query", "page");
     assert_query("limit=501", "invalid_query", "limit");
@@ -343,7 +344,7 @@ static void test_queries(void **state)
     assert_query("page=9007199254740992", "invalid_query", "page");
     assert_query("page=%zz", "invalid_query", "");
 
-    /* A route without a list of parameters takes none. */
+    /* A route without a list of parameters accepts none. */
     static const struct route bare = {.id = "groups_get"};
     const struct query *query;
     r = new_req("a=1");

@@ -1,4 +1,5 @@
-/* What model servers refuse: requests without it, and the words that may be shown. */
+/* Requests without the members that a model server refuses, and the error messages that may be
+ * shown. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -132,7 +132,7 @@ static void arena_texts(void **state)
     arena_free(arena);
 }
 
-/* Runs `fn` in a child; true when it ended by abort() with `message` on stderr. */
+/* Runs `fn` in a child; returns true when it ended by abort() with `message` on stderr. */
 static bool aborts_with(void (*fn)(void), const char *message)
 {
     char text[4096] = "";
@@ -238,7 +238,7 @@ static void strbuf_maximum_is_exact_and_sticks(void **state)
     strbuf_cstr(&buf, "12345");
     strbuf_printf(&buf, "%s", "678901");
     assert_true(buf.overflow);
-    strbuf_char(&buf, 'z'); /* would fit, but the text is broken already */
+    strbuf_char(&buf, 'z'); /* would fit, but the text is already incomplete */
     assert_true(buf.overflow);
     assert_false(strbuf_reserve(&buf, 0));
     assert_int_equal(buf.len, 5);
@@ -279,7 +279,7 @@ static void map_basics(void **state)
 
 #define MANY 3000U
 
-/* Every key comes and goes several times, so that graves, sweeps and growth all happen. */
+/* Every key is added and removed several times, so that graves, sweeps and growth all happen. */
 static void map_survives_churn(void **state)
 {
     struct map *map = map_new();
@@ -378,7 +378,7 @@ static void list_removal_is_idempotent(void **state)
     assert_true(list_empty(&head));
 }
 
-/* To where an allocation has a block of its own, which grows in place. */
+/* Arrays grow until their allocation has a block of its own, which grows in place. */
 static void arena_arrays_grow(void **state)
 {
     struct arena *arena = arena_new(0);

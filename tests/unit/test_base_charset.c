@@ -1,4 +1,4 @@
-/* common/core/base/charset: texts of other character sets. */
+/* common/core/base/charset: texts in other character sets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

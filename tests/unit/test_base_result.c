@@ -1,4 +1,4 @@
-/* common/base: the table of results, their names, and where unexpected ones arose. */
+/* common/base: the table of results, their names, and where unexpected results occurred. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -30,7 +30,8 @@ static void test_every_condition_has_a_value_and_a_line_of_its_own(void **state)
     }
 }
 
-/* Handlers return statuses where others return conditions. */
+/* Handlers return HTTP statuses where other functions return conditions, so no condition may be a
+ * status. */
 static void test_no_condition_is_an_http_status(void **state)
 {
     (void)state;
@@ -74,9 +75,9 @@ static void test_what_arises_is_noted_where_it_arose(void **state)
     assert_string_equal(site.file, "tests/unit/test_base_result.c");
     assert_int_equal(site.rc, -EINVAL);
     const int first = site.line;
-    assert_int_equal(ERROR(-EINVAL), -EINVAL); /* once: the first is where it came from */
+    assert_int_equal(ERROR(-EINVAL), -EINVAL); /* recorded once: the first place is the origin */
     assert_int_equal(site.line, first);
-    assert_int_equal(ERROR(-EIO), -EIO); /* another one */
+    assert_int_equal(ERROR(-EIO), -EIO); /* another result */
     assert_int_equal(site.line, __LINE__ - 1);
     assert_int_equal(site.rc, -EIO);
     result_site_set(NULL);

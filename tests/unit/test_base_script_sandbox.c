@@ -1,5 +1,5 @@
-/* What script-sandbox is made of, without its engine: the filter of system calls, and JSON text
- * from UTF-16. */
+/* The parts of script-sandbox without its engine: the filter of system calls, and JSON text from
+ * UTF-16. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,8 @@
 
 /* --- the filter --- */
 
-/* A child does as script-sandbox and its child do, then `fn`. The status of its end. */
+/* Runs `fn` in a child that is confined like script-sandbox and its child; returns the wait
+ * status. */
 static int confined(void (*fn)(void))
 {
     int requests[2];
@@ -188,7 +189,7 @@ static void test_memory_has_a_wall(void **state)
 
 /* --- text --- */
 
-/* UTF-16 of a u"" literal without its end. */
+/* UTF-16 of a u"" literal without its terminator. */
 #define UNITS(literal) (const uint16_t *)(literal), sizeof(literal) / sizeof((literal)[0]) - 1
 
 static void assert_text(struct text *text, const char *expected)

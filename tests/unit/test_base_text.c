@@ -195,7 +195,7 @@ static void numbers_ignore_the_locale(void **state)
     double value;
     (void)state;
 
-    /* Only where such a locale is installed does this test prove anything. */
+    /* This test proves something only where such a locale is installed. */
     if (!setlocale(LC_ALL, "de_DE.UTF-8"))
         skip();
     assert_prints(0.1 + 0.2, "0.30000000000000004");
@@ -679,7 +679,8 @@ static void whole_numbers_in_other_words(void **state)
 
 /* --- email --- */
 
-/* A domain in U-labels and in A-labels is one domain; what IDNA2008 does not know stays. */
+/* A domain in U-labels and in A-labels is the same domain; a domain that IDNA2008 does not allow
+ * stays as it is. */
 static void addresses_have_one_spelling(void **state)
 {
     static const struct {

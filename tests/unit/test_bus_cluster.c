@@ -1,4 +1,4 @@
-/* The bus on a Redis Cluster: the same promises, while slots move and nodes die. */
+/* The bus on a Redis Cluster keeps its promises while slots move and nodes die. */
 #include "bus_test.h"
 #include "redis/slot_private.h"
 #include "redis_cluster.h"
@@ -34,7 +34,7 @@ static void passes(struct task *task, struct redis *redis)
 
     wait_up(task, bus, true);
     assert_int_equal(redis_mode(redis), REDIS_MODE_CLUSTER);
-    for (int i = 0; i < 3; i++) /* every node has a share of the streams */
+    for (int i = 0; i < 3; i++) /* every node has some of the streams */
         assert_true(atoi(cluster_ask(i, "dbsize")) > 0);
     notify_all(task, bus, 0, 800);
     wait_received(task, &subscriber, 800);
@@ -64,7 +64,7 @@ static void test_passes(void **state)
     run(passes);
 }
 
-/* The slot of a stream moves to another node, key and all, as a resharding does it. */
+/* Moves the slot of a stream to another node, with its key, as a resharding does. */
 static void move_slot(const char *key, int from, int to)
 {
     char ids[3][64];
@@ -87,7 +87,7 @@ static void move_slot(const char *key, int from, int to)
         (void)cluster_ask((to + i) % 3, "cluster setslot %d node %s", slot, ids[to]);
 }
 
-/* How many of the first `count` entries have been received. */
+/* Returns how many of the first `count` entries have been received. */
 static uint64_t count_seen(const struct subscriber *subscriber, int count)
 {
     uint64_t seen = 0;
@@ -113,7 +113,7 @@ static void moves(struct task *task, struct redis *redis)
     notify_all(task, bus, 0, 160);
     move_slot(key, from, (from + 1) % 3);
     notify_all(task, bus, 160, 160);
-    /* A machine that is so busy that Redis does not answer for a second drops what was sent. */
+    /* Notifications are dropped on a machine so busy that Redis does not answer for a second. */
     WAIT_FOR(task, count_seen(&subscriber, 320) + bus_stats(bus)->dropped >= 320);
     bool is_whole = bus_stats(bus)->dropped == 0;
     assert_true(is_whole || !strict_times());
@@ -147,7 +147,7 @@ static void fails_over(struct task *task, struct redis *redis)
     cluster_kill(0);
     int64_t start_ms = clock_mono_ms();
     wait_up(task, bus, false);
-    notify_all(task, bus, 160, 160); /* some are lost with the node: notifications are hints */
+    notify_all(task, bus, 160, 160); /* some are lost with the node: notifications are only hints */
     wait_up(task, bus, true);
     print_message("up again %lld ms after a node died; %llu notifications dropped\n",
                   (long long)(clock_mono_ms() - start_ms),

@@ -1,4 +1,4 @@
-/* Envelopes as bytes: what earlier versions wrote is read for ever, and anything else is
+/* Envelopes as bytes: entries of earlier versions stay readable for ever, and anything else is
  * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,9 +54,9 @@ static const char *hex_of(struct str bytes)
 
 #define TRACEPARENT "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-/* --- recorded --- */
+/* --- recorded entries --- */
 
-/* Entries as they were written by the version named. Never change one; add. */
+/* Entries as the named version wrote them. Never change an entry, only add. */
 static const struct {
     const char *hex;
     struct bus_entry is;
@@ -114,7 +114,7 @@ static void test_recorded(void **state)
     }
 }
 
-/* What a later version adds is skipped: a field, a body, a member of a body. */
+/* Additions of a later version are skipped: a field, a body, a member of a body. */
 static void test_later(void **state)
 {
     static const char least[] = "10011a0d6576656e742e70656e64696e672080c8e2e1c133";
@@ -136,7 +136,7 @@ static void test_later(void **state)
     }
 }
 
-/* --- there and back --- */
+/* --- round trip --- */
 
 static void test_round_trip(void **state)
 {
@@ -161,7 +161,7 @@ static void test_round_trip(void **state)
         assert_int_equal(entry.occurred_ms, 123);
         assert_true(str_is(entry.traceparent, TRACEPARENT));
     }
-    /* A text that no reader would take is left out, the notification is sent all the same. */
+    /* A text that no reader would accept is left out, and the notification is still sent. */
     memset(long_text, 'x', sizeof(long_text));
     notification.id = notification.traceparent = (struct str){long_text, sizeof(long_text)};
     assert_int_equal(wire_unpack(arena, wire_pack(arena, BUS_JOB, &notification, 1), &entry), 0);
@@ -184,12 +184,12 @@ static void test_hostile(void **state)
         "10011a01ff",                       /* kind is no UTF-8 */
         "10011a0161320280",                 /* cut off */
         "10011a01613202c328",               /* traceparent is no UTF-8 */
-        "10011a0a61",                       /* longer than there is */
+        "10011a0a61",                       /* longer than the input */
         "10011a016152ffffffff0f",           /* a body of 4 GB */
         "10011a01615280808080808080808001", /* an endless length */
-        "10011a016120ffffffffffffffffff01", /* occurred before time */
+        "10011a016120ffffffffffffffffff01", /* a negative time */
         "0b0b0b0b",                         /* groups */
-        "10011a0161520308ffff",             /* a body that ends inside */
+        "10011a0161520308ffff",             /* a body that ends inside a field */
         "0f",                               /* a wire type that does not exist */
     };
     struct bus_entry entry;
@@ -202,7 +202,7 @@ static void test_hostile(void **state)
     }
     assert_int_equal(wire_unpack(arena, STR_NONE, &entry), WIRE_BAD);
     assert_int_equal(wire_unpack(arena, (struct str){large, 5000}, &entry), WIRE_BAD);
-    /* A kind that is too long, and unknown fields by the thousand. */
+    /* A kind that is too long, and thousands of unknown fields. */
     memset(large, 'k', 200);
     memcpy(large, "\x10\x01\x1a\x64", 4);
     assert_int_equal(wire_unpack(arena, (struct str){large, 104}, &entry), WIRE_BAD);
@@ -211,7 +211,7 @@ static void test_hostile(void **state)
         memcpy(large + i, "\x38\x01", 2);
     assert_in_range(wire_unpack(arena, (struct str){large, 4095}, &entry), 0, WIRE_BAD);
 
-    /* Every way of cutting or changing a good one: read or refused, never more. */
+    /* Any way of cutting or changing a valid entry gives an entry or a refusal, nothing else. */
     struct str good = bytes_of(recorded[1].hex);
     for (size_t cut = 0; cut < good.len; cut++) {
         char *copy = arena_alloc(arena, cut + 1);

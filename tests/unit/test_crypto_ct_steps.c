@@ -1,7 +1,7 @@
 /*
- * T9: comparing secrets takes as many instructions wherever they differ. A clock would need
- * thousands of samples and a quiet machine to show a byte; here the processor goes step by step
- * through the comparison (ptrace), and every step counts. No machine is too busy for that.
+ * T9: comparing secrets takes the same number of instructions wherever they differ. A clock would
+ * need thousands of samples and a quiet machine to reveal a byte. Here ptrace steps the processor
+ * through the comparison, and every step counts, so the test works on a busy machine too.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ typedef bool (*compare_fn)(struct str a, struct str b);
 
 enum { BYTES = 64, EQUAL = BYTES, CASES = BYTES + 1 };
 
-/* What ct_eq() must not be: proves that the steps would show it. */
+/* A comparison that ct_eq() must not be: proves that the steps would reveal the difference. */
 static bool eager_eq(struct str a, struct str b)
 {
     for (size_t i = 0; i < a.len; i++)
@@ -31,7 +31,7 @@ static bool eager_eq(struct str a, struct str b)
     return true;
 }
 
-/* Compares once for each case, between two stops: case i differs at byte i only. */
+/* Compares once for each case, between two stops: in case i only byte i differs. */
 static void compare_all(compare_fn compare)
 {
     char a[BYTES], b[BYTES];
@@ -39,7 +39,7 @@ static void compare_all(compare_fn compare)
 
     memset(a, 0x5a, sizeof(a));
     memcpy(b, a, sizeof(b));
-    for (int warm = 0; warm < 2; warm++) /* the linker finds what is called */
+    for (int warm = 0; warm < 2; warm++) /* so that the linker has resolved all functions */
         result = compare((struct str){a, BYTES}, (struct str){b, BYTES});
     for (size_t i = 0; i < CASES; i++) {
         if (i < BYTES)
@@ -53,7 +53,8 @@ static void compare_all(compare_fn compare)
     (void)result;
 }
 
-/* Lets the child run until it stops for `wanted`; false when it has ended. */
+/* Lets the child run until it stops with signal `wanted`; returns false when the child has
+ * ended. */
 static bool run_to(pid_t child, int wanted)
 {
     int status;
@@ -67,7 +68,8 @@ static bool run_to(pid_t child, int wanted)
     return false;
 }
 
-/* Steps until it stops for `wanted`; how many. */
+/* Steps the child until it stops with signal `wanted`; returns the number of steps, -1 on
+ * failure. */
 static long steps_to(pid_t child, int wanted)
 {
     long steps = 0;
@@ -83,7 +85,7 @@ static long steps_to(pid_t child, int wanted)
     return -1;
 }
 
-/* The steps of each case; false when this machine does not let us count. */
+/* Counts the steps of each case; returns false when this machine does not allow counting. */
 static bool count(compare_fn compare, long ret_steps[CASES])
 {
     int status;
@@ -122,7 +124,7 @@ static void test_as_many_steps_wherever_they_differ(void **state)
         if (steps[i] != steps[0])
             fail_msg(
                 "%ld steps when byte 0 differs, %ld when byte %zu does", steps[0], steps[i], i);
-    /* The answer itself may be made in a step or two more. */
+    /* Producing the result may take a few steps more. */
     assert_in_range(steps[EQUAL], steps[0] - 4, steps[0] + 4);
 }
 

@@ -43,7 +43,7 @@ static struct str unb64(const char *text)
     return bytes;
 }
 
-/* A token of any header and payload text, signed properly by the test's key. */
+/* Returns a token with any header and payload, validly signed by the test's key. */
 static struct str token_of(const char *header, const char *payload)
 {
     uint8_t sig[EC_SIGNATURE_BYTES];
@@ -178,7 +178,7 @@ static void test_algorithm_confusion(void **state)
     assert_int_equal(parse_and_verify(token), JWS_BAD_ALG);
 }
 
-/* T3: every way to write a token other than the one right way. */
+/* T3: a token in any form other than the one valid form is refused. */
 static void test_malformed(void **state)
 {
     (void)state;
@@ -197,8 +197,8 @@ static void test_malformed(void **state)
     for (size_t len = 0; len < good.len; len++)
         assert_int_not_equal(parse_and_verify((struct str){good.ptr, len}), 0);
 
-    /* 64 bytes leave four unused bits in the last character: set them, same bytes to a lax
-     * reader */
+    /* 64 bytes leave four unused bits in the last character. With these bits set, a lax reader
+     * would decode the same bytes. */
     char *lax = arena_cstr(arena, good);
     char *last = lax + good.len - 1;
     assert_true(strchr("AQgw", *last) != NULL);
@@ -254,7 +254,7 @@ static void test_headers_and_payloads(void **state)
         assert_int_equal(parse(token_of("{\"alg\":\"ES256\"}", bad_payloads[i])), JWS_BAD);
     assert_int_equal(parse(token_of("{\"alg\":\"ES256\"}", "{\"a\":[[[[[[[1]]]]]]]}")), 0);
     assert_int_equal(parse(token_of("{\"alg\":\"ES256\"}", "{\"a\":\"[[[[[[[[[[[\\\"[[\"}")), 0);
-    /* keys in the header are not even looked at */
+    /* keys in the header are not even read */
     assert_int_equal(parse_and_verify(token_of(
                          "{\"alg\":\"ES256\",\"jwk\":{\"kty\":\"EC\"},\"jku\":\"http://a/\","
                          "\"x5u\":\"http://a/\",\"x5c\":[\"AA==\"]}",

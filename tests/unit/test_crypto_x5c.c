@@ -1,4 +1,4 @@
-/* Certificate chains: a good one, and each way in which one is not. */
+/* Certificate chains: a valid one, and each way in which a chain can be invalid. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,7 +78,7 @@ static int verify_entries(const struct x5c_anchors *anchors,
     return rc;
 }
 
-/* A chain made as wished, under its own root, now. */
+/* Verifies a chain made as `wish` says, under its own root, at AT_MS. */
 static int verify_wish(const struct chain_wish *wish)
 {
     const struct chain *chain = chain_new(arena, AT_S, wish);
@@ -120,7 +120,7 @@ static void test_good(void **state)
     ec_key_jwk(arena, chain->signer, &wanted_x, &wanted_y);
     assert_true(str_eq(x, wanted_x) && str_eq(y, wanted_y));
     assert_false(ec_key_has_private(key));
-    /* The second time it is remembered. */
+    /* The second result is cached. */
     assert_int_equal(x5c_verify(arena, anchors, header_of(chain->x5c, 3), AT_MS, &again), 0);
     assert_ptr_equal(key, again);
 }
@@ -135,7 +135,7 @@ static void test_third_entry_is_ignored(void **state)
 
     assert_int_equal(verify_entries(trust(chain->pem), entries, 3, AT_MS), 0);
     assert_int_equal(verify_entries(trust(chain->pem), nonsense, 3, AT_MS), 0);
-    /* A root of one's own in it gains nothing. */
+    /* A third-party root in this entry gains nothing. */
     assert_int_equal(verify_entries(trust(other->pem), chain->x5c, 3, AT_MS), X5C_UNTRUSTED);
     struct x5c_anchors *store = x5c_anchors_default();
     assert_int_equal(verify_entries(store, chain->x5c, 3, AT_MS), X5C_UNTRUSTED);
@@ -162,7 +162,7 @@ static void test_count_and_order(void **state)
     assert_int_equal(verify_entries(anchors, backwards, 3, AT_MS), X5C_UNTRUSTED);
     assert_int_equal(verify_entries(anchors, twice, 3, AT_MS), X5C_UNTRUSTED);
     assert_int_equal(verify_entries(anchors, root, 3, AT_MS), X5C_UNTRUSTED);
-    /* None of that is remembered as good, and the good one passes afterwards. */
+    /* Failures are not cached as valid, and the valid chain is accepted afterwards. */
     assert_int_equal(verify_entries(anchors, swapped, 3, AT_MS), X5C_UNTRUSTED);
     assert_int_equal(verify_entries(anchors, x5c, 3, AT_MS), 0);
     assert_int_equal(verify_entries(anchors, swapped, 3, AT_MS), X5C_UNTRUSTED);
@@ -214,14 +214,14 @@ static void test_encoding(void **state)
         const struct str second[] = {chain->x5c[0], wrong[i], chain->x5c[2]};
         assert_int_equal(verify_entries(anchors, second, 3, AT_MS), X5C_BAD);
     }
-    /* base64url, when it differs from base64, is not what RFC 7515 says. */
+    /* RFC 7515 requires base64, so base64url is refused where it differs. */
     if (!str_eq(url, chain->x5c[0])) {
         const struct str entries[] = {url, chain->x5c[1], chain->x5c[2]};
         assert_int_equal(verify_entries(anchors, entries, 3, AT_MS), X5C_BAD);
     }
 }
 
-/* Whichever bit of leaf or intermediate is turned, the chain is refused. */
+/* The chain is refused when any bit of leaf or intermediate is flipped. */
 static void test_any_bit(void **state)
 {
     (void)state;
@@ -253,7 +253,7 @@ static void test_mixed_chains(void **state)
 
     assert_int_equal(verify_entries(anchors, foreign_leaf, 3, AT_MS), X5C_UNTRUSTED);
     assert_int_equal(verify_entries(anchors, foreign_authority, 3, AT_MS), X5C_UNTRUSTED);
-    /* Both roots trusted: names are the same, keys tell them apart. */
+    /* Both roots are trusted: their names are the same, their keys differ. */
     const struct x5c_anchors *both =
         trust(arena_printf(arena, "%.*s%.*s", STR_ARG(one->pem), STR_ARG(two->pem)));
     assert_int_equal(verify_entries(both, one->x5c, 3, AT_MS), 0);
@@ -275,7 +275,8 @@ static void test_markers_and_authority(void **state)
     assert_int_equal(verify_wish(&(struct chain_wish){.leaf_curve = "secp256k1"}), X5C_UNTRUSTED);
 }
 
-/* All three have their day, with a minute's grace, also when the chain is remembered. */
+/* Each of the three certificates is checked for its validity, with a minute's grace, also when the
+ * chain is cached. */
 static void check_span(const struct chain_wish *wish, long days)
 {
     const struct chain *chain = chain_new(arena, AT_S, wish);
@@ -302,7 +303,8 @@ static void test_validity(void **state)
     check_span(&(struct chain_wish){.root_days = 30}, 30);
 }
 
-/* More chains than are remembered; what was remembered for one set of roots is not for another. */
+/* More chains than the cache holds. A chain that was cached for one set of roots is not valid for
+ * another. */
 static void test_cache(void **state)
 {
     (void)state;
@@ -318,7 +320,7 @@ static void test_cache(void **state)
         assert_int_equal(verify_entries(anchors, chain->x5c, 3, AT_MS), X5C_UNTRUSTED);
     }
     x5c_anchors_free(anchors);
-    /* The next set may lie at the same address. */
+    /* The next set of roots may have the same address in memory. */
     const struct chain *other = chain_new(arena, AT_S, &(struct chain_wish){0});
     assert_int_equal(x5c_anchors_from_pem(other->pem, &anchors), 0);
     assert_int_equal(verify_entries(anchors, first->x5c, 3, AT_MS), X5C_UNTRUSTED);
@@ -343,11 +345,11 @@ static void test_anchors(void **state)
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_int_equal(x5c_anchors_from_pem(bad[i], &anchors), X5C_BAD);
     assert_null(anchors);
-    /* Text around the blocks is what such files have. */
+    /* Files of roots may have text around the blocks. */
     assert_non_null(trust(arena_printf(arena, "# roots\n%.*s\n# end\n", STR_ARG(chain->pem))));
 }
 
-/* What ec_key_from_spki() takes. */
+/* ec_key_from_spki() accepts exactly one whole key that lies on the curve. */
 static void test_spki(void **state)
 {
     (void)state;

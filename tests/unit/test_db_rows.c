@@ -151,7 +151,7 @@ static void test_readers(void **state)
     assert_true(rows_null(&rows, 0, 2));
 }
 
-/* A row that outlives the rows it came with. */
+/* A kept row outlives the rows that it came with. */
 static void test_kept(void **state)
 {
     struct rows rows = query("1 as id, null::text as none, '' as empty, repeat('x', 300) as long");
@@ -211,12 +211,12 @@ static void test_texts(void **state)
         assert_true(strlen(stmt->name) < STMT_NAME_BYTES);
         assert_ptr_equal(stmt_find(&cache, key), stmt);
         assert_true(key == 0 ||
-                    stmt_find(&cache, 0) != NULL); /* used all the time, never evicted */
+                    stmt_find(&cache, 0) != NULL); /* used in each round, so never evicted */
     }
     assert_int_equal(cache.count, STMT_MAX);
     assert_null(stmt_find(&cache, 1));
     unsigned seq = stmt_find(&cache, 0)->seq;
-    stmt_drop(&cache, 0, seq + 1, true); /* another one under this key: not it */
+    stmt_drop(&cache, 0, seq + 1, true); /* another statement had this key: not dropped */
     assert_non_null(stmt_find(&cache, 0));
     stmt_drop(&cache, 0, seq, true);
     assert_null(stmt_find(&cache, 0));

@@ -1,4 +1,4 @@
-/* Signatures of mail: canonical forms, which headers, and that the key's other half agrees. */
+/* Signatures of mail: canonical forms, the signed headers, and verification with the public key. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static bool has(struct str text, const char *part)
     return memmem(text.ptr, text.len, part, strlen(part)) != NULL;
 }
 
-/* Without folding, as a receiver reads a value. */
+/* Returns the value without folding, as a receiver reads it. */
 static struct str unfolded(struct str text)
 {
     char *out = arena_alloc(arena, text.len);
@@ -74,7 +74,7 @@ static bool verifies(struct str text, struct str signature)
     return right;
 }
 
-/* RFC 6376, 3.4.4: the hash of a body of nothing; 3.4.5: what blanks and empty lines do. */
+/* RFC 6376, 3.4.4: the hash of an empty body; 3.4.5: the treatment of blanks and empty lines. */
 static void test_bodies(void **state)
 {
     (void)state;
@@ -110,7 +110,7 @@ static void test_signature(void **state)
     struct str signature;
     assert_true(codec_b64_decode(arena, unfolded(value), &signature));
     assert_int_equal(signature.len, 256);
-    /* The header as it stands up to "b=", its lines joined by one blank. */
+    /* The header up to "b=", its lines joined by one blank. */
     struct str own = {header.ptr + 16, (size_t)(b + 5 - header.ptr) - 16};
     char *joined = arena_alloc(arena, own.len);
     size_t len = 0;

@@ -554,7 +554,7 @@ static void test_http1(void **state)
     }
 }
 
-/* A peer that says GOAWAY before any request is not dialled for ever. A peer that leaves the
+/* A peer that sends GOAWAY before any request is not dialled for ever. A peer that leaves the
  * closing to the client keeps no connection open. */
 static void test_left_open(void **state)
 {

@@ -1,5 +1,5 @@
-/* Lookups of names: who waits for whose, what is kept, and for how long. The name server is here.
- */
+/* Lookups of names: which tasks share a lookup, what is cached, and for how long. The name server
+ * is in this file. */
 #include "deadline.h"
 
 #include <arpa/inet.h>
@@ -24,7 +24,7 @@ static atomic_int asked;
 static atomic_bool is_down;
 static const char *_Atomic answer;
 
-/* In place of the C library's. */
+/* Replaces the function of the C library. */
 int getaddrinfo(const char *host,
                 const char *service,
                 const struct addrinfo *hints,
@@ -90,11 +90,11 @@ static struct asker *ask(int64_t project, const char *host)
     return asker;
 }
 
-/* One after the other: what the name server answers then. */
+/* A lookup in a sequence, with the answer of the name server at that time. */
 struct step {
     int64_t project;
     const char *host;
-    const char *answer; /* NULL: it is down */
+    const char *answer; /* NULL: the name server is down */
     int rc;
     struct fetch_addresses addresses;
 };
@@ -155,7 +155,7 @@ static void test_at_once(void **state)
     for (size_t i = 0; i < ARRAY_LEN(askers); i++) {
         assert_int_equal(askers[i]->rc, 0);
         assert_string_equal(askers[i]->addresses.list, "203.0.113.5");
-        assert_false(askers[i]->addresses.all_public); /* of a documentation's network */
+        assert_false(askers[i]->addresses.all_public); /* an address of a documentation network */
     }
 }
 
@@ -177,7 +177,7 @@ static void test_again(void **state)
     assert_string_equal(these[3].addresses.list, "10.0.0.1");
 }
 
-/* The judgement is the answer's own, kept or not. */
+/* Whether an address is public is decided by the answer itself, cached or not. */
 static void test_judgement(void **state)
 {
     struct step these[] = {
@@ -214,7 +214,7 @@ static void cancel_main(struct task *task, void *arg)
     task_cancel(arg);
 }
 
-/* Whoever leaves, or has no more time, leaves the others what they wait for. */
+/* A task that is cancelled or late does not end the lookup that other tasks wait for. */
 static void test_leaving(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void test_end_while_they_wait(void **state)
     assert_int_equal(first->rc, FETCH_UNREACHABLE);
     assert_int_equal(second->rc, FETCH_UNREACHABLE);
     UNTIL(atomic_load(&asked) == 1, (void)usleep(1000));
-    (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* its thread ends */
+    (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* the lookup's thread ends */
 }
 
 static void test_kept_so_long_and_so_many(void **state)

@@ -1,5 +1,5 @@
-/* Streams against a small server on loopback: bodies larger than any buffer, either way, and how
- * they end. */
+/* Streams against a small server on loopback: bodies larger than any buffer, in both directions,
+ * and how streams end. */
 #include "deadline.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #define LARGE (5LL << 20)
 
-/* Prints its port, then serves. A body's byte is its place modulo 251. */
+/* Prints its port, then serves. Each byte of a body is its position modulo 251. */
 static const char server_py[] =
     "import http.server, os, socket, time\n"
     "def made(first, size): return bytes((first + i) % 251 for i in range(size))\n"
@@ -86,12 +86,12 @@ static int teardown(void **state)
 struct job {
     struct task task;
     struct fetch_stream_request request;
-    int64_t pause_ms;   /* of a slow reader */
+    int64_t pause_ms;   /* between the reads of a slow reader */
     int64_t give_up_at; /* bytes after which the reader leaves; 0 = reads to the end */
     int rc;
     long status;
     int64_t received;
-    size_t most; /* that was at hand at once */
+    size_t most; /* the largest amount that was available in one read */
     bool wrong;
     struct str text;
 };
@@ -103,7 +103,7 @@ static char at_place(int64_t place)
 
 AWAITS static int write_all(struct job *job, struct fetch_stream *stream)
 {
-    static char all[4][50000]; /* each of those that send has its own */
+    static char all[4][50000]; /* a buffer for each sender */
     static size_t senders;
     char *piece = all[senders++ % 4];
 
@@ -113,7 +113,7 @@ AWAITS static int write_all(struct job *job, struct fetch_stream *stream)
         for (size_t i = 0; i < len; i++)
             piece[i] = at_place(sent + (int64_t)i);
         TRY(fetch_stream_write(stream, (struct str){piece, len}));
-        memset(piece, 'z', len); /* it was taken */
+        memset(piece, 'z', len); /* the stream has copied the chunk */
         sent += (int64_t)len;
     }
     return 0;
@@ -222,7 +222,7 @@ static void test_sent(void **state)
     }
 }
 
-/* An answer before all was sent is the answer, also a long one. */
+/* An answer that arrives before the whole body was sent is the answer, even a long one. */
 static void test_refused_early(void **state)
 {
     struct job *job = job_of("PUT", "/refuse", 64LL << 20);

@@ -1,4 +1,4 @@
-/* Which addresses and URLs may be dialled: every special range at both ends, every spelling. */
+/* Which addresses and URLs may be dialled: both ends of every special range, every spelling. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "fetch/fetch_address_private.h"
 #include "fetch/fetch_url_private.h"
 
-/* First and last of each range, and its neighbours where those are public. */
+/* First and last address of each range, and the neighbours of the range where these are public. */
 static void test_addresses(void **state)
 {
     (void)state;
@@ -169,7 +169,7 @@ static void test_refused_urls(void **state)
     assert_all(urls, ARRAY_LEN(urls), FETCH_REFUSED);
 }
 
-/* S4: anything two parsers could read differently. */
+/* S4: URLs that two parsers could read differently are refused. */
 static void test_bad_urls(void **state)
 {
     (void)state;
@@ -236,7 +236,7 @@ static void test_bad_urls(void **state)
     assert_int_equal(fetch_url_check(STR("http://example.com/\0x")), FETCH_BAD_URL);
 }
 
-/* What is remembered says what reading it says, under the rules of today. */
+/* A stored URL is parsed as at first, and judged by today's rules. */
 static void test_again(void **state)
 {
     (void)state;
@@ -287,7 +287,7 @@ static void test_escaped(void **state)
     arena_free(arena);
 }
 
-/* Where a Location leads is judged as every address is. */
+/* The target of a Location header is judged like every address. */
 static void test_joined(void **state)
 {
     static const struct {

@@ -49,7 +49,7 @@ static void test_names(void **state)
                        "b"));
 }
 
-/* However long it was, it ends as it did, with whole characters. */
+/* A long name is shortened, but keeps its ending and whole characters. */
 static void test_long_names(void **state)
 {
     char name[4096];
@@ -134,7 +134,7 @@ static void test_links(void **state)
     assert_int_equal(file_link_verify(arena, keys, 2, &link, STR(""), 0, &end_s), FILE_LINK_BAD);
 }
 
-/* What a store answers, cut short at each of its bytes too. */
+/* The XML of a store is read, also when it is cut short at any byte. */
 static void test_xml(void **state)
 {
     const struct str list =

@@ -74,7 +74,7 @@ static void test_put(void **state)
           "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd");
 }
 
-/* A parameter without a value, and several, sorted here. */
+/* A query with a parameter without a value, and one whose parameters must be sorted. */
 static void test_queries(void **state)
 {
     struct sigv4_request request = request_to("GET", "/", "");

@@ -1,4 +1,4 @@
-/* Accept-Language: weights, order, and which of the tags a reader gets. */
+/* Accept-Language: weights, order, and which of our tags fits best. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * Framing (attack catalogue H1-H9), without sockets: each case is read whole, and split in two at
- * every byte, and byte by byte; all must give the same.
+ * Framing (attack catalogue H1-H9), without sockets. Each case is read whole, split in two at every
+ * byte, and byte by byte; all ways must give the same result.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -237,7 +237,7 @@ static void test_every_split(void **state)
     }
 }
 
-/* Every byte value in every place that must not hold all of them. */
+/* Every byte value is tried in each place that must not accept all of them. */
 static void test_every_byte(void **state)
 {
     (void)state;
@@ -281,7 +281,7 @@ static int status_of_head(struct str text)
     return status;
 }
 
-/* L5: sizes. `unit` is repeated between head and end. */
+/* L5: sizes. Returns the status of a request in which `unit` is repeated between head and end. */
 static int status_of_repeat(const char *head, const char *unit, size_t count, const char *end)
 {
     struct strbuf text;

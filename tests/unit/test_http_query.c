@@ -10,7 +10,7 @@
 
 static struct arena *arena;
 
-/* "name{key}{key}=value;" for each parameter, or "!". */
+/* Returns "name{key}{key}=value;" for each parameter, or "!". */
 static struct str shape(struct str text)
 {
     struct query query;

@@ -1,4 +1,4 @@
-/* Routing: one decoding, one meaning; and the table's own rules. */
+/* Routing: a path is decoded once and has one meaning, and tables of routes obey their rules. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,7 @@ static void test_match(void **state)
     expect(HTTP_PUT_M, "/org/p1/both", "both_put");
     expect(HTTP_GET_M, "/org/p1/menus/default", "menus_default");
     expect(HTTP_POST_M, "/org/p1/menus/default/reset", "menus_reset");
-    /* the literal leads nowhere: the parameter is tried */
+    /* the literal has no such route, so the parameter matches */
     expect(HTTP_POST_M, "/org/p1/menus/default/items", "menus_add_item");
     assert_true(str_is(req_param(&req, "menu_id"), "default"));
     expect(HTTP_DELETE_M, "/org/p%C3%A9/menus/a%20b/items/%61;x=1", "menus_del_item");
@@ -147,7 +147,7 @@ static void test_method(void **state)
     assert_int_equal(match(HTTP_OTHER_M, "/healthz"), ROUTER_METHOD);
     assert_int_equal(match(HTTP_OPTIONS_M, "*"), ROUTER_METHOD);
     assert_true(str_is(allow, "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
-    /* the literal is the resource: its methods count, not the parameter's */
+    /* the literal is the resource: its methods count, not those of the parameter */
     assert_int_equal(match(HTTP_PUT_M, "/org/p1/menus/default"), ROUTER_METHOD);
     assert_true(str_is(allow, "GET, HEAD, OPTIONS"));
 }

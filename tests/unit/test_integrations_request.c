@@ -1,5 +1,5 @@
-/* Operations as requests: parameters, templates, paths that stay where they are, redirects, answers
- * cut and mapped. */
+/* Operations as requests: parameters, templates, paths that dots cannot leave, redirects, answers
+ * that are cut and mapped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static json_t *parse(const char *text)
     return value;
 }
 
-/* 0 with the request, or what building it came to; findings in *errors. */
+/* Builds a request; returns 0 and the request, or the error, with errors of fields in *errors. */
 static int build(const char *operation,
                  const char *params,
                  struct outgoing *ret_outgoing,
@@ -246,7 +246,7 @@ static void answers(void **state)
     }
 }
 
-/* A list of so many expressions, in a body and in a header together. */
+/* Checks an integration with `count` expressions, in a body and a header together. */
 static bool fills_fit(size_t count, struct schema_errors *errors)
 {
     struct integration_in *in = ARENA_NEW(arena, in);

@@ -175,7 +175,8 @@ static void test_tree_keeps_order(void **state)
     assert_written("{\"z\":[1,-2.5,true,false,null,\"\xc3\xa9\"],\"a\":{\"k\":{}},\"m\":[]}");
 }
 
-/* Every maximum either fits whole or sets overflow; never a write past the end (sanitizers). */
+/* With every maximum the text either fits whole or sets overflow, and nothing is written past the
+ * end (sanitizers). */
 static void test_maximum(void **state)
 {
     (void)state;
@@ -253,7 +254,7 @@ static void bad_second_root(struct jw *w)
     jw_null(w);
 }
 
-/* Runs in a child, because a broken invariant ends the process. */
+/* Runs fn in a child, because a broken invariant ends the process. */
 static void assert_panics(void (*fn)(struct jw *w))
 {
     pid_t child = fork();

@@ -1,4 +1,5 @@
-/* OpenAPI output: valid JSON with the members that OpenAPI 3.0 wants, and none that it refuses. */
+/* OpenAPI output is valid JSON with the members that OpenAPI 3.0 requires, and without those that
+ * it forbids. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -170,7 +171,8 @@ static void test_envelope(void **state)
     assert_true(json_is_false(json_object_get(root, "additionalProperties")));
     assert_int_equal(json_object_size(json_object_get(root, "properties")), ARRAY_LEN(all_fields));
 
-    /* Nothing required: no empty list. Open, or an output: additional members are not refused. */
+    /* A schema without required fields has no empty list. Open schemas and outputs do not refuse
+     * additional members. */
     struct schema open = leaf;
     open.open = true;
     root = print(&open);
@@ -186,8 +188,8 @@ static void test_envelope(void **state)
         "{\"type\":\"object\",\"additionalProperties\":true,\"description\":\"Any\"}");
 }
 
-/* What its reader checks: the fields say what it looks like, the schema has an example of its own.
- */
+/* A schema whose reader checks the value: its fields describe the members, and it has an example of
+ * its own. */
 static void test_loose(void **state)
 {
     static const struct field fields[] = {

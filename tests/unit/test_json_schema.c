@@ -1,4 +1,4 @@
-/* Schemas: decoding of every type, findings with path, code and words, PUT-merge flags,
+/* Schemas: decoding of every type, errors with path, code and message, PUT-merge flags,
  * responses. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -168,7 +168,7 @@ static void test_every_type(void **state)
     assert_int_equal(jr_i64(anythings[0], "q", 0), 2);
 }
 
-/* PUT merges: left out, null and a value are three things. */
+/* PUT merges distinguish an absent member, null and a value. */
 static void test_merge_flags(void **state)
 {
     (void)state;
@@ -366,7 +366,7 @@ static void test_many_findings(void **state)
     assert_true(str_is(own.items[0].field, "a") && str_is(own.items[0].message, "must be 1"));
 }
 
-/* A caller's long names come back cut, and still as UTF-8. */
+/* A caller's long names are shortened in errors, and stay UTF-8. */
 static void test_long_unknown_name(void **state)
 {
     (void)state;
@@ -493,7 +493,7 @@ static void test_email_length(void **state)
     assert_false(schema_format_ok("email", (struct str){text, 100}));
 }
 
-/* Objects that their reader checks are handed to it as they are. */
+/* Objects that their reader checks are passed on unchanged. */
 static void test_loose(void **state)
 {
     struct loose_in {

@@ -1,5 +1,5 @@
-/* A few members out of a text: found where they are, and nothing is taken that the reader
- * refuses. */
+/* Picks a few members out of a text: they are found anywhere, and a text that the reader refuses is
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -119,7 +119,7 @@ static void test_twice(void **state)
     assert_int_equal(look(STR("{\"other\":1,\"other\":2,\"x\":[{\"id\":1},{\"id\":2}]}")), 0);
 }
 
-/* The reader and this agree, on what is fine and on what is not. */
+/* The reader and json/skim agree on which texts are valid. */
 static void test_as_the_reader(void **state)
 {
     static const char *const texts[] = {

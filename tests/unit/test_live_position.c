@@ -1,4 +1,4 @@
-/* Positions in the log of changes: read strictly, written as they are read. */
+/* Positions in the log of changes are parsed strictly, and printed as they were parsed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -21,7 +21,7 @@ static char captured[CAPTURE_BYTES];
 static FILE *file;
 static int real_stderr;
 
-/* stderr becomes a temporary file. */
+/* Redirects stderr to a temporary file. */
 static int capture_begin(void **state)
 {
     (void)state;
@@ -42,7 +42,7 @@ static int capture_end(void **state)
     return 0;
 }
 
-/* All that was written so far. */
+/* Returns everything that was written so far. */
 static const char *capture(void)
 {
     ssize_t got = pread(fileno(file), captured, sizeof(captured) - 1, 0);
@@ -59,7 +59,7 @@ static size_t capture_lines(void)
     return lines;
 }
 
-/* The only line, parsed; the caller drops the reference. */
+/* Returns the only line, parsed; the caller drops the reference. */
 static json_t *capture_json(void)
 {
     json_error_t error;
@@ -89,7 +89,7 @@ static void line_has_all_parts(void **state)
              L_I64("tries", -3),
              L_BOOL("ok", true),
              L_SECRET("token", STR("hunter2")));
-    assert_int_equal(capture_lines(), 0); /* queued until the turn ends */
+    assert_int_equal(capture_lines(), 0); /* queued until the tick ends */
     log_flush();
     json_t *line = capture_json();
     assert_string_equal(text_of(line, "level"), "info");
