@@ -393,7 +393,7 @@ static void test_sizes(void **state)
     assert_null(fetch_response_header(&job->response, "X-Early").ptr);
 }
 
-/* S3, S6: fetch() does not do what the peer requests. */
+/* S3, S6: the peer cannot make fetch() do anything, not even by a redirect. */
 static void test_peer_has_no_say(void **state)
 {
     (void)state;

@@ -86,7 +86,7 @@ static void test_keep_alive_rules(void **state)
                                    "GET /ok HTTP/1.0\r\n\r\n"),
                      2);
     assert_non_null(strstr(buf, "\r\nConnection: keep-alive\r\n"));
-    /* H6: what follows "close" is never read as a request */
+    /* H6: bytes after a request with "close" are never read as a request */
     assert_int_equal(
         exchange_text("GET /ok HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n" GET("/nope")), 1);
     assert_null(strstr(buf, "404"));

@@ -1,4 +1,5 @@
-/* JSON reader: what RFC 8259 allows is read exactly, everything else is refused with a reason. */
+/* JSON reader: texts that RFC 8259 allows are read exactly, all other texts are refused with a
+ * reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
-/* JSON writer: escapes, commas, numbers, limits; what it writes reads back the same. */
+/* JSON writer: escapes, commas, numbers, limits. The reader reads the written text as the same
+ * value. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* common/core/log: what arrives on stderr is read back as JSON. */
+/* common/core/log: the lines on stderr are read back as JSON. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -559,7 +559,7 @@ static void test_broken_pipe_is_an_error(void **state)
     loop_run();
 }
 
-/* Tasks that are ready when the loop stops still come to their end. */
+/* Tasks that are ready when the loop stops still run to their end. */
 static void test_stop_runs_ready_tasks_out(void **state)
 {
     (void)state;
