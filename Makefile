@@ -283,7 +283,7 @@ fmt-check: ## Fail when a C file is not formatted
 layers: ## Fail on an include that common/layers.txt does not allow
 	@scripts/layers
 words: ## Fail on words and comments that a new reader would have to read twice, and on public functions without a comment
-	@scripts/words common services deploy scripts Makefile README.md docker-compose.yml proto
+	@scripts/words
 names: ## Fail on a name that is defined twice, or a function that is not defined in the source of its header
 	@scripts/names
 statements: ## Fail on positional parameters for a statement of a .sql file, and on statements that are not used

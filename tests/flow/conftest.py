@@ -16,7 +16,7 @@ LONGEST = """bucket tenants search_hostile provider webhooks_settle push_dispatc
 
 
 def turn(item):
-    """Sort key: the contract test, which summarizes the others, runs last."""
+    """Sort key: the test of the contract check, which summarizes the others, runs last."""
     name = item.path.stem.removeprefix("test_")
     return name == "contract", LONGEST.index(name) if name in LONGEST else len(LONGEST)
 

@@ -1,4 +1,7 @@
-"""scripts/names and scripts/statements fail on each forbidden use. A small tree is right, and each case breaks it in one way."""
+"""scripts/names, scripts/statements and scripts/words fail on each forbidden use. A small tree is right, and each case breaks it in one way."""
+import importlib.machinery
+import importlib.util
+import pathlib
 import subprocess
 
 import pytest
@@ -64,3 +67,27 @@ def test_what_names_forbids(tmp_path, path, text, reason):
 def test_what_statements_forbids(tmp_path, path, text, reason):
     said = complaints("statements", tmp_path, {path: text})
     assert said and reason in "".join(said), said
+
+
+@pytest.fixture(scope="module")
+def words():
+    loader = importlib.machinery.SourceFileLoader("words", str(ROOT / "scripts/words"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("words", loader))
+    loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path, text, reason", [
+    ("common/core/base/str.c", "int x; /* Set by some""body. */", (1, "\"some""body\": name the caller, process or user")),
+    ("common/core/base/str.c", "\n/* What the caller gave. */", (2, "begins with \"What\": name the thing")),
+    ("common/core/base/str.h", "/* Length. */\nint str_len(struct str text);\n\nint str_end(struct str text);", (4, "str_end() has no comment")),
+    ("common/core/base/str.c", "char *s = \"any""more\";", None),
+    ("common/core/base/str.h", "/* Length in bytes. */\nint str_len(struct str text);\nint str_width(struct str text);", None),
+    ("deploy/users.sql", "-- name: user_get :opt\n-- Asked ane""w.\nselect 1", (2, "\"ane""w\": again")),
+    ("scripts/users.py", "def f():\n    \"\"\"Waits be""hind a lock.\"\"\"", (2, "\"be""hind\": after, following, waiting for")),
+    ("README.md", "Read it ane""w, or `ane""w`.", (1, "\"ane""w\": again")),
+    ("README.md", "See the speci""fication.", (1, "\"the speci""fication\": a clone does not have this document")),
+], ids=["word", "pronoun", "function", "code", "list", "statements", "docstring", "page", "private"])
+def test_what_words_forbids(words, path, text, reason):
+    found = list(words.complaints(pathlib.Path(path), text + "\n"))
+    assert found == ([reason] if reason else [])
