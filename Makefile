@@ -317,5 +317,8 @@ $(BUILD)/compile_commands.json: $(FLAGS_STAMP) scripts/compile-commands $(C_SRC)
 	@scripts/compile-commands '$(CC) $(CPPFLAGS) -isystem /usr/share/include/llhttp $(PROGRAM_CPPFLAGS) $(CFLAGS)' $(C_SRC) > $@
 compile_commands: $(BUILD)/compile_commands.json ## Write compile_commands.json for editors
 	@cp $< compile_commands.json
+.PHONY: documents
+documents: ## Write the OpenAPI documents as files: build/documents/platform.json and sample.json
+	@scripts/documents
 readme: all ## Update the tables of settings in the READMEs of services/
 	@scripts/readme-config

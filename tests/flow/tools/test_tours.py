@@ -30,7 +30,7 @@ def lines(text):
 
 
 def differences(said, shown):
-    """The first line of a page that the output lacks at its place. On the page, a line `…` stands for any number of lines."""
+    """The first line of a page that the output lacks at its place. A line `…` of the page matches any number of lines."""
     rest, skips = lines(shown), False
     for line in lines(said):
         if line == "…":
