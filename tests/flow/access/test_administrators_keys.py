@@ -40,7 +40,7 @@ def test_a_key_learns_nothing_of_records_by_changing_the_model(project, letters)
         assert blind.put(letters + "/fields/note", must, params=params, expect=403).json()["code"] == "forbidden"
     assert seeing.put(letters + "/fields/note", must, expect=409).json()["detail"].startswith("1 record has")
     asked = blind.post(letters + "/fields", {"name": "must", "type": "text", "required": True}, expect=409).json()
-    assert asked["detail"].startswith("There are records")
+    assert asked["detail"].startswith("Some records have no value")
 
 
 def test_a_key_reads_back_no_field_of_an_entity_that_it_may_not_read(project, letters):
