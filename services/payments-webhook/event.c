@@ -1,7 +1,7 @@
 /*
- * Applies one event. Objects that the event needs from the processor are read before the
- * transaction. The transaction first locks the event's row, so that no two processes apply the
- * event at the same time, even if a lease has ended.
+ * Applies one event. If the event needs objects that the payment processor has, they are read from
+ * its API before the transaction begins. The transaction first locks the event's row: even if this
+ * process has lost its claim of the event to another one, only one of both applies the event.
  */
 #include "event.h"
 

@@ -21,8 +21,9 @@
 #include "conf/conf_items.h"
 /* clang-format on */
 
-#define OTHER_FILES       256  /* open files: database, Redis, outgoing requests, admin port */
-#define LAST_CALL_MS      2000 /* before the end of the drain */
+#define OTHER_FILES 256 /* open files: database, Redis, outgoing requests, admin port */
+#define LAST_CALL_MS                                                                               \
+    2000 /* work that still runs this long before the end of the drain is cancelled */
 #define PROCESSOR_RETRIES 2
 
 static struct http_server *server;

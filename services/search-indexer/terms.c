@@ -31,8 +31,9 @@ static uint64_t terms_hash(const struct index_terms *terms, struct str term)
     return hash;
 }
 
-/* 0: compare the text, because the word is empty, too long, or ends with a zero like the padding.
- */
+/* Returns the letters of a short word as one number, so that words compare as numbers. Returns 0
+ * for a word whose text must be compared: an empty one, a long one, or one that ends with a zero
+ * byte, which would look like the padding. */
 static uint64_t terms_letters(struct str term)
 {
     uint64_t letters = 0;

@@ -27,8 +27,8 @@ enum {
     /* When home has this many runs of one statement in flight, the statement is worth preparing on
      * another connection as well. */
     SPREAD_FROM = 4,
-    /* Groups in flight on a connection: while all connections have as many, reads wait, so that
-     * they leave in larger groups. */
+    /* A group is the statements that are sent to a connection in one write. While all connections
+     * have this many groups in flight, reads wait, so that they leave in larger groups. */
     GROUPS_IN_FLIGHT = 4,
     /* Groups in flight on the home connection of a statement, as long as another connection has
      * fewer than GROUPS_IN_FLIGHT. */

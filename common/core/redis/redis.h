@@ -48,8 +48,8 @@ struct redis *redis_new(const struct str *urls, size_t count);
 void redis_free(struct redis *redis);
 /* any: whether the client is connected; in a cluster, to every node that owns slots. */
 bool redis_up(const struct redis *redis);
-/* any: redis_mode() says whether keys are spread over servers. If so, all keys of a command must
- * have one hash tag. */
+/* Result of redis_mode(): one server, or a cluster that distributes the keys over its servers. In a
+ * cluster, all keys of a command must have the same hash tag. */
 enum redis_mode {
     REDIS_MODE_UNKNOWN, /* no server has answered yet */
     REDIS_MODE_SINGLE,

@@ -542,7 +542,8 @@ static int seal_most(struct task *task, void *arg)
     struct pass pass = {.rotation = step->rotation, .project = step->project};
     int rc = one_pass(task, &pass);
 
-    return rc == DB_SCHEMA ? 0 : rc; /* rotate_finish() does the rest */
+    /* When tables changed during this pass, rotate_finish() encrypts the remaining values. */
+    return rc == DB_SCHEMA ? 0 : rc;
 }
 
 static int rotate_finish(struct task *task, void *arg)

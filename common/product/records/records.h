@@ -121,7 +121,8 @@ AWAITS int records_bulk(struct records_ctx *ctx,
                         const struct records_bulk *in,
                         struct strbuf *out) MUSTCHECK;
 /* co: deletes the records with these ids or, if `filter` is not NULL, those that match the filter.
- * Fails if the filter matches more than max_affected records. Writes {"deleted","not_found"}. */
+ * Fails if the filter matches more than max_affected records. Writes
+ * {"deleted":<number>,"not_found":[<id>...]}. */
 AWAITS int records_delete_many(struct records_ctx *ctx,
                                const struct entity *entity,
                                const int64_t *ids,

@@ -38,7 +38,7 @@ AWAITS int handler_run_once(struct req *r);
 /* co: Puts the answer of `shown`, a GET of the request's own path, with the resource as
  * r->scope->db shows it to the caller. The caller's permissions on that route are not checked. */
 AWAITS int handler_show(struct req *r, const struct route *shown);
-/* any: Returns whether a guard refuses with this status (route.h). */
+/* any: Returns whether `status` is one of those that guards answer when they refuse (route.h). */
 bool handler_is_refusal(int status);
 /* any: Discards the answer that a run of the handler has put. The first `headers` bytes of its
  * headers stay. */

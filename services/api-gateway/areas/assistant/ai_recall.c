@@ -166,7 +166,7 @@ int ai_recall_put(struct req *r,
                                        .result_bytes = (int64_t)RESULT_BYTES,
                                        .bytes = HISTORY_BYTES)));
     left = rows.count;
-    while (left > 0 && !is_role(&rows, left - 1, "user")) /* their question does not fit */
+    while (left > 0 && !is_role(&rows, left - 1, "user")) /* answers whose question does not fit */
         left--;
     while (left > 0) {
         const struct sql_ai_recall_messages_row row = sql_ai_recall_messages_row(&rows, left - 1);

@@ -17,7 +17,8 @@ static const struct query_param chart_data_query[] = {
     {.name = "fresh",
      .type = FIELD_BOOL,
      .fallback = "false",
-     .doc = "true: compute the data now; false: they may be as old as as_of says"},
+     .doc = "true computes the data now. With false, the answer may be a cached one; its as_of "
+            "says when it was computed."},
     {0},
 };
 

@@ -50,9 +50,9 @@ extern const char *const files_variant_fits[], *const files_variant_formats[],
                                                    *const files_variant_frames[];
 
 /* co: Finds or makes the variant that the query requests and replaces *file by its row, which has
- * other bytes, type, name and time. *ret_is_one: the query requests a variant; otherwise *file
- * stays unchanged. `strangers`: the request is anonymous. Returns 0, a negative, or the status put.
- */
+ * other bytes, type, name and time. *ret_is_one says whether the query requests a variant at
+ * all; if not, *file stays unchanged. `strangers`: the request is anonymous. Returns 0, a negative
+ * errno, or the HTTP status of the error that the function has put as the answer. */
 AWAITS int files_variant(struct req *r, bool strangers, struct file_row *file, bool *ret_is_one)
     MUSTCHECK;
 /* co: The bytes of the variant are missing in the store: deletes its row and puts 503, so that the

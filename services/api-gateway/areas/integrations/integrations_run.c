@@ -283,11 +283,14 @@ static const struct route integrations_run_routes[] = {
         .guard = operation_guard,
         .summary = "Run an operation of a third-party API",
         .doc =
-            "The request is sent once, and repeated only when the API refused its token. Any "
-            "answer of the API is a 200 here, with the API's status in status_code. 502 means "
-            "that the API did not answer in time, that its answer is too large or cannot be read, "
-            "or that its address is not allowed. A redirect is an answer, unless the operation "
-            "follows redirects, which never leads to another host.",
+            "The request to the API is sent once. Only when the API refuses the connection's "
+            "token, "
+            "it is sent again with a new token. Every answer of the API gives status 200 here, and "
+            "status_code has the status of the API. 502 means that the API did not answer in time, "
+            "that its answer is too large or cannot be read, or that the address of the API is not "
+            "allowed. A redirect counts as an answer, unless the operation follows redirects; it "
+            "is "
+            "never followed to another host.",
     },
     {
         .method = HTTP_GET_M,

@@ -45,7 +45,8 @@ AWAITS static void send_entry(const struct hub_round *round,
 
     LIST_FOR (link, &group->listeners) {
         struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
-        task_pause_if_due(round->task); /* no listener leaves the list while a round runs */
+        /* This may run other tasks, but no listener leaves the list until the round has ended. */
+        task_pause_if_due(round->task);
         if (hears_audit(listener) && audit_is_wanted(&listener->audit, entry))
             http_feed_send(&listener->feed, piece);
     }

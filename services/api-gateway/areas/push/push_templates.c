@@ -244,7 +244,8 @@ static const struct route push_templates_routes[] = {
         .fails = {409},
         .run = push_templates_create,
         .summary = "Create a template for notifications",
-        .doc = "Members that a step or a test send sets itself override those of the template.",
+        .doc = "A workflow step or POST /push/test may name a template. The members that the step "
+               "or the request has override those of the template.",
     },
     {
         .method = HTTP_GET_M,

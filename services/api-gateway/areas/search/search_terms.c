@@ -104,7 +104,7 @@ static void add_term(struct search_plan *plan, struct search_terms *terms, struc
     add_new_term(plan, terms, terms->count, term);
 }
 
-/* Returns the approximate df of a weight: the inverse of lexicon_weight(). */
+/* Returns about how many documents have a term of this weight: the inverse of lexicon_weight(). */
 static int64_t weighed(uint8_t weight)
 {
     return INT64_C(1) << (weight / 2 < 62 ? weight / 2 : 62);
