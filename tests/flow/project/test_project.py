@@ -121,6 +121,7 @@ def test_pages_can_read_refusals_of_every_kind(project, anonymous):
     """Refusals carry the CORS header too: without it a browser shows the page a network error in place of the answer."""
     origin = "https://a.example"
     project.admin.put("/", {"allowed_origins": [origin]}, expect=200)
+    settle()
     refusals = [
         ("GET", "/users/me", 401), ("GET", "/nothing/here", 404), ("DELETE", "/permissions", 405),
         ("POST", "/auth/v1/token", 400),
