@@ -35,7 +35,7 @@ def prctl(option, value):
         raise OSError(ctypes.get_errno(), "prctl")
 
 
-# --- what is left of a tool -----------------------------------------------------------------------
+# --- processes and folders that a tool leaves -----------------------------------------------------
 
 
 def children(pid):

@@ -56,7 +56,7 @@ struct settle {
     struct str object_id, session_id, customer;
 };
 
-/* --- what is written --- */
+/* --- writing --- */
 
 AWAITS static int answered(struct settle *s, struct db *db)
 {

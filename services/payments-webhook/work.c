@@ -36,7 +36,7 @@ struct queue *work_settlements(void)
     return w.settlements;
 }
 
-/* --- what a sweep finds in addition to events --- */
+/* --- work that a sweep finds in addition to events --- */
 
 AWAITS static int events_looked(struct task *task UNUSED,
                                 struct db *db,

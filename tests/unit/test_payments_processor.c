@@ -188,7 +188,7 @@ static const char *member(const json_t *all, size_t index, const char *name)
     return json_string_value(json_object_get(json_array_get(all, index), name));
 }
 
-/* --- what is sent --- */
+/* --- sent requests --- */
 
 static void test_post(void **state)
 {

@@ -2,7 +2,7 @@
  * model. */
 #include "workflow_definition.h"
 
-/* --- what is right --- */
+/* --- valid definitions --- */
 
 static void test_example(void **state)
 {

@@ -394,7 +394,7 @@ void group_check_stuck(struct db_server *server, int64_t now_ms)
         loop_at_turn_end(&server->flush_hook);
 }
 
-/* --- what a text does --- */
+/* --- statements of a text --- */
 
 static bool starts_with_word(const char *text, const char *word)
 {

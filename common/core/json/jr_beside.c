@@ -103,7 +103,7 @@ int jr_parse_in_turn(struct task *task,
     return in.rc;
 }
 
-/* --- how large --- */
+/* --- sizes --- */
 
 #define NODE_BYTES 32 /* approximate memory of a value, not counting its text */
 

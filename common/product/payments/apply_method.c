@@ -14,7 +14,7 @@ struct search {
     bool made;
 };
 
-/* --- how a row is found --- */
+/* --- finding a row --- */
 
 static struct db_call method_lock_call(struct arena *arena, const struct search *search)
 {
@@ -82,7 +82,7 @@ AWAITS static int method_look_alone(struct apply_source *source,
     return 0;
 }
 
-/* --- how a row is written --- */
+/* --- writing a row --- */
 
 static void method_put(struct apply_source *source, struct applied *applied, struct method_row *row)
 {

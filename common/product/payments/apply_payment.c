@@ -13,7 +13,7 @@
 #define DOUBT_MS   2000
 #define RUNNING_MS 30000
 
-/* --- how a row moves --- */
+/* --- changes of a row --- */
 
 /* Facts that win replace all details of the state, so that none is left from other facts. */
 static bool take_details(struct payment_row *row,
@@ -153,7 +153,7 @@ bool payment_move(struct arena *arena, struct payment_row *row, const struct pay
     return moved || strcmp(before, status) != 0;
 }
 
-/* --- how a row is found --- */
+/* --- finding a row --- */
 
 int64_t apply_alone_key(struct str id)
 {
@@ -265,7 +265,7 @@ AWAITS static int payment_look_alone(struct apply_source *source,
     return 0;
 }
 
-/* --- how a row is written --- */
+/* --- writing a row --- */
 
 /* Neither the end of a call nor a payer is awaited. */
 static bool is_ended(const char *status)

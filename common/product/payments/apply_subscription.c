@@ -14,7 +14,7 @@
 #define OVERDUE_MS       3600000 /* after a period's end, if no event announced the next period */
 #define DETAIL_BYTES_MAX 1024
 
-/* --- how a row moves --- */
+/* --- changes of a row --- */
 
 /* In the order of their ranks. */
 static const char *const statuses[] = {"incomplete",
@@ -150,7 +150,7 @@ bool subscription_move(struct subscription_row *row,
     return moved;
 }
 
-/* --- how a row is found --- */
+/* --- finding a row --- */
 
 struct search {
     struct str id, session_id, customer, price;
@@ -264,7 +264,7 @@ AWAITS static int subscription_look_alone(struct apply_source *source,
     return 0;
 }
 
-/* --- how a row is written --- */
+/* --- writing a row --- */
 
 /* Returns when to fetch a subscription that gives access: after the end of its period, if no event
  * announced the next. 0 = never. */

@@ -274,7 +274,7 @@ void lexicon_sort(struct lexicon_best *best)
         qsort(best->items, best->count, sizeof(*best->items), best_order);
 }
 
-/* --- what a word may mean --------------------------------------------------------------------- */
+/* --- meanings of a word ----------------------------------------------------------------------- */
 
 int lexicon_scan(struct str row, struct str term, unsigned typos, struct lexicon_best *best)
 {

@@ -57,7 +57,7 @@ struct platform_doc {
     struct map *by_name; /* component name -> schema */
 };
 
-/* --- what is documented --- */
+/* --- documented routes --- */
 
 bool openapi_has(const struct route_table *table, const struct route *route)
 {

@@ -159,7 +159,7 @@ engine_fail_with(JSContextRef ctx, const char *code, JSValueRef exception, int o
     end_with(&answer);
 }
 
-/* --- how a script is read --- */
+/* --- reading a script --- */
 
 struct script {
     JSObjectRef body; /* async function of $svc and the text */

@@ -145,7 +145,7 @@ def test_field_rules_apply_to_a_key_as_to_its_creator(project):
     key.get("/entities/orders/items", params={"filter[price]": "7.5"}, expect=400)
 
 
-# --- how keys are sent (A7) ---
+# --- sending keys (A7) ---
 
 
 def test_a7_a_key_in_either_header(project):

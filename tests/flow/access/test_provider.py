@@ -454,7 +454,7 @@ def test_s7_issuers_out_of_reach_look_alike(project, issuers, closed_port):
     assert answers[0] == answers[1] == answers[2]
 
 
-# --- whose account --------------------------------------------------------------------------------
+# --- the account of an identity -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("claims", [{"email_verified": False}, {"email_verified": ...}, {"email_verified": "false"},

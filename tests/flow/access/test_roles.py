@@ -145,7 +145,7 @@ def test_a5_losing_a_permission_ends_giving_it(project):
     maker.post("/roles", {"name": "b", "permissions": ["svc_files:read"]}, expect=403)
 
 
-# --- what roles mean ---
+# --- permissions of roles ---
 
 
 def test_roles_add_up(project):

@@ -116,7 +116,7 @@ def head(project, method, path, token=None, more=""):
     return f"{method} /org/{project.id}{path} HTTP/1.1\r\nHost: localhost\r\n{authorization}{more}\r\n".encode()
 
 
-# --- what floods need --------------------------------------------------------------------------------
+# --- helpers of floods -------------------------------------------------------------------------------
 
 
 def prepare_rows(project, db, count, size, name="big"):

@@ -131,7 +131,7 @@ def test_a_day_later(shop, db, method):
     assert sorted(each["amount"] for each in shop.charges()) == [2000, 3000]
 
 
-# --- what is stored --------------------------------------------------------------------------------
+# --- stored answers --------------------------------------------------------------------------------
 
 
 def test_declines_are_kept(shop):

@@ -181,7 +181,7 @@ def test_purge_and_rehydrate(project, books, db):
     assert found(project.admin, "oak") == [number]
 
 
-# --- who sees what ---
+# --- rows and fields that a caller sees ---
 
 def test_rows_of_others(project, books):
     user = project.user(entities=["books"])
@@ -336,7 +336,7 @@ def test_suggestions(project, books):
     assert list(codes(user.get("/search/suggest", params={"q": "lan", "limit": 11}, expect=400))) == ["limit"]
 
 
-# --- what is refused ---
+# --- refused queries ---
 
 @pytest.mark.parametrize("parameters, member", [
     ({"q": "oak", "page": "51"}, "page"), ({"q": "oak", "sort": "title"}, "sort"), ({"q": "oak", "fields": "title"}, "fields"),
@@ -368,7 +368,7 @@ def test_hostile_queries(library, query):
         assert answer.status_code == 200 or ("\0" in query and answer.status_code == 400), (query, answer.text)
 
 
-# --- what people type ---
+# --- queries as people type them ---
 
 NOTHING = ["?", "!", "--", "- -", "...", "\"", '""', "\"?\"", "'", "***", "+", "#", "$", "%", "&", "@", "()", "\u2026", "\u2013", "-only", '-"a phrase"',
            "\U0001f937", "\u2665\ufe0f", "\u20ac", "\u200b", "\t"]

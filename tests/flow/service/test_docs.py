@@ -67,7 +67,7 @@ def shop(shared_project):
     return shared_project
 
 
-# --- who may read it ---
+# --- readers of the documents ---
 
 
 def test_permission(project):

@@ -67,7 +67,7 @@ class Store:
         self.http.shutdown()
         self.http.server_close()
 
-    # --- what an administrator does on the store's pages ---
+    # --- actions of an administrator on the store's pages ---
 
     def key(self):
         """Makes a new key for the server API."""

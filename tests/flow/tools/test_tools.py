@@ -151,7 +151,7 @@ def test_ci_ends_with_its_line(make, verdict, tmp_path):
     assert done.stdout.splitlines()[-1] == verdict and done.returncode != 0
 
 
-# --- what the tools need ---------------------------------------------------------------------------
+# --- helpers of the tools --------------------------------------------------------------------------
 
 PACKAGES = {"requests": "python3-requests", "urllib3": "python3-urllib3", "psycopg2": "python3-psycopg2", "redis": "python3-redis", "jwt": "python3-jwt",
             "cryptography": "python3-cryptography", "pytest": "python3-pytest", "aiosmtpd": "python3-aiosmtpd", "PIL": "python3-pil",

@@ -36,7 +36,7 @@ def failure(job):
     return job["error"]["code"]
 
 
-# --- what the steps do ---
+# --- effects of the steps ---
 
 
 def test_create(project, db, runner, orders):

@@ -226,7 +226,7 @@ def test_events_of_no_entity_need_their_permission(project, db, runner, name, pe
     assert skipped(jobs_within(project, db, other)[0])
 
 
-# --- what the jobs of a workflow show ---
+# --- jobs of a workflow, as a caller sees them ---
 
 
 HIDDEN = {"input": None, "output": None, "log": None}

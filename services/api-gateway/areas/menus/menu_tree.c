@@ -153,7 +153,7 @@ bool menu_tree_move(struct arena *arena,
     return menu_tree_link(arena, tree);
 }
 
-/* --- what the caller may use --- */
+/* --- items that the caller may use --- */
 
 static bool
 permitted(const struct menu_item *item, const struct model *model, const struct caller *caller)

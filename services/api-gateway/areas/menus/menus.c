@@ -55,7 +55,7 @@ static const struct field menu_out_fields[] = {
 };
 const struct schema menu_out_schema = SCHEMA_OUT("Menu", menu_out_fields);
 
-/* --- what the caller may use --- */
+/* --- items that the caller may use --- */
 
 static const struct schema shown_item_schema;
 static const struct field shown_item_fields[] = {
