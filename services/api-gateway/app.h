@@ -60,13 +60,14 @@ struct changed_member {
 };
 /* Returns the detail of an audit row: {"changed": [...]} with the names of the members that are
  * set, never their values. JSON text, arena-owned. */
-struct str gateway_changed(struct req *r, const struct changed_member *members, size_t count);
+struct str
+gateway_changed_detail(struct req *r, const struct changed_member *members, size_t count);
 /* A change of a resource for the audit log, given by the resource's answers before and after. The
  * log has only the names of members that hold secrets, personal texts or values of records. */
 struct audit_change {
     const struct rows *before; /* NULL = the change created the resource */
     const struct rows *after;
-    const struct changed_member *more; /* changed members that no answer shows */
+    const struct changed_member *unshown; /* changed members that no answer shows */
     size_t count;
 };
 /* gateway_audit_change() returns a call for sql_batch() that writes the audit row of a change.
@@ -80,26 +81,26 @@ struct db_call gateway_audit_change(struct req *r,
 struct str gateway_change_detail(struct req *r, const struct audit_change *change);
 /* Returns the detail of a change from the JSON object `before` to `after`, with the `count` members
  * of `more`. JSON text, arena-owned, or STR_NONE when nothing differs. */
-struct str gateway_difference(struct req *r,
-                              const json_t *before,
-                              const json_t *after,
-                              const struct changed_member *more,
-                              size_t count);
+struct str gateway_difference_detail(struct req *r,
+                                     const json_t *before,
+                                     const json_t *after,
+                                     const struct changed_member *more,
+                                     size_t count);
 /* co: Raises the project's epoch, so that all processes drop what they have cached of it. Call it
  * after a committed change of users, roles, keys, groups, model or settings. */
-AWAITS void gateway_touch(struct req *r);
+AWAITS void gateway_raise_epoch(struct req *r);
 /* any: Sets r->scope->model to the project's current model and holds the model until the request
  * ends. */
 void gateway_hold_model(struct req *r);
 /* co: Checks whether another process has changed the project, and if so updates r->scope->model and
  * the caller's rights. Call it after a refusal, or before work that needs the current state.
  * Returns false when nothing has changed, or when the current state cannot be read. */
-AWAITS bool gateway_recheck(struct req *r);
+AWAITS bool gateway_refresh_project(struct req *r);
 /* co: Gives the caller its current rights, for requests that run for long. Results of
  * project_rights(). */
-AWAITS int gateway_rights_now(struct req *r) MUSTCHECK;
-/* any: Turns a result of project_rights() into an answer: 0 for 0 and RIGHTS_GONE, a negative as it
- * is, otherwise the 503 that was put. */
+AWAITS int gateway_refresh_rights(struct req *r) MUSTCHECK;
+/* any: Turns a result of project_rights() into an answer: 0 for 0 and RIGHTS_NOT_FOUND, a negative
+ * as it is, otherwise the 503 that was put. */
 int gateway_rights_check(struct req *r, int rc) MUSTCHECK;
 /* any: Finds the entity of {entity} in the path. Puts 404 not_found when the model has no such
  * entity; the handler then runs again if the model may be outdated. On routes of records the entity

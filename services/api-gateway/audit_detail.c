@@ -20,7 +20,7 @@ static bool detail_is_one_of(const char *const *names, const char *name)
 }
 
 /* Members that change without an edit of the resource itself: the log ignores them. */
-static bool is_noise(const char *name)
+static bool is_ignored_member(const char *name)
 {
     static const char *const names[] = {"created_at",
                                         "updated_at",
@@ -36,12 +36,12 @@ static bool is_noise(const char *name)
 }
 
 /* Members of which only the name is logged: personal texts, values of records, and secrets. */
-static bool is_named_alone(const char *name)
+static bool is_logged_by_name(const char *name)
 {
     static const char *const names[] = {
         "metadata", "preferences", "default", "email", "enum", "display_name", "operations", NULL};
 
-    return detail_is_one_of(names, name) || secret_name(str_from(name));
+    return detail_is_one_of(names, name) || secret_is_credential_name(str_from(name));
 }
 
 struct difference {
@@ -49,7 +49,7 @@ struct difference {
     json_t *changed, *from, *to;
 };
 
-static void note_name(const struct difference *difference, const char *name)
+static void detail_add_name(const struct difference *difference, const char *name)
 {
     for (size_t i = 0; i < json_array_size(difference->changed); i++)
         if (strcmp(json_string_value(json_array_get(difference->changed, i)), name) == 0)
@@ -57,15 +57,17 @@ static void note_name(const struct difference *difference, const char *name)
     (void)json_array_append_new(difference->changed, json_string(name));
 }
 
-static void
-note_member(const struct difference *difference, const char *name, json_t *before, json_t *after)
+static void detail_add_member(const struct difference *difference,
+                              const char *name,
+                              json_t *before,
+                              json_t *after)
 {
     json_t *sides[] = {before, after};
     json_t *into[] = {difference->from, difference->to};
 
-    note_name(difference, name);
+    detail_add_name(difference, name);
     for (size_t i = 0; i < ARRAY_LEN(sides); i++)
-        if (sides[i] != NULL && !is_named_alone(name) &&
+        if (sides[i] != NULL && !is_logged_by_name(name) &&
             jr_print(difference->arena, sides[i]).len <= VALUE_BYTES)
             (void)json_object_set(into[i], name, sides[i]);
 }
@@ -79,32 +81,33 @@ compare_objects(const struct difference *difference, const json_t *before, const
     json_object_foreach((json_t *)after, name, item)
     {
         json_t *was = json_object_get(before, name);
-        if (!is_noise(name) && !json_equal(was, item) && !(was == NULL && json_is_null(item)))
-            note_member(difference, name, was, item);
+        if (!is_ignored_member(name) && !json_equal(was, item) &&
+            !(was == NULL && json_is_null(item)))
+            detail_add_member(difference, name, was, item);
     }
 }
 
-struct str gateway_difference(struct req *r,
-                              const json_t *before,
-                              const json_t *after,
-                              const struct changed_member *more,
-                              size_t count)
+struct str gateway_difference_detail(struct req *r,
+                                     const json_t *before,
+                                     const json_t *after,
+                                     const struct changed_member *more,
+                                     size_t count)
 {
     struct arena *arena = r->task.arena;
     const struct difference difference = {
         arena,
-        jr_adopt(arena, json_array()),
-        jr_adopt(arena, json_object()),
-        jr_adopt(arena, json_object()),
+        jr_attach(arena, json_array()),
+        jr_attach(arena, json_object()),
+        jr_attach(arena, json_object()),
     };
 
     compare_objects(&difference, before, after);
     for (size_t i = 0; i < count; i++)
         if (more[i].set)
-            note_name(&difference, more[i].name);
+            detail_add_name(&difference, more[i].name);
     if (json_array_size(difference.changed) == 0)
         return STR_NONE;
-    json_t *detail = jr_adopt(arena, json_object());
+    json_t *detail = jr_attach(arena, json_object());
     (void)json_object_set(detail, "changed", difference.changed);
     if (json_object_size(difference.from) > 0)
         (void)json_object_set(detail, "from", difference.from);
@@ -134,11 +137,11 @@ static json_t *row_object(struct req *r, const struct rows *row)
 
 struct str gateway_change_detail(struct req *r, const struct audit_change *change)
 {
-    return gateway_difference(r,
-                              row_object(r, change->before),
-                              row_object(r, change->after),
-                              change->more,
-                              change->count);
+    return gateway_difference_detail(r,
+                                     row_object(r, change->before),
+                                     row_object(r, change->after),
+                                     change->unshown,
+                                     change->count);
 }
 
 struct db_call gateway_audit_change(struct req *r,

@@ -10,7 +10,7 @@
 #include "areas/dashboards/chart_cache.h"
 #include "areas/dashboards/dashboards.h"
 #include "areas/live/hub.h"
-#include "areas/mail/tenant_domains.h"
+#include "areas/mail/mail_domains.h"
 #include "areas/project/docs_cache.h"
 #include "areas/search/search_bounds.h"
 #include "base/panic.h"
@@ -63,7 +63,7 @@ struct str gateway_operator_token(void)
     return operator_token;
 }
 
-static struct str without_slash(struct str url)
+static struct str url_trim_slash(struct str url)
 {
     return str_ends(url, STR("/")) ? (struct str){url.ptr, url.len - 1} : url;
 }
@@ -71,7 +71,7 @@ static struct str without_slash(struct str url)
 struct str gateway_url(struct req *r)
 {
     if (public_url.len)
-        return without_slash(public_url);
+        return url_trim_slash(public_url);
     return arena_printf(r->task.arena, "http://%.*s", STR_ARG(req_header(r, "host")));
 }
 
@@ -82,7 +82,7 @@ struct str gateway_base_url(struct req *r)
 }
 
 /* Returns the scheme and host of a URL, without the port and everything after it. */
-static struct str without_port(struct str url)
+static struct str url_trim_port(struct str url)
 {
     const char *start = memmem(url.ptr, url.len, "://", 3);
     size_t at = start ? (size_t)(start - url.ptr) + 3 : 0;
@@ -98,9 +98,9 @@ static struct str without_port(struct str url)
 struct str gateway_payments_url(struct req *r)
 {
     if (payments_url.len)
-        return without_slash(payments_url);
+        return url_trim_slash(payments_url);
     return arena_printf(
-        r->task.arena, "%.*s:%d", STR_ARG(without_port(gateway_url(r))), PAYMENTS_PORT);
+        r->task.arena, "%.*s:%d", STR_ARG(url_trim_port(gateway_url(r))), PAYMENTS_PORT);
 }
 
 static void build_router(void)
@@ -143,7 +143,7 @@ static int list_routes(void)
 static unsigned fit_connections(const struct app *app, const struct app_conf *conf)
 {
     unsigned wanted = (unsigned)conf->connections_max;
-    unsigned given = http_connections_fit(wanted, OTHER_FILES);
+    unsigned given = http_connections_limit(wanted, OTHER_FILES);
 
     if (given < wanted && app->worker == 0)
         log_warn("gateway.connections_limited",
@@ -191,7 +191,7 @@ AWAITS static int start_directory(struct task *task,
     const char *wrong = NULL;
     bool used = false;
 
-    int rc = files_are_kept(task, app->directory, &used);
+    int rc = files_exist(task, app->directory, &used);
     if (rc == 0)
         wrong = store_check(conf->files_dir.ptr, used);
     if (rc != 0)
@@ -326,7 +326,7 @@ AWAITS static int gateway_start(struct task *task, struct app *app, struct str *
         .request_timeout_ms = conf->request_timeout_ms,
         .scope_bytes = sizeof(struct scope),
         .handle = pipeline_run,
-        .finished = access_log_finished,
+        .finished = access_log_write,
         .problem = put_refusal,
         .is_proxy = peer_is_proxy,
         .show_shares = true,
@@ -357,7 +357,7 @@ AWAITS static int gateway_start(struct task *task, struct app *app, struct str *
         *ret_reason = STR("GROUNDWORK_DNS_SERVERS must be addresses separated by commas");
         return -1;
     }
-    tenant_domains_spf_set(conf->mail_spf);
+    mail_domains_spf_set(conf->mail_spf);
     operator_token = conf->operator_token;
     public_url = conf->public_url;
     payments_url = conf->payments_url;
@@ -373,7 +373,7 @@ AWAITS static int gateway_start(struct task *task, struct app *app, struct str *
     });
     if (start_store(conf, ret_reason) != 0)
         return -1;
-    const char *wrong = peer_trust(&conf->trusted_proxies);
+    const char *wrong = peer_set_trusted(&conf->trusted_proxies);
     if (wrong) {
         *ret_reason = str_from(wrong);
         return -1;
@@ -385,7 +385,7 @@ AWAITS static int gateway_start(struct task *task, struct app *app, struct str *
         *ret_reason = STR("the port cannot be used (GROUNDWORK_HOST, GROUNDWORK_PORT)");
         return -1;
     }
-    inner_serve(server);
+    inner_start(server);
     log_info("gateway.listening", L_I64("port", http_server_port(server)));
     return 0;
 }
@@ -437,7 +437,7 @@ static void gateway_stop(struct app *app UNUSED)
     ai_follow_stop();
     dns_stop();
     media_stop();
-    docs_text_forget();
+    docs_cache_clear();
     chart_cache_stop();
     ai_models_stop();
     chart_image_stop();

@@ -12,17 +12,17 @@
 void gateway_hold_model(struct req *r)
 {
     r->scope->model = model_ref(r->scope->project->model);
-    model_adopt(r->task.arena, r->scope->project->model);
+    model_attach(r->task.arena, r->scope->project->model);
 }
 
-bool gateway_recheck(struct req *r)
+bool gateway_refresh_project(struct req *r)
 {
     struct project *project = r->scope->project;
     struct caller *caller = r->scope->caller;
     const struct model *model;
     bool changed = false;
     int rc = r->scope->db_failure == DB_SCHEMA ? project_reload_model(&r->task, project, &model)
-                                               : project_recheck(&r->task, project, &changed);
+                                               : project_epoch_recheck(&r->task, project, &changed);
 
     if (rc != 0)
         return false;
@@ -34,11 +34,11 @@ bool gateway_recheck(struct req *r)
            project_rights(&r->task, project, caller->user_id, caller->key_id, &caller->rights) == 0;
 }
 
-int gateway_rights_now(struct req *r)
+int gateway_refresh_rights(struct req *r)
 {
     struct caller *caller = r->scope->caller;
 
-    (void)gateway_recheck(r);
+    (void)gateway_refresh_project(r);
     if (!caller->rights)
         return 0;
     return project_rights(
@@ -47,7 +47,7 @@ int gateway_rights_now(struct req *r)
 
 int gateway_rights_check(struct req *r, int rc)
 {
-    if (rc <= 0 || rc == RIGHTS_GONE)
+    if (rc <= 0 || rc == RIGHTS_NOT_FOUND)
         return rc < 0 ? rc : 0;
     return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "Rights cannot be read right now; try again.");
 }
@@ -56,7 +56,7 @@ int gateway_entity(struct req *r, const struct entity **ret_entity)
 {
     const struct entity *entity = model_entity(r->scope->model, req_param(r, "entity"));
 
-    r->scope->behind = !entity && !r->scope->current;
+    r->scope->may_be_stale = !entity && !r->scope->is_rechecked;
     if (!entity)
         return fail(r, PROBLEM_NOT_FOUND, "There is no such entity.");
     *ret_entity = entity;
@@ -149,7 +149,7 @@ void gateway_roll_back(struct req *r)
     r->scope->db = &r->scope->project->db;
 }
 
-struct str gateway_changed(struct req *r, const struct changed_member *members, size_t count)
+struct str gateway_changed_detail(struct req *r, const struct changed_member *members, size_t count)
 {
     struct strbuf text;
     struct jw w;
@@ -167,9 +167,9 @@ struct str gateway_changed(struct req *r, const struct changed_member *members, 
     return strbuf_view(&text);
 }
 
-void gateway_touch(struct req *r)
+void gateway_raise_epoch(struct req *r)
 {
-    project_touch(&r->task, gateway_directory(), r->scope->project);
+    project_epoch_raise(&r->task, gateway_directory(), r->scope->project);
 }
 
 int gateway_multipart_check(struct req *r, const struct multipart *multipart, int rc)
@@ -199,7 +199,7 @@ int gateway_upload_check(struct req *r, int rc)
         return fail(r,
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "Too many uploads from your address are on their way; try again.");
-    case REQ_BODY_BROKEN:
+    case REQ_BODY_MALFORMED:
         return fail(
             r, PROBLEM_BAD_REQUEST, "The upload ended early, or is not compressed correctly.");
     default:

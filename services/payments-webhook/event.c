@@ -10,7 +10,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/panic.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 #include "log/log.h"
 #include "metrics/metrics.h"
 #include "payments/apply.h"
@@ -21,7 +21,7 @@
 #include "work.h"
 
 /* How long an event that needs the processor is tried; the processor repeats events as long. */
-#define GIVE_UP_MS (INT64_C(72) * 3600 * 1000)
+#define PROCESSOR_WAIT_MS (INT64_C(72) * 3600 * 1000)
 
 static const double seconds_bounds[] = {
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3600};
@@ -47,7 +47,8 @@ struct event_run {
 
 /* --- in the transaction --- */
 
-static struct db_call done_call(struct arena *arena, const struct event_run *run, const char *state)
+static struct db_call
+event_done_call(struct arena *arena, const struct event_run *run, const char *state)
 {
     const struct applied *applied = &run->applied;
 
@@ -59,7 +60,7 @@ static struct db_call done_call(struct arena *arena, const struct event_run *run
                                       .effect = applied->effect.len ? applied->effect : STR_NONE));
 }
 
-AWAITS static int lock(struct event_run *run, struct db *tx)
+AWAITS static int event_lock(struct event_run *run, struct db *tx)
 {
     struct rows rows;
 
@@ -70,23 +71,23 @@ AWAITS static int lock(struct event_run *run, struct db *tx)
     return rows.count == 1 ? 0 : EVENT_LOST;
 }
 
-static const char *state_of(const struct event_run *run)
+static const char *event_state_of_applied(const struct event_run *run)
 {
     return run->applied.waits || run->applied.object.len == 0 ? "ignored" : "applied";
 }
 
-AWAITS static int apply_in(struct task *task, struct db *tx, void *arg)
+AWAITS static int event_apply_in_tx(struct task *task, struct db *tx, void *arg)
 {
     struct event_run *run = arg;
 
     run->applied = (struct applied){.waits = false};
-    TRY(lock(run, tx));
-    if (run->event->store)
+    TRY(event_lock(run, tx));
+    if (run->event->is_from_store)
         TRY(store_apply(&run->source, tx, run->event->payload, &run->applied));
     else
         TRY(apply_event(&run->source, tx, &run->plan, &run->applied));
-    struct db_call call = done_call(run->task->arena, run, state_of(run));
-    if (run->event->store)
+    struct db_call call = event_done_call(run->task->arena, run, event_state_of_applied(run));
+    if (run->event->is_from_store)
         return db_batch_commit(task, tx, &call, 1, NULL);
     return apply_commit(&run->source, tx, &run->applied, &call, 1);
 }
@@ -94,12 +95,12 @@ AWAITS static int apply_in(struct task *task, struct db *tx, void *arg)
 /* Prepares the event. If the event is foreign by the cached settings, checks again with the
  * settings that the database has now, because the cache may lack an account that was created a
  * moment ago. */
-AWAITS static int prepare_run(struct event_run *run)
+AWAITS static int event_plan(struct event_run *run)
 {
     struct apply_source *source = &run->source;
     int rc = apply_prepare(source, run->json, &run->plan);
 
-    if (rc != APPLY_FOREIGN)
+    if (rc != APPLY_OTHER_PROJECT)
         return rc;
     TRY(payment_settings_read(run->task, source->project, &source->project->db, &source->settings));
     return apply_prepare(source, run->json, &run->plan);
@@ -107,27 +108,27 @@ AWAITS static int prepare_run(struct event_run *run)
 
 /* Applies the event. If its order relative to other events is unknown, reads the object from the
  * processor and applies the event once more. */
-AWAITS static int apply(struct event_run *run)
+AWAITS static int event_apply_once_more(struct event_run *run)
 {
     struct db *db = &run->source.project->db;
 
-    if (!run->event->store)
-        TRY(prepare_run(run));
-    int rc = db_transact(run->task, db, apply_in, run);
-    if (rc != APPLY_AGAIN || !run->plan.ask)
+    if (!run->event->is_from_store)
+        TRY(event_plan(run));
+    int rc = db_transact(run->task, db, event_apply_in_tx, run);
+    if (rc != APPLY_LATER || !run->plan.needs_reading)
         return rc;
     TRY(apply_prepare(&run->source, run->json, &run->plan));
-    return db_transact(run->task, db, apply_in, run);
+    return db_transact(run->task, db, event_apply_in_tx, run);
 }
 
 /* --- the outcome --- */
 
 /* Writes the state of an event that had no effect, and the reason. */
 AWAITS static void
-note_state(struct event_run *run, const char *state, const char *effect, uint64_t *counter)
+event_write_state(struct event_run *run, const char *state, const char *effect, uint64_t *counter)
 {
     run->applied = (struct applied){.effect = str_from(effect)};
-    struct db_call call = done_call(run->task->arena, run, state);
+    struct db_call call = event_done_call(run->task->arena, run, state);
     int rc = db_query(
         run->task, &run->source.project->db, call.sql, call.params, call.param_count, NULL);
 
@@ -143,12 +144,12 @@ static int64_t backoff_ms(int64_t attempts)
     return backoff_next(&pause);
 }
 
-static const char *reason_of(int rc)
+static const char *failure_reason(int rc)
 {
     switch (rc) {
-    case APPLY_BROKEN:
+    case APPLY_MALFORMED:
         return "the object of the event is missing or malformed";
-    case APPLY_AGAIN:
+    case APPLY_LATER:
         return "an object that the event needs is missing, or the processor cannot be reached";
     case DB_CONFLICT:
     case DB_LOCKED:
@@ -164,18 +165,18 @@ static const char *reason_of(int rc)
     }
 }
 
-static bool is_last(const struct event *event, int rc)
+static bool is_last_attempt(const struct event *event, int rc)
 {
-    if (rc == APPLY_AGAIN && clock_wall_ms() - event->received_ms < GIVE_UP_MS)
+    if (rc == APPLY_LATER && clock_wall_ms() - event->received_ms < PROCESSOR_WAIT_MS)
         return false;
-    return rc == APPLY_BROKEN || event->item.token >= webhook_conf()->event_attempts;
+    return rc == APPLY_MALFORMED || event->item.token >= webhook_conf()->event_attempts;
 }
 
 AWAITS static void
-event_note_failure(struct task *task, struct event *event, struct project *project, int rc)
+event_write_failure(struct task *task, struct event *event, struct project *project, int rc)
 {
-    bool dead = is_last(event, rc);
-    struct str reason = str_from(reason_of(rc));
+    bool dead = is_last_attempt(event, rc);
+    struct str reason = str_from(failure_reason(rc));
 
     log_warn(dead ? "webhook.dead" : "webhook.failed",
              L_I64("event", event->item.id),
@@ -200,7 +201,7 @@ event_note_failure(struct task *task, struct event *event, struct project *proje
     webhook_work_stats()->dead += dead;
 }
 
-AWAITS static void after_commit(struct event_run *run)
+AWAITS static void event_after_commit(struct event_run *run)
 {
     struct event *event = run->event;
     struct project *project = run->source.project;
@@ -211,35 +212,35 @@ AWAITS static void after_commit(struct event_run *run)
     metric_observe(latency, (double)(clock_wall_ms() - event->received_ms) / 1000.0);
     if (run->applied.emitted)
         events_notify(webhook_directory(), project);
-    if (run->applied.woke)
-        queue_due(webhook_work_events(), event->item.db.schema);
-    if (run->applied.touch)
-        project_touch(run->task, webhook_directory(), project);
+    if (run->applied.woke_events)
+        queue_project_due(webhook_work_events(), event->item.db.schema);
+    if (run->applied.touches_project)
+        project_epoch_raise(run->task, webhook_directory(), project);
 }
 
-AWAITS static enum queue_outcome end(struct event_run *run, int rc)
+AWAITS static enum queue_outcome event_end(struct event_run *run, int rc)
 {
     switch (rc) {
     case 0:
-        after_commit(run);
+        event_after_commit(run);
         return QUEUE_DONE;
     case EVENT_LOST:
     case DB_UNKNOWN: /* if it was not applied, it is due again when its lease ends */
-        return QUEUE_GONE;
+        return QUEUE_UNKNOWN;
     case APPLY_UNSUPPORTED:
-        note_state(run,
-                   "unsupported",
-                   "nothing: event type not supported",
-                   &webhook_work_stats()->unsupported);
+        event_write_state(run,
+                          "unsupported",
+                          "nothing: event type not supported",
+                          &webhook_work_stats()->unsupported);
         return QUEUE_DONE;
-    case APPLY_FOREIGN:
-        note_state(run,
-                   "ignored",
-                   "nothing: the event belongs to another account or project",
-                   &webhook_work_stats()->ignored);
+    case APPLY_OTHER_PROJECT:
+        event_write_state(run,
+                          "ignored",
+                          "nothing: the event belongs to another account or project",
+                          &webhook_work_stats()->ignored);
         return QUEUE_DONE;
     default:
-        event_note_failure(run->task, run->event, run->source.project, rc);
+        event_write_failure(run->task, run->event, run->source.project, rc);
         return QUEUE_DONE;
     }
 }
@@ -250,7 +251,7 @@ void event_from_row(struct queue_item *item)
     const struct sql_event_row row = sql_event_row(&item->rows, 0);
 
     event->received_ms = row.received_at;
-    event->store = str_is(row.source, "iap_store");
+    event->is_from_store = str_is(row.source, "iap_store");
     event->event_id = row.event_id;
     event->type = row.type;
     event->payload = row.payload;
@@ -265,7 +266,7 @@ enum queue_outcome event_run(struct task *task, struct queue_item *item)
 
     int rc = project_find_number(task, webhook_directory(), event->item.db.schema, &project);
     if (rc != 0) /* the project is deleted, or the event is due again when its lease ends */
-        return QUEUE_GONE;
+        return QUEUE_UNKNOWN;
     run.source = (struct apply_source){
         .task = task,
         .project = project,
@@ -274,12 +275,12 @@ enum queue_outcome event_run(struct task *task, struct queue_item *item)
         .at_ms = event->received_ms / 1000 * 1000, /* for an event without a time of its own */
     };
     task->log.project = project->slug;
-    task->tenant = project->number;
+    task->project = project->number;
     rc = payment_settings_get(task, project, &run.source.settings);
-    if (rc == 0 && !event->store &&
-        jr_parse_beside(task, task->arena, event->payload, false, &run.json, &error) != 0)
-        rc = APPLY_BROKEN;
+    if (rc == 0 && !event->is_from_store &&
+        jr_parse_off_thread(task, task->arena, event->payload, false, &run.json, &error) != 0)
+        rc = APPLY_MALFORMED;
     if (rc == 0)
-        rc = apply(&run);
-    return end(&run, rc);
+        rc = event_apply_once_more(&run);
+    return event_end(&run, rc);
 }

@@ -6,7 +6,7 @@
 struct event {
     struct queue_item item; /* the token is the number of attempts, this one included */
     int64_t received_ms;
-    bool store; /* from the app store; false: from the processor */
+    bool is_from_store; /* from the app store; false: from the processor */
     struct str event_id, type, payload;
 };
 
@@ -14,7 +14,7 @@ struct event {
  * long as the item. */
 void event_from_row(struct queue_item *item);
 /* co: Applies the event, or records why it was not applied and when it is tried again. Returns
- * QUEUE_GONE when another process may own the event, or the outcome of its commit is unknown. */
+ * QUEUE_UNKNOWN when another process may own the event, or the outcome of its commit is unknown. */
 AWAITS enum queue_outcome event_run(struct task *task, struct queue_item *item);
 /* Call before fork: registers the metric. */
 void event_prepare(void);

@@ -18,15 +18,15 @@ struct insert {
     bool is_new;
 };
 
-static struct insert *insert_of(struct batch_entry *entry)
+static struct insert *insert_of_entry(struct batch_entry *entry)
 {
     return CONTAINER_OF(entry, struct insert, entry);
 }
 
-static int by_id(const void *left, const void *right)
+static int event_compare(const void *left, const void *right)
 {
-    const struct event_row *a = insert_of(*(struct batch_entry *const *)left)->event;
-    const struct event_row *b = insert_of(*(struct batch_entry *const *)right)->event;
+    const struct event_row *a = insert_of_entry(*(struct batch_entry *const *)left)->event;
+    const struct event_row *b = insert_of_entry(*(struct batch_entry *const *)right)->event;
     int order = str_cmp(a->source, b->source);
 
     return order != 0 ? order : str_cmp(a->id, b->id);
@@ -50,13 +50,13 @@ AWAITS static int
 insert_events(struct task *task, struct batch_entry **entries, size_t count, size_t *ret_failed)
 {
     struct db_call *calls = ARENA_ARRAY(task->arena, calls, count);
-    struct db db = *insert_of(entries[0])->db;
+    struct db db = *insert_of_entry(entries[0])->db;
 
     for (size_t i = 0; i < count; i++)
-        calls[i] = insert_call(task->arena, insert_of(entries[i])->event);
+        calls[i] = insert_call(task->arena, insert_of_entry(entries[i])->event);
     TRY(db_batch(task, &db, calls, count, ret_failed));
     for (size_t i = 0; i < count; i++)
-        insert_of(entries[i])->is_new = calls[i].rows.affected == 1;
+        insert_of_entry(entries[i])->is_new = calls[i].rows.affected == 1;
     return 0;
 }
 
@@ -69,10 +69,10 @@ static enum batch_end insert_judge(int rc)
 
 static struct batches inserts = {
     .at_once = 4,
-    .most = 64,
+    .max_entries = 64,
     .bytes = (size_t)1 << 20,
     .limit_ms = 6000, /* a little more than a statement may take by default */
-    .order = by_id,
+    .order = event_compare,
     .write = insert_events,
     .judge = insert_judge,
 };

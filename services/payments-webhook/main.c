@@ -93,7 +93,7 @@ static int webhook_start(struct task *task UNUSED, struct app *app, struct str *
         .scope_bytes = sizeof(struct scope),
         .handle = receive_run,
         .finished = receive_finished,
-        .problem = receive_refusal,
+        .problem = receive_problem,
         .is_proxy = peer_is_proxy,
         .show_shares = true,
     };
@@ -102,8 +102,8 @@ static int webhook_start(struct task *task UNUSED, struct app *app, struct str *
     config.unsent = db_answers_shares();
     admission_start(config.limits.requests_max, conf->event_bytes);
     config.limits.connections_max =
-        http_connections_fit((unsigned)conf->connections_max, OTHER_FILES);
-    const char *wrong = peer_trust(&conf->trusted_proxies);
+        http_connections_limit((unsigned)conf->connections_max, OTHER_FILES);
+    const char *wrong = peer_set_trusted(&conf->trusted_proxies);
     if (wrong != NULL) {
         *ret_reason = str_from(wrong);
         return -1;
@@ -139,15 +139,15 @@ static void on_last_call(void *arg UNUSED)
     background_cancel();
 }
 
-static void on_drained(void *arg UNUSED)
+static void on_queues_drained(void *arg UNUSED)
 {
     loop_timer_stop(&ending.last_call);
     ending.done(ending.arg);
 }
 
-static void on_answered(void *arg UNUSED)
+static void on_requests_drained(void *arg UNUSED)
 {
-    webhook_work_end(ending.last_call_ms, on_drained, NULL);
+    webhook_work_end(ending.last_call_ms, on_queues_drained, NULL);
 }
 
 static void webhook_drain(struct app *app, loop_fn done, void *arg)
@@ -159,8 +159,8 @@ static void webhook_drain(struct app *app, loop_fn done, void *arg)
     ending.last_call_ms = clock_mono_ms() + timeout_ms;
     ending.done = done;
     ending.arg = arg;
-    webhook_work_stop_looking();
-    http_server_drain(server, app->conf->drain_timeout_ms / 2, on_answered, NULL);
+    webhook_work_stop_polling();
+    http_server_drain(server, app->conf->drain_timeout_ms / 2, on_requests_drained, NULL);
 }
 
 static void webhook_stop(struct app *app UNUSED)

@@ -10,7 +10,7 @@
 
 /* clang-format off: a metric a line */
 #define METRICS(M)                                                                                 \
-    M(counter, EVENTS "claimed_total", "", "Events claimed", events->claimed)                      \
+    M(counter, EVENTS "claimed_total", "", "Events claimed", events->on_claimed)                   \
     M(counter, APPLIED, "state=\"applied\"", "Events finished", work->applied)                     \
     M(counter, APPLIED, "state=\"ignored\"", "Events finished", work->ignored)                     \
     M(counter, APPLIED, "state=\"unsupported\"", "Events finished", work->unsupported)             \
@@ -30,13 +30,13 @@
       "groundwork_settled_total",                                                                  \
       "",                                                                                          \
       "Rows whose state was read from the processor",                                              \
-      settle->asked)                                                                               \
-    M(counter, "groundwork_settle_unknown_total", "", "Calls of unknown outcome", settle->unknown)
+      settle->handled)                                                                             \
+    M(counter, "groundwork_settle_unknown_total", "", "Calls of unknown outcome", settle->given_up)
 /* clang-format on */
 
-#define ONE(type, name, labels, text, value) NULL,
-static struct metric *metrics[] = {METRICS(ONE)};
-#undef ONE
+#define METRIC_NULL(type, name, labels, text, value) NULL,
+static struct metric *metrics[] = {METRICS(METRIC_NULL)};
+#undef METRIC_NULL
 
 void webhook_measure_prepare(void)
 {
@@ -61,5 +61,5 @@ void webhook_measure(struct app *app)
 #define SET(type, name, labels, text, value) metric_set(*next++, (int64_t)(value));
     METRICS(SET)
 #undef SET
-    queue_measure();
+    queue_metrics_update();
 }

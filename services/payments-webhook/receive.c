@@ -10,7 +10,7 @@
 #include "ingest.h"
 #include "metrics/metrics.h"
 
-#define OPTIONS_TOO ", OPTIONS"
+#define OPTIONS_SUFFIX ", OPTIONS"
 
 /* Health for a reverse proxy. The other endpoints of this kind are on the admin port. */
 static int answer_health(struct req *r)
@@ -80,16 +80,17 @@ AWAITS static int receive_find_project(struct req *r)
 {
     struct str slug = req_param(r, "project_id");
 
-    return admission_take_project(
+    return admission_set_project(
         r, admission_find_project(r, webhook_directory(), slug, &r->scope->project));
 }
 
-static int answer_unmatched(struct req *r, int rc, struct str allow)
+static int answer_no_route(struct req *r, int rc, struct str allow)
 {
     switch (rc) {
     case ROUTER_METHOD:
-        if (str_ends(allow, STR(OPTIONS_TOO))) /* the router adds it, but it is not answered here */
-            allow.len -= sizeof(OPTIONS_TOO) - 1;
+        if (str_ends(allow,
+                     STR(OPTIONS_SUFFIX))) /* the router adds it, but it is not answered here */
+            allow.len -= sizeof(OPTIONS_SUFFIX) - 1;
         resp_header(r, "Allow", allow);
         return fail(r, PROBLEM_METHOD_NOT_ALLOWED, "This path accepts only %.*s.", STR_ARG(allow));
     case ROUTER_BAD_PATH:
@@ -109,7 +110,7 @@ int receive_run(struct req *r)
     peer_set(r);
     int rc = router_match(router, r, &allow);
     if (rc != 0)
-        return answer_unmatched(r, rc, allow);
+        return answer_no_route(r, rc, allow);
     r->task.log.route = r->route->id;
     if (r->param_count > 0)
         TRY(receive_find_project(r));
@@ -124,10 +125,10 @@ void receive_finished(struct req *r)
     if (class >= 2 && class <= 5)
         metric_add(m.classes[class], 1);
     metric_observe(m.seconds, (double)spent_us / 1e6);
-    access_line(r, "none", spent_us);
+    log_access_line(r, "none", spent_us);
 }
 
-void receive_refusal(struct req *r, int status, enum problem problem, const char *detail)
+void receive_problem(struct req *r, int status, enum problem problem, const char *detail)
 {
     if (!r->request_id.len)
         request_id_set(r);

@@ -12,4 +12,4 @@ AWAITS int receive_run(struct req *r);
 /* any: Logs and counts a request that has ended (http_config.finished). */
 void receive_finished(struct req *r);
 /* any: Writes the problem of a request that the HTTP server refuses (http_config.problem). */
-void receive_refusal(struct req *r, int status, enum problem problem, const char *detail);
+void receive_problem(struct req *r, int status, enum problem problem, const char *detail);

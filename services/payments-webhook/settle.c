@@ -17,28 +17,28 @@
 #define SEARCH_ROWS   100    /* newest objects of a customer: all that it returns at once */
 
 /* The differences between payments and subscriptions. */
-struct kind {
+struct settle_kind_rules {
     const struct call_kind *call;
-    const struct sql *claim, *answered, *later;
-    const char *member; /* key in an object's metadata; the value is the row's id */
-    const char *all;    /* status= that lists objects in every state; NULL: the default */
+    const struct sql *claim, *write_answered, *postpone;
+    const char *metadata_key; /* key in an object's metadata; the value is the row's id */
+    const char *status_all;   /* status= that lists objects in every state; NULL: the default */
 };
 
-static const struct kind kinds[] = {
+static const struct settle_kind_rules kinds[] = {
     {
         .call = &call_payment,
         .claim = &SQL_SETTLE_PAYMENTS,
-        .answered = &SQL_SETTLE_PAYMENT_ANSWERED,
-        .later = &SQL_SETTLE_PAYMENT_LATER,
-        .member = "payment_id",
+        .write_answered = &SQL_SETTLE_PAYMENT_ANSWERED,
+        .postpone = &SQL_SETTLE_PAYMENT_LATER,
+        .metadata_key = "payment_id",
     },
     {
         .call = &call_subscription,
         .claim = &SQL_SETTLE_SUBSCRIPTIONS,
-        .answered = &SQL_SETTLE_SUBSCRIPTION_ANSWERED,
-        .later = &SQL_SETTLE_SUBSCRIPTION_LATER,
-        .member = "subscription_id",
-        .all = "all",
+        .write_answered = &SQL_SETTLE_SUBSCRIPTION_ANSWERED,
+        .postpone = &SQL_SETTLE_SUBSCRIPTION_LATER,
+        .metadata_key = "subscription_id",
+        .status_all = "all",
     },
 };
 
@@ -51,31 +51,31 @@ const struct settle_stats *settle_stats(void)
 
 struct settle {
     struct call call; /* the call that the row has, if any */
-    const struct kind *kind;
+    const struct settle_kind_rules *kind;
     int64_t age_ms;
     struct str object_id, session_id, customer;
 };
 
 /* --- writing --- */
 
-AWAITS static int answered(struct settle *s, struct db *db)
+AWAITS static int row_write_answered(struct settle *s, struct db *db)
 {
     const struct call *call = &s->call;
 
     return db_query(call->task,
                     db,
-                    s->kind->answered,
+                    s->kind->write_answered,
                     SQL_SETTLE_ANSWERED_ARGS(.id = call->id, .call_key = call->key),
                     NULL);
 }
 
-AWAITS static int later(struct settle *s)
+AWAITS static int row_postpone(struct settle *s)
 {
     const struct call *call = &s->call;
 
     return db_query(call->task,
                     &call->project->db,
-                    s->kind->later,
+                    s->kind->postpone,
                     SQL_SETTLE_LATER_ARGS(.id = call->id),
                     NULL);
 }
@@ -85,14 +85,14 @@ AWAITS static int settle_write_answer(struct settle *s, call_fn fn, void *arg)
 {
     int rc = call_transact(&s->call, fn, arg);
 
-    if (rc == 0 && s->call.woke)
-        queue_due(webhook_work_events(), s->call.project->number);
-    if (rc == APPLY_FOREIGN || rc == APPLY_BROKEN) /* asking again would not change it */
-        return answered(s, &s->call.project->db);
+    if (rc == 0 && s->call.woke_events)
+        queue_project_due(webhook_work_events(), s->call.project->number);
+    if (rc == APPLY_OTHER_PROJECT || rc == APPLY_MALFORMED) /* asking again would not change it */
+        return row_write_answered(s, &s->call.project->db);
     return rc;
 }
 
-static void settle_note_failure(const struct settle *s, struct str code)
+static void settle_log_failure(const struct settle *s, struct str code)
 {
     log_warn("settle.failed",
              L_CSTR("kind", s->kind->call->name),
@@ -102,46 +102,46 @@ static void settle_note_failure(const struct settle *s, struct str code)
 
 /* --- giving up --- */
 
-struct failure {
+struct settle_failure {
     struct str code, message;
     bool failed;
 };
 
 AWAITS static int write_failure(struct call *call, struct db *tx, void *arg)
 {
-    struct failure *failure = arg;
+    struct settle_failure *failure = arg;
 
     return call_fail(call, tx, failure->code, failure->message, &failure->failed);
 }
 
 /* Fails a row whose object was never made, or whose outcome will never be known, and emits the
  * event for this failure. */
-AWAITS static int give_up(struct settle *s, struct str code, struct str message)
+AWAITS static int row_fail(struct settle *s, struct str code, struct str message)
 {
-    struct failure failure = {.code = code, .message = message};
+    struct settle_failure failure = {.code = code, .message = message};
 
-    settle_note_failure(s, failure.code);
+    settle_log_failure(s, failure.code);
     TRY(call_transact(&s->call, write_failure, &failure));
-    return failure.failed ? 0 : later(s); /* the row has changed in the meantime */
+    return failure.failed ? 0 : row_postpone(s); /* the row has changed in the meantime */
 }
 
 /* --- the processor's answers --- */
 
 /* The objects that were read for one row, in the order in which they are applied. */
-struct reading {
+struct settle_objects {
     struct settle *s;
     const json_t *objects[3]; /* NULL = none */
     int64_t at_ms;
 };
 
-AWAITS static int write_reading(struct call *call, struct db *tx, void *arg)
+AWAITS static int write_objects(struct call *call, struct db *tx, void *arg)
 {
-    const struct reading *reading = arg;
+    const struct settle_objects *reading = arg;
 
     for (size_t i = 0; i < ARRAY_LEN(reading->objects); i++)
         if (reading->objects[i] != NULL)
             TRY(call_apply(call, tx, reading->objects[i], reading->at_ms));
-    return answered(reading->s, tx);
+    return row_write_answered(reading->s, tx);
 }
 
 AWAITS static int
@@ -149,13 +149,13 @@ read_object(struct settle *s, const char *head, struct str id, const json_t **re
 {
     struct processor_reply reply;
 
-    TRY(call_read(&s->call, head, id, 0, &reply));
+    TRY(call_fetch(&s->call, head, id, 0, &reply));
     *ret_object = reply.body;
     return 0;
 }
 
 /* Reads the checkout session, and the payment or subscription that it has created. */
-AWAITS static int read_session(struct settle *s, struct reading *reading)
+AWAITS static int read_session(struct settle *s, struct settle_objects *reading)
 {
     const char *objects = s->kind->call->objects;
     struct session_object session;
@@ -170,7 +170,7 @@ AWAITS static int read_session(struct settle *s, struct reading *reading)
 /* When a subscription is past due, also reads its latest invoice, whose failure no event may have
  * reported. A missing invoice is ignored. After any other failure the subscription is read again
  * later, as a whole. */
-AWAITS static int read_failed_invoice(struct settle *s, struct reading *reading)
+AWAITS static int read_failed_invoice(struct settle *s, struct settle_objects *reading)
 {
     struct subscription_object subscription;
     const json_t *object = reading->objects[1] != NULL ? reading->objects[1] : reading->objects[0];
@@ -184,7 +184,7 @@ AWAITS static int read_failed_invoice(struct settle *s, struct reading *reading)
 
 AWAITS static int settle_by_reading(struct settle *s)
 {
-    struct reading reading = {.s = s, .at_ms = clock_wall_ms()};
+    struct settle_objects reading = {.s = s, .at_ms = clock_wall_ms()};
     int rc;
 
     if (s->object_id.len > 0)
@@ -194,10 +194,10 @@ AWAITS static int settle_by_reading(struct settle *s)
     if (rc == 0)
         rc = read_failed_invoice(s, &reading);
     if (rc == PROCESSOR_NOT_FOUND) /* another account's: it will never be found */
-        return answered(s, &s->call.project->db);
+        return row_write_answered(s, &s->call.project->db);
     if (rc > 0)
-        return later(s);
-    return rc < 0 ? rc : settle_write_answer(s, write_reading, &reading);
+        return row_postpone(s);
+    return rc < 0 ? rc : settle_write_answer(s, write_objects, &reading);
 }
 
 /* Whether the call itself can charge money. Without a customer, money moves only through a page or
@@ -207,25 +207,25 @@ static bool is_charge(const struct settle *s)
     return s->customer.len > 0 && str_is(s->call.path, s->kind->call->objects);
 }
 
-static bool is_made_by(const struct settle *s, const json_t *object)
+static bool is_object_of_row(const struct settle *s, const json_t *object)
 {
     const json_t *metadata = json_object_get(object, "metadata");
     struct str id = arena_printf(s->call.task->arena, "%lld", (long long)s->call.id);
 
     return str_eq(jr_str(metadata, "project_id"), s->call.project->slug) &&
-           str_eq(jr_str(metadata, s->kind->member), id);
+           str_eq(jr_str(metadata, s->kind->metadata_key), id);
 }
 
-AWAITS static int not_carried_out(struct settle *s)
+AWAITS static int row_fail_not_carried_out(struct settle *s)
 {
-    return give_up(s, STR("not_carried_out"), STR("The processor did not carry out the call."));
+    return row_fail(s, STR("not_carried_out"), STR("The processor did not carry out the call."));
 }
 
 /* Searches the customer's objects for the one that the row has made. An object that the processor
  * does not have by now will not be made later. */
 AWAITS static int settle_by_searching(struct settle *s)
 {
-    struct reading reading = {.s = s, .at_ms = clock_wall_ms()};
+    struct settle_objects reading = {.s = s, .at_ms = clock_wall_ms()};
     struct task *task = s->call.task;
     struct processor_reply reply;
     struct form form;
@@ -233,26 +233,26 @@ AWAITS static int settle_by_searching(struct settle *s)
     form_init(&form, task->arena);
     form_str(&form, "customer", s->customer);
     form_i64(&form, "limit", SEARCH_ROWS);
-    if (s->kind->all != NULL)
-        form_str(&form, "status", str_from(s->kind->all));
+    if (s->kind->status_all != NULL)
+        form_str(&form, "status", str_from(s->kind->status_all));
     const struct processor_request request = {
         .method = "GET", .path = str_from(s->kind->call->objects), .form = form_text(&form)};
     int rc = processor_call(task, s->call.settings, &request, &reply);
     if (rc != 0)
-        return rc < 0 ? rc : later(s);
+        return rc < 0 ? rc : row_postpone(s);
     const json_t *list = json_object_get(reply.body, "data");
     for (size_t i = 0; i < json_array_size(list); i++) {
         reading.objects[0] = json_array_get(list, i);
-        if (is_made_by(s, reading.objects[0]))
-            return settle_write_answer(s, write_reading, &reading);
+        if (is_object_of_row(s, reading.objects[0]))
+            return settle_write_answer(s, write_objects, &reading);
     }
-    return not_carried_out(s);
+    return row_fail_not_carried_out(s);
 }
 
-AWAITS static int write_end(struct call *call, struct db *tx, void *arg)
+AWAITS static int write_call_end(struct call *call, struct db *tx, void *arg)
 {
     TRY(call_record(call, tx));
-    return answered(arg, tx);
+    return row_write_answered(arg, tx);
 }
 
 AWAITS static int settle_by_repeating(struct settle *s)
@@ -263,36 +263,36 @@ AWAITS static int settle_by_repeating(struct settle *s)
         call->path = STR(CALL_SESSIONS);
     TRY(call_send(call));
     if (call->end == CALL_REFUSED)
-        settle_note_failure(s, call->reply.code);
-    if (call->end != CALL_OPEN)
-        return settle_write_answer(s, write_end, s);
+        settle_log_failure(s, call->reply.code);
+    if (call->end != CALL_UNSETTLED)
+        return settle_write_answer(s, write_call_end, s);
     if (call->rc == PROCESSOR_REUSED_KEY)
-        return give_up(
+        return row_fail(
             s, call->reply.code.len ? call->reply.code : STR("refused"), call->reply.message);
     if (call->rc != PROCESSOR_UNAVAILABLE || !call->reply.replayed)
-        return later(s);
+        return row_postpone(s);
     /* The processor replays an error that it stored for the key. Objects that it made before the
      * error exist, and it makes no more. */
-    return is_charge(s) ? settle_by_searching(s) : not_carried_out(s);
+    return is_charge(s) ? settle_by_searching(s) : row_fail_not_carried_out(s);
 }
 
-AWAITS static int settle_one(struct task *task, void *arg)
+AWAITS static int settle_row(struct task *task, void *arg)
 {
     struct settle *s = arg;
     int rc;
 
     s->call.task = task;
-    stats.asked++;
+    stats.handled++;
     if (s->object_id.len > 0 || s->session_id.len > 0) {
         rc = settle_by_reading(s);
     } else if (s->call.key.len == 0) { /* no call was noted in the row */
-        rc = answered(s, &s->call.project->db);
-    } else if (is_charge(s) && processor_key_once(s->call.key)) {
+        rc = row_write_answered(s, &s->call.project->db);
+    } else if (is_charge(s) && processor_key_is_once(s->call.key)) {
         /* The sender cannot repeat this charge, and may have charged again. */
-        rc = s->age_ms < SEARCH_AGE_MS ? later(s) : settle_by_searching(s);
+        rc = s->age_ms < SEARCH_AGE_MS ? row_postpone(s) : settle_by_searching(s);
     } else if (s->age_ms > KEY_LIFE_MS) {
-        stats.unknown++;
-        rc = give_up(s, STR("outcome_unknown"), STR("No answer of the processor was received."));
+        stats.given_up++;
+        rc = row_fail(s, STR("outcome_unknown"), STR("No answer of the processor was received."));
     } else {
         rc = settle_by_repeating(s);
     }
@@ -306,10 +306,10 @@ AWAITS static int settle_one(struct task *task, void *arg)
 
 /* --- rounds --- */
 
-AWAITS static int settle_some(struct task *task,
+AWAITS static int settle_rows(struct task *task,
                               struct project *project,
                               const struct payment_settings *settings,
-                              const struct kind *kind,
+                              const struct settle_kind_rules *kind,
                               size_t *ret_count)
 {
     struct rows rows;
@@ -336,9 +336,9 @@ AWAITS static int settle_some(struct task *task,
                      .path = row.call_path,
                      .form = row.call_form,
                      .creates = true,
-                     .again = true},
+                     .may_repeat = true},
         };
-        calls[i] = (struct task_call){.fn = settle_one, .arg = &settles[i]};
+        calls[i] = (struct task_call){.fn = settle_row, .arg = &settles[i]};
     }
     *ret_count = rows.count;
     return rows.count > 0 ? task_all(task, calls, rows.count) : 0;
@@ -347,14 +347,14 @@ AWAITS static int settle_some(struct task *task,
 AWAITS static int settle_kind(struct task *task,
                               struct project *project,
                               const struct payment_settings *settings,
-                              const struct kind *kind)
+                              const struct settle_kind_rules *kind)
 {
     size_t count = ROWS_AT_ONCE;
 
     for (int round = 0;
-         round < ROUNDS && count == ROWS_AT_ONCE && !queue_draining(work_settlements());
+         round < ROUNDS && count == ROWS_AT_ONCE && !queue_is_draining(work_settlements());
          round++)
-        TRY(settle_some(task, project, settings, kind, &count));
+        TRY(settle_rows(task, project, settings, kind, &count));
     return 0;
 }
 

@@ -19,7 +19,7 @@ settle_pass(struct task *task, struct queue *queue, struct project *project, boo
 /* Counters since the process started: rows that were handled, and rows that were given up as
  * outcome_unknown. */
 struct settle_stats {
-    uint64_t asked, unknown;
+    uint64_t handled, given_up;
 };
 /* any: Returns the counters. Static. */
 const struct settle_stats *settle_stats(void);

@@ -9,16 +9,16 @@
 #include "webhook_sweep_sql.h"
 #include "webhook_work_sql.h"
 
-#define EVENTS_AHEAD 64 /* prefetched per project: a claim costs as much as an event */
+#define EVENTS_PREFETCH 64 /* prefetched per project: a claim costs as much as an event */
 
-struct seen {
+struct sweep_counters {
     int64_t backlog, oldest_ms, dead;
 };
 
 static struct {
     struct queue *events, *settlements;
     struct webhook_work_stats stats;
-    struct seen next; /* counts of the sweep that is under way */
+    struct sweep_counters sweep; /* counts of the sweep that is under way */
 } w;
 
 struct webhook_work_stats *webhook_work_stats(void)
@@ -38,7 +38,7 @@ struct queue *work_settlements(void)
 
 /* --- work that a sweep finds in addition to events --- */
 
-AWAITS static int events_looked(struct task *task UNUSED,
+AWAITS static int events_polled(struct task *task UNUSED,
                                 struct db *db,
                                 const struct rows *projects UNUSED,
                                 size_t project UNUSED,
@@ -46,26 +46,26 @@ AWAITS static int events_looked(struct task *task UNUSED,
 {
     const struct sql_pay_sweep_look_row look = sql_pay_sweep_look_row(found, 0);
 
-    w.next.backlog += look.backlog;
-    w.next.dead += look.dead;
-    if (look.oldest_ms > w.next.oldest_ms)
-        w.next.oldest_ms = look.oldest_ms;
+    w.sweep.backlog += look.backlog;
+    w.sweep.dead += look.dead;
+    if (look.oldest_ms > w.sweep.oldest_ms)
+        w.sweep.oldest_ms = look.oldest_ms;
     if (look.settle)
-        queue_due(w.settlements, db->schema);
+        queue_project_due(w.settlements, db->schema);
     return 0;
 }
 
-static void swept(void)
+static void sweep_ended(void)
 {
-    w.stats.backlog = w.next.backlog;
-    w.stats.oldest_ms = w.next.oldest_ms;
-    w.stats.dead_events = w.next.dead;
-    w.next = (struct seen){.backlog = 0};
+    w.stats.backlog = w.sweep.backlog;
+    w.stats.oldest_ms = w.sweep.oldest_ms;
+    w.stats.dead_events = w.sweep.dead;
+    w.sweep = (struct sweep_counters){.backlog = 0};
 }
 
 /* --- the tables --- */
 
-static const struct sql *const history[] = {
+static const struct sql *const retain_statements[] = {
     &SQL_RETAIN_APPLIED,
     &SQL_RETAIN_IGNORED,
     &SQL_RETAIN_UNSUPPORTED,
@@ -82,12 +82,12 @@ static const struct queue_kind events = {
     .claim_crashed = &SQL_EVENTS_CLAIM_CRASHED,
     .release = &SQL_EVENTS_RELEASE,
     .rescue = &SQL_EVENTS_QUARANTINE,
-    .ahead = EVENTS_AHEAD,
+    .prefetch = EVENTS_PREFETCH,
     .projects = &SQL_PAY_SWEEP_PROJECTS,
-    .look = &SQL_PAY_SWEEP_LOOK,
-    .looked = events_looked,
-    .swept = swept,
-    .retain = history,
+    .poll = &SQL_PAY_SWEEP_LOOK,
+    .on_polled = events_polled,
+    .on_swept = sweep_ended,
+    .retain = retain_statements,
     .topic = BUS_PAY,
     .group = "payments-webhook",
     .message = "payment.received",
@@ -126,20 +126,20 @@ void webhook_work_start(void)
     w.settlements = queue_start(&settlements, &config);
 }
 
-void webhook_work_stop_looking(void)
+void webhook_work_stop_polling(void)
 {
-    queue_stop_looking(w.events);
-    queue_stop_looking(w.settlements);
+    queue_stop_sweeps(w.events);
+    queue_stop_sweeps(w.settlements);
 }
 
 void webhook_work_end(int64_t last_call_mono_ms, loop_fn done, void *arg)
 {
-    queue_end(webhook_bus(),
-              (struct queue *const[]){w.events, w.settlements},
-              2,
-              last_call_mono_ms,
-              done,
-              arg);
+    queues_end(webhook_bus(),
+               (struct queue *const[]){w.events, w.settlements},
+               2,
+               last_call_mono_ms,
+               done,
+               arg);
 }
 
 void webhook_work_stop(void)

@@ -18,8 +18,8 @@ void webhook_work_prepare(void);
 /* loop: Starts both queues, which consume, sweep and claim from now on. */
 void webhook_work_start(void);
 /* any: Ends the sweeps and the retention of both queues. */
-void webhook_work_stop_looking(void);
-/* loop: Ends both queues with queue_end(). Events that were not begun are released. */
+void webhook_work_stop_polling(void);
+/* loop: Ends both queues with queues_end(). Events that were not begun are released. */
 void webhook_work_end(int64_t last_call_mono_ms, loop_fn done, void *arg);
 /* loop: Frees both queues. No event and no pass may be running. */
 void webhook_work_stop(void);

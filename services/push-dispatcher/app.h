@@ -1,9 +1,10 @@
 #pragma once
 /*
  * Declarations that the files of the daemon share. Sends are claimed fairly across the projects
- * (work.c, common/product/queue). A send first writes a row for each device (spread.c). Then it
- * sends through both providers concurrently, to many devices at a time (lane.c), with deliver_fcm.c
- * or deliver_web.c and the project's credentials (providers.c). Then it ends (send.c).
+ * (work.c, common/product/queue). A send first writes a row for each device (fan_out.c). Then it
+ * sends through both providers concurrently, to many devices at a time (sender.c), with
+ * deliver_fcm.c or deliver_web.c and the project's credentials (providers.c). Then it ends
+ * (send.c).
  */
 #include "app/daemon.h"
 #include "project/project.h"

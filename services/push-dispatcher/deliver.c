@@ -14,7 +14,7 @@ struct deliver_stats *deliver_stats(void)
     return &stats;
 }
 
-void deliver_ended(struct delivery *delivery, enum push_outcome outcome, struct str code)
+void delivery_set_outcome(struct delivery *delivery, enum push_outcome outcome, struct str code)
 {
     size_t len = code.len < PUSH_CODE_MAX ? code.len : PUSH_CODE_MAX;
 
@@ -26,7 +26,7 @@ void deliver_ended(struct delivery *delivery, enum push_outcome outcome, struct 
 void deliver_until_final(struct task *task,
                          struct delivery *delivery,
                          unsigned retries,
-                         deliver_ask ask)
+                         deliver_request_fn ask)
 {
     const struct app_conf *conf = dispatcher_conf();
     const struct push_backoff backoff = {.first_ms = conf->push_retry_ms,
@@ -38,34 +38,35 @@ void deliver_until_final(struct task *task,
         delivery->tries++;
         int rc = ask(task, delivery, &answer);
         if (rc < 0) { /* cancelled: the row stays pending */
-            deliver_ended(delivery, PUSH_RETRY, STR(""));
+            delivery_set_outcome(delivery, PUSH_RETRY, STR(""));
             return;
         }
-        int64_t pause_ms = push_pause_ms(
-            &answer,
-            &backoff,
-            &(struct push_tries){
-                .done = delivery->tries, .retries = retries, .left_ms = until_ms - clock_mono_ms()},
-            answer.outcome == PUSH_RETRY ? rand_u64() : 0);
+        int64_t pause_ms =
+            push_pause_ms(&answer,
+                          &backoff,
+                          &(struct push_attempts){.request_count = delivery->tries,
+                                                  .retries = retries,
+                                                  .left_ms = until_ms - clock_mono_ms()},
+                          answer.outcome == PUSH_RETRY ? rand_u64() : 0);
         if (pause_ms < 0)
             break;
-        if (delivery->send->stop != SEND_GOES_ON) {
-            deliver_ended(delivery, PUSH_RETRY, STR(""));
+        if (delivery->send->stop != SEND_CONTINUES) {
+            delivery_set_outcome(delivery, PUSH_RETRY, STR(""));
             return;
         }
         stats.retries++;
-        delivery->idle = true;
+        delivery->is_idle = true;
         rc = task_sleep(task, pause_ms);
-        delivery->idle = false;
+        delivery->is_idle = false;
         if (rc != 0) {
-            deliver_ended(delivery, PUSH_RETRY, STR(""));
+            delivery_set_outcome(delivery, PUSH_RETRY, STR(""));
             return;
         }
     }
     /* No try or no time is left, so an answer that asks for another try is a failure. */
-    deliver_ended(delivery,
-                  answer.outcome == PUSH_DELIVERED || answer.outcome == PUSH_UNREGISTERED
-                      ? answer.outcome
-                      : PUSH_FAILED,
-                  answer.code);
+    delivery_set_outcome(delivery,
+                         answer.outcome == PUSH_DELIVERED || answer.outcome == PUSH_UNREGISTERED
+                             ? answer.outcome
+                             : PUSH_FAILED,
+                         answer.code);
 }

@@ -22,7 +22,7 @@ static void grant_abandon(struct await *await)
     list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
 }
 
-AWAITS static int wait_for_other(struct task *task, struct grant *grant)
+AWAITS static int grant_wait(struct task *task, struct grant *grant)
 {
     struct waiter waiter;
 
@@ -41,8 +41,9 @@ static void grant_drop(struct grant *grant)
 }
 
 /* Requests an access token once. Returns 0 with the token in the grant, FCM_TOKEN_REFUSED or
- * FCM_TOKEN_LATER with *ret_code, or a negative. */
-AWAITS static int ask_once(struct task *task, struct providers *providers, struct str *ret_code)
+ * FCM_TOKEN_UNAVAILABLE with *ret_code, or a negative. */
+AWAITS static int
+grant_request_once(struct task *task, struct providers *providers, struct str *ret_code)
 {
     const struct fetch_header headers[] = {
         {STR("Content-Type"), STR("application/x-www-form-urlencoded")}};
@@ -69,8 +70,8 @@ AWAITS static int ask_once(struct task *task, struct providers *providers, struc
             arena, response.status, response.body, clock_wall_ms(), &token, ret_code);
         *ret_code = rc != 0 ? arena_dup(task->arena, *ret_code) : STR_NONE;
     } else if (rc > 0) {
-        *ret_code = push_answer_of_fetch(rc).code;
-        rc = FCM_TOKEN_LATER;
+        *ret_code = push_answer_from_fetch(rc).code;
+        rc = FCM_TOKEN_UNAVAILABLE;
     }
     if (rc != 0) {
         arena_free(arena);
@@ -86,18 +87,18 @@ AWAITS static int ask_once(struct task *task, struct providers *providers, struc
 
 /* Requests an access token, repeatedly while the endpoint is down, up to PUSH_DEADLINE_MS. All
  * other deliveries of the project wait for this one. */
-AWAITS static int ask(struct task *task, struct providers *providers)
+AWAITS static int grant_request(struct task *task, struct providers *providers)
 {
     int64_t until_ms = clock_mono_ms() + dispatcher_conf()->push_deadline_ms;
     int64_t pause_ms = GRANT_FIRST_MS;
     struct grant *grant = &providers->grant;
     struct str code;
 
-    int rc = ask_once(task, providers, &code);
-    while (rc == FCM_TOKEN_LATER && clock_mono_ms() + pause_ms < until_ms) {
+    int rc = grant_request_once(task, providers, &code);
+    while (rc == FCM_TOKEN_UNAVAILABLE && clock_mono_ms() + pause_ms < until_ms) {
         TRY(task_sleep(task, pause_ms));
         pause_ms = pause_ms * 2 < GRANT_LAST_MS ? pause_ms * 2 : GRANT_LAST_MS;
-        rc = ask_once(task, providers, &code);
+        rc = grant_request_once(task, providers, &code);
     }
     if (rc > 0) {
         deliver_stats()->grants_failed++;
@@ -108,7 +109,7 @@ AWAITS static int ask(struct task *task, struct providers *providers)
     return rc;
 }
 
-static bool is_good(const struct grant *grant, struct str stale)
+static bool grant_is_valid(const struct grant *grant, struct str stale)
 {
     return grant->arena != NULL && !str_eq(grant->token.authorization, stale) &&
            clock_wall_ms() < grant->until_ms;
@@ -116,23 +117,23 @@ static bool is_good(const struct grant *grant, struct str stale)
 
 /* co: Sets *ret_authorization to the header's value, arena-owned. `stale` is a value that FCM did
  * not accept. Returns 0, FCM_TOKEN_REFUSED with the code in the grant, or a negative. */
-AWAITS static int authorize(struct task *task,
-                            struct providers *providers,
-                            struct str stale,
-                            struct str *ret_authorization)
+AWAITS static int grant_authorize(struct task *task,
+                                  struct providers *providers,
+                                  struct str stale,
+                                  struct str *ret_authorization)
 {
     struct grant *grant = &providers->grant;
 
-    while (!is_good(grant, stale)) {
+    while (!grant_is_valid(grant, stale)) {
         if (clock_mono_ms() < grant->failed_until_mono_ms)
             return FCM_TOKEN_REFUSED;
-        if (grant->asked) {
-            TRY(wait_for_other(task, grant));
+        if (grant->is_requested) {
+            TRY(grant_wait(task, grant));
             continue;
         }
-        grant->asked = true;
-        int rc = ask(task, providers);
-        grant->asked = false;
+        grant->is_requested = true;
+        int rc = grant_request(task, providers);
+        grant->is_requested = false;
         struct list *node;
         while ((node = list_shift(&grant->waiters)) != NULL)
             await_done(&LIST_ITEM(node, struct waiter, link)->await, 0);
@@ -175,7 +176,7 @@ AWAITS static int fcm_post(struct task *task,
               &response);
     if (rc < 0)
         return rc;
-    *ret = rc > 0 ? push_answer_of_fetch(rc)
+    *ret = rc > 0 ? push_answer_from_fetch(rc)
                   : fcm_answer_read(task->arena,
                                     response.status,
                                     fetch_response_header(&response, "retry-after"),
@@ -184,15 +185,15 @@ AWAITS static int fcm_post(struct task *task,
     return 0;
 }
 
-AWAITS static int ask_fcm(struct task *task, struct delivery *delivery, struct push_answer *ret)
+AWAITS static int fcm_request(struct task *task, struct delivery *delivery, struct push_answer *ret)
 {
     struct providers *providers = delivery->providers;
     struct str authorization = STR_NONE;
 
     for (int round = 0; round < 2; round++) {
-        delivery->idle = true;
-        int rc = authorize(task, providers, authorization, &authorization);
-        delivery->idle = false;
+        delivery->is_idle = true;
+        int rc = grant_authorize(task, providers, authorization, &authorization);
+        delivery->is_idle = false;
         if (rc < 0)
             return rc;
         if (rc > 0) {
@@ -210,5 +211,5 @@ AWAITS static int ask_fcm(struct task *task, struct delivery *delivery, struct p
 
 void deliver_fcm(struct task *task, struct delivery *delivery)
 {
-    deliver_until_final(task, delivery, PUSH_FCM_RETRIES, ask_fcm);
+    deliver_until_final(task, delivery, PUSH_FCM_RETRIES, fcm_request);
 }

@@ -8,14 +8,14 @@
 #define ANSWER_BYTES 16384
 
 /* Made once per device, so that a repetition sends the same message. */
-struct prepared {
+struct webpush_prepared {
     struct webpush_subscription subscription;
     struct webpush_body body;
 };
 
 AWAITS static int webpush_post(struct task *task,
                                struct delivery *delivery,
-                               const struct prepared *prepared,
+                               const struct webpush_prepared *prepared,
                                struct push_answer *ret_answer)
 {
     const struct webpush_subscription *subscription = &prepared->subscription;
@@ -47,7 +47,7 @@ AWAITS static int webpush_post(struct task *task,
                    &response);
     if (rc < 0)
         return rc;
-    *ret_answer = rc > 0 ? push_answer_of_fetch(rc)
+    *ret_answer = rc > 0 ? push_answer_from_fetch(rc)
                          : webpush_answer_read(task->arena,
                                                response.status,
                                                fetch_response_header(&response, "retry-after"),
@@ -56,11 +56,11 @@ AWAITS static int webpush_post(struct task *task,
 }
 
 static const char *
-webpush_prepare(struct task *task, const struct delivery *delivery, struct prepared *to)
+webpush_prepare(struct task *task, const struct delivery *delivery, struct webpush_prepared *to)
 {
     if (webpush_subscription_read(task->arena, delivery->token, &to->subscription) != 0)
         return "INVALID_SUBSCRIPTION";
-    if (!to->subscription.secure && !fetch_url_allowed(to->subscription.endpoint))
+    if (!to->subscription.secure && !fetch_url_is_allowed(to->subscription.endpoint))
         return "UNREACHABLE";
     switch (webpush_encrypt(&to->subscription, delivery->send->web_payload, 0, &to->body)) {
     case 0:
@@ -73,20 +73,20 @@ webpush_prepare(struct task *task, const struct delivery *delivery, struct prepa
 }
 
 AWAITS static int
-ask_web(struct task *task, struct delivery *delivery, struct push_answer *ret_answer)
+webpush_request(struct task *task, struct delivery *delivery, struct push_answer *ret_answer)
 {
     return webpush_post(task, delivery, delivery->prepared, ret_answer);
 }
 
 void deliver_web(struct task *task, struct delivery *delivery)
 {
-    struct prepared *prepared = ARENA_NEW(task->arena, prepared);
+    struct webpush_prepared *prepared = ARENA_NEW(task->arena, prepared);
     const char *wrong = webpush_prepare(task, delivery, prepared);
 
     if (wrong != NULL) {
-        deliver_ended(delivery, PUSH_FAILED, str_from(wrong));
+        delivery_set_outcome(delivery, PUSH_FAILED, str_from(wrong));
         return;
     }
     delivery->prepared = prepared;
-    deliver_until_final(task, delivery, PUSH_WEBPUSH_RETRIES, ask_web);
+    deliver_until_final(task, delivery, PUSH_WEBPUSH_RETRIES, webpush_request);
 }

@@ -55,7 +55,7 @@ where p.state = 'active' and (exists (select 1 from platform.push_projects f whe
   or exists (select 1 from platform.workflow_projects w where w.number = p.number))
 order by p.number;
 
--- name: push_look :one
+-- name: push_poll :one
 select coalesce(bool_or(not q.leased), false) as due:boolean, coalesce(bool_or(q.leased), false) as crashed:boolean,
   coalesce(bool_or(q.leased), false) as expired:boolean
 from (select s.leased from {p}.push_sends s where s.due_at <= now() limit 1000) q;

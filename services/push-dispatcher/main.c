@@ -12,7 +12,7 @@
 #include "work.h"
 
 /* The dispatcher has no public port. */
-#define CONF_OTHERS "host", "port"
+#define CONF_IGNORED "host", "port"
 /* clang-format off: the list must follow its macros */
 #include "conf/conf_items.h"
 /* clang-format on */
@@ -39,7 +39,7 @@ struct bus *dispatcher_bus(void)
 
 /* --- life --- */
 
-static const char *check(const struct conf_common *common)
+static const char *dispatcher_check(const struct conf_common *common)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)common;
 
@@ -51,24 +51,25 @@ static const char *check(const struct conf_common *common)
     return NULL;
 }
 
-static void prepare(const struct conf_common *common UNUSED)
+static void dispatcher_prepare(const struct conf_common *common UNUSED)
 {
-    measure_prepare();
+    dispatcher_measure_prepare();
 }
 
-static int start(struct task *task UNUSED, struct app *app, struct str *ret_reason UNUSED)
+static int
+dispatcher_start(struct task *task UNUSED, struct app *app, struct str *ret_reason UNUSED)
 {
     dispatcher_work_start();
     log_info("dispatcher.started", L_I64("worker", app->worker));
     return 0;
 }
 
-static void drain(struct app *app, loop_fn done, void *arg)
+static void dispatcher_drain(struct app *app, loop_fn done, void *arg)
 {
     dispatcher_work_end(clock_mono_ms() + app->conf->drain_timeout_ms - LAST_CALL_MS, done, arg);
 }
 
-static void stop(struct app *app UNUSED)
+static void dispatcher_stop(struct app *app UNUSED)
 {
     dispatcher_work_stop();
     providers_done();
@@ -80,12 +81,12 @@ static const struct daemon push_dispatcher = {
     .conf = &app_conf_spec,
     .fetch_slots = FETCH_SLOTS,
     .portless = true,
-    .check = check,
-    .prepare = prepare,
-    .start = start,
-    .drain = drain,
-    .stop = stop,
-    .measure = measure,
+    .check = dispatcher_check,
+    .prepare = dispatcher_prepare,
+    .start = dispatcher_start,
+    .drain = dispatcher_drain,
+    .stop = dispatcher_stop,
+    .measure = dispatcher_measure,
 };
 
 int main(int argc, char **argv)

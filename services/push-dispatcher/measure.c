@@ -15,9 +15,9 @@
 
 /* clang-format off: a metric a line */
 #define METRICS(M)                                                                                 \
-    M(counter, SENDS, "status=\"Succeeded\"", "Sends that ended", ended[0])                        \
-    M(counter, SENDS, "status=\"Partial\"", "Sends that ended", ended[1])                          \
-    M(counter, SENDS, "status=\"Failed\"", "Sends that ended", ended[2])                           \
+    M(counter, SENDS, "status=\"Succeeded\"", "Sends that ended", ends_by_status[0])               \
+    M(counter, SENDS, "status=\"Partial\"", "Sends that ended", ends_by_status[1])                 \
+    M(counter, SENDS, "status=\"Failed\"", "Sends that ended", ends_by_status[2])                  \
     M(counter, DEVICES, FCM "\"delivered\"", "Devices, by outcome", it->delivered[PUSH_FCM])       \
     M(counter, DEVICES, FCM "\"failed\"", "Devices, by outcome", it->failed[PUSH_FCM])             \
     M(counter, DEVICES, FCM "\"unregistered\"", "Devices, by outcome", it->unregistered[PUSH_FCM]) \
@@ -34,10 +34,10 @@
 #define ONE(type, name, labels, text, value) NULL,
 static struct metric *metrics[] = {METRICS(ONE)};
 #undef ONE
-static struct metric *waited;
-static uint64_t ended[3];
+static struct metric *wait_histogram;
+static uint64_t ends_by_status[3];
 
-void measure_prepare(void)
+void dispatcher_measure_prepare(void)
 {
     static const double bounds[] = {0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 60};
     struct metric **next = metrics;
@@ -45,27 +45,27 @@ void measure_prepare(void)
 #define REGISTER(type, name, labels, text, value) *next++ = metric_##type(name, labels, text);
     METRICS(REGISTER)
 #undef REGISTER
-    waited = metric_histogram(PUSH "waited_seconds",
-                              "",
-                              "Time from a send's creation to its first claim, seconds",
-                              bounds,
-                              ARRAY_LEN(bounds));
+    wait_histogram = metric_histogram(PUSH "waited_seconds",
+                                      "",
+                                      "Time from a send's creation to its first claim, seconds",
+                                      bounds,
+                                      ARRAY_LEN(bounds));
     dispatcher_work_prepare();
 }
 
-void measure_waited(int64_t ms)
+void measure_send_wait(int64_t ms)
 {
-    metric_observe(waited, (double)ms / 1000.0);
+    metric_observe(wait_histogram, (double)ms / 1000.0);
 }
 
-void measure_ended(struct str status)
+void measure_send_end(struct str status)
 {
     enum status end = status_read(STATUS_OF_SEND, status);
 
-    ended[end == STATUS_SEND_SUCCEEDED ? 0 : end == STATUS_SEND_PARTIAL ? 1 : 2]++;
+    ends_by_status[end == STATUS_SEND_SUCCEEDED ? 0 : end == STATUS_SEND_PARTIAL ? 1 : 2]++;
 }
 
-void measure(struct app *app UNUSED)
+void dispatcher_measure(struct app *app UNUSED)
 {
     const struct deliver_stats *it = deliver_stats();
     struct metric **next = metrics;
@@ -73,5 +73,5 @@ void measure(struct app *app UNUSED)
 #define SET(type, name, labels, text, value) metric_set(*next++, (int64_t)(value));
     METRICS(SET)
 #undef SET
-    queue_measure();
+    queue_metrics_update();
 }

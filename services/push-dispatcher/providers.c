@@ -7,13 +7,13 @@
 #include "base/map.h"
 #include "base/panic.h"
 #include "crypto/ec.h"
-#include "dispatch_spread_sql.h"
+#include "dispatch_fan_out_sql.h"
 #include "json/jr.h"
 #include "project/unseal.h"
 
-#define KEPT_MAX 1000
+#define CACHE_MAX 1000
 
-static struct map *kept; /* project's number -> struct providers, each held once */
+static struct map *cache; /* project's number -> struct providers, each held once */
 
 /* --- reading stored credentials --- */
 
@@ -56,7 +56,7 @@ AWAITS static int providers_read_one(struct task *task,
                                      size_t i)
 {
     const struct sql_send_credentials_row row = sql_send_credentials_row(task->arena, rows, i);
-    struct str place = place_setting(task->arena, project->number, STR("push"), row.key);
+    struct str place = aad_setting(task->arena, project->number, STR("push"), row.key);
     struct str plain;
 
     if (row.sealed.len == 0)
@@ -104,7 +104,7 @@ static struct providers *providers_new(int64_t project, struct str made_of)
     p->refs = 1;
     p->project = project;
     p->arena = arena_new(0);
-    p->made_of = arena_dup(p->arena, made_of);
+    p->rows_text = arena_dup(p->arena, made_of);
     list_init(&p->grant.waiters);
     window_init(&p->window);
     return p;
@@ -128,48 +128,48 @@ static struct str providers_name(struct arena *arena, int64_t project)
     return arena_printf(arena, "%lld", (long long)project);
 }
 
-static void providers_forget(int64_t project)
+static void providers_cache_remove(int64_t project)
 {
     char name[24];
     struct str key = {name, (size_t)snprintf(name, sizeof(name), "%lld", (long long)project)};
 
-    providers_release(map_remove(kept, key));
+    providers_release(map_remove(cache, key));
 }
 
-static void providers_make_way(void)
+static void providers_evict_oldest(void)
 {
     const struct providers *oldest = NULL;
     size_t cursor = 0;
     struct str name;
     void *value = NULL;
 
-    if (map_size(kept) < KEPT_MAX)
+    if (map_size(cache) < CACHE_MAX)
         return;
-    while (map_next(kept, &cursor, &name, &value)) {
+    while (map_next(cache, &cursor, &name, &value)) {
         const struct providers *p = value;
         if (oldest == NULL || p->used_mono_ms < oldest->used_mono_ms)
             oldest = p;
     }
     if (oldest != NULL)
-        providers_forget(oldest->project);
+        providers_cache_remove(oldest->project);
 }
 
-static void providers_keep(struct arena *arena, struct providers *p)
+static void providers_cache_put(struct arena *arena, struct providers *p)
 {
-    providers_make_way();
-    providers_release(map_put(kept, providers_name(arena, p->project), providers_hold(p)));
+    providers_evict_oldest();
+    providers_release(map_put(cache, providers_name(arena, p->project), providers_hold(p)));
 }
 
 int providers_get(struct task *task, struct project *project, struct providers **ret)
 {
     struct rows rows;
 
-    if (kept == NULL)
-        kept = map_new();
+    if (cache == NULL)
+        cache = map_new();
     TRY(db_query(task, &project->db, SQL_SEND_CREDENTIALS(), &rows));
     struct str made_of = providers_text(task->arena, &rows);
-    struct providers *p = map_get(kept, providers_name(task->arena, project->number));
-    if (p != NULL && str_eq(p->made_of, made_of)) {
+    struct providers *p = map_get(cache, providers_name(task->arena, project->number));
+    if (p != NULL && str_eq(p->rows_text, made_of)) {
         p->used_mono_ms = clock_mono_ms();
         *ret = providers_hold(p);
         return 0;
@@ -183,7 +183,7 @@ int providers_get(struct task *task, struct project *project, struct providers *
         providers_release(p);
         return rc;
     }
-    providers_keep(task->arena, p);
+    providers_cache_put(task->arena, p);
     *ret = p;
     return 0;
 }
@@ -199,10 +199,10 @@ void providers_done(void)
     struct str name;
     void *value = NULL;
 
-    if (kept == NULL)
+    if (cache == NULL)
         return;
-    while (map_next(kept, &cursor, &name, &value))
+    while (map_next(cache, &cursor, &name, &value))
         providers_release(value);
-    map_free(kept);
-    kept = NULL;
+    map_free(cache);
+    cache = NULL;
 }

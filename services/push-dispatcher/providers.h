@@ -25,8 +25,8 @@ struct push_source {
 struct grant {
     struct arena *arena; /* of the token; NULL: there is no token */
     struct fcm_token token;
-    int64_t until_ms; /* wall: the token is used until then */
-    bool asked;       /* a task is requesting the token */
+    int64_t until_ms;  /* wall: the token is used until then */
+    bool is_requested; /* a task is requesting the token */
     struct list waiters;
     int64_t failed_until_mono_ms; /* after a refusal: no request before this time */
     char code[PUSH_CODE_MAX + 1]; /* of the refusal */
@@ -38,7 +38,7 @@ struct providers {
     int refs;
     int64_t project;
     struct arena *arena;
-    struct str made_of; /* the rows as they were read */
+    struct str rows_text; /* the rows as they were read */
     int64_t used_mono_ms;
     bool has_fcm;
     struct fcm_account account;

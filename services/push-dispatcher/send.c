@@ -4,14 +4,15 @@
 #include "base/clock.h"
 #include "dispatch_claim_sql.h"
 #include "dispatch_send_sql.h"
-#include "lane.h"
+#include "fan_out.h"
 #include "log/log.h"
 #include "measure.h"
 #include "push/tap_token.h"
 #include "push/webpush_encrypt.h"
-#include "spread.h"
+#include "sender.h"
 
-#define PROVEN 500 /* recorded devices, after which a crashed send is claimed like the others */
+#define PROVEN_DEVICES                                                                             \
+    500 /* recorded devices, after which a crashed send is claimed like the others */
 
 void send_from_row(struct queue_item *item)
 {
@@ -22,13 +23,13 @@ void send_from_row(struct queue_item *item)
     send->category = row.category;
     send->started_ms = row.started_at;
     send->key_id = row.key_id.value;
-    send->spread = row.spread;
-    send->spread_after = row.spread_after;
+    send->fan_out_stage = row.spread;
+    send->fan_out_after = row.spread_after;
     send->quarantined = row.quarantined;
     if (row.cancelled || row.quarantined)
         send->stop = SEND_CANCELLED;
     if (row.spread == 0 && row.spread_after == 0)
-        measure_waited(clock_wall_ms() - row.created_at);
+        measure_send_wait(clock_wall_ms() - row.created_at);
 }
 
 void send_stop(struct send *send, enum send_stop stop)
@@ -37,11 +38,12 @@ void send_stop(struct send *send, enum send_stop stop)
         send->stop = stop;
 }
 
-enum send_stop send_stopped(struct send *send)
+enum send_stop send_check_stop(struct send *send)
 {
-    if (queue_lost(&send->item))
+    if (queue_item_is_lost(&send->item))
         send_stop(send, SEND_LOST);
-    else if (queue_releasing(&send->item) || (send->item.crashed && send->recorded >= PROVEN))
+    else if (queue_item_is_releasing(&send->item) ||
+             (send->item.crashed_count && send->recorded >= PROVEN_DEVICES))
         send_stop(send, SEND_RELEASED);
     return send->stop;
 }
@@ -49,7 +51,7 @@ enum send_stop send_stopped(struct send *send)
 /* --- the message --- */
 
 /* Returns the key that the row names, so that every process signs the same id. */
-static const struct aead_key *key_of(const struct send *send)
+static const struct aead_key *tap_key_of_send(const struct send *send)
 {
     const struct project *project = send->item.project;
 
@@ -60,7 +62,7 @@ static const struct aead_key *key_of(const struct send *send)
     return &project->data_key;
 }
 
-static void make_payloads(struct send *send)
+static void send_make_payloads(struct send *send)
 {
     struct arena *arena = send->item.arena;
     struct push_message *message = &send->request.message;
@@ -71,34 +73,34 @@ static void make_payloads(struct send *send)
     };
 
     message->category = send->category;
-    message->notification_id = tap_token_sign(arena, key_of(send), &tap, send->started_ms);
+    message->notification_id = tap_token_sign(arena, tap_key_of_send(send), &tap, send->started_ms);
     message->sent_ms = send->started_ms;
     send->fcm_bytes = push_fcm_bytes(arena, message);
-    send->fcm_rest = push_fcm_rest(arena, message);
+    send->fcm_rest = push_fcm_body_end(arena, message);
     send->web_payload = push_web_payload(arena, message);
 }
 
 /* --- its parts, one for each provider --- */
 
-struct part {
+struct send_part {
     struct send *send;
     enum push_provider provider;
 };
 
 AWAITS static int send_run_part(struct task *task, void *arg)
 {
-    const struct part *part = arg;
+    const struct send_part *part = arg;
     struct send *send = part->send;
 
     if (part->provider == PUSH_WEB ? send->web_payload.len > WEBPUSH_TEXT_MAX
                                    : send->fcm_bytes > PUSH_FCM_BYTES_MAX)
-        return lane_fail(task, send, part->provider, STR("PAYLOAD_TOO_LARGE"));
-    return lane_run(task, send, part->provider);
+        return sender_fail_pending(task, send, part->provider, STR("PAYLOAD_TOO_LARGE"));
+    return sender_run(task, send, part->provider);
 }
 
 AWAITS static int send_run_parts(struct task *task, struct send *send)
 {
-    struct part parts[PUSH_PROVIDERS] = {{send, PUSH_FCM}, {send, PUSH_WEB}};
+    struct send_part parts[PUSH_PROVIDERS] = {{send, PUSH_FCM}, {send, PUSH_WEB}};
     struct task_call calls[PUSH_PROVIDERS];
 
     for (size_t i = 0; i < PUSH_PROVIDERS; i++)
@@ -120,20 +122,20 @@ AWAITS static int send_end(struct task *task, struct send *send, struct str code
     if (rows.count == 0)
         send_stop(send, SEND_LOST);
     else
-        measure_ended(sql_send_end_row(&rows, 0).status);
+        measure_send_end(sql_send_end_row(&rows, 0).status);
     return 0;
 }
 
-AWAITS static int end_cancelled(struct task *task, struct send *send)
+AWAITS static int send_end_cancelled(struct task *task, struct send *send)
 {
     struct str code = send->quarantined ? STR("QUARANTINED") : STR("CANCELLED");
 
-    TRY(lane_fail(task, send, PUSH_FCM, code));
-    TRY(lane_fail(task, send, PUSH_WEB, code));
+    TRY(sender_fail_pending(task, send, PUSH_FCM, code));
+    TRY(sender_fail_pending(task, send, PUSH_WEB, code));
     return send_end(task, send, code);
 }
 
-AWAITS static int release(struct task *task, const struct send *send)
+AWAITS static int send_release(struct task *task, const struct send *send)
 {
     return db_query(task,
                     &send->item.project->db,
@@ -141,7 +143,7 @@ AWAITS static int release(struct task *task, const struct send *send)
                     NULL);
 }
 
-static bool is_configured(const struct send *send)
+static bool has_provider(const struct send *send)
 {
     enum push_provider only = send->request.audience.provider;
 
@@ -149,40 +151,40 @@ static bool is_configured(const struct send *send)
            (only != PUSH_FCM && providers_has(send->providers, PUSH_WEB));
 }
 
-AWAITS static int run(struct task *task, struct send *send)
+AWAITS static int send_do(struct task *task, struct send *send)
 {
     struct str code;
 
     if (push_request_read(task->arena, send->request_text, &send->request, &code) != 0)
         return send_end(task, send, code);
     TRY(providers_get(task, send->item.project, &send->providers));
-    if (!is_configured(send) && send->spread_after == 0 && send->spread == 0)
+    if (!has_provider(send) && send->fan_out_after == 0 && send->fan_out_stage == 0)
         return send_end(task, send, STR("NO_PROVIDER"));
     if (send->key_id == 0)
         send->key_id = (int64_t)send->item.project->data_key.id;
-    int rc = spread_run(task, send);
-    if (rc == SPREAD_BAD_AUDIENCE)
+    int rc = fan_out_run(task, send);
+    if (rc == FAN_OUT_BAD_AUDIENCE)
         return send_end(task, send, STR("INVALID_AUDIENCE"));
-    if (rc != 0 || send->stop != SEND_GOES_ON)
+    if (rc != 0 || send->stop != SEND_CONTINUES)
         return rc;
-    make_payloads(send);
+    send_make_payloads(send);
     TRY(send_run_parts(task, send));
-    return send->stop == SEND_GOES_ON ? send_end(task, send, STR("NO_DEVICE")) : 0;
+    return send->stop == SEND_CONTINUES ? send_end(task, send, STR("NO_DEVICE")) : 0;
 }
 
 enum queue_outcome send_run(struct task *task, struct queue_item *item)
 {
     struct send *send = CONTAINER_OF(item, struct send, item);
-    int rc = send_stopped(send) == SEND_GOES_ON ? run(task, send) : 0;
+    int rc = send_check_stop(send) == SEND_CONTINUES ? send_do(task, send) : 0;
 
     if (rc == 0 && send->stop == SEND_CANCELLED)
-        rc = end_cancelled(task, send);
+        rc = send_end_cancelled(task, send);
     if (rc == 0 && send->stop == SEND_RELEASED)
-        rc = release(task, send);
+        rc = send_release(task, send);
     providers_release(send->providers);
     if (rc != 0) /* the send is due again when its lease ends */
         log_warn("send.failed", L_I64("send", item->id), L_RESULT("rc", rc), L_AT(&task->site, rc));
     if (rc != 0 || send->stop == SEND_LOST)
-        return QUEUE_GONE;
+        return QUEUE_UNKNOWN;
     return send->stop == SEND_RELEASED ? QUEUE_RELEASED : QUEUE_DONE;
 }

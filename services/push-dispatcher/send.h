@@ -10,7 +10,7 @@
 
 /* Why a send begins no further request. */
 enum send_stop {
-    SEND_GOES_ON,
+    SEND_CONTINUES,
     SEND_CANCELLED, /* by an administrator, or in quarantine: the remaining devices fail */
     SEND_RELEASED,  /* a later claim continues the send */
     SEND_LOST,      /* another process may have the send: nothing is written from now on */
@@ -19,7 +19,7 @@ enum send_stop {
 struct send {
     struct queue_item item;
     struct str request_text, category;
-    int64_t started_ms, key_id, spread, spread_after; /* as in the row */
+    int64_t started_ms, key_id, fan_out_stage, fan_out_after; /* as in the row */
     struct push_request request;
     struct str fcm_rest, web_payload; /* the parts of payloads that all devices share */
     size_t fcm_bytes;                 /* the size, as FCM counts it */
@@ -35,6 +35,6 @@ void send_from_row(struct queue_item *item);
 AWAITS enum queue_outcome send_run(struct task *task, struct queue_item *item);
 
 /* any: Checks whether the item was lost or must be released. Returns the updated send->stop. */
-enum send_stop send_stopped(struct send *send);
+enum send_stop send_check_stop(struct send *send);
 /* any: Sets send->stop, unless it already has a reason that is later in the enum. */
 void send_stop(struct send *send, enum send_stop stop);

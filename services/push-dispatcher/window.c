@@ -5,10 +5,9 @@
  * largest FCM_REQUESTS. A project has no more slots for browsers than fetch() runs for it at the
  * same time. Browsers' servers may be slow, and the time that a request waits inside fetch() counts
  * for its timeout. */
-enum { FCM_PLACES = 2000, WEB_PLACES = 1024 };
+enum { FCM_SLOTS = 2000, WEB_SLOTS = 1024 };
 
-static const uint64_t places[PUSH_PROVIDERS + 1] = {
-    [PUSH_FCM] = FCM_PLACES, [PUSH_WEB] = WEB_PLACES};
+static const uint64_t slots[PUSH_PROVIDERS + 1] = {[PUSH_FCM] = FCM_SLOTS, [PUSH_WEB] = WEB_SLOTS};
 static struct shares projects[PUSH_PROVIDERS + 1];
 
 void window_start(void)
@@ -19,7 +18,7 @@ void window_start(void)
         shares_init(
             &projects[i],
             &(struct shares_config){
-                .name = names[i], .limit = places[i], .per_owner = SHARES_ANY, .leave_room = true});
+                .name = names[i], .limit = slots[i], .per_owner = SHARES_ANY, .leave_room = true});
 }
 
 void window_stop(void)
@@ -33,7 +32,7 @@ void window_init(struct window *window)
     for (enum push_provider i = PUSH_FCM; i <= PUSH_WEB; i++)
         shares_init(&window->sends[i],
                     &(struct shares_config){
-                        .limit = places[i] / 2, .per_owner = SHARES_ANY, .leave_room = true});
+                        .limit = slots[i] / 2, .per_owner = SHARES_ANY, .leave_room = true});
 }
 
 void window_done(struct window *window)
@@ -45,24 +44,24 @@ void window_done(struct window *window)
 bool window_enter(struct window *window,
                   enum push_provider provider,
                   struct share_owner send,
-                  struct window_place *ret_place)
+                  struct window_slot *ret_place)
 {
     const struct share_owner project = {.project = send.project};
 
-    *ret_place = (struct window_place){0};
-    if (shares_try(&window->sends[provider], send, 1, &ret_place->of_send) != 0)
+    *ret_place = (struct window_slot){0};
+    if (shares_try(&window->sends[provider], send, 1, &ret_place->send_share) != 0)
         return false;
-    if (shares_try(&projects[provider], project, 1, &ret_place->of_project) == 0)
+    if (shares_try(&projects[provider], project, 1, &ret_place->project_share) == 0)
         return true;
     window_leave(window, provider, ret_place);
     return false;
 }
 
-void window_leave(struct window *window, enum push_provider provider, struct window_place *place)
+void window_leave(struct window *window, enum push_provider provider, struct window_slot *place)
 {
-    if (place->of_project != NULL)
-        shares_release(&projects[provider], place->of_project, 1);
-    if (place->of_send != NULL)
-        shares_release(&window->sends[provider], place->of_send, 1);
-    *place = (struct window_place){0};
+    if (place->project_share != NULL)
+        shares_release(&projects[provider], place->project_share, 1);
+    if (place->send_share != NULL)
+        shares_release(&window->sends[provider], place->send_share, 1);
+    *place = (struct window_slot){0};
 }

@@ -14,8 +14,8 @@ struct window {
 };
 
 /* The slot of one device, counted for its project and its send. Zeroed: no slot. */
-struct window_place {
-    struct share *of_project, *of_send;
+struct window_slot {
+    struct share *project_share, *send_share;
 };
 
 /* loop: Create and free the slots that all projects share. Once in each process. */
@@ -32,6 +32,6 @@ void window_done(struct window *window);
 bool window_enter(struct window *window,
                   enum push_provider provider,
                   struct share_owner send,
-                  struct window_place *ret_place);
+                  struct window_slot *ret_place);
 /* any: Releases the slot and zeroes *place. Does nothing when *place is zeroed. */
-void window_leave(struct window *window, enum push_provider provider, struct window_place *place);
+void window_leave(struct window *window, enum push_provider provider, struct window_slot *place);

@@ -9,7 +9,7 @@
 
 static struct queue *sends;
 
-static const struct sql *const history[] = {
+static const struct sql *const retain_statements[] = {
     &SQL_RETAIN_DELIVERIES,
     &SQL_RETAIN_SENDS,
     NULL,
@@ -23,13 +23,13 @@ static const struct queue_kind kind = {
     .claim = &SQL_SENDS_CLAIM,
     .claim_crashed = &SQL_SENDS_CLAIM_CRASHED,
     .renew = &SQL_SENDS_RENEW,
-    .held = &SQL_SENDS_HELD,
+    .still_held = &SQL_SENDS_HELD,
     .release = &SQL_SENDS_RELEASE,
     .rescue = &SQL_SENDS_QUARANTINE,
     .projects = &SQL_PUSH_PROJECTS,
-    .look = &SQL_PUSH_LOOK,
-    .retain = history,
-    .old = &SQL_SENDS_OLD,
+    .poll = &SQL_PUSH_POLL,
+    .retain = retain_statements,
+    .has_old = &SQL_SENDS_OLD,
     .topic = BUS_PUSH,
     .group = "push-dispatcher",
     .message = "push.queued",
@@ -63,7 +63,7 @@ void dispatcher_work_start(void)
 
 void dispatcher_work_end(int64_t last_call_mono_ms, loop_fn done, void *arg)
 {
-    queue_end(dispatcher_bus(), &sends, 1, last_call_mono_ms, done, arg);
+    queues_end(dispatcher_bus(), &sends, 1, last_call_mono_ms, done, arg);
 }
 
 void dispatcher_work_stop(void)

@@ -11,7 +11,7 @@
 void dispatcher_work_prepare(void);
 /* loop: Starts the queue, which consumes, sweeps and claims from now on. */
 void dispatcher_work_start(void);
-/* loop: Ends the queue with queue_end(). Running sends are released as soon as their requests in
+/* loop: Ends the queue with queues_end(). Running sends are released as soon as their requests in
  * flight are answered. */
 void dispatcher_work_end(int64_t last_call_mono_ms, loop_fn done, void *arg);
 /* loop: Frees the queue. No send may be running. */

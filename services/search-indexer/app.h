@@ -5,9 +5,9 @@
  * A project's index has one writer at a time: the process that holds the project's lease (work.c,
  * common/product/queue). The writer runs rounds (index.c) until no work is left. A round is:
  *
- *     align.c    compares the generations (each a build of an entity's index) with the model
+ *     reconcile.c    compares the generations (each a build of an entity's index) with the model
  *     live.c     indexes records that changed: rows of the outbox
- *     spread.c   indexes records that depend on one change elsewhere: rows of search_work
+ *     fan_out.c   indexes records that depend on one change elsewhere: rows of search_work
  *     build.c    builds generations that were requested, a page of records at a time
  *     drop.c     removes generations that are no longer used, and words that no record has
  *

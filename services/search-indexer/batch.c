@@ -16,14 +16,14 @@
 #include "batch.h"
 
 #include "batch_sql.h"
-#include "kept.h"
 #include "leaves_change.h"
 #include "lexicon_rows.h"
 #include "loop/work.h"
 #include "queue_sql.h"
+#include "word_cache.h"
 #include "words.h"
 
-#define CHANGES_MOST ((size_t)100000) /* changes of postings per transaction: some seconds */
+#define CHANGES_MAX ((size_t)100000) /* changes of postings per transaction: some seconds */
 
 void batch_init(struct index_batch *batch, struct arena *arena, struct index *index)
 {
@@ -57,29 +57,29 @@ read_forwards(struct task *task, struct index_batch *batch, struct batch_part *p
     size_t at = 0;
 
     part->before = ARENA_ARRAY(batch->arena, part->before, part->ids.count);
-    part->had = ARENA_ARRAY(batch->arena, part->had, part->ids.count);
+    part->had_forward = ARENA_ARRAY(batch->arena, part->had_forward, part->ids.count);
     TRY(db_query(
         task, batch->index->db, SQL_FORWARDS_READ(.idx = part->idx, .ids = part->ids), &rows));
     for (size_t i = 0; i < rows.count; i++) {
         const struct sql_forwards_read_row row = sql_forwards_read_row(batch->arena, &rows, i);
         while (part->ids.items[at] < row.record_id)
             at++;
-        part->had[at] = true;
+        part->had_forward[at] = true;
         if (forward_decode(batch->arena, row.terms, &part->before[at]) != 0) {
-            batch->broken = part->idx;
-            return INDEX_BROKEN;
+            batch->malformed_idx = part->idx;
+            return INDEX_MALFORMED;
         }
         batch->pairs += part->before[at].count;
     }
     for (size_t i = 0; i < part->ids.count; i++) {
-        part->added += part->docs.items[i].there && !part->had[i];
-        part->gone += !part->docs.items[i].there && part->had[i];
+        part->added += part->docs.items[i].exists && !part->had_forward[i];
+        part->removed += !part->docs.items[i].exists && part->had_forward[i];
     }
     return 0;
 }
 
 /* Replaces the numbers of words by their ids. */
-static void name_terms(struct index_batch *batch)
+static void docs_resolve_terms(struct index_batch *batch)
 {
     for (size_t p = 0; p < batch->part_count; p++) {
         struct docs *docs = &batch->parts[p].docs;
@@ -104,7 +104,7 @@ static void add_changes(struct index_batch *batch,
 {
     for (size_t i = 0; i < list->count; i++)
         leaf_changes_add(changes,
-                         (struct leaf_change_of){.part = (uint32_t)p,
+                         (struct posting_change){.part = (uint32_t)p,
                                                  .term = list->items[i].term,
                                                  .field = list->items[i].field,
                                                  .id = id,
@@ -113,7 +113,7 @@ static void add_changes(struct index_batch *batch,
         return;
     /* A word in several fields of a record counts several times: df need not be exact. */
     for (size_t i = 0; i < list->count; i++)
-        words_tally(&batch->terms, list->items[i].term, add ? 1 : -1);
+        words_add_delta(&batch->terms, list->items[i].term, add ? 1 : -1);
 }
 
 /* Finds the changes of all records. Lists that do not differ are not written again. */
@@ -127,7 +127,7 @@ static void find_changes(struct index_batch *batch, struct leaf_changes *changes
             struct forward_list gone;
             forward_diff(batch->arena, &part->before[i], &part->docs.items[i].list, &added, &gone);
             part->differs[i] =
-                added.count + gone.count > 0 || part->docs.items[i].there != part->had[i];
+                added.count + gone.count > 0 || part->docs.items[i].exists != part->had_forward[i];
             part->changed += part->differs[i];
             add_changes(batch, changes, p, part->ids.items[i], true, &added);
             add_changes(batch, changes, p, part->ids.items[i], false, &gone);
@@ -176,7 +176,7 @@ int batch_exec(struct task *task, struct index *index, struct db_call *calls, si
     return db_batch_commit(task, tx, calls, count, NULL);
 }
 
-void batch_progress(struct index_batch *batch)
+void batch_reset_attempts(struct index_batch *batch)
 {
     if (batch->index->attempt <= 1)
         return;
@@ -190,9 +190,10 @@ AWAITS static int touch_parts(struct task *task, struct index_batch *batch, stru
 
     for (size_t p = 0; p < batch->part_count; p++) {
         const struct batch_part *part = &batch->parts[p];
-        calls[p] = db_call_new(
-            task->arena,
-            SQL_INDEX_TOUCH(.idx = part->idx, .delta = (int64_t)part->added - (int64_t)part->gone));
+        calls[p] =
+            db_call_new(task->arena,
+                        SQL_INDEX_TOUCH(.idx = part->idx,
+                                        .delta = (int64_t)part->added - (int64_t)part->removed));
     }
     TRY(db_batch(task, tx, calls, batch->part_count, NULL));
     for (size_t p = 0; p < batch->part_count; p++)
@@ -216,9 +217,9 @@ static void forward_calls(struct index_batch *batch, const struct batch_part *pa
     strbuf_init(&data, arena, BATCH_BYTES);
     for (size_t i = 0; i < part->ids.count; i++) {
         const struct doc *doc = &part->docs.items[i];
-        if (!doc->there && part->had[i])
+        if (!doc->exists && part->had_forward[i])
             gone[gone_count++] = doc->id;
-        if (!doc->there || !part->differs[i])
+        if (!doc->exists || !part->differs[i])
             continue;
         struct str bytes = forward_encode(arena, &doc->list);
         ids[count] = doc->id;
@@ -250,13 +251,13 @@ AWAITS static int batch_write(struct task *task,
         TRY(touch_parts(task, batch, tx));
     size_t broken = 0;
     int rc = leaf_changes_run(task, changes, tx, &broken);
-    if (rc == INDEX_BROKEN)
-        batch->broken = batch->parts[broken].idx;
+    if (rc == INDEX_MALFORMED)
+        batch->malformed_idx = batch->parts[broken].idx;
     TRY(rc);
     return db_batch_commit(task, tx, batch->calls, batch->call_count, NULL);
 }
 
-struct compute {
+struct batch_computation {
     struct index_batch *batch;
     struct leaf_changes *changes;
 };
@@ -264,9 +265,9 @@ struct compute {
 /* On a thread: finds what differs. */
 static void batch_compute(void *arg)
 {
-    struct compute *compute = arg;
+    struct batch_computation *compute = arg;
 
-    name_terms(compute->batch);
+    docs_resolve_terms(compute->batch);
     terms_index(&compute->batch->terms);
     find_changes(compute->batch, compute->changes);
     leaf_changes_sort(compute->changes);
@@ -295,15 +296,15 @@ batch_prepare(struct task *task, struct index_batch *batch, struct leaf_changes 
         TRY(read_forwards(task, batch, part));
         for (size_t i = 0; i < part->docs.count; i++)
             batch->pairs += part->docs.items[i].list.count;
-        if (batch->pairs > PAIRS_MOST && batch_records(batch) > 1)
+        if (batch->pairs > PAIRS_MAX && batch_records(batch) > 1)
             return DB_TOO_LARGE;
     }
     TRY(words_find(task, index, &batch->terms));
     TRY(read_gone_words(task, batch));
-    work_beside(task, batch_compute, &(struct compute){batch, changes});
+    work_off_thread(task, batch_compute, &(struct batch_computation){batch, changes});
     TRY(lexicon_rows_calls(task, index->db, batch));
     words_calls(batch);
-    batch_progress(batch);
+    batch_reset_attempts(batch);
     return 0;
 }
 
@@ -314,11 +315,11 @@ AWAITS static int write_slice(struct task *task, struct index_batch *batch)
 
     leaf_changes_init(changes, batch->arena, batch);
     TRY(batch_prepare(task, batch, changes));
-    if (changes->count > CHANGES_MOST && batch_records(batch) > 1)
+    if (changes->count > CHANGES_MAX && batch_records(batch) > 1)
         return DB_TOO_LARGE;
     TRY(batch_begin(task, batch->index, &tx));
     int rc = batch_write(task, batch, changes, tx);
-    if (rc == INDEX_STALE || rc == INDEX_BROKEN || rc == DB_TOO_LARGE)
+    if (rc == INDEX_STALE || rc == INDEX_MALFORMED || rc == DB_TOO_LARGE)
         db_rollback(tx);
     return rc;
 }
@@ -330,9 +331,9 @@ AWAITS static int run_slice(struct task *task, struct index_batch *batch)
     int rc = write_slice(task, batch);
 
     if (rc == 0)
-        words_keep(task, batch->index, &batch->terms);
+        words_store_in_cache(task, batch->index, &batch->terms);
     else if (rc != DB_TOO_LARGE)
-        kept_forget(batch->index->kept);
+        word_cache_clear(batch->index->cache);
     return rc;
 }
 
@@ -366,7 +367,7 @@ AWAITS static int batch_slice(struct task *task, struct index_batch *batch, size
     for (size_t p = 0; rc == 0 && p < slice.part_count; p++)
         batch->parts[part_of[p]].changed += slice.parts[p].changed;
     batch->pairs += rc == 0 ? slice.pairs : 0;
-    batch->broken = slice.broken;
+    batch->malformed_idx = slice.malformed_idx;
     arena_free(arena);
     task->arena = own;
     return rc;

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * A batch indexes some records as they are now, together with statements of the caller. It is how
- * changed records (live.c), records that depend on a change (spread.c) and records that are
+ * changed records (live.c), records that depend on a change (fan_out.c) and records that are
  * verified (verify.c) get into the index.
  *
  * A batch has one part per generation. batch_run() reads the records and their forward lists, finds
@@ -26,9 +26,9 @@ struct batch_part {
     /* The members below belong to the records of one transaction: */
     struct docs docs; /* the records as they are now */
     struct forward_list *before;
-    bool *had;          /* the record had a forward list */
-    bool *differs;      /* the forward list is new, changed or gone */
-    size_t added, gone; /* records that enter and leave the index */
+    bool *had_forward;     /* the record had a forward list */
+    bool *differs;         /* the forward list is new, changed or gone */
+    size_t added, removed; /* records that enter and leave the index */
 };
 
 struct index_batch {
@@ -39,8 +39,9 @@ struct index_batch {
     size_t part_count, part_cap;
     struct db_call *calls; /* at the end of the last transaction */
     size_t call_count, call_cap;
-    size_t pairs;   /* pairs of term and field that were read, old and new */
-    int64_t broken; /* INDEX_BROKEN: the generation that has a malformed leaf or forward list */
+    size_t pairs;          /* pairs of term and field that were read, old and new */
+    int64_t malformed_idx; /* INDEX_MALFORMED: the generation that has a malformed leaf or forward
+                              list */
 };
 
 /* any: batch_init() begins an empty batch whose memory is `arena`. batch_add() adds a part: the
@@ -54,7 +55,8 @@ void batch_add(struct index_batch *batch,
 void batch_call(struct index_batch *batch, struct db_call call);
 /* co: Runs the batch. INDEX_LOST: another process has the lease, and the transaction that found
  * this wrote nothing. INDEX_STALE: a generation is gone, or a leaf has moved; read the generations
- * again (index_look()) and repeat. INDEX_BROKEN: batch->broken is malformed. Otherwise 0 or a DB_*.
+ * again (index_read_state()) and repeat. INDEX_MALFORMED: batch->broken is malformed. Otherwise 0
+ * or a DB_*.
  */
 AWAITS int batch_run(struct task *task, struct index_batch *batch) MUSTCHECK;
 
@@ -63,7 +65,7 @@ AWAITS int batch_run(struct task *task, struct index_batch *batch) MUSTCHECK;
 AWAITS int batch_begin(struct task *task, struct index *index, struct db **ret_tx) MUSTCHECK;
 /* any: Adds the statement that sets the lease's count of attempts back to 1, unless it is 1: a
  * committed batch is progress, so earlier crashes no longer count. */
-void batch_progress(struct index_batch *batch);
+void batch_reset_attempts(struct index_batch *batch);
 /* co: Runs these statements alone in a transaction of the writer. INDEX_LOST, or a DB_*. */
 AWAITS int batch_exec(struct task *task, struct index *index, struct db_call *calls, size_t count)
     MUSTCHECK;

@@ -2,19 +2,19 @@
  * How a generation gets from 'building' to 'live'. Each call of build_run() is one step:
  *
  *     build_begin()    stores the shape, the fields and the number of records
- *     resume()         takes this process's one build, removes rows past the cursor
+ *     build_resume()         takes this process's one build, removes rows past the cursor
  *     build_step()     writes page n while page n + 1 is read: words and forward lists go into the
  *                      tables, posting lists into memory (postings.c)
- *     flush()          when the memory is full, and after the last page: writes the posting lists,
- *                      then moves the cursor
- *     build_finish()   when the cursor is ALL_IN and no changed record waits: makes it live
+ *     build_flush()          when the memory is full, and after the last page: writes the posting
+ * lists, then moves the cursor build_finish()   when the cursor is CURSOR_COMPLETE and no changed
+ * record waits: makes it live
  *
- * flush() writes leaves in loads, one transaction each. A load is made on a thread while the one
- * before is written, and changed records are indexed between two loads.
+ * build_flush() writes leaves in loads, one transaction each. A load is made on a thread while the
+ * one before is written, and changed records are indexed between two loads.
  *
  * Records that change during a build: up to the cursor they are indexed in both generations
- * (live.c). Past the cursor, records that were read already are noted in build.again, and flush()
- * puts them into the outbox again. Records that were not read yet need nothing.
+ * (live.c). Past the cursor, records that were read already are noted in build.again, and
+ * build_flush() puts them into the outbox again. Records that were not read yet need nothing.
  */
 #include "build.h"
 
@@ -35,11 +35,11 @@
 #include "words.h"
 #include "work.h"
 
-#define ALL_IN      INT64_MAX /* cursor: all records are in; changes go to both generations */
-#define LEAVES_TX   5         /* statements of leaves in one transaction */
-#define LATE_MS     6000      /* after that every process knows a model, or answers nothing */
-#define EARLY_MS    60000     /* the check begins this long before the request */
-#define PROMISED_MS 3000      /* how long the next build is reserved */
+#define CURSOR_COMPLETE  INT64_MAX /* cursor: all records are in; changes go to both generations */
+#define LEAVES_TX        5         /* statements of leaves in one transaction */
+#define CHECK_DELAY_MS   6000      /* after that every process knows a model, or answers nothing */
+#define CHECK_MARGIN_MS  60000     /* the check begins this long before the request */
+#define TURN_RESERVED_MS 3000      /* how long the next build is reserved */
 
 /* Records of a page and their words, which have numbers of their own until the page is written. */
 struct page_read {
@@ -55,14 +55,15 @@ static struct build {
     struct arena *arena; /* memory of the words */
     struct index_terms terms;
     struct postings *postings;
-    struct page_read ahead; /* the next page, read while the one before it was written */
-    int64_t read;           /* all records up to this id have been read */
-    int64_t *again;         /* records that changed after they had been read */
-    size_t again_count, again_cap;
+    struct page_read prefetched; /* the next page, read while the one before it was written */
+    int64_t read_up_to;          /* all records up to this id have been read */
+    int64_t *changed_ids;        /* records that changed after they had been read */
+    size_t changed_count, changed_cap;
     /* Turns: the project that waits for the build, and the one that the next build is reserved for.
      */
-    int64_t waits, next, next_until_ms;
-    int64_t passed, passed_token; /* project and lease of the writer that passed its turn on */
+    int64_t waiting_number, reserved_number, reserved_until_ms;
+    int64_t passed_number,
+        passed_token; /* project and lease of the writer that passed its turn on */
 } build;
 
 static void page_free(struct page_read *page)
@@ -72,20 +73,20 @@ static void page_free(struct page_read *page)
     *page = (struct page_read){0};
 }
 
-static void forget_memory(void)
+static void build_memory_free(void)
 {
     postings_free(build.postings);
     if (build.arena != NULL)
         arena_free(build.arena);
     build.postings = NULL;
     build.arena = NULL;
-    build.again = NULL;
-    build.again_count = build.again_cap = 0;
+    build.changed_ids = NULL;
+    build.changed_count = build.changed_cap = 0;
 }
 
-static void new_memory(void)
+static void build_memory_new(void)
 {
-    forget_memory();
+    build_memory_free();
     build.arena = arena_new((size_t)64 * 1024);
     terms_init(&build.terms, build.arena);
     build.postings = postings_new();
@@ -93,15 +94,15 @@ static void new_memory(void)
 
 /* Begins empty posting lists after a flush. Words stay in memory while they take less than a third
  * of INDEX_BYTES. */
-static void next_memory(void)
+static void build_memory_next(void)
 {
     if (arena_held_bytes(build.arena) > (size_t)indexer_conf()->index_bytes / 3) {
-        new_memory();
+        build_memory_new();
         return;
     }
     postings_free(build.postings);
     build.postings = postings_new();
-    build.again_count = 0;
+    build.changed_count = 0;
 }
 
 static bool is_built_by(const struct index *index)
@@ -113,44 +114,44 @@ void build_end(const struct index *index)
 {
     if (!is_built_by(index))
         return;
-    forget_memory();
-    page_free(&build.ahead);
+    build_memory_free();
+    page_free(&build.prefetched);
     build.number = build.idx = 0;
 }
 
 /* any: Whether the project may build now. If not, it is noted as waiting. */
-static bool may_build(const struct index *index)
+static bool can_build(const struct index *index)
 {
     int64_t number = index->project->number;
-    bool promised = build.number == 0 && build.next != 0 && build.next != number &&
-                    clock_mono_ms() < build.next_until_ms;
+    bool promised = build.number == 0 && build.reserved_number != 0 &&
+                    build.reserved_number != number && clock_mono_ms() < build.reserved_until_ms;
 
     if (promised || (build.number != 0 && !is_built_by(index))) {
-        build.waits = number;
+        build.waiting_number = number;
         return false;
     }
-    if (build.waits == number)
-        build.waits = 0;
-    build.next = 0;
+    if (build.waiting_number == number)
+        build.waiting_number = 0;
+    build.reserved_number = 0;
     return true;
 }
 
-bool build_yields(const struct index *index)
+bool build_has_yielded(const struct index *index)
 {
-    return build.passed == index->project->number && build.passed_token == index->token;
+    return build.passed_number == index->project->number && build.passed_token == index->token;
 }
 
 /* any: Passes the turn to a project that waits; called after a flush, when no posting list is in
  * memory. */
-static void pass_turn(const struct index *index)
+static void build_pass_turn(const struct index *index)
 {
-    if (build.waits == 0 || build.waits == index->project->number)
+    if (build.waiting_number == 0 || build.waiting_number == index->project->number)
         return;
-    build.next = build.waits;
-    build.next_until_ms = clock_mono_ms() + PROMISED_MS;
-    build.passed = index->project->number;
+    build.reserved_number = build.waiting_number;
+    build.reserved_until_ms = clock_mono_ms() + TURN_RESERVED_MS;
+    build.passed_number = index->project->number;
     build.passed_token = index->token;
-    build.waits = 0;
+    build.waiting_number = 0;
     build_end(index);
 }
 
@@ -158,16 +159,17 @@ void build_changed(const struct index *index, int64_t idx, struct sql_i64s ids)
 {
     if (!is_built_by(index) || build.idx != idx)
         return;
-    for (size_t i = 0; i < ids.count && ids.items[i] <= build.read; i++)
-        ARENA_PUSH(build.arena, build.again, build.again_count, build.again_cap, ids.items[i]);
+    for (size_t i = 0; i < ids.count && ids.items[i] <= build.read_up_to; i++)
+        ARENA_PUSH(
+            build.arena, build.changed_ids, build.changed_count, build.changed_cap, ids.items[i]);
 }
 
 /* --- beginning --- */
 
-AWAITS static int count_records(struct task *task,
-                                struct index *index,
-                                const struct entity *entity,
-                                int64_t *ret_total)
+AWAITS static int build_count_records(struct task *task,
+                                      struct index *index,
+                                      const struct entity *entity,
+                                      int64_t *ret_total)
 {
     struct strbuf text;
     struct rows rows;
@@ -196,7 +198,7 @@ AWAITS static int build_begin(struct task *task,
         struct db_call drop = db_call(SQL_GENERATION_DROP(.ids = sql_i64s(&idx, 1)));
         return batch_exec(task, index, &drop, 1);
     }
-    TRY(count_records(task, index, entity, &total));
+    TRY(build_count_records(task, index, entity, &total));
     TRY(batch_begin(task, index, &tx));
     struct db_call call = db_call(SQL_GENERATION_BEGIN(.idx = of->idx,
                                                        .shape = shape.text,
@@ -207,21 +209,21 @@ AWAITS static int build_begin(struct task *task,
 
 /* Removes rows past the cursor, left by a process that died before it moved the cursor. Takes this
  * process's one build before the first wait, so that no other project can take it. */
-AWAITS static int resume(struct task *task, struct index *index, const struct generation *of)
+AWAITS static int build_resume(struct task *task, struct index *index, const struct generation *of)
 {
-    new_memory();
-    page_free(&build.ahead);
+    build_memory_new();
+    page_free(&build.prefetched);
     build.number = index->project->number;
     build.token = index->token;
     build.idx = of->idx;
-    build.read = of->cursor_id;
+    build.read_up_to = of->cursor_id;
     return build_clean(task, index, of);
 }
 
 /* --- a page --- */
 
 /* Whether repeating the step would give the same error. */
-static bool is_final(int rc)
+static bool is_permanent_error(int rc)
 {
     return rc == DB_FAILED || rc == DB_TOO_LARGE || rc == DB_CHECK;
 }
@@ -229,7 +231,7 @@ static bool is_final(int rc)
 struct build_page {
     struct index *index;
     const struct generation *of;
-    struct page_read *read;
+    struct page_read *read_up_to;
     uint32_t *numbers;        /* numbers of the page's words in build.terms */
     struct index_batch batch; /* statements for words, lexicon rows and forward lists */
 };
@@ -237,7 +239,7 @@ struct build_page {
 static void page_forwards(struct build_page *page)
 {
     struct arena *arena = page->batch.arena;
-    const struct docs *docs = &page->read->docs;
+    const struct docs *docs = &page->read_up_to->docs;
     size_t count = docs->count;
     int64_t *ids = ARENA_ARRAY(arena, ids, count);
     int64_t *ats = ARENA_ARRAY(arena, ats, count);
@@ -262,22 +264,22 @@ static void page_forwards(struct build_page *page)
 }
 
 /* On a thread: adds the page's words to those of the build. */
-static void merge_words(void *arg)
+static void page_merge_words(void *arg)
 {
     struct build_page *page = arg;
-    const struct index_terms *terms = &page->read->terms;
+    const struct index_terms *terms = &page->read_up_to->terms;
 
-    page->numbers = ARENA_ARRAY(page->read->arena, page->numbers, terms->count);
+    page->numbers = ARENA_ARRAY(page->read_up_to->arena, page->numbers, terms->count);
     for (size_t i = 0; i < terms->count; i++)
         page->numbers[i] = terms_put(&build.terms, terms->items[i].term);
 }
 
 /* On a thread: replaces numbers of words by ids and adds the page to the posting lists in memory.
  */
-static void keep_page(void *arg)
+static void page_add_postings(void *arg)
 {
     struct build_page *page = arg;
-    const struct docs *docs = &page->read->docs;
+    const struct docs *docs = &page->read_up_to->docs;
 
     for (size_t i = 0; i < docs->count; i++) {
         struct doc *doc = &docs->items[i];
@@ -298,48 +300,48 @@ AWAITS static int build_write_page(struct task *task, struct build_page *page)
     struct db *tx;
 
     page->batch = (struct index_batch){.arena = task->arena, .index = index};
-    work_beside(task, merge_words, page);
+    work_off_thread(task, page_merge_words, page);
     TRY(words_find(task, index, &build.terms));
     page->batch.terms = build.terms;
     TRY(lexicon_rows_calls(task, index->db, &page->batch));
     words_calls(&page->batch);
-    work_beside(task, keep_page, page);
-    batch_progress(&page->batch);
+    work_off_thread(task, page_add_postings, page);
+    batch_reset_attempts(&page->batch);
     TRY(batch_begin(task, index, &tx));
     TRY(db_query(
         task,
         tx,
-        SQL_GENERATION_COUNT(.idx = page->of->idx, .count = (int64_t)page->read->docs.count),
+        SQL_GENERATION_COUNT(.idx = page->of->idx, .count = (int64_t)page->read_up_to->docs.count),
         &rows));
     if (rows.count == 0) {
         db_rollback(tx);
         return INDEX_STALE;
     }
     TRY(db_batch_commit(task, tx, page->batch.calls, page->batch.call_count, NULL));
-    for (; build.terms.settled < build.terms.count; build.terms.settled++)
-        build.terms.items[build.terms.settled].fresh = false;
+    for (; build.terms.stored < build.terms.count; build.terms.stored++)
+        build.terms.items[build.terms.stored].fresh = false;
     return 0;
 }
 
 /* Each call of task_all() is a task of its own, and only that task has the database's message: log
  * it here. */
-static int page_failed(const struct task *task, int rc)
+static int page_log_error(const struct task *task, int rc)
 {
-    if (rc > 0 && is_final(rc))
+    if (rc > 0 && is_permanent_error(rc))
         log_error("index.refused", L_STR("message", db_error(task)->message));
     return rc;
 }
 
 AWAITS static int build_write_call(struct task *task, void *arg)
 {
-    return page_failed(task, build_write_page(task, arg));
+    return page_log_error(task, build_write_page(task, arg));
 }
 
 struct page_wanted {
     struct index *index;
     const struct index_shape *shape;
     int64_t after;
-    struct page_read read;
+    struct page_read read_up_to;
 };
 
 /* The page outlives the round, so it has memory of its own. */
@@ -348,23 +350,23 @@ AWAITS static int build_read_page(struct task *task, void *arg)
     struct page_wanted *wanted = arg;
     struct arena *own = task->arena;
 
-    wanted->read.arena = task->arena = arena_new((size_t)64 * 1024);
-    terms_init(&wanted->read.terms, task->arena);
+    wanted->read_up_to.arena = task->arena = arena_new((size_t)64 * 1024);
+    terms_init(&wanted->read_up_to.terms, task->arena);
     int rc = source_page(task,
                          wanted->index->db,
                          wanted->shape,
                          wanted->after,
                          indexer_conf()->index_page,
-                         &wanted->read.terms,
-                         &wanted->read.docs);
+                         &wanted->read_up_to.terms,
+                         &wanted->read_up_to.docs);
     task->arena = own;
-    return page_failed(task, rc);
+    return page_log_error(task, rc);
 }
 
 /* --- writing posting lists --- */
 
 /* Leaves of one transaction, with memory of their own. */
-struct load {
+struct leaf_load {
     struct arena *arena; /* NULL: not made yet, or written */
     struct leaf_writes writes;
     struct db_call calls[2 * LEAVES_TX];
@@ -372,12 +374,12 @@ struct load {
 };
 
 /* A flush: one load is made while the one before is written. */
-struct pour {
+struct posting_flush {
     struct index *index;
     const struct generations *all;
     int64_t idx;
-    struct load loads[2];
-    struct load *made, *written;
+    struct leaf_load loads[2];
+    struct leaf_load *made, *written;
     bool more;
     struct leaves rest; /* leaves of the current list, in the memory of the load that made them */
     size_t at;
@@ -385,7 +387,7 @@ struct pour {
 };
 
 /* Copies leaves that did not fit into the load before to the memory of the next load. */
-static void keep_rest(struct pour *pour, struct arena *to)
+static void posting_flush_carry_over(struct posting_flush *pour, struct arena *to)
 {
     struct leaves kept = {0};
 
@@ -399,17 +401,17 @@ static void keep_rest(struct pour *pour, struct arena *to)
 }
 
 /* On a thread: makes as many leaves as one transaction takes. */
-static void pour_some(void *arg)
+static void posting_flush_fill(void *arg)
 {
-    struct pour *pour = arg;
-    struct load *load = pour->made;
+    struct posting_flush *pour = arg;
+    struct leaf_load *load = pour->made;
     struct posting_list list;
 
     load->arena = arena_new(0);
     load->count = 0;
     leaf_writes_init(&load->writes, load->arena, pour->idx);
-    load->writes.fresh = true;
-    keep_rest(pour, load->arena);
+    load->writes.is_rebuild = true;
+    posting_flush_carry_over(pour, load->arena);
     while (load->count + 1 < LEAVES_TX) {
         if (pour->at == pour->rest.count) {
             pour->more = postings_next(build.postings, &list);
@@ -426,78 +428,80 @@ static void pour_some(void *arg)
     load->count += leaf_writes_calls(&load->writes, &load->calls[load->count]);
 }
 
-static void sort_lists(void *arg UNUSED)
+static void posting_flush_sort(void *arg UNUSED)
 {
     postings_sort(build.postings);
 }
 
-AWAITS static int make_load(struct task *task, void *arg)
+AWAITS static int leaf_load_make(struct task *task, void *arg)
 {
-    work_beside(task, pour_some, arg);
+    work_off_thread(task, posting_flush_fill, arg);
     return 0;
 }
 
 /* co: Writes a load, then indexes changed records, which need not wait for the whole flush. */
-AWAITS static int write_load(struct task *task, void *arg)
+AWAITS static int leaf_load_write(struct task *task, void *arg)
 {
-    struct pour *pour = arg;
-    struct load *load = pour->written;
+    struct posting_flush *pour = arg;
+    struct leaf_load *load = pour->written;
     struct arena *own = task->arena;
     bool more;
 
     task->arena = load->arena;
     int rc = load->count > 0 ? batch_exec(task, pour->index, load->calls, load->count) : 0;
-    rc = page_failed(task, rc);
+    rc = page_log_error(task, rc);
     task->arena = arena_new(0);
     if (rc == 0)
-        rc = page_failed(task, live_run(task, pour->index, pour->all, &more));
+        rc = page_log_error(task, live_run(task, pour->index, pour->all, &more));
     arena_free(task->arena);
     task->arena = own;
     return rc;
 }
 
-static void load_free(struct load *load)
+static void leaf_load_free(struct leaf_load *load)
 {
     if (load->arena != NULL)
         arena_free(load->arena);
     load->arena = NULL;
 }
 
-AWAITS static int
-pour_all(struct task *task, struct index *index, const struct generations *all, int64_t idx)
+AWAITS static int posting_flush_run(struct task *task,
+                                    struct index *index,
+                                    const struct generations *all,
+                                    int64_t idx)
 {
-    struct pour *pour = ARENA_NEW(task->arena, pour);
+    struct posting_flush *pour = ARENA_NEW(task->arena, pour);
     int rc = 0;
 
-    *pour = (struct pour){.index = index, .all = all, .idx = idx, .more = true};
-    work_beside(task, sort_lists, NULL);
+    *pour = (struct posting_flush){.index = index, .all = all, .idx = idx, .more = true};
+    work_off_thread(task, posting_flush_sort, NULL);
     pour->made = &pour->loads[0];
-    work_beside(task, pour_some, pour);
+    work_off_thread(task, posting_flush_fill, pour);
     for (size_t turn = 1; rc == 0 && pour->made->arena != NULL; turn++) {
-        struct task_call calls[] = {{.fn = write_load, .arg = pour},
-                                    {.fn = make_load, .arg = pour}};
+        struct task_call calls[] = {{.fn = leaf_load_write, .arg = pour},
+                                    {.fn = leaf_load_make, .arg = pour}};
         bool more = pour->more || pour->at < pour->rest.count;
         pour->written = pour->made;
         pour->made = &pour->loads[turn % 2];
-        rc = index_over(index) ? INDEX_LOST : task_all(task, calls, more ? 2 : 1);
-        load_free(pour->written);
+        rc = index_must_stop(index) ? INDEX_LOST : task_all(task, calls, more ? 2 : 1);
+        leaf_load_free(pour->written);
     }
-    load_free(&pour->loads[0]);
-    load_free(&pour->loads[1]);
+    leaf_load_free(&pour->loads[0]);
+    leaf_load_free(&pour->loads[1]);
     return rc;
 }
 
 /* Writes all posting lists, then the cursor: everything up to `cursor` is in the tables. */
-AWAITS static int flush(struct task *task,
-                        struct index *index,
-                        const struct generations *all,
-                        const struct generation *of,
-                        int64_t cursor)
+AWAITS static int build_flush(struct task *task,
+                              struct index *index,
+                              const struct generations *all,
+                              const struct generation *of,
+                              int64_t cursor)
 {
     struct rows rows;
     struct db *tx;
 
-    TRY(pour_all(task, index, all, of->idx));
+    TRY(posting_flush_run(task, index, all, of->idx));
     TRY(batch_begin(task, index, &tx));
     TRY(db_query(task, tx, SQL_GENERATION_MOVE(.idx = of->idx, .cursor_id = cursor), &rows));
     if (rows.count == 0) {
@@ -506,9 +510,9 @@ AWAITS static int flush(struct task *task,
     }
     struct db_call again =
         db_call(SQL_BUILD_AGAIN(.entity_id = of->entity_id,
-                                .ids = sql_i64s(build.again, build.again_count)));
+                                .ids = sql_i64s(build.changed_ids, build.changed_count)));
     TRY(db_batch_commit(task, tx, &again, 1, NULL));
-    next_memory();
+    build_memory_next();
     return 0;
 }
 
@@ -529,8 +533,8 @@ AWAITS static int build_finish(struct task *task,
         db_call(SQL_GENERATION_TIDY(.entity_id = of->entity_id)),
         db_call(SQL_GENERATION_ASKED(.entity_id = of->entity_id)),
         db_call(SQL_WORK_CHECK(.entity_id = of->entity_id,
-                               .since = of->created_ms - EARLY_MS,
-                               .after_ms = LATE_MS)),
+                               .since = of->created_ms - CHECK_MARGIN_MS,
+                               .after_ms = CHECK_DELAY_MS)),
     };
 
     TRY(batch_exec(task, index, calls, ARRAY_LEN(calls) - (first ? 0 : 1)));
@@ -542,7 +546,7 @@ AWAITS static int build_finish(struct task *task,
     return 0;
 }
 
-int build_replace(struct task *task, struct index *index, int64_t idx)
+int generation_replace(struct task *task, struct index *index, int64_t idx)
 {
     struct db_call calls[] = {
         db_call(SQL_GENERATION_FAIL(.idx = idx,
@@ -555,7 +559,7 @@ int build_replace(struct task *task, struct index *index, int64_t idx)
 }
 
 AWAITS static int
-fail_build(struct task *task, struct index *index, const struct generation *of, int rc)
+build_fail(struct task *task, struct index *index, const struct generation *of, int rc)
 {
     struct db_call call =
         db_call(SQL_GENERATION_FAIL(.idx = of->idx,
@@ -574,23 +578,23 @@ fail_build(struct task *task, struct index *index, const struct generation *of, 
 
 /* The page that was read is the next one to write. From now on build_changed() notes changes of its
  * records and, after the last page, changes of all records. */
-static void page_next(struct page_wanted *wanted)
+static void page_set_prefetched(struct page_wanted *wanted)
 {
-    const struct docs *docs = &wanted->read.docs;
+    const struct docs *docs = &wanted->read_up_to.docs;
 
-    page_free(&build.ahead);
-    build.ahead = wanted->read;
+    page_free(&build.prefetched);
+    build.prefetched = wanted->read_up_to;
     if (!docs->more)
-        build.read = ALL_IN;
+        build.read_up_to = CURSOR_COMPLETE;
     else if (docs->count > 0)
-        build.read = docs->items[docs->count - 1].id;
+        build.read_up_to = docs->items[docs->count - 1].id;
 }
 
 /* co: Writes a page while the next one is read. */
 AWAITS static int
-page_pass(struct task *task, struct build_page *page, const struct index_shape *shape)
+page_write_and_prefetch(struct task *task, struct build_page *page, const struct index_shape *shape)
 {
-    const struct docs *docs = &page->read->docs;
+    const struct docs *docs = &page->read_up_to->docs;
     struct page_wanted wanted = {.index = page->index, .shape = shape};
     struct task_call calls[] = {{.fn = build_write_call, .arg = page},
                                 {.fn = build_read_page, .arg = &wanted}};
@@ -600,28 +604,28 @@ page_pass(struct task *task, struct build_page *page, const struct index_shape *
     wanted.after = docs->items[docs->count - 1].id;
     int rc = task_all(task, calls, docs->more ? 2 : 1);
     if (rc == 0 && docs->more)
-        page_next(&wanted);
+        page_set_prefetched(&wanted);
     else
-        page_free(&wanted.read);
+        page_free(&wanted.read_up_to);
     if (rc == 0)
         measure_built(docs->count);
     return rc;
 }
 
-AWAITS static int build_page(struct task *task,
-                             struct index *index,
-                             const struct generations *all,
-                             const struct generation *of,
-                             const struct page_read *read)
+AWAITS static int build_flush_if_full(struct task *task,
+                                      struct index *index,
+                                      const struct generations *all,
+                                      const struct generation *of,
+                                      const struct page_read *read)
 {
     const struct docs *docs = &read->docs;
 
     if (!docs->more)
-        return flush(task, index, all, of, ALL_IN);
+        return build_flush(task, index, all, of, CURSOR_COMPLETE);
     if (postings_bytes(build.postings) + arena_held_bytes(build.arena) >=
         (size_t)indexer_conf()->index_bytes) {
-        TRY(flush(task, index, all, of, docs->items[docs->count - 1].id));
-        pass_turn(index);
+        TRY(build_flush(task, index, all, of, docs->items[docs->count - 1].id));
+        build_pass_turn(index);
     }
     return 0;
 }
@@ -635,27 +639,28 @@ AWAITS static int build_step(struct task *task,
     struct index_shape shape;
 
     shape_of_fields(task->arena, entity, of->field_ids, &shape);
-    if (build.ahead.arena == NULL) {
-        struct page_wanted wanted = {.index = index, .shape = &shape, .after = build.read};
+    if (build.prefetched.arena == NULL) {
+        struct page_wanted wanted = {.index = index, .shape = &shape, .after = build.read_up_to};
         int rc = build_read_page(task, &wanted);
         if (rc != 0) {
-            page_free(&wanted.read);
+            page_free(&wanted.read_up_to);
             return rc;
         }
-        page_next(&wanted);
+        page_set_prefetched(&wanted);
     }
-    struct page_read read = build.ahead;
-    struct build_page page = {.index = index, .of = of, .read = &read};
-    build.ahead = (struct page_read){0};
-    int rc = page_pass(task, &page, &shape);
+    struct page_read read = build.prefetched;
+    struct build_page page = {.index = index, .of = of, .read_up_to = &read};
+    build.prefetched = (struct page_read){0};
+    int rc = page_write_and_prefetch(task, &page, &shape);
     if (rc == 0)
-        rc = build_page(task, index, all, of, &read);
+        rc = build_flush_if_full(task, index, all, of, &read);
     page_free(&read);
     return rc;
 }
 
 /* The generation that this writer is building, or else the first one in the state 'building'. */
-static const struct generation *next_build(const struct index *index, const struct generations *all)
+static const struct generation *build_find_next(const struct index *index,
+                                                const struct generations *all)
 {
     const struct generation *first = NULL;
 
@@ -676,26 +681,26 @@ int build_run(struct task *task,
               bool quiet,
               bool *ret_more)
 {
-    const struct generation *of = next_build(index, all);
+    const struct generation *of = build_find_next(index, all);
 
     *ret_more = false;
     if (of == NULL) {
         build_end(index);
         return 0;
     }
-    if (!may_build(index))
+    if (!can_build(index))
         return 0;
     const struct entity *entity = model_entity_by_id(index->model, of->entity_id);
     *ret_more = true;
-    if (of->text.len == 0 || entity == NULL)
+    if (of->shape_text.len == 0 || entity == NULL)
         return build_begin(task, index, of, entity);
-    if (of->cursor_id == ALL_IN)
+    if (of->cursor_id == CURSOR_COMPLETE)
         return quiet ? build_finish(task, index, all, of) : 0;
-    int rc = build.number == 0 || build.idx != of->idx ? resume(task, index, of)
+    int rc = build.number == 0 || build.idx != of->idx ? build_resume(task, index, of)
                                                        : build_step(task, index, all, of, entity);
     if (rc != 0)
         build_end(index); /* memory and tables may differ: the next run resumes from the cursor */
-    if (is_final(rc))
-        return fail_build(task, index, of, rc);
+    if (is_permanent_error(rc))
+        return build_fail(task, index, of, rc);
     return rc;
 }

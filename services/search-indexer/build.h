@@ -21,7 +21,7 @@ AWAITS int build_run(struct task *task,
                      bool *ret_more) MUSTCHECK;
 /* any: Whether this writer has passed its turn to build to another project. Its run ends, and it
  * claims the project again later. */
-bool build_yields(const struct index *index);
+bool build_has_yielded(const struct index *index);
 /* any: Ends the build of this writer, if it has one here, and frees its memory. A later run resumes
  * it from the cursor. */
 void build_end(const struct index *index);
@@ -30,4 +30,4 @@ void build_end(const struct index *index);
 void build_changed(const struct index *index, int64_t idx, struct sql_i64s ids);
 /* co: Marks a generation that has malformed rows as failed and requests a new one. Results as
  * batch_run(). */
-AWAITS int build_replace(struct task *task, struct index *index, int64_t idx) MUSTCHECK;
+AWAITS int generation_replace(struct task *task, struct index *index, int64_t idx) MUSTCHECK;

@@ -12,7 +12,7 @@
 #define KEYS_AT_ONCE 5000
 #define DOCS_AT_ONCE 5000
 
-struct clean {
+struct build_cleanup {
     struct index *index;
     const struct generation *of;
     int64_t term, field, base; /* key of the last leaf that was read */
@@ -21,7 +21,7 @@ struct clean {
 };
 
 /* co: Reads the next keys of leaves and deletes the leaves past the cursor. */
-AWAITS static int clean_leaves(struct task *task, struct clean *clean)
+AWAITS static int cleanup_leaves(struct task *task, struct build_cleanup *clean)
 {
     int64_t *terms = ARENA_ARRAY(task->arena, terms, KEYS_AT_ONCE);
     int64_t *fields = ARENA_ARRAY(task->arena, fields, KEYS_AT_ONCE);
@@ -59,7 +59,7 @@ AWAITS static int clean_leaves(struct task *task, struct clean *clean)
 }
 
 /* co: Deletes the next forward lists past the cursor and subtracts them from the documents. */
-AWAITS static int clean_docs(struct task *task, struct clean *clean)
+AWAITS static int cleanup_forwards(struct task *task, struct build_cleanup *clean)
 {
     struct rows rows;
     struct db *tx;
@@ -78,16 +78,16 @@ AWAITS static int clean_docs(struct task *task, struct clean *clean)
 }
 
 /* co: Repeats a step until it is done, each time with memory of its own. */
-AWAITS static int clean_all(struct task *task,
-                            struct clean *clean,
-                            int (*step)(struct task *task, struct clean *clean))
+AWAITS static int cleanup_repeat(struct task *task,
+                                 struct build_cleanup *clean,
+                                 int (*step)(struct task *task, struct build_cleanup *clean))
 {
     struct arena *own = task->arena;
     int rc = 0;
 
     for (clean->more = true; rc == 0 && clean->more;) {
         task->arena = arena_new(0);
-        rc = index_over(clean->index) ? INDEX_LOST : step(task, clean);
+        rc = index_must_stop(clean->index) ? INDEX_LOST : step(task, clean);
         arena_free(task->arena);
         task->arena = own;
     }
@@ -96,9 +96,9 @@ AWAITS static int clean_all(struct task *task,
 
 int build_clean(struct task *task, struct index *index, const struct generation *of)
 {
-    struct clean clean = {
+    struct build_cleanup clean = {
         .index = index, .of = of, .field = -1, .base = -1, .record_id = of->cursor_id};
 
-    TRY(clean_all(task, &clean, clean_leaves));
-    return clean_all(task, &clean, clean_docs);
+    TRY(cleanup_repeat(task, &clean, cleanup_leaves));
+    return cleanup_repeat(task, &clean, cleanup_forwards);
 }

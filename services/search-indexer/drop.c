@@ -1,9 +1,9 @@
 /*
  * How a dropped generation is removed. Each call of drop_run() is one step:
  *
- *     empty()   deletes its leaves, then its forward lists, ROWS_AT_ONCE at a time
- *     tidy()    counts the postings of the project's words again, a page of words at a time,
- *               corrects df and deletes words without postings
+ *     generation_empty()   deletes its leaves, then its forward lists, ROWS_AT_ONCE at a time
+ *     words_recount()    counts the postings of the project's words again, a page of words at a
+ * time, corrects df and deletes words without postings
  *
  * Then the lexicon's rows of prefixes are made again, and the generation's row is deleted.
  */
@@ -13,15 +13,15 @@
 #include "batch.h"
 #include "batch_sql.h"
 #include "index_sql.h"
-#include "kept.h"
 #include "lexicon_rows.h"
+#include "word_cache.h"
 
 #define ROWS_AT_ONCE  5000 /* leaves, or forward lists */
 #define WORDS_FIRST   20 /* the lowest ids are the most common words, which take longest to count */
 #define WORDS_AT_ONCE 2000
 #define WORDS_MS      100 /* intended time of one count, which decides the next page's size */
 
-static bool any_building(const struct generations *all)
+static bool has_building(const struct generations *all)
 {
     for (size_t i = 0; i < all->count; i++)
         if (str_is(all->items[i].state, "building"))
@@ -31,7 +31,7 @@ static bool any_building(const struct generations *all)
 
 /* Compares df with the counted postings of a page of words. Words that changed get a .delta that is
  * not 0. Returns how many words have no postings; their ids are in `gone`. */
-static size_t mark_words(
+static size_t words_mark_changed(
     struct index_batch *batch, const struct rows *rows, int64_t *gone, int64_t *ids, int64_t *dfs)
 {
     size_t gone_count = 0;
@@ -63,7 +63,7 @@ static size_t mark_words(
 /* co: Counts the postings of the next words. Their number adapts to the time that the last count
  * took. */
 AWAITS static int
-count_words(struct task *task, struct index *index, int64_t after, struct rows *ret_rows)
+words_count_postings(struct task *task, struct index *index, int64_t after, struct rows *ret_rows)
 {
     int64_t began_ms = clock_mono_ms();
 
@@ -84,7 +84,7 @@ count_words(struct task *task, struct index *index, int64_t after, struct rows *
 }
 
 AWAITS static int
-tidy(struct task *task, struct index *index, const struct generation *of, bool *ret_end)
+words_recount(struct task *task, struct index *index, const struct generation *of, bool *ret_end)
 {
     int64_t *gone = ARENA_ARRAY(task->arena, gone, WORDS_AT_ONCE);
     int64_t *ids = ARENA_ARRAY(task->arena, ids, WORDS_AT_ONCE);
@@ -93,12 +93,12 @@ tidy(struct task *task, struct index *index, const struct generation *of, bool *
     struct rows rows;
 
     batch_init(&batch, task->arena, index);
-    TRY(count_words(task, index, of->cursor_id, &rows));
+    TRY(words_count_postings(task, index, of->cursor_id, &rows));
     *ret_end = rows.count == 0;
     if (*ret_end)
         return 0;
-    kept_forget(index->kept);
-    size_t gone_count = mark_words(&batch, &rows, gone, ids, dfs);
+    word_cache_clear(index->cache);
+    size_t gone_count = words_mark_changed(&batch, &rows, gone, ids, dfs);
     TRY(lexicon_rows_tidy(task, index->db, &batch));
     if (gone_count > 0)
         batch_call(&batch,
@@ -113,12 +113,12 @@ tidy(struct task *task, struct index *index, const struct generation *of, bool *
 
 /* While a generation is emptied, its cursor_id says how far, as a number below 0: first leaves, by
  * id of the word, then forward lists, by record. */
-static int64_t drop_place(bool docs, int64_t at)
+static int64_t drop_cursor(bool docs, int64_t at)
 {
     return -(2 * at + (docs ? 1 : 0)) - 1;
 }
 
-AWAITS static int clear_leaves(
+AWAITS static int generation_clear_leaves(
     struct task *task, struct db *tx, const struct generation *of, int64_t at, struct db_call *next)
 {
     struct rows rows;
@@ -126,12 +126,12 @@ AWAITS static int clear_leaves(
     TRY(db_query(
         task, tx, SQL_CLEAR_LEAVES(.idx = of->idx, .term = at, .most = ROWS_AT_ONCE), &rows));
     const struct sql_clear_leaves_row row = sql_clear_leaves_row(&rows, 0);
-    int64_t place = row.gone > 0 ? drop_place(false, row.term) : drop_place(true, 0);
+    int64_t place = row.gone > 0 ? drop_cursor(false, row.term) : drop_cursor(true, 0);
     *next = db_call_new(task->arena, SQL_TIDY_MOVE(.idx = of->idx, .cursor_id = place));
     return 0;
 }
 
-AWAITS static int clear_docs(
+AWAITS static int generation_clear_forwards(
     struct task *task, struct db *tx, const struct generation *of, int64_t at, struct db_call *next)
 {
     struct rows rows;
@@ -142,22 +142,23 @@ AWAITS static int clear_docs(
     *next = row.gone > 0
                 ? db_call_new(task->arena,
                               SQL_TIDY_MOVE(.idx = of->idx,
-                                            .cursor_id = drop_place(true, row.record_id + 1)))
+                                            .cursor_id = drop_cursor(true, row.record_id + 1)))
                 : db_call_new(task->arena, SQL_DROP_EMPTIED(.idx = of->idx));
     return 0;
 }
 
 /* co: Deletes some rows. A cursor of 0 or above is left from the generation's previous state: begin
  * with the first leaf. */
-AWAITS static int empty(struct task *task, struct index *index, const struct generation *of)
+AWAITS static int
+generation_empty(struct task *task, struct index *index, const struct generation *of)
 {
     int64_t place = of->cursor_id < 0 ? -(of->cursor_id + 1) : 0;
     struct db_call next = {0};
     struct db *tx;
 
     TRY(batch_begin(task, index, &tx));
-    TRY((place & 1) != 0 ? clear_docs(task, tx, of, place / 2, &next)
-                         : clear_leaves(task, tx, of, place / 2, &next));
+    TRY((place & 1) != 0 ? generation_clear_forwards(task, tx, of, place / 2, &next)
+                         : generation_clear_leaves(task, tx, of, place / 2, &next));
     return db_batch_commit(task, tx, &next, 1, NULL);
 }
 
@@ -172,15 +173,15 @@ int drop_run(struct task *task, struct index *index, const struct generations *a
             of = &all->items[i];
     if (of == NULL)
         return 0;
-    if (of->began) {
+    if (of->has_rows) {
         *ret_more = true;
-        return empty(task, index, of);
+        return generation_empty(task, index, of);
     }
-    /* During a build some words have postings only in memory: tidy() would delete them. */
-    *ret_more = !any_building(all);
+    /* During a build some words have postings only in memory: words_recount() would delete them. */
+    *ret_more = !has_building(all);
     if (!*ret_more)
         return 0;
-    TRY(tidy(task, index, of, &end));
+    TRY(words_recount(task, index, of, &end));
     if (!end)
         return 0;
     TRY(lexicon_rows_prefixes(task, index));

@@ -7,28 +7,29 @@
 
 #include <errno.h>
 
-#include "align.h"
 #include "base/clock.h"
 #include "batch.h"
 #include "build.h"
 #include "drop.h"
+#include "fan_out.h"
 #include "index_sql.h"
 #include "indexer_claim_sql.h"
 #include "indexer_measure.h"
-#include "kept.h"
 #include "live.h"
 #include "log/log.h"
 #include "loop/task.h"
-#include "spread.h"
+#include "reconcile.h"
+#include "word_cache.h"
 #include "work.h"
 
-#define TURN_MS     2000 /* of a run without a rebuild: then it is another project's turn */
+#define RUN_MS      2000 /* of a run without a rebuild: then it is another project's turn */
 #define PAUSE_MS    200  /* before another try, when nothing could be done */
 #define FIRST_BATCH 400
 
-bool index_over(const struct index *index)
+bool index_must_stop(const struct index *index)
 {
-    return index->item != NULL && (queue_lost(index->item) || queue_releasing(index->item));
+    return index->item != NULL &&
+           (queue_item_is_lost(index->item) || queue_item_is_releasing(index->item));
 }
 
 const struct generation *
@@ -42,7 +43,7 @@ generation_find(const struct generations *all, int64_t entity_id, const char *st
 
 /* --- model and generations --- */
 
-static void keep_generations(struct task *task, const struct rows *rows, struct generations *all)
+static void generations_read(struct task *task, const struct rows *rows, struct generations *all)
 {
     *all = (struct generations){.items = ARENA_ARRAY(task->arena, all->items, rows->count)};
     for (size_t i = 0; i < rows->count; i++) {
@@ -54,11 +55,11 @@ static void keep_generations(struct task *task, const struct rows *rows, struct 
             .entity_id = row.entity_id.value,
             .state = row.state,
             .field_ids = row.field_ids,
-            .text = row.shape,
+            .shape_text = row.shape,
             .cursor_id = row.cursor_id.value,
             .documents = row.documents.value,
             .created_ms = row.created_at,
-            .began = row.began.value,
+            .has_rows = row.began.value,
         };
     }
 }
@@ -76,9 +77,9 @@ AWAITS static int reload_model(struct task *task, struct index *index, int64_t w
 }
 
 /* co: Notes that the project has an index, so that every sweep visits it. */
-AWAITS static void note_searched(struct task *task, const struct index *index)
+AWAITS static void project_note_searched(struct task *task, const struct index *index)
 {
-    if (!index->model->searched)
+    if (!index->model->has_index)
         return;
     int rc = db_query(task,
                       directory_control(indexer_directory()),
@@ -88,7 +89,7 @@ AWAITS static void note_searched(struct task *task, const struct index *index)
         log_debug("index.note_failed", L_RESULT("rc", rc));
 }
 
-int index_look(struct task *task, struct index *index, struct generations *ret)
+int index_read_state(struct task *task, struct index *index, struct generations *ret)
 {
     struct rows rows;
 
@@ -97,15 +98,15 @@ int index_look(struct task *task, struct index *index, struct generations *ret)
         if (rows.count == 0)
             return DB_SCHEMA;
         const struct sql_index_look_row row = sql_index_look_row(task->arena, &rows, 0);
-        keep_generations(task, &rows, ret);
+        generations_read(task, &rows, ret);
         if (row.model_version != index->model->version) {
             TRY(reload_model(task, index, row.model_version));
             continue;
         }
-        if (row.aligned == index->model->version && !align_has_other_terms(ret))
+        if (row.aligned == index->model->version && !reconcile_has_old_tokens(ret))
             return 0;
-        TRY(align_run(task, index, ret));
-        note_searched(task, index);
+        TRY(reconcile_run(task, index, ret));
+        project_note_searched(task, index);
     }
 }
 
@@ -126,9 +127,9 @@ AWAITS static int run_round(struct task *task, struct index *index, struct round
     bool drops = false;
 
     *round = (struct round){0};
-    TRY(index_look(task, index, &all));
+    TRY(index_read_state(task, index, &all));
     TRY(live_run(task, index, &all, &live));
-    TRY(spread_work(task, index, &all, &spread));
+    TRY(index_fan_out_run(task, index, &all, &spread));
     TRY(build_run(task, index, &all, !live && !spread, &builds));
     TRY(drop_run(task, index, &all, &drops));
     *round = (struct round){.more = live || spread || builds || drops, .builds = builds};
@@ -139,7 +140,7 @@ AWAITS static int run_round(struct task *task, struct index *index, struct round
 }
 
 /* Each round has memory of its own. */
-AWAITS static int one_round(struct task *task, struct index *index, struct round *round)
+AWAITS static int round_run_scoped(struct task *task, struct index *index, struct round *round)
 {
     struct arena *own = task->arena;
     struct arena *scratch = arena_new(0);
@@ -155,13 +156,13 @@ AWAITS static int one_round(struct task *task, struct index *index, struct round
 
 AWAITS static int run_rounds(struct task *task, struct index *index)
 {
-    int64_t end_ms = clock_mono_ms() + TURN_MS;
+    int64_t end_ms = clock_mono_ms() + RUN_MS;
     struct round round = {.more = true};
     int rc = 0;
 
-    while (round.more && !index_over(index) && !build_yields(index) &&
+    while (round.more && !index_must_stop(index) && !build_has_yielded(index) &&
            (round.builds || clock_mono_ms() < end_ms)) {
-        rc = one_round(task, index, &round);
+        rc = round_run_scoped(task, index, &round);
         if (rc == INDEX_STALE) {
             round.more = true;
             rc = task_sleep(task, PAUSE_MS / 10);
@@ -173,7 +174,7 @@ AWAITS static int run_rounds(struct task *task, struct index *index)
     return rc == 0 && round.waits ? task_sleep(task, PAUSE_MS) : rc;
 }
 
-AWAITS static void index_give_back(struct task *task, struct index *index)
+AWAITS static void index_release_lease(struct task *task, struct index *index)
 {
     int rc = db_query(task, index->db, SQL_INDEX_RELEASE(.token = index->token), NULL);
 
@@ -183,7 +184,7 @@ AWAITS static void index_give_back(struct task *task, struct index *index)
 
 /* co: Logs an error. One that a repetition would not change is also stored in the live generations,
  * for an administrator. */
-AWAITS static void index_note_end(struct task *task, struct index *index, int rc)
+AWAITS static void index_report_error(struct task *task, struct index *index, int rc)
 {
     if (rc == 0 || rc == INDEX_LOST || rc == INDEX_STALE || rc == -ECANCELED)
         return;
@@ -208,19 +209,20 @@ enum queue_outcome index_run(struct task *task, struct queue_item *item)
         .attempt = rows_i64(&item->rows, 0, rows_column(&item->rows, "attempt")),
         .model = item->project->model,
         .arena = item->arena,
-        .kept = kept_take(item->project->number, item->token),
+        .cache = word_cache_acquire(item->project->number, item->token),
     };
 
-    index.batch = kept_batch(index.kept) > 0 ? kept_batch(index.kept) : FIRST_BATCH;
+    index.batch =
+        word_cache_batch_size(index.cache) > 0 ? word_cache_batch_size(index.cache) : FIRST_BATCH;
     int rc = run_rounds(task, &index);
-    kept_end(index.kept, index.more && !index_over(&index), index.batch);
-    index.kept = NULL;
+    word_cache_release(index.cache, index.more && !index_must_stop(&index), index.batch);
+    index.cache = NULL;
     build_end(&index);
-    index_note_end(task, &index, rc);
-    if (queue_lost(item))
-        return QUEUE_GONE;
+    index_report_error(task, &index, rc);
+    if (queue_item_is_lost(item))
+        return QUEUE_UNKNOWN;
     if (rc != 0 && rc != INDEX_LOST && task_sleep(task, PAUSE_MS) != 0)
         rc = -ECANCELED;
-    index_give_back(task, &index);
+    index_release_lease(task, &index);
     return rc == 0 ? QUEUE_DONE : QUEUE_RELEASED;
 }

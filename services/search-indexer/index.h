@@ -10,11 +10,11 @@ struct index {
     int64_t token;   /* of the lease: every transaction checks it */
     int64_t attempt; /* claims since a batch was last committed, this one included */
     const struct model *model;
-    struct arena *arena;   /* memory of the model */
-    size_t batch;          /* changed records per batch (pace.h) */
-    bool more;             /* the run ended with work left */
-    struct kept *kept;     /* word cache; NULL: none */
-    int64_t words_at_once; /* counted by one statement (drop.c); 0: none yet */
+    struct arena *arena;      /* memory of the model */
+    size_t batch;             /* changed records per batch (batch_size.h) */
+    bool more;                /* the run ended with work left */
+    struct word_cache *cache; /* word cache; NULL: none */
+    int64_t words_at_once;    /* counted by one statement (drop.c); 0: none yet */
 };
 
 /* A build of an entity's index: a row of search_indexes. */
@@ -23,11 +23,11 @@ struct generation {
     int64_t entity_id;
     struct str state;
     struct sql_i64s field_ids;
-    struct str text; /* of its shape; STR_NONE: the build has not begun */
+    struct str shape_text; /* of its shape; STR_NONE: the build has not begun */
     int64_t cursor_id;
     int64_t documents;
     int64_t created_ms;
-    bool began; /* leaves or forward lists may exist */
+    bool has_rows; /* leaves or forward lists may exist */
 };
 struct generations {
     struct generation *items;
@@ -38,11 +38,12 @@ struct generations {
  * over, or the lease is lost or wanted back. Then it releases the lease. */
 enum queue_outcome index_run(struct task *task, struct queue_item *item);
 /* any: Whether the writer must stop: it has lost the lease, or the queue wants it to release it. */
-bool index_over(const struct index *index);
+bool index_must_stop(const struct index *index);
 /* co: Reads all generations into *ret (in the task's arena), and the model again if it has changed.
- * Generations that were not compared with this model yet are compared first (align.h). Results as
- * batch_run(). */
-AWAITS int index_look(struct task *task, struct index *index, struct generations *ret) MUSTCHECK;
+ * Generations that were not compared with this model yet are compared first (reconcile.h). Results
+ * as batch_run(). */
+AWAITS int index_read_state(struct task *task, struct index *index, struct generations *ret)
+    MUSTCHECK;
 /* any: The entity's newest generation in this state; NULL: none. */
 const struct generation *
 generation_find(const struct generations *all, int64_t entity_id, const char *state);

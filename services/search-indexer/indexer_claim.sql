@@ -9,7 +9,7 @@
   or l.model_version <> (select m.model_version from {p}.meta m)
   or exists (select 1 from {p}.search_indexes x where x.state = 'live' and {other_terms}))
 
--- A live generation of another TOKENS_VERSION whose entity has no other generation yet; the same condition as align_has_other_terms().
+-- A live generation of another TOKENS_VERSION whose entity has no other generation yet; the same condition as reconcile_has_old_tokens().
 -- part: other_terms
 split_part(x.shape, ' ', 1) <> '3' and not exists (
   select 1 from {p}.search_indexes o where o.entity_id = x.entity_id and o.state <> 'live' and o.state <> 'dropped')

@@ -66,5 +66,5 @@ void indexer_measure(struct app *app UNUSED)
 #define SET(type, name, labels, text, value) metric_set(*next++, (int64_t)(value));
     METRICS(SET)
 #undef SET
-    queue_measure();
+    queue_metrics_update();
 }

@@ -1,17 +1,17 @@
 /*
- * A pipeline of three stages over chunks (struct some) of the changes, which are sorted by list and
- * id:
+ * A pipeline of three stages over chunks (struct leaf_chunk) of the changes, which are sorted by
+ * list and id:
  *
- *     read     read_beside()   reads the leaves of a chunk, outside of the transaction
- *     change   change_some()   applies the changes to the leaves, on a thread
- *     write    write_some()    writes the leaves, in the transaction
+ *     read     leaf_chunk_read()   reads the leaves of a chunk, outside of the transaction
+ *     change   leaf_chunk_change()   applies the changes to the leaves, on a thread
+ *     write    leaf_chunk_write()    writes the leaves, in the transaction
  *
- * The stages run concurrently, each on its own chunk (turn_run()): while chunk n is written, chunk
- * n + 1 is changed and chunk n + 2 is read. The read is on another connection, which sees the
- * leaves as they were before the transaction; that is right for every list that the transaction has
- * not written. A chunk that begins with the last list of the chunk being written is therefore read
- * in the transaction, after the write (`follows`). One that begins with the last list of the chunk
- * being changed waits for a turn.
+ * The stages run concurrently, each on its own chunk (leaf_pipeline_run()): while chunk n is
+ * written, chunk n + 1 is changed and chunk n + 2 is read. The read is on another connection, which
+ * sees the leaves as they were before the transaction; that is right for every list that the
+ * transaction has not written. A chunk that begins with the last list of the chunk being written is
+ * therefore read in the transaction, after the write (`follows`). One that begins with the last
+ * list of the chunk being changed waits for a turn.
  *
  * Changes of a list whose ids are near each other are a stretch and are read as one range of
  * leaves. A change that is far from all others reads one leaf.
@@ -29,7 +29,7 @@
 
 #define STRETCHES     2000                      /* in a chunk */
 #define STRETCH_BYTES ((size_t)4 * 1024 * 1024) /* of a chunk's leaves, about */
-#define NEAR          8192                      /* ids of a stretch have smaller gaps than this */
+#define STRETCH_GAP   8192                      /* ids of a stretch have smaller gaps than this */
 
 void leaf_changes_init(struct leaf_changes *changes,
                        struct arena *arena,
@@ -38,15 +38,15 @@ void leaf_changes_init(struct leaf_changes *changes,
     *changes = (struct leaf_changes){.arena = arena, .batch = batch};
 }
 
-void leaf_changes_add(struct leaf_changes *changes, struct leaf_change_of change)
+void leaf_changes_add(struct leaf_changes *changes, struct posting_change change)
 {
     ARENA_PUSH(changes->arena, changes->items, changes->count, changes->cap, change);
 }
 
 static int order_changes(const void *left, const void *right)
 {
-    const struct leaf_change_of *a = left;
-    const struct leaf_change_of *b = right;
+    const struct posting_change *a = left;
+    const struct posting_change *b = right;
 
     if (a->part != b->part)
         return a->part < b->part ? -1 : 1;
@@ -63,7 +63,7 @@ void leaf_changes_sort(struct leaf_changes *changes)
         qsort(changes->items, changes->count, sizeof(*changes->items), order_changes);
 }
 
-static bool same_list(const struct leaf_change_of *a, const struct leaf_change_of *b)
+static bool is_same_posting_list(const struct posting_change *a, const struct posting_change *b)
 {
     return a->part == b->part && a->term == b->term && a->field == b->field;
 }
@@ -77,12 +77,12 @@ struct stretch {
 /* A leaf as it was read, and its ctid. */
 struct leaf_read {
     struct leaf leaf;
-    struct str place;
+    struct str ctid;
     int64_t stretch;
 };
 
 /* A chunk: some stretches of one part, their leaves, and the statements that write them. */
-struct some {
+struct leaf_chunk {
     const struct leaf_changes *changes;
     struct arena *arena;
     int64_t idx;
@@ -98,16 +98,16 @@ struct some {
 };
 
 /* Upper bound of the bytes of a stretch's leaves: stored as bits they are never longer. */
-static size_t stretch_bytes(const struct some *some, const struct stretch *stretch)
+static size_t stretch_bytes(const struct leaf_chunk *some, const struct stretch *stretch)
 {
-    const struct leaf_change_of *items = some->changes->items;
+    const struct posting_change *items = some->changes->items;
 
     return LEAF_BYTES + (size_t)(items[stretch->to - 1].id - items[stretch->from].id) / 8;
 }
 
 /* Takes the next stretches of one part from change `at` on, at least one. Returns the change after
  * them. */
-static size_t take_some(struct some *some, size_t at)
+static size_t leaf_chunk_fill(struct leaf_chunk *some, size_t at)
 {
     const struct leaf_changes *changes = some->changes;
     size_t first = at;
@@ -118,8 +118,9 @@ static size_t take_some(struct some *some, size_t at)
            some->count < STRETCHES && bytes < STRETCH_BYTES) {
         struct stretch *stretch = &some->stretches[some->count++];
         stretch->from = at++;
-        while (at < changes->count && same_list(&changes->items[at], &changes->items[at - 1]) &&
-               changes->items[at].id - changes->items[at - 1].id <= NEAR)
+        while (at < changes->count &&
+               is_same_posting_list(&changes->items[at], &changes->items[at - 1]) &&
+               changes->items[at].id - changes->items[at - 1].id <= STRETCH_GAP)
             at++;
         stretch->to = at;
         bytes += stretch_bytes(some, stretch);
@@ -127,9 +128,9 @@ static size_t take_some(struct some *some, size_t at)
     return at;
 }
 
-static void read_call(struct some *some)
+static void leaf_chunk_make_read(struct leaf_chunk *some)
 {
-    const struct leaf_change_of *items = some->changes->items;
+    const struct posting_change *items = some->changes->items;
     struct arena *arena = some->arena;
     int64_t *terms = ARENA_ARRAY(arena, terms, some->count);
     int64_t *fields = ARENA_ARRAY(arena, fields, some->count);
@@ -137,7 +138,7 @@ static void read_call(struct some *some)
     int64_t *his = ARENA_ARRAY(arena, his, some->count);
 
     for (size_t i = 0; i < some->count; i++) {
-        const struct leaf_change_of *first = &items[some->stretches[i].from];
+        const struct posting_change *first = &items[some->stretches[i].from];
         terms[i] = first->term;
         fields[i] = first->field;
         los[i] = first->id;
@@ -162,7 +163,7 @@ static int order_leaves(const void *left, const void *right)
 }
 
 /* The rows mostly come in this order, but SQL does not promise it. */
-static void take_leaves(struct some *some)
+static void leaf_chunk_sort_leaves(struct leaf_chunk *some)
 {
     const struct rows *rows = &some->read.rows;
     bool ordered = true;
@@ -179,7 +180,7 @@ static void take_leaves(struct some *some)
         qsort(some->leaves, some->leaf_count, sizeof(*some->leaves), order_leaves);
 }
 
-static void leaves_room(struct some *some)
+static void leaf_chunk_make_room(struct leaf_chunk *some)
 {
     if (!leaf_writes_full(&some->writes))
         return;
@@ -190,10 +191,11 @@ static void leaves_room(struct some *some)
 }
 
 /* Applies changes [from, to) to one leaf. */
-static int change_leaf(struct some *some, const struct leaf_read *read, size_t from, size_t to)
+static int
+change_leaf(struct leaf_chunk *some, const struct leaf_read *read, size_t from, size_t to)
 {
     const struct leaf *leaf = &read->leaf;
-    const struct leaf_change_of *items = some->changes->items;
+    const struct posting_change *items = some->changes->items;
     const struct leaf_key key = {items[from].term, items[from].field};
     int64_t *add = ARENA_ARRAY(some->arena, add, to - from);
     int64_t *take = ARENA_ARRAY(some->arena, take, to - from);
@@ -208,12 +210,12 @@ static int change_leaf(struct some *some, const struct leaf_read *read, size_t f
             take[takes++] = items[i].id;
     }
     if (leaf_change(some->arena, leaf, add, adds, take, takes, &made) != 0)
-        return INDEX_BROKEN;
+        return INDEX_MALFORMED;
     for (size_t i = 0; i < made.count; i++) {
         const bool stands = i == 0 && leaf->docs.len > 0; /* replaces the one that was read */
-        leaves_room(some);
+        leaf_chunk_make_room(some);
         if (made.items[i].n > 0 && stands)
-            leaf_writes_set(&some->writes, read->place, &made.items[i]);
+            leaf_writes_set(&some->writes, read->ctid, &made.items[i]);
         else if (made.items[i].n > 0)
             leaf_writes_put(&some->writes, key, &made.items[i]);
         else if (stands)
@@ -223,8 +225,10 @@ static int change_leaf(struct some *some, const struct leaf_read *read, size_t f
 }
 
 /* The leaves of one list, each once: several stretches may have read the same one. */
-static size_t
-list_leaves(const struct some *some, size_t *at, size_t last, const struct leaf_read **list)
+static size_t leaf_chunk_list_leaves(const struct leaf_chunk *some,
+                                     size_t *at,
+                                     size_t last,
+                                     const struct leaf_read **list)
 {
     size_t count = 0;
 
@@ -235,10 +239,10 @@ list_leaves(const struct some *some, size_t *at, size_t last, const struct leaf_
 }
 
 static int change_list(
-    struct some *some, size_t first, size_t last, const struct leaf_read **list, size_t count)
+    struct leaf_chunk *some, size_t first, size_t last, const struct leaf_read **list, size_t count)
 {
     static const struct leaf_read none = {0};
-    const struct leaf_change_of *items = some->changes->items;
+    const struct posting_change *items = some->changes->items;
     size_t from = some->stretches[first].from;
     size_t end = some->stretches[last].to;
     size_t at = 0;
@@ -259,22 +263,23 @@ static int change_list(
 }
 
 /* On a thread: the change stage of a chunk. */
-static void change_some(void *arg)
+static void leaf_chunk_change(void *arg)
 {
-    struct some *some = arg;
-    const struct leaf_change_of *items = some->changes->items;
+    struct leaf_chunk *some = arg;
+    const struct posting_change *items = some->changes->items;
     size_t leaf = 0;
 
-    take_leaves(some);
+    leaf_chunk_sort_leaves(some);
     const struct leaf_read **list =
         arena_alloc(some->arena, (some->leaf_count + 1) * sizeof(void *));
     some->rc = 0;
     for (size_t i = 0; i < some->count && some->rc == 0;) {
         size_t last = i;
         while (last + 1 < some->count &&
-               same_list(&items[some->stretches[last + 1].from], &items[some->stretches[i].from]))
+               is_same_posting_list(&items[some->stretches[last + 1].from],
+                                    &items[some->stretches[i].from]))
             last++;
-        size_t count = list_leaves(some, &leaf, last, list);
+        size_t count = leaf_chunk_list_leaves(some, &leaf, last, list);
         some->rc = change_list(some, i, last, list, count);
         i = last + 1;
     }
@@ -285,22 +290,23 @@ static void change_some(void *arg)
 }
 
 /* The chunk from change `at` on, with memory of its own; NULL: no change is left. */
-static struct some *some_new(const struct leaf_changes *changes, size_t at, size_t *ret_rest)
+static struct leaf_chunk *
+leaf_chunk_new(const struct leaf_changes *changes, size_t at, size_t *ret_rest)
 {
     if (at == changes->count)
         return NULL;
     struct arena *arena = arena_new(0);
-    struct some *some = ARENA_NEW(arena, some);
-    *some = (struct some){.changes = changes, .arena = arena};
+    struct leaf_chunk *some = ARENA_NEW(arena, some);
+    *some = (struct leaf_chunk){.changes = changes, .arena = arena};
     some->stretches = ARENA_ARRAY(arena, some->stretches, STRETCHES);
     some->idx = changes->batch->parts[changes->items[at].part].idx;
-    *ret_rest = take_some(some, at);
-    read_call(some);
+    *ret_rest = leaf_chunk_fill(some, at);
+    leaf_chunk_make_read(some);
     leaf_writes_init(&some->writes, arena, some->idx);
     return some;
 }
 
-static void some_free(struct some *some)
+static void leaf_chunk_free(struct leaf_chunk *some)
 {
     if (some != NULL)
         arena_free(some->arena);
@@ -309,24 +315,25 @@ static void some_free(struct some *some)
 /* --- all chunks --- */
 
 /* One turn of the pipeline: the chunk in each stage. */
-struct turn {
+struct leaf_pipeline {
     struct db *db, *tx;
-    struct some *read, *change, *write; /* NULL: no chunk */
-    bool follows; /* the chunk to read begins with the last list of the one to write */
+    struct leaf_chunk *read, *change, *write; /* NULL: no chunk */
+    bool reads_after_write; /* the chunk to read begins with the last list of the one to write */
 };
 
 /* Whether the last list of `one` is the first list of `other`. */
-static bool share_list(const struct some *one, const struct some *other)
+static bool leaf_chunks_share_list(const struct leaf_chunk *one, const struct leaf_chunk *other)
 {
-    const struct leaf_change_of *items = one->changes->items;
+    const struct posting_change *items = one->changes->items;
 
-    return same_list(&items[one->stretches[one->count - 1].from], &items[other->stretches[0].from]);
+    return is_same_posting_list(&items[one->stretches[one->count - 1].from],
+                                &items[other->stretches[0].from]);
 }
 
 /* The lease is ours until the transaction ends: no other process changes leaves. */
-AWAITS static int read_beside(struct task *task, const struct turn *turn)
+AWAITS static int leaf_chunk_read(struct task *task, const struct leaf_pipeline *turn)
 {
-    struct some *some = turn->read;
+    struct leaf_chunk *some = turn->read;
     struct db_call calls[] = {db_call(SQL_PLAN_BY_INDEX()), some->read};
 
     task->arena = some->arena;
@@ -335,15 +342,15 @@ AWAITS static int read_beside(struct task *task, const struct turn *turn)
     return 0;
 }
 
-AWAITS static int leaves_follow(struct task *task, const struct turn *turn)
+AWAITS static int leaf_chunk_read_after_write(struct task *task, const struct leaf_pipeline *turn)
 {
     task->arena = turn->read->arena;
     return db_batch(task, turn->tx, &turn->read->read, 1, NULL);
 }
 
-AWAITS static int write_some(struct task *task, const struct turn *turn)
+AWAITS static int leaf_chunk_write(struct task *task, const struct leaf_pipeline *turn)
 {
-    struct some *some = turn->write;
+    struct leaf_chunk *some = turn->write;
     size_t written = 0;
 
     task->arena = some->arena;
@@ -356,56 +363,57 @@ AWAITS static int write_some(struct task *task, const struct turn *turn)
 
 /* Each call of task_all() is a task of its own, and only that task has the database's message: log
  * it here. */
-static int turn_end(const struct task *task, int rc)
+static int leaf_pipeline_log(const struct task *task, int rc)
 {
     if (rc == DB_FAILED)
         log_error("index.refused", L_STR("message", db_error(task)->message));
     return rc;
 }
 
-AWAITS static int turn_write(struct task *task, void *arg)
+AWAITS static int leaf_pipeline_write(struct task *task, void *arg)
 {
-    const struct turn *turn = arg;
-    int rc = turn->write != NULL ? write_some(task, turn) : 0;
+    const struct leaf_pipeline *turn = arg;
+    int rc = turn->write != NULL ? leaf_chunk_write(task, turn) : 0;
 
-    if (rc == 0 && turn->follows)
-        rc = leaves_follow(task, turn);
-    return turn_end(task, rc);
+    if (rc == 0 && turn->reads_after_write)
+        rc = leaf_chunk_read_after_write(task, turn);
+    return leaf_pipeline_log(task, rc);
 }
 
-AWAITS static int turn_read(struct task *task, void *arg)
+AWAITS static int leaf_pipeline_read(struct task *task, void *arg)
 {
-    const struct turn *turn = arg;
+    const struct leaf_pipeline *turn = arg;
 
-    return turn_end(task, turn->read != NULL && !turn->follows ? read_beside(task, turn) : 0);
+    return leaf_pipeline_log(
+        task, turn->read != NULL && !turn->reads_after_write ? leaf_chunk_read(task, turn) : 0);
 }
 
-AWAITS static int turn_change(struct task *task, void *arg)
+AWAITS static int leaf_pipeline_change(struct task *task, void *arg)
 {
-    const struct turn *turn = arg;
+    const struct leaf_pipeline *turn = arg;
 
     if (turn->change == NULL)
         return 0;
-    work_beside(task, change_some, turn->change);
+    work_off_thread(task, leaf_chunk_change, turn->change);
     return turn->change->rc;
 }
 
-AWAITS static int turn_run(struct task *task, struct turn *turn)
+AWAITS static int leaf_pipeline_run(struct task *task, struct leaf_pipeline *turn)
 {
     struct task_call calls[] = {
-        {.fn = turn_write, .arg = turn},
-        {.fn = turn_read, .arg = turn},
-        {.fn = turn_change, .arg = turn},
+        {.fn = leaf_pipeline_write, .arg = turn},
+        {.fn = leaf_pipeline_read, .arg = turn},
+        {.fn = leaf_pipeline_change, .arg = turn},
     };
 
     return task_all(task, calls, ARRAY_LEN(calls));
 }
 
-static void turn_free(struct turn *turn)
+static void leaf_pipeline_free(struct leaf_pipeline *turn)
 {
-    some_free(turn->read);
-    some_free(turn->change);
-    some_free(turn->write);
+    leaf_chunk_free(turn->read);
+    leaf_chunk_free(turn->change);
+    leaf_chunk_free(turn->write);
 }
 
 int leaf_changes_run(struct task *task,
@@ -414,27 +422,27 @@ int leaf_changes_run(struct task *task,
                      size_t *ret_broken)
 {
     size_t at = 0;
-    struct some *next = some_new(changes, 0, &at);
-    struct turn turn = {.db = changes->batch->index->db, .tx = tx, .read = next};
+    struct leaf_chunk *next = leaf_chunk_new(changes, 0, &at);
+    struct leaf_pipeline turn = {.db = changes->batch->index->db, .tx = tx, .read = next};
     int rc = 0;
 
-    next = next != NULL ? some_new(changes, at, &at) : NULL;
+    next = next != NULL ? leaf_chunk_new(changes, at, &at) : NULL;
     while (rc == 0 && (turn.read != NULL || turn.change != NULL || turn.write != NULL)) {
         if (turn.change != NULL)
             *ret_broken = changes->items[turn.change->stretches[0].from].part;
-        rc = turn_run(task, &turn);
-        some_free(turn.write);
+        rc = leaf_pipeline_run(task, &turn);
+        leaf_chunk_free(turn.write);
         turn.write = turn.change;
         turn.change = turn.read;
         turn.read = NULL;
-        turn.follows = false;
-        if (next == NULL || (turn.change != NULL && share_list(turn.change, next)))
+        turn.reads_after_write = false;
+        if (next == NULL || (turn.change != NULL && leaf_chunks_share_list(turn.change, next)))
             continue;
-        turn.follows = turn.write != NULL && share_list(turn.write, next);
+        turn.reads_after_write = turn.write != NULL && leaf_chunks_share_list(turn.write, next);
         turn.read = next;
-        next = some_new(changes, at, &at);
+        next = leaf_chunk_new(changes, at, &at);
     }
-    some_free(next);
-    turn_free(&turn);
+    leaf_chunk_free(next);
+    leaf_pipeline_free(&turn);
     return rc;
 }

@@ -6,7 +6,7 @@
 #include "base/panic.h"
 #include "batch_sql.h"
 
-static void writes_room(struct leaf_writes *writes)
+static void leaf_writes_reset(struct leaf_writes *writes)
 {
     struct arena *arena = writes->arena;
 
@@ -18,7 +18,7 @@ static void writes_room(struct leaf_writes *writes)
     writes->put.ns = ARENA_ARRAY(arena, writes->put.ns, LEAF_WRITES);
     writes->put.ats = ARENA_ARRAY(arena, writes->put.ats, LEAF_WRITES);
     writes->put.lens = ARENA_ARRAY(arena, writes->put.lens, LEAF_WRITES);
-    writes->set.places = ARENA_ARRAY(arena, writes->set.places, LEAF_WRITES);
+    writes->set.ctids = ARENA_ARRAY(arena, writes->set.ctids, LEAF_WRITES);
     writes->set.ns = ARENA_ARRAY(arena, writes->set.ns, LEAF_WRITES);
     writes->set.ats = ARENA_ARRAY(arena, writes->set.ats, LEAF_WRITES);
     writes->set.lens = ARENA_ARRAY(arena, writes->set.lens, LEAF_WRITES);
@@ -31,7 +31,7 @@ static void writes_room(struct leaf_writes *writes)
 void leaf_writes_init(struct leaf_writes *writes, struct arena *arena, int64_t idx)
 {
     *writes = (struct leaf_writes){.arena = arena, .idx = idx};
-    writes_room(writes);
+    leaf_writes_reset(writes);
 }
 
 bool leaf_writes_full(const struct leaf_writes *writes)
@@ -41,7 +41,7 @@ bool leaf_writes_full(const struct leaf_writes *writes)
 }
 
 /* Copies the leaf's bytes. Returns where they begin, counted from 1. */
-static int64_t keep_bytes(struct leaf_writes *writes, const struct leaf *leaf)
+static int64_t leaf_writes_copy_bytes(struct leaf_writes *writes, const struct leaf *leaf)
 {
     size_t at = writes->len;
 
@@ -53,7 +53,7 @@ static int64_t keep_bytes(struct leaf_writes *writes, const struct leaf *leaf)
 
 void leaf_writes_put(struct leaf_writes *writes, struct leaf_key key, const struct leaf *leaf)
 {
-    int64_t bytes = keep_bytes(writes, leaf);
+    int64_t bytes = leaf_writes_copy_bytes(writes, leaf);
     size_t at = writes->put.count++;
 
     writes->put.terms[at] = key.term;
@@ -66,10 +66,10 @@ void leaf_writes_put(struct leaf_writes *writes, struct leaf_key key, const stru
 
 void leaf_writes_set(struct leaf_writes *writes, struct str place, const struct leaf *leaf)
 {
-    int64_t bytes = keep_bytes(writes, leaf);
+    int64_t bytes = leaf_writes_copy_bytes(writes, leaf);
     size_t at = writes->set.count++;
 
-    writes->set.places[at] = place;
+    writes->set.ctids[at] = place;
     writes->set.ns[at] = leaf->n;
     writes->set.ats[at] = bytes;
     writes->set.lens[at] = (int64_t)leaf->docs.len;
@@ -90,24 +90,25 @@ static struct db_call writes_put_call(const struct leaf_writes *writes)
     const size_t count = writes->put.count;
     const struct str data = {writes->data, writes->len};
 
-    return writes->fresh ? db_call_new(writes->arena,
-                                       SQL_LEAVES_ADD(.idx = writes->idx,
-                                                      .terms = sql_i64s(writes->put.terms, count),
-                                                      .fields = sql_i64s(writes->put.fields, count),
-                                                      .bases = sql_i64s(writes->put.bases, count),
-                                                      .ns = sql_i64s(writes->put.ns, count),
-                                                      .ats = sql_i64s(writes->put.ats, count),
-                                                      .lens = sql_i64s(writes->put.lens, count),
-                                                      .data = data))
-                         : db_call_new(writes->arena,
-                                       SQL_LEAVES_PUT(.idx = writes->idx,
-                                                      .terms = sql_i64s(writes->put.terms, count),
-                                                      .fields = sql_i64s(writes->put.fields, count),
-                                                      .bases = sql_i64s(writes->put.bases, count),
-                                                      .ns = sql_i64s(writes->put.ns, count),
-                                                      .ats = sql_i64s(writes->put.ats, count),
-                                                      .lens = sql_i64s(writes->put.lens, count),
-                                                      .data = data));
+    return writes->is_rebuild
+               ? db_call_new(writes->arena,
+                             SQL_LEAVES_ADD(.idx = writes->idx,
+                                            .terms = sql_i64s(writes->put.terms, count),
+                                            .fields = sql_i64s(writes->put.fields, count),
+                                            .bases = sql_i64s(writes->put.bases, count),
+                                            .ns = sql_i64s(writes->put.ns, count),
+                                            .ats = sql_i64s(writes->put.ats, count),
+                                            .lens = sql_i64s(writes->put.lens, count),
+                                            .data = data))
+               : db_call_new(writes->arena,
+                             SQL_LEAVES_PUT(.idx = writes->idx,
+                                            .terms = sql_i64s(writes->put.terms, count),
+                                            .fields = sql_i64s(writes->put.fields, count),
+                                            .bases = sql_i64s(writes->put.bases, count),
+                                            .ns = sql_i64s(writes->put.ns, count),
+                                            .ats = sql_i64s(writes->put.ats, count),
+                                            .lens = sql_i64s(writes->put.lens, count),
+                                            .data = data));
 }
 
 static struct db_call writes_set_call(const struct leaf_writes *writes)
@@ -115,7 +116,7 @@ static struct db_call writes_set_call(const struct leaf_writes *writes)
     const size_t count = writes->set.count;
 
     return db_call_new(writes->arena,
-                       SQL_LEAVES_SET(.places = sql_strs(writes->set.places, count),
+                       SQL_LEAVES_SET(.places = sql_strs(writes->set.ctids, count),
                                       .ns = sql_i64s(writes->set.ns, count),
                                       .ats = sql_i64s(writes->set.ats, count),
                                       .lens = sql_i64s(writes->set.lens, count),
@@ -138,6 +139,6 @@ size_t leaf_writes_calls(struct leaf_writes *writes, struct db_call calls[static
     if (writes->put.count > 0)
         calls[count++] = writes_put_call(writes);
     writes->rows += drops + writes->set.count + writes->put.count;
-    writes_room(writes);
+    leaf_writes_reset(writes);
     return count;
 }

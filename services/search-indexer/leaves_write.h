@@ -13,8 +13,8 @@ struct leaf_key {
 struct leaf_writes {
     struct arena *arena;
     int64_t idx;
-    bool fresh;  /* of a rebuild: no leaf that is put is in the table yet */
-    size_t rows; /* of all statements so far: one for each leaf */
+    bool is_rebuild; /* of a rebuild: no leaf that is put is in the table yet */
+    size_t rows;     /* of all statements so far: one for each leaf */
     /* Leaves to insert, to change in place and to delete. The bytes of a leaf are `lens` bytes of
      * `data` from `ats` on, counted from 1. */
     struct {
@@ -22,7 +22,7 @@ struct leaf_writes {
         size_t count;
     } put;
     struct {
-        struct str *places;
+        struct str *ctids;
         int64_t *ns, *ats, *lens;
         size_t count;
     } set;

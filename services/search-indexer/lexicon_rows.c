@@ -25,7 +25,7 @@
 #define ROWS_AT_ONCE     1000 /* written by one statement */
 #define ROW_LEAST        7    /* bytes of a word in a row, at least */
 
-enum { PLACE_BYTES = LEXICON_KEY_BYTES + 24 };
+enum { ROW_KEY_BYTES = LEXICON_KEY_BYTES + 24 };
 
 /* A row as it will be written. */
 struct lexicon_row {
@@ -35,100 +35,101 @@ struct lexicon_row {
     bool dirty;
 };
 
-struct edit {
+struct lexicon_edit {
     struct arena *arena;
     struct lexicon_row **rows;
     size_t count, cap;
-    struct map *by_place; /* "key part" -> row */
-    struct map *last;     /* key -> its row with the highest part */
+    struct map *by_row_key; /* "key part" -> row */
+    struct map *last;       /* key -> its row with the highest part */
 };
 
-static void edit_done(void *arg)
+static void lexicon_edit_free(void *arg)
 {
-    struct edit *edit = arg;
+    struct lexicon_edit *edit = arg;
 
-    map_free(edit->by_place);
+    map_free(edit->by_row_key);
     map_free(edit->last);
 }
 
-static struct edit *edit_new(struct arena *arena)
+static struct lexicon_edit *lexicon_edit_new(struct arena *arena)
 {
-    struct edit *edit = ARENA_NEW(arena, edit);
+    struct lexicon_edit *edit = ARENA_NEW(arena, edit);
 
-    *edit = (struct edit){.arena = arena, .by_place = map_new(), .last = map_new()};
-    arena_defer(arena, edit_done, edit);
+    *edit = (struct lexicon_edit){.arena = arena, .by_row_key = map_new(), .last = map_new()};
+    arena_defer(arena, lexicon_edit_free, edit);
     return edit;
 }
 
-static struct str place_text(char room[PLACE_BYTES], struct str key, int64_t part)
+static struct str row_key_text(char room[ROW_KEY_BYTES], struct str key, int64_t part)
 {
-    int len = snprintf(room, PLACE_BYTES, "%.*s %lld", STR_ARG(key), (long long)part);
+    int len = snprintf(room, ROW_KEY_BYTES, "%.*s %lld", STR_ARG(key), (long long)part);
 
     return (struct str){room, (size_t)len};
 }
 
-static struct lexicon_row *edit_find(const struct edit *edit, struct str key, int64_t part)
+static struct lexicon_row *
+lexicon_edit_find(const struct lexicon_edit *edit, struct str key, int64_t part)
 {
-    char room[PLACE_BYTES];
+    char room[ROW_KEY_BYTES];
 
-    return map_get(edit->by_place, place_text(room, key, part));
+    return map_get(edit->by_row_key, row_key_text(room, key, part));
 }
 
 static struct lexicon_row *
-edit_add(struct edit *edit, struct str key, int64_t part, struct str data)
+lexicon_edit_add(struct lexicon_edit *edit, struct str key, int64_t part, struct str data)
 {
     struct lexicon_row *row = ARENA_NEW(edit->arena, row);
     const struct lexicon_row *last = map_get(edit->last, key);
-    char room[PLACE_BYTES];
+    char room[ROW_KEY_BYTES];
 
     *row = (struct lexicon_row){.key = key, .part = part, .data = data};
     ARENA_PUSH(edit->arena, edit->rows, edit->count, edit->cap, row);
-    (void)map_put(edit->by_place, place_text(room, key, part), row);
+    (void)map_put(edit->by_row_key, row_key_text(room, key, part), row);
     if (last == NULL || last->part < part)
         (void)map_put(edit->last, key, row);
     return row;
 }
 
-static void edit_set(struct lexicon_row *row, struct str data)
+static void lexicon_edit_set(struct lexicon_row *row, struct str data)
 {
     row->dirty = row->dirty || !str_eq(row->data, data);
     row->data = data;
 }
 
-static void edit_load(struct edit *edit, const struct rows *rows)
+static void lexicon_edit_load(struct lexicon_edit *edit, const struct rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
         const struct sql_lexicon_row row = sql_lexicon_row(edit->arena, rows, i);
-        if (edit_find(edit, row.key, row.part) == NULL)
-            (void)edit_add(edit, row.key, row.part, row.data);
+        if (lexicon_edit_find(edit, row.key, row.part) == NULL)
+            (void)lexicon_edit_add(edit, row.key, row.part, row.data);
     }
 }
 
 /* --- words by first letter and length --- */
 
-static struct lexicon_term term_of(const struct word *word)
+static struct lexicon_term word_lexicon_term(const struct word *word)
 {
     return (struct lexicon_term){
         .term = word->term, .id = word->id, .weight = lexicon_weight(word->df)};
 }
 
 /* A word whose rows change. */
-struct touched {
+struct lexicon_change {
     struct word *word;
     struct str key;
     bool has_key;
-    bool leaves; /* is removed from its row */
+    bool is_removed; /* is removed from its row */
 };
 
-struct touches {
-    struct edit *edit;
-    struct touched *items; /* new words first, by key */
+struct lexicon_changes {
+    struct lexicon_edit *edit;
+    struct lexicon_change *items; /* new words first, by key */
     size_t count;
 };
 
-AWAITS static int load_rows(struct task *task, struct db *db, const struct touches *touches)
+AWAITS static int load_rows(struct task *task, struct db *db, const struct lexicon_changes *touches)
 {
-    struct edit *edit = touches->edit;
+    struct lexicon_edit *edit = touches->edit;
     struct str *fresh = ARENA_ARRAY(edit->arena, fresh, touches->count);
     struct str *keys = ARENA_ARRAY(edit->arena, keys, touches->count);
     int64_t *parts = ARENA_ARRAY(edit->arena, parts, touches->count);
@@ -137,7 +138,7 @@ AWAITS static int load_rows(struct task *task, struct db *db, const struct touch
     struct rows rows;
 
     for (size_t i = 0; i < touches->count; i++) {
-        const struct touched *touched = &touches->items[i];
+        const struct lexicon_change *touched = &touches->items[i];
         if (!touched->has_key)
             continue;
         if (!touched->word->fresh) {
@@ -149,7 +150,7 @@ AWAITS static int load_rows(struct task *task, struct db *db, const struct touch
     }
     if (fresh_count > 0) {
         TRY(db_query(task, db, SQL_LEXICON_LAST(.keys = sql_strs(fresh, fresh_count)), &rows));
-        edit_load(edit, &rows);
+        lexicon_edit_load(edit, &rows);
     }
     if (known > 0) {
         TRY(db_query(
@@ -157,7 +158,7 @@ AWAITS static int load_rows(struct task *task, struct db *db, const struct touch
             db,
             SQL_LEXICON_PARTS(.keys = sql_strs(keys, known), .parts = sql_i64s(parts, known)),
             &rows));
-        edit_load(edit, &rows);
+        lexicon_edit_load(edit, &rows);
     }
     return 0;
 }
@@ -180,21 +181,21 @@ static size_t row_terms(struct str data, struct lexicon_term *terms)
 
 /* Stores the rows that were made as the parts from `part` on. New words, which follow `skip` old
  * ones, learn their part. */
-static void put_parts(struct edit *edit,
-                      const struct str *made,
-                      size_t count,
-                      struct touched *items,
-                      size_t skip,
-                      int64_t part)
+static void rows_put_parts(struct lexicon_edit *edit,
+                           const struct str *made,
+                           size_t count,
+                           struct lexicon_change *items,
+                           size_t skip,
+                           int64_t part)
 {
     for (size_t i = 0; i < count; i++, part++) {
-        struct lexicon_row *row = edit_find(edit, items->key, part);
+        struct lexicon_row *row = lexicon_edit_find(edit, items->key, part);
         struct lexicon_term term;
         size_t at = 0;
         int rc = 0;
         if (row == NULL)
-            row = edit_add(edit, items->key, part, STR(""));
-        edit_set(row, made[i]);
+            row = lexicon_edit_add(edit, items->key, part, STR(""));
+        lexicon_edit_set(row, made[i]);
         while (lexicon_next(made[i], &at, &term, &rc)) {
             if (skip > 0)
                 skip--;
@@ -205,7 +206,8 @@ static void put_parts(struct edit *edit,
 }
 
 /* Appends the new words of one key to its last part. */
-static void put_fresh(struct edit *edit, struct touched *items, size_t fresh)
+static void
+rows_append_new_words(struct lexicon_edit *edit, struct lexicon_change *items, size_t fresh)
 {
     const struct lexicon_row *last = map_get(edit->last, items->key);
     struct lexicon_term *terms = ARENA_ARRAY(edit->arena, terms, fresh + LEXICON_BYTES / ROW_LEAST);
@@ -213,35 +215,35 @@ static void put_fresh(struct edit *edit, struct touched *items, size_t fresh)
     struct str *made;
 
     for (size_t i = 0; i < fresh; i++)
-        terms[old + i] = term_of(items[i].word);
+        terms[old + i] = word_lexicon_term(items[i].word);
     size_t count = lexicon_build(edit->arena, terms, old + fresh, &made);
-    put_parts(edit, made, count, items, old, last != NULL ? last->part : 0);
+    rows_put_parts(edit, made, count, items, old, last != NULL ? last->part : 0);
 }
 
-static void put_known(struct edit *edit, const struct touched *touched)
+static void rows_update_word(struct lexicon_edit *edit, const struct lexicon_change *touched)
 {
     const struct word *word = touched->word;
-    struct lexicon_row *row = edit_find(edit, touched->key, word->part);
+    struct lexicon_row *row = lexicon_edit_find(edit, touched->key, word->part);
     struct str made;
 
     if (row == NULL)
         return;
-    if (touched->leaves) {
-        if (lexicon_take(edit->arena, row->data, word->id, &made) == 0)
-            edit_set(row, made);
+    if (touched->is_removed) {
+        if (lexicon_remove(edit->arena, row->data, word->id, &made) == 0)
+            lexicon_edit_set(row, made);
         return;
     }
-    int rc = lexicon_put(edit->arena, row->data, term_of(word), &made);
+    int rc = lexicon_put(edit->arena, row->data, word_lexicon_term(word), &made);
     if (rc == LEXICON_BAD)
-        rc = lexicon_put(edit->arena, STR(""), term_of(word), &made);
+        rc = lexicon_put(edit->arena, STR(""), word_lexicon_term(word), &made);
     if (rc == 0)
-        edit_set(row, made);
+        lexicon_edit_set(row, made);
 }
 
 static int order_touched(const void *left, const void *right)
 {
-    const struct touched *a = left;
-    const struct touched *b = right;
+    const struct lexicon_change *a = left;
+    const struct lexicon_change *b = right;
 
     if (a->word->fresh != b->word->fresh)
         return a->word->fresh ? -1 : 1;
@@ -250,12 +252,12 @@ static int order_touched(const void *left, const void *right)
 }
 
 /* On a thread: finds the words' keys and sorts. */
-static void edit_sort(void *arg)
+static void lexicon_changes_sort(void *arg)
 {
-    struct touches *touches = arg;
+    struct lexicon_changes *touches = arg;
 
     for (size_t i = 0; i < touches->count; i++) {
-        struct touched *touched = &touches->items[i];
+        struct lexicon_change *touched = &touches->items[i];
         touched->has_key = lexicon_key(touches->edit->arena, touched->word->term, &touched->key);
         if (!touched->has_key)
             touched->key = STR("");
@@ -265,10 +267,10 @@ static void edit_sort(void *arg)
 }
 
 /* On a thread: changes the rows. */
-static void edit_apply(void *arg)
+static void lexicon_changes_apply(void *arg)
 {
-    struct touches *touches = arg;
-    struct touched *items = touches->items;
+    struct lexicon_changes *touches = arg;
+    struct lexicon_change *items = touches->items;
 
     for (size_t i = 0; i < touches->count;) {
         size_t to = i + 1;
@@ -276,16 +278,17 @@ static void edit_apply(void *arg)
             while (to < touches->count && items[to].word->fresh &&
                    str_eq(items[to].key, items[i].key))
                 to++;
-            put_fresh(touches->edit, &items[i], to - i);
+            rows_append_new_words(touches->edit, &items[i], to - i);
         } else if (items[i].has_key) {
-            put_known(touches->edit, &items[i]);
+            rows_update_word(touches->edit, &items[i]);
         }
         i = to;
     }
 }
 
 /* Adds the statement for those of rows [from, to) that differ. */
-static void add_rows(struct index_batch *batch, const struct edit *edit, size_t from, size_t to)
+static void
+add_rows(struct index_batch *batch, const struct lexicon_edit *edit, size_t from, size_t to)
 {
     struct arena *arena = batch->arena;
     struct str *keys = ARENA_ARRAY(arena, keys, to - from);
@@ -317,7 +320,7 @@ static void add_rows(struct index_batch *batch, const struct edit *edit, size_t 
                                         .data = data.len > 0 ? strbuf_view(&data) : STR(""))));
 }
 
-static void edit_calls(struct index_batch *batch, const struct edit *edit)
+static void lexicon_edit_calls(struct index_batch *batch, const struct lexicon_edit *edit)
 {
     for (size_t from = 0; from < edit->count; from += ROWS_AT_ONCE)
         add_rows(batch,
@@ -329,7 +332,7 @@ static void edit_calls(struct index_batch *batch, const struct edit *edit)
 /* --- the most common words of a prefix --- */
 
 /* The prefixes of up to three letters. Returns how many. */
-static size_t prefixes_of(struct str term, struct str prefixes[PREFIX_LETTERS])
+static size_t term_prefixes(struct str term, struct str prefixes[PREFIX_LETTERS])
 {
     size_t count = 0;
     size_t at = 0;
@@ -344,7 +347,7 @@ static size_t prefixes_of(struct str term, struct str prefixes[PREFIX_LETTERS])
 }
 
 /* Replaces the rows of a prefix. Parts that are no longer needed become empty. */
-static void put_prefix(struct edit *edit, struct str prefix, struct lexicon_best *best)
+static void prefix_rows_put(struct lexicon_edit *edit, struct str prefix, struct lexicon_best *best)
 {
     struct str key = lexicon_prefix_key(edit->arena, prefix);
     struct lexicon_row *row;
@@ -353,13 +356,13 @@ static void put_prefix(struct edit *edit, struct str prefix, struct lexicon_best
     lexicon_sort(best);
     size_t count = lexicon_build(edit->arena, best->items, best->count, &made);
     for (size_t i = 0; i < count; i++) {
-        row = edit_find(edit, key, (int64_t)i);
+        row = lexicon_edit_find(edit, key, (int64_t)i);
         if (row == NULL)
-            row = edit_add(edit, key, (int64_t)i, STR(""));
-        edit_set(row, made[i]);
+            row = lexicon_edit_add(edit, key, (int64_t)i, STR(""));
+        lexicon_edit_set(row, made[i]);
     }
-    for (size_t i = count; (row = edit_find(edit, key, (int64_t)i)) != NULL; i++)
-        edit_set(row, STR(""));
+    for (size_t i = count; (row = lexicon_edit_find(edit, key, (int64_t)i)) != NULL; i++)
+        lexicon_edit_set(row, STR(""));
 }
 
 struct prefix_words {
@@ -373,7 +376,7 @@ struct prefixes {
     size_t count, cap;
 };
 
-static bool is_touched(const struct prefix_words *of, int32_t id)
+static bool has_changed_word(const struct prefix_words *of, int32_t id)
 {
     for (size_t i = 0; i < of->count; i++)
         if (of->words[i]->id == id)
@@ -382,31 +385,32 @@ static bool is_touched(const struct prefix_words *of, int32_t id)
 }
 
 /* Offers changed words to the rows that a prefix has: the most common words stay. */
-static void merge_prefix(struct edit *edit, struct prefix_words *of)
+static void prefix_rows_merge(struct lexicon_edit *edit, struct prefix_words *of)
 {
     struct str key = lexicon_prefix_key(edit->arena, of->prefix);
     const struct lexicon_row *row;
     struct lexicon_best best;
 
     lexicon_best_init(&best, edit->arena, LEXICON_PREFIXES);
-    for (int64_t part = 0; (row = edit_find(edit, key, part)) != NULL; part++) {
+    for (int64_t part = 0; (row = lexicon_edit_find(edit, key, part)) != NULL; part++) {
         struct lexicon_term term;
         size_t at = 0;
         int rc = 0;
         of->has_rows = true;
         while (lexicon_next(row->data, &at, &term, &rc))
-            if (!is_touched(of, term.id))
+            if (!has_changed_word(of, term.id))
                 lexicon_offer(&best, term);
     }
     if (!of->has_rows)
         return;
     for (size_t k = 0; k < of->count; k++)
-        lexicon_offer(&best, term_of(of->words[k]));
-    put_prefix(edit, of->prefix, &best);
+        lexicon_offer(&best, word_lexicon_term(of->words[k]));
+    prefix_rows_put(edit, of->prefix, &best);
 }
 
 /* Makes the rows of a prefix from its most common words, which are consecutive rows from *at on. */
-static void offer_rows(struct edit *edit, const struct rows *rows, size_t *at, struct str prefix)
+static void
+prefix_rows_build(struct lexicon_edit *edit, const struct rows *rows, size_t *at, struct str prefix)
 {
     int64_t of = sql_lexicon_word_row(rows, *at).i;
     struct lexicon_best best;
@@ -419,12 +423,14 @@ static void offer_rows(struct edit *edit, const struct rows *rows, size_t *at, s
                                             .id = (int32_t)row.id,
                                             .weight = lexicon_weight(row.df)});
     }
-    put_prefix(edit, prefix, &best);
+    prefix_rows_put(edit, prefix, &best);
 }
 
 /* Makes rows for prefixes that now have more than LEXICON_PREFIXES words. */
-AWAITS static int
-begin_prefixes(struct task *task, struct db *db, struct edit *edit, const struct prefixes *all)
+AWAITS static int prefix_rows_begin(struct task *task,
+                                    struct db *db,
+                                    struct lexicon_edit *edit,
+                                    const struct prefixes *all)
 {
     struct str *prefixes = ARENA_ARRAY(edit->arena, prefixes, all->count);
     struct str *ends = ARENA_ARRAY(edit->arena, ends, all->count);
@@ -447,11 +453,11 @@ begin_prefixes(struct task *task, struct db *db, struct edit *edit, const struct
                                    .least = LEXICON_PREFIXES),
                  &rows));
     for (size_t i = 0; i < rows.count;)
-        offer_rows(edit, &rows, &i, prefixes[sql_lexicon_word_row(&rows, i).i - 1]);
+        prefix_rows_build(edit, &rows, &i, prefixes[sql_lexicon_word_row(&rows, i).i - 1]);
     return 0;
 }
 
-static void group_prefixes(const struct touches *touches, struct prefixes *all)
+static void group_prefixes(const struct lexicon_changes *touches, struct prefixes *all)
 {
     struct arena *arena = touches->edit->arena;
     struct map *seen = map_new();
@@ -460,7 +466,7 @@ static void group_prefixes(const struct touches *touches, struct prefixes *all)
     for (size_t i = 0; i < touches->count; i++) {
         struct word *word = touches->items[i].word;
         struct str prefixes[PREFIX_LETTERS];
-        size_t letters = prefixes_of(word->term, prefixes);
+        size_t letters = term_prefixes(word->term, prefixes);
         for (size_t k = 0; k < letters; k++) {
             struct prefix_words *of = map_get(seen, prefixes[k]);
             if (of == NULL) {
@@ -475,9 +481,10 @@ static void group_prefixes(const struct touches *touches, struct prefixes *all)
     map_free(seen);
 }
 
-AWAITS static int edit_prefixes(struct task *task, struct db *db, const struct touches *touches)
+AWAITS static int
+lexicon_edit_prefixes(struct task *task, struct db *db, const struct lexicon_changes *touches)
 {
-    struct edit *edit = touches->edit;
+    struct lexicon_edit *edit = touches->edit;
     struct prefixes all;
     struct rows rows;
 
@@ -486,29 +493,29 @@ AWAITS static int edit_prefixes(struct task *task, struct db *db, const struct t
     for (size_t i = 0; i < all.count; i++)
         keys[i] = lexicon_prefix_key(edit->arena, all.items[i]->prefix);
     TRY(db_query(task, db, SQL_LEXICON_ALL(.keys = sql_strs(keys, all.count)), &rows));
-    edit_load(edit, &rows);
+    lexicon_edit_load(edit, &rows);
     for (size_t i = 0; i < all.count; i++)
-        merge_prefix(edit, all.items[i]);
-    return begin_prefixes(task, db, edit, &all);
+        prefix_rows_merge(edit, all.items[i]);
+    return prefix_rows_begin(task, db, edit, &all);
 }
 
 /* --- words of a batch --- */
 
-AWAITS static int edit_run(struct task *task,
-                           struct db *db,
-                           struct index_batch *batch,
-                           struct touches *touches,
-                           bool prefixes)
+AWAITS static int lexicon_edit_run(struct task *task,
+                                   struct db *db,
+                                   struct index_batch *batch,
+                                   struct lexicon_changes *touches,
+                                   bool prefixes)
 {
     if (touches->count == 0)
         return 0;
-    touches->edit = edit_new(batch->arena);
-    work_beside(task, edit_sort, touches);
+    touches->edit = lexicon_edit_new(batch->arena);
+    work_off_thread(task, lexicon_changes_sort, touches);
     TRY(load_rows(task, db, touches));
-    work_beside(task, edit_apply, touches);
+    work_off_thread(task, lexicon_changes_apply, touches);
     if (prefixes)
-        TRY(edit_prefixes(task, db, touches));
-    edit_calls(batch, touches->edit);
+        TRY(lexicon_edit_prefixes(task, db, touches));
+    lexicon_edit_calls(batch, touches->edit);
     return 0;
 }
 
@@ -517,19 +524,19 @@ static bool is_list_word(const struct word *word)
     return word->term.len > 0 && word->term.ptr[0] == '@';
 }
 
-static void touches_init(struct touches *touches, const struct index_batch *batch)
+static void lexicon_changes_init(struct lexicon_changes *touches, const struct index_batch *batch)
 {
-    *touches = (struct touches){.count = 0};
+    *touches = (struct lexicon_changes){.count = 0};
     touches->items =
-        ARENA_ARRAY(batch->arena, touches->items, batch->terms.count - batch->terms.settled);
+        ARENA_ARRAY(batch->arena, touches->items, batch->terms.count - batch->terms.stored);
 }
 
 int lexicon_rows_calls(struct task *task, struct db *db, struct index_batch *batch)
 {
-    struct touches touches;
+    struct lexicon_changes touches;
 
-    touches_init(&touches, batch);
-    for (size_t i = batch->terms.settled; i < batch->terms.count; i++) {
+    lexicon_changes_init(&touches, batch);
+    for (size_t i = batch->terms.stored; i < batch->terms.count; i++) {
         struct word *word = &batch->terms.items[i];
         int32_t before = word->df;
         if (word->delta != 0 || word->fresh)
@@ -538,63 +545,65 @@ int lexicon_rows_calls(struct task *task, struct db *db, struct index_batch *bat
             word->delta = 0;
         if (!is_list_word(word) &&
             (word->fresh || lexicon_weight(before) != lexicon_weight(word->df)))
-            touches.items[touches.count++] = (struct touched){.word = word};
+            touches.items[touches.count++] = (struct lexicon_change){.word = word};
     }
-    return edit_run(task, db, batch, &touches, touches.count <= PREFIXES_AT_ONCE);
+    return lexicon_edit_run(task, db, batch, &touches, touches.count <= PREFIXES_AT_ONCE);
 }
 
 int lexicon_rows_tidy(struct task *task, struct db *db, struct index_batch *batch)
 {
-    struct touches touches;
+    struct lexicon_changes touches;
 
-    touches_init(&touches, batch);
+    lexicon_changes_init(&touches, batch);
     for (size_t i = 0; i < batch->terms.count; i++) {
         struct word *word = &batch->terms.items[i];
         if (!is_list_word(word) && word->delta != 0)
             touches.items[touches.count++] =
-                (struct touched){.word = word, .leaves = word->df == 0};
+                (struct lexicon_change){.word = word, .is_removed = word->df == 0};
     }
-    return edit_run(task, db, batch, &touches, false);
+    return lexicon_edit_run(task, db, batch, &touches, false);
 }
 
 /* --- all prefixes --- */
 
 /* The current prefix of one length, while words pass in their order. */
-struct passing {
+struct prefix_scan {
     struct str prefix;
     struct lexicon_best best;
 };
 
-static void passing_end(struct edit *edit, struct passing *passing)
+static void prefix_scan_end(struct lexicon_edit *edit, struct prefix_scan *passing)
 {
     if (passing->best.more)
-        put_prefix(edit, passing->prefix, &passing->best);
+        prefix_rows_put(edit, passing->prefix, &passing->best);
     passing->best.count = 0;
     passing->best.more = false;
 }
 
-static void pass_word(struct edit *edit, struct passing passing[PREFIX_LETTERS], struct word *word)
+static void prefix_scan_word(struct lexicon_edit *edit,
+                             struct prefix_scan passing[PREFIX_LETTERS],
+                             struct word *word)
 {
     struct str prefixes[PREFIX_LETTERS];
 
     if (is_list_word(word))
         return;
     word->term = arena_dup(edit->arena, word->term);
-    size_t letters = prefixes_of(word->term, prefixes);
+    size_t letters = term_prefixes(word->term, prefixes);
     for (size_t k = 0; k < letters; k++) {
         if (!str_eq(passing[k].prefix, prefixes[k]))
-            passing_end(edit, &passing[k]);
+            prefix_scan_end(edit, &passing[k]);
         passing[k].prefix = prefixes[k];
-        lexicon_offer(&passing[k].best, term_of(word));
+        lexicon_offer(&passing[k].best, word_lexicon_term(word));
     }
 }
 
 /* co: Passes the next words. *after is the last of them; empty at the end. */
-AWAITS static int pass_words(struct task *task,
-                             struct db *db,
-                             struct edit *edit,
-                             struct passing passing[PREFIX_LETTERS],
-                             struct str *after)
+AWAITS static int prefix_scan_page(struct task *task,
+                                   struct db *db,
+                                   struct lexicon_edit *edit,
+                                   struct prefix_scan passing[PREFIX_LETTERS],
+                                   struct str *after)
 {
     struct rows rows;
 
@@ -602,7 +611,7 @@ AWAITS static int pass_words(struct task *task,
     for (size_t i = 0; i < rows.count; i++) {
         const struct sql_lexicon_words_row row = sql_lexicon_words_row(&rows, i);
         struct word word = {.term = row.term, .id = (int32_t)row.id, .df = (int32_t)row.df};
-        pass_word(edit, passing, &word);
+        prefix_scan_word(edit, passing, &word);
     }
     *after = rows.count == WORDS_AT_ONCE
                  ? arena_dup(edit->arena, sql_lexicon_words_row(&rows, rows.count - 1).term)
@@ -613,8 +622,8 @@ AWAITS static int pass_words(struct task *task,
 int lexicon_rows_prefixes(struct task *task, struct index *index)
 {
     struct arena *own = task->arena;
-    struct edit *edit = edit_new(own);
-    struct passing passing[PREFIX_LETTERS] = {0};
+    struct lexicon_edit *edit = lexicon_edit_new(own);
+    struct prefix_scan passing[PREFIX_LETTERS] = {0};
     struct index_batch batch;
     struct str after = STR("");
     int rc = 0;
@@ -623,15 +632,16 @@ int lexicon_rows_prefixes(struct task *task, struct index *index)
         lexicon_best_init(&passing[k].best, own, LEXICON_PREFIXES);
     do {
         task->arena = arena_new(0);
-        rc = index_over(index) ? INDEX_LOST : pass_words(task, index->db, edit, passing, &after);
+        rc = index_must_stop(index) ? INDEX_LOST
+                                    : prefix_scan_page(task, index->db, edit, passing, &after);
         arena_free(task->arena);
         task->arena = own;
     } while (rc == 0 && after.len > 0);
     TRY(rc);
     for (size_t k = 0; k < PREFIX_LETTERS; k++)
-        passing_end(edit, &passing[k]);
+        prefix_scan_end(edit, &passing[k]);
     batch_init(&batch, own, index);
     batch_call(&batch, db_call_new(own, SQL_LEXICON_FORGET()));
-    edit_calls(&batch, edit);
+    lexicon_edit_calls(&batch, edit);
     return batch_exec(task, index, batch.calls, batch.call_count);
 }

@@ -10,30 +10,30 @@
 
 #include "base/clock.h"
 #include "batch.h"
+#include "batch_size.h"
 #include "build.h"
 #include "index_sql.h"
 #include "indexer_measure.h"
-#include "pace.h"
 
-#define NEWEST_PART 4 /* a quarter of a batch: mostly what is written during one batch */
+#define NEWEST_SHARE 4 /* a quarter of a batch: mostly what is written during one batch */
 
 /* The records of one entity among the rows that were read. */
-struct of_entity {
+struct entity_changes {
     const struct entity *entity;
     struct sql_i64s ids;     /* each once */
     struct sql_i64s changed; /* without those that were just created */
 };
 
-void live_parts(struct index_batch *batch,
-                const struct generations *all,
-                const struct entity *entity,
-                struct sql_i64s ids)
+void live_add_parts(struct index_batch *batch,
+                    const struct generations *all,
+                    const struct entity *entity,
+                    struct sql_i64s ids)
 {
     static const char *const states[] = {"live", "building"};
 
     for (size_t i = 0; i < ARRAY_LEN(states); i++) {
         const struct generation *of = generation_find(all, entity->id, states[i]);
-        if (of == NULL || (i == 1 && of->text.len == 0))
+        if (of == NULL || (i == 1 && of->shape_text.len == 0))
             continue;
         struct index_shape *shape = ARENA_NEW(batch->arena, shape);
         shape_of_fields(batch->arena, entity, of->field_ids, shape);
@@ -49,12 +49,12 @@ void live_parts(struct index_batch *batch,
 
 /* Records that refer to these are found by their display field: requests that they are indexed
  * again. */
-static void add_referrers(struct index_batch *batch, const struct of_entity *of)
+static void live_add_referrers(struct index_batch *batch, const struct entity_changes *of)
 {
-    const struct model_field *field = of->entity->shown ? of->entity->referrers : NULL;
+    const struct model_field *field = of->entity->display_indexed ? of->entity->referrers : NULL;
 
     for (; field != NULL && of->changed.count > 0; field = field->next_referrer)
-        if (field->entity->searched && field_searched(field))
+        if (field->entity->has_index && field_is_searched(field))
             batch_call(batch,
                        db_call_new(batch->arena,
                                    SQL_WORK_REFER(.entity_id = field->entity->id,
@@ -68,7 +68,7 @@ static void live_add_entity(struct index_batch *batch,
                             size_t from,
                             size_t to)
 {
-    struct of_entity of = {
+    struct entity_changes of = {
         .entity = model_entity_by_id(batch->index->model, sql_live_rows_row(rows, from).entity_id)};
     int64_t *ids = ARENA_ARRAY(batch->arena, ids, to - from);
     int64_t *changed = ARENA_ARRAY(batch->arena, changed, to - from);
@@ -85,8 +85,8 @@ static void live_add_entity(struct index_batch *batch,
     }
     of.ids.items = ids;
     of.changed.items = changed;
-    live_parts(batch, all, of.entity, of.ids);
-    add_referrers(batch, &of);
+    live_add_parts(batch, all, of.entity, of.ids);
+    live_add_referrers(batch, &of);
 }
 
 static void
@@ -113,7 +113,7 @@ int live_run(struct task *task, struct index *index, const struct generations *a
 {
     struct rows rows;
     struct index_batch batch;
-    const size_t newest = (index->batch + NEWEST_PART - 1) / NEWEST_PART;
+    const size_t newest = (index->batch + NEWEST_SHARE - 1) / NEWEST_SHARE;
     int64_t began_ms = clock_mono_ms();
 
     TRY(db_query(
@@ -127,17 +127,17 @@ int live_run(struct task *task, struct index *index, const struct generations *a
     batch_init(&batch, task->arena, index);
     live_add_rows(&batch, all, &rows);
     int rc = batch_run(task, &batch);
-    if (rc == INDEX_BROKEN) {
-        TRY(build_replace(task, index, batch.broken));
+    if (rc == INDEX_MALFORMED) {
+        TRY(generation_replace(task, index, batch.malformed_idx));
         return INDEX_STALE;
     }
     TRY(rc);
     measure_indexed(&batch);
-    index->batch = pace_next(&(struct pace){.records = index->batch,
-                                            .most = (size_t)indexer_conf()->index_batch,
-                                            .wanted_ms = indexer_conf()->index_batch_ms},
-                             &(struct pace_took){.records = rows.count,
-                                                 .words = batch.pairs,
-                                                 .ms = clock_mono_ms() - began_ms});
+    index->batch = batch_size_next(
+        &(struct batch_limits){.records = index->batch,
+                               .most = (size_t)indexer_conf()->index_batch,
+                               .target_ms = indexer_conf()->index_batch_ms},
+        &(struct batch_timing){
+            .records = rows.count, .words = batch.pairs, .ms = clock_mono_ms() - began_ms});
     return 0;
 }

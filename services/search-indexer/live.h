@@ -11,7 +11,7 @@ live_run(struct task *task, struct index *index, const struct generations *all, 
  * the cursor for one that is being built. The build notes the others (build_changed()). Ids ascend,
  * each once. */
 struct index_batch;
-void live_parts(struct index_batch *batch,
-                const struct generations *all,
-                const struct entity *entity,
-                struct sql_i64s ids);
+void live_add_parts(struct index_batch *batch,
+                    const struct generations *all,
+                    const struct entity *entity,
+                    struct sql_i64s ids);

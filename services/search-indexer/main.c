@@ -10,7 +10,7 @@
 #include "work.h"
 
 /* The daemon has no public port, so it has no such settings. */
-#define CONF_OTHERS "host", "port"
+#define CONF_IGNORED "host", "port"
 /* clang-format off: the list must follow its macros */
 #include "conf/conf_items.h"
 /* clang-format on */

@@ -13,19 +13,19 @@
 
 enum {
     CHUNK_FIRST = 8,
-    CHUNK_MOST = 1024,
+    CHUNK_MAX = 1024,
     CHUNK_UNIT = 8, /* bytes: chunks begin at multiples of this */
     LISTS_FIRST = 4096,
     BLOCK_UNITS = 32768, /* units of a block, which chunks are cut from */
 };
 
-struct chunk {
+struct varint_chunk {
     uint32_t next; /* chunk; in the last one the first */
     uint16_t size, used;
     uint8_t bytes[];
 };
 
-struct list_of {
+struct memory_list {
     int64_t last;
     uint32_t tail; /* last chunk; 0 = none */
     int32_t term;
@@ -37,7 +37,7 @@ struct postings {
     uint8_t **blocks; /* a chunk's number is its first unit, counted through all blocks */
     size_t block_count, block_cap;
     size_t used; /* units of the last block */
-    struct list_of *lists;
+    struct memory_list *lists;
     size_t count, cap;
     uint32_t *slots; /* index of a list + 1; after postings_sort() indexes in order */
     size_t slot_count;
@@ -83,7 +83,7 @@ void postings_free(struct postings *postings)
 
 /* The first slot where a list may be. The hash needs no seed: ids of words come from a sequence, so
  * clients cannot make them collide. */
-static size_t postings_home(const struct postings *postings, int32_t term, int16_t field)
+static size_t postings_first_slot(const struct postings *postings, int32_t term, int16_t field)
 {
     uint64_t key = ((uint64_t)(uint32_t)term << 16) ^ (uint16_t)field;
 
@@ -92,13 +92,13 @@ static size_t postings_home(const struct postings *postings, int32_t term, int16
 
 static size_t postings_slot(const struct postings *postings, int32_t term, int16_t field)
 {
-    size_t slot = postings_home(postings, term, field);
+    size_t slot = postings_first_slot(postings, term, field);
 
     for (;;) {
         uint32_t number = postings->slots[slot];
         if (number == 0)
             return slot;
-        const struct list_of *list = &postings->lists[number - 1];
+        const struct memory_list *list = &postings->lists[number - 1];
         if (list->term == term && list->field == field)
             return slot;
         slot = (slot + 1) & (postings->slot_count - 1);
@@ -122,7 +122,7 @@ static void postings_widen(struct postings *postings)
             (uint32_t)i + 1;
 }
 
-static struct list_of *list_get(struct postings *postings, int32_t term, int16_t field)
+static struct memory_list *list_get(struct postings *postings, int32_t term, int16_t field)
 {
     size_t slot = postings_slot(postings, term, field);
 
@@ -132,25 +132,25 @@ static struct list_of *list_get(struct postings *postings, int32_t term, int16_t
         postings_widen(postings);
         slot = postings_slot(postings, term, field);
     }
-    struct list_of *list = &postings->lists[postings->count++];
-    *list = (struct list_of){.term = term, .field = field};
+    struct memory_list *list = &postings->lists[postings->count++];
+    *list = (struct memory_list){.term = term, .field = field};
     postings->slots[slot] = (uint32_t)postings->count;
     return list;
 }
 
 /* --- chunks --- */
 
-static struct chunk *chunk_at(const struct postings *postings, uint32_t number)
+static struct varint_chunk *chunk_at(const struct postings *postings, uint32_t number)
 {
     uint8_t *block = postings->blocks[number / BLOCK_UNITS];
 
-    return (struct chunk *)(void *)(block + (size_t)(number % BLOCK_UNITS) * CHUNK_UNIT);
+    return (struct varint_chunk *)(void *)(block + (size_t)(number % BLOCK_UNITS) * CHUNK_UNIT);
 }
 
 /* No chunk has the number 0. */
 static uint32_t chunk_new(struct postings *postings, size_t size)
 {
-    size_t units = (sizeof(struct chunk) + size) / CHUNK_UNIT;
+    size_t units = (sizeof(struct varint_chunk) + size) / CHUNK_UNIT;
 
     if (postings->used + units > BLOCK_UNITS) {
         if (postings->block_count == postings->block_cap) {
@@ -165,20 +165,20 @@ static uint32_t chunk_new(struct postings *postings, size_t size)
     MUST(postings->block_count <= UINT32_MAX / BLOCK_UNITS);
     uint32_t number = (uint32_t)((postings->block_count - 1) * BLOCK_UNITS + postings->used);
     postings->used += units;
-    *chunk_at(postings, number) = (struct chunk){.size = (uint16_t)size};
+    *chunk_at(postings, number) = (struct varint_chunk){.size = (uint16_t)size};
     return number;
 }
 
-static void put_byte(struct postings *postings, struct list_of *list, uint8_t byte)
+static void list_put_byte(struct postings *postings, struct memory_list *list, uint8_t byte)
 {
-    struct chunk *tail = list->tail != 0 ? chunk_at(postings, list->tail) : NULL;
+    struct varint_chunk *tail = list->tail != 0 ? chunk_at(postings, list->tail) : NULL;
 
     if (tail == NULL || tail->used == tail->size) {
-        size_t size = tail == NULL                          ? CHUNK_FIRST
-                      : (size_t)tail->size * 2 < CHUNK_MOST ? (size_t)tail->size * 2
-                                                            : CHUNK_MOST;
+        size_t size = tail == NULL                         ? CHUNK_FIRST
+                      : (size_t)tail->size * 2 < CHUNK_MAX ? (size_t)tail->size * 2
+                                                           : CHUNK_MAX;
         uint32_t number = chunk_new(postings, size);
-        struct chunk *next = chunk_at(postings, number);
+        struct varint_chunk *next = chunk_at(postings, number);
         next->next = tail == NULL ? number : tail->next;
         if (tail != NULL)
             tail->next = number;
@@ -190,31 +190,31 @@ static void put_byte(struct postings *postings, struct list_of *list, uint8_t by
 
 /* Slots, lists and chunks are spread over many megabytes. Prefetching those of a whole record into
  * the CPU's cache halves the time. */
-static void fetch_lists(const struct postings *postings, const struct forward_list *of)
+static void lists_prefetch(const struct postings *postings, const struct forward_list *of)
 {
     for (size_t i = 0; i < of->count; i++)
         __builtin_prefetch(
-            &postings->slots[postings_home(postings, of->items[i].term, of->items[i].field)]);
+            &postings->slots[postings_first_slot(postings, of->items[i].term, of->items[i].field)]);
     for (int step = 0; step < 2; step++)
         for (size_t i = 0; i < of->count; i++) {
-            size_t home = postings_home(postings, of->items[i].term, of->items[i].field);
+            size_t home = postings_first_slot(postings, of->items[i].term, of->items[i].field);
             if (postings->slots[home] == 0)
                 continue;
-            const struct list_of *list = &postings->lists[postings->slots[home] - 1];
+            const struct memory_list *list = &postings->lists[postings->slots[home] - 1];
             __builtin_prefetch(step == 0 ? (const void *)list : chunk_at(postings, list->tail));
         }
 }
 
 void postings_add(struct postings *postings, int64_t id, const struct forward_list *of)
 {
-    fetch_lists(postings, of);
+    lists_prefetch(postings, of);
     for (size_t i = 0; i < of->count; i++) {
-        struct list_of *list = list_get(postings, of->items[i].term, of->items[i].field);
+        struct memory_list *list = list_get(postings, of->items[i].term, of->items[i].field);
         MUST(id > list->last);
         uint64_t delta = (uint64_t)(id - list->last);
         for (; delta >= 0x80; delta >>= 7)
-            put_byte(postings, list, (uint8_t)(delta | 0x80));
-        put_byte(postings, list, (uint8_t)delta);
+            list_put_byte(postings, list, (uint8_t)(delta | 0x80));
+        list_put_byte(postings, list, (uint8_t)delta);
         list->last = id;
         list->n++;
     }
@@ -230,8 +230,8 @@ size_t postings_bytes(const struct postings *postings)
 static int order_lists(const void *left, const void *right, void *arg)
 {
     const struct postings *postings = arg;
-    const struct list_of *a = &postings->lists[*(const uint32_t *)left];
-    const struct list_of *b = &postings->lists[*(const uint32_t *)right];
+    const struct memory_list *a = &postings->lists[*(const uint32_t *)left];
+    const struct memory_list *b = &postings->lists[*(const uint32_t *)right];
 
     if (a->term != b->term)
         return a->term < b->term ? -1 : 1;
@@ -248,7 +248,7 @@ void postings_sort(struct postings *postings)
     postings->at = 0;
 }
 
-static void decode_list(struct postings *postings, const struct list_of *list)
+static void list_decode(struct postings *postings, const struct memory_list *list)
 {
     int64_t last = 0;
     uint64_t delta = 0;
@@ -258,7 +258,7 @@ static void decode_list(struct postings *postings, const struct list_of *list)
 
     do {
         number = chunk_at(postings, number)->next;
-        const struct chunk *chunk = chunk_at(postings, number);
+        const struct varint_chunk *chunk = chunk_at(postings, number);
         for (size_t i = 0; i < chunk->used; i++) {
             delta |= (uint64_t)(chunk->bytes[i] & 0x7f) << shift;
             shift += 7;
@@ -277,12 +277,12 @@ bool postings_next(struct postings *postings, struct posting_list *ret_list)
 {
     if (postings->at == postings->count)
         return false;
-    const struct list_of *list = &postings->lists[postings->slots[postings->at++]];
+    const struct memory_list *list = &postings->lists[postings->slots[postings->at++]];
     if (postings->ids_cap < (size_t)list->n) {
         postings->ids_cap = (size_t)list->n;
         postings->ids = postings_alloc(postings->ids, postings->ids_cap * sizeof(*postings->ids));
     }
-    decode_list(postings, list);
+    list_decode(postings, list);
     *ret_list = (struct posting_list){list->term, list->field, list->n, postings->ids};
     return true;
 }

@@ -11,7 +11,7 @@ static void shape_add(struct index_shape *shape, int64_t id, const struct model_
     struct shape_field *at = &shape->fields[shape->count++];
 
     *at = (struct shape_field){.id = id};
-    if (field == NULL || !field_searched(field))
+    if (field == NULL || !field_is_searched(field))
         return;
     at->field = field;
     if (field->type == TYPE_RELATION)
@@ -22,7 +22,7 @@ bool shape_wanted(struct arena *arena, const struct entity *entity, struct index
 {
     struct strbuf text;
 
-    if (!entity->searched)
+    if (!entity->has_index)
         return false;
     *ret_shape = (struct index_shape){.entity = entity};
     ret_shape->fields = ARENA_ARRAY(arena, ret_shape->fields, entity->field_count);
@@ -30,7 +30,7 @@ bool shape_wanted(struct arena *arena, const struct entity *entity, struct index
     strbuf_printf(&text, "%d", TOKENS_VERSION);
     for (size_t i = 0; i < entity->field_count && ret_shape->count < SHAPE_FIELDS; i++) {
         const struct model_field *field = &entity->fields[i];
-        if (!field_searched(field))
+        if (!field_is_searched(field))
             continue;
         shape_add(ret_shape, field->id, field);
         strbuf_printf(&text, " %lld%s", (long long)field->id, model_type_name(field->type));

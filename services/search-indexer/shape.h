@@ -5,7 +5,7 @@
  * (search/principal.h).
  *
  * The text of a shape names everything that decides which words a record has. When it changes,
- * another generation is built (align.c). Names, rules and weights are not in it.
+ * another generation is built (reconcile.c). Names, rules and weights are not in it.
  */
 #include "model/model.h"
 

@@ -1,4 +1,4 @@
-/* Reads records in chunks of PIECE_BYTES and cuts each chunk into terms on a thread. The records'
+/* Reads records in chunks of CHUNK_BYTES and cuts each chunk into terms on a thread. The records'
  * grants are read last and added as terms of principals. */
 #include "source.h"
 
@@ -12,7 +12,7 @@
 #include "source_sql.h"
 
 #define SQL_BYTES    ((size_t)1024 * 1024)
-#define PIECE_BYTES  ((size_t)4 * 1024 * 1024)
+#define CHUNK_BYTES  ((size_t)4 * 1024 * 1024)
 #define TEXT_LETTERS 262144 /* of one field; the text after them is not indexed */
 #define READ_MS      30000
 #define RECORD_PAIRS ((size_t)50000) /* of one record, at least; what follows is not indexed */
@@ -100,7 +100,7 @@ source_sql(struct arena *arena, const struct index_shape *shape, const char *whe
 
 /* --- terms --- */
 
-struct reading {
+struct record_reader {
     struct task *task;
     const struct index_shape *shape;
     struct index_terms *terms;
@@ -109,12 +109,12 @@ struct reading {
     const struct rows *rows;
     struct forward_pair *pairs; /* of the current record */
     size_t count, cap;
-    bool full;  /* the record has as many pairs as are kept */
-    size_t all; /* pairs of all records */
-    bool cut;
+    bool full;          /* the record has as many pairs as are kept */
+    size_t total_pairs; /* pairs of all records */
+    bool truncated;
 };
 
-static void add_pair(struct reading *reading, struct str term, size_t field)
+static void reader_add_pair(struct record_reader *reading, struct str term, size_t field)
 {
     const struct forward_pair pair = {
         .term = (int32_t)terms_put(reading->terms, term) + 1,
@@ -126,7 +126,7 @@ static void add_pair(struct reading *reading, struct str term, size_t field)
 
 /* Checks the limit, without duplicates, each time that there are 2 * RECORD_PAIRS pairs: where a
  * text is cut depends on the text alone. */
-static bool has_room(struct reading *reading)
+static bool can_add_pairs(struct record_reader *reading)
 {
     if (reading->count < 2 * RECORD_PAIRS)
         return true;
@@ -135,24 +135,24 @@ static bool has_room(struct reading *reading)
     return !reading->full;
 }
 
-static void add_text(struct reading *reading, struct str text, size_t field)
+static void reader_add_text(struct record_reader *reading, struct str text, size_t field)
 {
     struct tokens tokens;
     struct search_token token;
 
     tokens_init(&tokens, text);
-    while (!reading->full && has_room(reading) && tokens_next(&tokens, &token))
-        add_pair(reading, token.text, field);
+    while (!reading->full && can_add_pairs(reading) && tokens_next(&tokens, &token))
+        reader_add_pair(reading, token.text, field);
 }
 
-static void add_principal(struct reading *reading, char kind, int64_t id)
+static void add_principal(struct record_reader *reading, char kind, int64_t id)
 {
     char room[PRINCIPAL_BYTES];
 
-    add_pair(reading, principal_print(room, kind, id), PRINCIPAL_FIELD);
+    reader_add_pair(reading, principal_print(room, kind, id), PRINCIPAL_FIELD);
 }
 
-static void keep_pairs(struct reading *reading, struct forward_list *list)
+static void doc_store_pairs(struct record_reader *reading, struct forward_list *list)
 {
     list->count = reading->count > 0 ? forward_sort(reading->pairs, reading->count) : 0;
     list->items = ARENA_ARRAY(reading->arena, list->items, list->count);
@@ -161,22 +161,22 @@ static void keep_pairs(struct reading *reading, struct forward_list *list)
 }
 
 /* On a thread: cuts the rows of a chunk into terms. */
-static void cut_rows(void *arg)
+static void rows_tokenize(void *arg)
 {
-    struct reading *reading = arg;
+    struct record_reader *reading = arg;
     const struct rows *rows = reading->rows;
 
     for (size_t row = 0; row < rows->count; row++) {
-        struct doc doc = {.id = rows_i64(rows, row, COLUMN_ID), .there = true};
+        struct doc doc = {.id = rows_i64(rows, row, COLUMN_ID), .exists = true};
         reading->count = 0;
         reading->full = false;
         if (!rows_null(rows, row, COLUMN_OWNER))
             add_principal(reading, 'o', rows_i64(rows, row, COLUMN_OWNER));
         for (size_t i = 0; i < reading->shape->count; i++)
             if (!rows_null(rows, row, COLUMN_FIELDS + i))
-                add_text(reading, rows_str(rows, row, COLUMN_FIELDS + i), i + 1);
-        keep_pairs(reading, &doc.list);
-        reading->all += doc.list.count;
+                reader_add_text(reading, rows_str(rows, row, COLUMN_FIELDS + i), i + 1);
+        doc_store_pairs(reading, &doc.list);
+        reading->total_pairs += doc.list.count;
         ARENA_PUSH(
             reading->arena, reading->docs->items, reading->docs->count, reading->docs->cap, doc);
     }
@@ -184,11 +184,11 @@ static void cut_rows(void *arg)
 
 AWAITS static int source_on_rows(const struct rows *rows, void *arg)
 {
-    struct reading *reading = arg;
+    struct record_reader *reading = arg;
 
     reading->rows = rows;
-    reading->cut = rows->cut;
-    work_beside(reading->task, cut_rows, reading);
+    reading->truncated = rows->is_truncated;
+    work_off_thread(reading->task, rows_tokenize, reading);
     return 0;
 }
 
@@ -211,7 +211,7 @@ static struct doc *source_find(const struct docs *docs, int64_t id)
     return NULL;
 }
 
-static void add_grants(struct reading *reading, const struct rows *rows)
+static void add_grants(struct record_reader *reading, const struct rows *rows)
 {
     static const char kinds[] = {'?', 'u', 'g', 'r'};
 
@@ -231,11 +231,11 @@ static void add_grants(struct reading *reading, const struct rows *rows)
                 add_principal(reading, kinds[row.kind], row.grantee_id);
         }
         if (doc != NULL)
-            keep_pairs(reading, &doc->list);
+            doc_store_pairs(reading, &doc->list);
     }
 }
 
-AWAITS static int read_grants(struct task *task, struct db *db, struct reading *reading)
+AWAITS static int read_grants(struct task *task, struct db *db, struct record_reader *reading)
 {
     int64_t *ids = ARENA_ARRAY(task->arena, ids, reading->docs->count);
     struct rows rows;
@@ -255,28 +255,31 @@ AWAITS static int read_grants(struct task *task, struct db *db, struct reading *
 
 /* --- reads --- */
 
-AWAITS static int read_piece(
-    struct db *db, struct reading *reading, const char *where, struct db_param what, int64_t most)
+AWAITS static int source_read_chunk(struct db *db,
+                                    struct record_reader *reading,
+                                    const char *where,
+                                    struct db_param what,
+                                    int64_t most)
 {
     const struct sql *sql = source_sql(reading->task->arena, reading->shape, where);
-    const struct db_piece piece = {
-        .bytes = PIECE_BYTES, .timeout_ms = READ_MS, .fn = source_on_rows, .arg = reading};
+    const struct db_chunk piece = {
+        .bytes = CHUNK_BYTES, .timeout_ms = READ_MS, .fn = source_on_rows, .arg = reading};
 
-    return db_piece(reading->task, db, sql, PARAMS(what, P_I64(most)), &piece);
+    return db_chunk(reading->task, db, sql, PARAMS(what, P_I64(most)), &piece);
 }
 
-static struct reading reading_of(struct task *task,
-                                 const struct index_shape *shape,
-                                 struct index_terms *terms,
-                                 struct docs *docs)
+static struct record_reader record_reader_new(struct task *task,
+                                              const struct index_shape *shape,
+                                              struct index_terms *terms,
+                                              struct docs *docs)
 {
     *docs = (struct docs){0};
-    return (struct reading){
+    return (struct record_reader){
         .task = task, .shape = shape, .terms = terms, .docs = docs, .arena = task->arena};
 }
 
 /* Adds ids without a record as docs that are not there. */
-static void add_missing(struct arena *arena, struct sql_i64s ids, struct docs *docs)
+static void docs_add_missing(struct arena *arena, struct sql_i64s ids, struct docs *docs)
 {
     struct docs all = {.items = ARENA_ARRAY(arena, all.items, ids.count), .count = ids.count};
     size_t at = 0;
@@ -297,27 +300,27 @@ int source_read(struct task *task,
                 struct index_terms *terms,
                 struct docs *ret_docs)
 {
-    struct reading reading = reading_of(task, shape, terms, ret_docs);
+    struct record_reader reading = record_reader_new(task, shape, terms, ret_docs);
     struct sql_i64s left = ids;
 
     do {
         size_t had = ret_docs->count;
-        reading.cut = false;
-        TRY(read_piece(db,
-                       &reading,
-                       "t.id = any($1::bigint[])",
-                       P_I64S(left.items, left.count),
-                       (int64_t)left.count));
-        if (reading.all > PAIRS_MOST && ids.count > 1)
+        reading.truncated = false;
+        TRY(source_read_chunk(db,
+                              &reading,
+                              "t.id = any($1::bigint[])",
+                              P_I64S(left.items, left.count),
+                              (int64_t)left.count));
+        if (reading.total_pairs > PAIRS_MAX && ids.count > 1)
             return DB_TOO_LARGE;
-        if (!reading.cut || ret_docs->count == had)
+        if (!reading.truncated || ret_docs->count == had)
             break;
         int64_t last = ret_docs->items[ret_docs->count - 1].id;
         while (left.count > 0 && left.items[0] <= last)
             left = sql_i64s(left.items + 1, left.count - 1);
     } while (left.count > 0);
     TRY(read_grants(task, db, &reading));
-    add_missing(task->arena, ids, ret_docs);
+    docs_add_missing(task->arena, ids, ret_docs);
     return 0;
 }
 
@@ -329,9 +332,9 @@ int source_page(struct task *task,
                 struct index_terms *terms,
                 struct docs *ret_docs)
 {
-    struct reading reading = reading_of(task, shape, terms, ret_docs);
+    struct record_reader reading = record_reader_new(task, shape, terms, ret_docs);
 
-    TRY(read_piece(db, &reading, "t.id > $1::bigint", P_I64(after), most));
-    ret_docs->more = reading.cut || (int64_t)ret_docs->count == most;
+    TRY(source_read_chunk(db, &reading, "t.id > $1::bigint", P_I64(after), most));
+    ret_docs->more = reading.truncated || (int64_t)ret_docs->count == most;
     return read_grants(task, db, &reading);
 }

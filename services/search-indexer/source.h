@@ -12,7 +12,7 @@
 
 struct doc {
     int64_t id;
-    bool there;               /* the record exists */
+    bool exists;              /* the record exists */
     struct forward_list list; /* sorted; `term` is the word's number + 1 */
 };
 
@@ -23,10 +23,10 @@ struct docs {
     bool more; /* source_page(): more records may follow */
 };
 
-#define PAIRS_MOST ((size_t)400000) /* pairs of term and field that one transaction takes */
+#define PAIRS_MAX ((size_t)400000) /* pairs of term and field that one transaction takes */
 
 /* co: Reads the records `ids` (ascending, each once): one item per id, arena-owned; their words are
- * added to `terms`. DB_TOO_LARGE: several records have more than PAIRS_MOST pairs together. */
+ * added to `terms`. DB_TOO_LARGE: several records have more than PAIRS_MAX pairs together. */
 AWAITS int source_read(struct task *task,
                        struct db *db,
                        const struct index_shape *shape,

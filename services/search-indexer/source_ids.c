@@ -48,26 +48,26 @@ static int order_by_entity(const void *left, const void *right)
 /* One cursor serves all entities, so ids are cut in the order of ids, not of entities. */
 void source_ids_cut(struct source_ids *ids, size_t most)
 {
-    ids->last = ids->upto;
+    ids->next_cursor = ids->checked_up_to;
     if (ids->count == 0)
         return;
     qsort(ids->items, ids->count, sizeof(*ids->items), order_by_record);
     size_t keep = ids->count < most ? ids->count : most;
     while (keep < ids->count && ids->items[keep].id == ids->items[keep - 1].id)
         keep++;
-    if (keep < ids->count || ids->upto == 0)
-        ids->last = ids->items[keep - 1].id;
+    if (keep < ids->count || ids->checked_up_to == 0)
+        ids->next_cursor = ids->items[keep - 1].id;
     ids->count = keep;
     qsort(ids->items, ids->count, sizeof(*ids->items), order_by_entity);
 }
 
 /* Runs a statement on the tables of an entity. */
-AWAITS static int read_found(struct task *task,
-                             struct db *db,
-                             struct strbuf *text,
-                             const struct db_param *params,
-                             size_t count,
-                             struct rows *ret_rows)
+AWAITS static int source_ids_query(struct task *task,
+                                   struct db *db,
+                                   struct strbuf *text,
+                                   const struct db_param *params,
+                                   size_t count,
+                                   struct rows *ret_rows)
 {
     struct sql sql = {
         .name = "search.ids", .kind = SQL_MANY, .arity = (unsigned)count, .heavy = true};
@@ -96,11 +96,11 @@ int source_ids_refer(struct task *task,
         " order by t.id limit $3::bigint",
         STR_ARG(field->entity->table),
         STR_ARG(field->column));
-    TRY(read_found(task,
-                   db,
-                   &text,
-                   PARAMS(P_I64S(targets.items, targets.count), P_I64(after), P_I64(most)),
-                   &rows));
+    TRY(source_ids_query(task,
+                         db,
+                         &text,
+                         PARAMS(P_I64S(targets.items, targets.count), P_I64(after), P_I64(most)),
+                         &rows));
     for (size_t i = 0; i < rows.count; i++)
         source_ids_add(ids, field->entity->id, rows_i64(&rows, i, 0));
     return 0;
@@ -110,7 +110,7 @@ int source_ids_refer(struct task *task,
 
 /* A step of a check with a time reads LOOKS times as many rows as it may find ids: most rows have
  * not changed since. The bound keeps a step short in a table of any size. */
-enum { LOOKS = 16 };
+enum { CHECK_FACTOR = 16 };
 
 /* One step of a check. */
 struct source_check {
@@ -118,26 +118,27 @@ struct source_check {
     struct db *db;
     const struct entity *entity;
     int64_t since_ms, after;
-    int64_t looks; /* records, or documents, that are checked at most */
+    int64_t max_rows; /* records, or documents, that are checked at most */
 };
 
 /* Each row is an id that was found, or, with 1 in its second column, the highest id that was
  * checked and how many were. */
-AWAITS static int read_looked(const struct source_check *check,
-                              struct strbuf *text,
-                              const struct db_param *params,
-                              size_t count,
-                              struct source_ids *ids)
+AWAITS static int source_ids_read_checked(const struct source_check *check,
+                                          struct strbuf *text,
+                                          const struct db_param *params,
+                                          size_t count,
+                                          struct source_ids *ids)
 {
     struct rows rows;
 
-    TRY(read_found(check->task, check->db, text, params, count, &rows));
+    TRY(source_ids_query(check->task, check->db, text, params, count, &rows));
     for (size_t i = 0; i < rows.count; i++) {
         int64_t id = rows_i64(&rows, i, 0);
         if (rows_i64(&rows, i, 1) == 0)
             source_ids_add(ids, check->entity->id, id);
-        else if (rows_i64(&rows, i, 2) == check->looks && (ids->upto == 0 || id < ids->upto))
-            ids->upto = id;
+        else if (rows_i64(&rows, i, 2) == check->max_rows &&
+                 (ids->checked_up_to == 0 || id < ids->checked_up_to))
+            ids->checked_up_to = id;
     }
     return 0;
 }
@@ -154,10 +155,10 @@ AWAITS static int check_records(const struct source_check *check, struct source_
                   " where $3::timestamptz is null or l.updated_at >= $3::timestamptz"
                   " union all select coalesce(max(l.id), 0), 1, count(*) from l",
                   STR_ARG(check->entity->table));
-    return read_looked(
+    return source_ids_read_checked(
         check,
         &text,
-        PARAMS(P_I64(check->after), P_I64(check->looks), P_OPT_TIME(check->since_ms)),
+        PARAMS(P_I64(check->after), P_I64(check->max_rows), P_OPT_TIME(check->since_ms)),
         ids);
 }
 
@@ -166,7 +167,7 @@ AWAITS static int check_records(const struct source_check *check, struct source_
 AWAITS static int check_documents(const struct source_check *check, struct source_ids *ids)
 {
     struct strbuf text;
-    int64_t to = ids->upto > 0 ? ids->upto : INT64_MAX;
+    int64_t to = ids->checked_up_to > 0 ? ids->checked_up_to : INT64_MAX;
 
     strbuf_init(&text, check->task->arena, SQL_BYTES);
     strbuf_printf(&text,
@@ -181,10 +182,10 @@ AWAITS static int check_documents(const struct source_check *check, struct sourc
                   " true where t.there is null"
                   " union all select coalesce(max(l.record_id), 0), 1, count(*) from l",
                   STR_ARG(check->entity->table));
-    return read_looked(
+    return source_ids_read_checked(
         check,
         &text,
-        PARAMS(P_I64(check->after), P_I64(to), P_I64(check->looks), P_I64(check->entity->id)),
+        PARAMS(P_I64(check->after), P_I64(to), P_I64(check->max_rows), P_I64(check->entity->id)),
         ids);
 }
 
@@ -202,12 +203,12 @@ int source_ids_check(struct task *task,
         .entity = entity,
         .since_ms = since_ms,
         .after = after,
-        .looks = since_ms != 0 ? most * LOOKS : most,
+        .max_rows = since_ms != 0 ? most * CHECK_FACTOR : most,
     };
 
     TRY(check_records(&check, ids));
     TRY(check_documents(&check, ids));
-    if (ids->upto > 0)
-        source_ids_limit(ids, ids->upto);
+    if (ids->checked_up_to > 0)
+        source_ids_limit(ids, ids->checked_up_to);
     return 0;
 }

@@ -1,5 +1,6 @@
 #pragma once
-/* Finds the ids of records that are to be indexed again, some at a time: for spread.c and verify.c.
+/* Finds the ids of records that are to be indexed again, some at a time: for fan_out.c and
+ * verify.c.
  */
 #include "db/db.h"
 #include "model/model.h"
@@ -12,9 +13,9 @@ struct source_ids {
     struct arena *arena;
     struct source_id *items;
     size_t count, cap;
-    int64_t upto; /* rows up to this id were checked and more follow; 0: the ids say how far, or the
-                     end was reached */
-    int64_t last; /* after source_ids_cut(): the cursor of the next step; 0: there is none */
+    int64_t checked_up_to; /* rows up to this id were checked and more follow; 0: the ids say how
+                     far, or the end was reached */
+    int64_t next_cursor; /* after source_ids_cut(): the cursor of the next step; 0: there is none */
 };
 
 /* any: Adds an id. */

@@ -36,7 +36,7 @@ struct index_terms {
     struct arena *arena;
     struct word *items;
     size_t count, cap;
-    size_t settled; /* words before this number have an id, and nothing is left to do about them */
+    size_t stored; /* words before this number have an id, and nothing is left to do about them */
     struct term_slot *slots;
     size_t slot_count;
     uint64_t seed;

@@ -4,8 +4,8 @@
  *
  *     verify_records()      indexes every record once more, which changes nothing where the forward
  *                           list of the record is right
- *     verify_lists_step()   compares sums over all forward lists and all leaves (tally.h); lists
- *                           that differ are made again from the forward lists
+ *     verify_lists_step()   compares sums over all forward lists and all leaves (list_sums.h);
+ * lists that differ are made again from the forward lists
  */
 #include "verify.h"
 
@@ -75,18 +75,18 @@ AWAITS static int verify_scope(struct task *task,
 
 /* --- changes that wait are no differences --- */
 
-AWAITS static int catch_up(struct task *task, struct verify *verify, void *arg)
+AWAITS static int verify_index_changes(struct task *task, struct verify *verify, void *arg)
 {
     bool *more = arg;
     struct generations all;
 
-    TRY(index_look(task, &verify->index, &all));
+    TRY(index_read_state(task, &verify->index, &all));
     return live_run(task, &verify->index, &all, more);
 }
 
 /* --- records --- */
 
-struct verify_walk {
+struct verify_cursor {
     const struct generation *of;
     int64_t after;
     bool more;
@@ -94,7 +94,7 @@ struct verify_walk {
 
 AWAITS static int verify_records(struct task *task, struct verify *verify, void *arg)
 {
-    struct verify_walk *walk = arg;
+    struct verify_cursor *walk = arg;
     struct source_ids ids = {.arena = task->arena};
     const struct entity *entity = model_entity_by_id(verify->index.model, walk->of->entity_id);
     struct index_shape shape;
@@ -118,19 +118,19 @@ AWAITS static int verify_records(struct task *task, struct verify *verify, void 
     TRY(batch_run(task, &batch));
     verify->records += count;
     verify->differ += batch.parts[0].changed;
-    walk->after = ids.last;
+    walk->after = ids.next_cursor;
     walk->more = true;
     return 0;
 }
 
 /* --- a generation --- */
 
-static void verify_tell(struct arena *arena,
-                        const struct verify *verify,
-                        const struct entity *entity,
-                        const struct verify_lists *lists)
+static void verify_report(struct arena *arena,
+                          const struct verify *verify,
+                          const struct entity *entity,
+                          const struct verify_lists *lists)
 {
-    bool fine = verify->differ == 0 && lists->differ == 0 && !lists->lost;
+    bool fine = verify->differ == 0 && lists->differ == 0 && !lists->has_missing_words;
 
     verify->say(arena_printf(arena,
                              "%.*s %.*s: %zu records, %zu with outdated words, %zu lists that "
@@ -140,9 +140,9 @@ static void verify_tell(struct arena *arena,
                              verify->records,
                              verify->differ,
                              lists->differ,
-                             fine             ? ""
-                             : lists->rebuilt ? ": the index is being rebuilt"
-                                              : ": repaired")
+                             fine                   ? ""
+                             : lists->needs_rebuild ? ": the index is being rebuilt"
+                                                    : ": repaired")
                     .ptr);
 }
 
@@ -157,28 +157,28 @@ AWAITS static int
 verify_generation(struct task *task, struct verify *verify, const struct generation *of)
 {
     const struct entity *entity = model_entity_by_id(verify->index.model, of->entity_id);
-    struct verify_walk walk = {.of = of, .after = -1, .more = true};
+    struct verify_cursor walk = {.of = of, .after = -1, .more = true};
     struct verify_lists lists = {.idx = of->idx};
     int rc = 0;
 
     verify->records = verify->differ = 0;
     while (rc == 0 && walk.more)
         rc = verify_scope(task, verify, verify_records, &walk);
-    if (rc == INDEX_BROKEN) {
-        lists.rebuilt = lists.lost = true;
-        rc = build_replace(task, &verify->index, of->idx);
+    if (rc == INDEX_MALFORMED) {
+        lists.needs_rebuild = lists.has_missing_words = true;
+        rc = generation_replace(task, &verify->index, of->idx);
     }
     verify_lists_begin(&lists);
-    while (rc == 0 && !lists.rebuilt && !lists.done)
+    while (rc == 0 && !lists.needs_rebuild && !lists.done)
         rc = verify_scope(task, verify, verify_lists_of, &lists);
     verify_lists_end(&lists);
-    if (rc == 0 && !lists.rebuilt) {
+    if (rc == 0 && !lists.needs_rebuild) {
         struct db_call recount =
             db_call(SQL_BUILD_RECOUNT(.idx = of->idx, .documents = lists.documents));
         rc = batch_exec(task, &verify->index, &recount, 1);
     }
     if (rc == 0 && entity != NULL)
-        verify_tell(task->arena, verify, entity, &lists);
+        verify_report(task->arena, verify, entity, &lists);
     return rc;
 }
 
@@ -190,8 +190,8 @@ AWAITS static int verify_leased(struct task *task, struct verify *verify)
     bool more = true;
 
     while (more)
-        TRY(verify_scope(task, verify, catch_up, &more));
-    TRY(index_look(task, &verify->index, &all));
+        TRY(verify_scope(task, verify, verify_index_changes, &more));
+    TRY(index_read_state(task, &verify->index, &all));
     for (size_t i = 0; i < all.count; i++)
         if (str_is(all.items[i].state, "live"))
             TRY(verify_generation(task, verify, &all.items[i]));

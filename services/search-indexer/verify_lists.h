@@ -2,23 +2,23 @@
 /* Compares the posting lists of a generation with its forward lists, some megabytes per step, and
  * repairs lists that differ. */
 #include "index.h"
-#include "tally.h"
+#include "list_sums.h"
 
 struct verify_lists {
     int64_t idx;
-    struct tally *tally;
+    struct list_sums *sums;
     enum verify_stage { VERIFY_FORWARDS, VERIFY_LEAVES, VERIFY_REPAIR, VERIFY_LISTS_DONE } stage;
     int64_t after;             /* last record that was read */
     int64_t term, field, base; /* key of the last leaf; base -1: none yet */
     int64_t last;              /* highest id of the leaf before */
-    struct tally_list *wrong;
-    size_t wrong_count;
+    struct list_sums_key *bad_lists;
+    size_t bad_count;
     struct arena *arena; /* of `wrong`, and of the ids of lists that are made again */
-    struct verify_made *made;
+    struct verify_repaired_list *repaired;
     int64_t documents; /* records that have a forward list */
     size_t differ;
-    bool lost;    /* a word that has postings has no row */
-    bool rebuilt; /* too much differs: another generation was requested */
+    bool has_missing_words; /* a word that has postings has no row */
+    bool needs_rebuild;     /* too much differs: another generation was requested */
     bool done;
 };
 

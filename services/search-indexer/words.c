@@ -1,5 +1,5 @@
-/* Rows of words. An id comes from the word cache (kept.h), from search_terms or, for a new word,
- * from the sequence; a statement takes AT_ONCE words. */
+/* Rows of words. An id comes from the word cache (word_cache.h), from search_terms or, for a new
+ * word, from the sequence; a statement takes WORDS_PER_STATEMENT words. */
 #include "words.h"
 
 #include <stdlib.h>
@@ -7,16 +7,16 @@
 #include "base/num.h"
 #include "base/rand.h"
 #include "batch_sql.h"
-#include "kept.h"
 #include "loop/work.h"
+#include "word_cache.h"
 
-#define AT_ONCE     5000
-#define EXACT_BELOW 4 /* df; low, because each exact change writes a row */
-#define FEW_BELOW   64
-#define FEW_STEPS   2
-#define STEPS       8 /* of a larger df */
+#define WORDS_PER_STATEMENT 5000
+#define EXACT_BELOW         4 /* df; low, because each exact change writes a row */
+#define FEW_BELOW           64
+#define FEW_STEPS           2
+#define MANY_STEPS          8 /* of a larger df */
 
-static void words_keep_row(struct index_terms *terms, const struct sql_word_row *row)
+static void words_put_row(struct index_terms *terms, const struct sql_word_row *row)
 {
     uint32_t number = terms_put(terms, row->term);
     struct word *word = &terms->items[number];
@@ -28,7 +28,7 @@ static void words_keep_row(struct index_terms *terms, const struct sql_word_row 
 
 /* co: Has memory of its own: the rows of one statement are freed before the next one runs. */
 AWAITS static int
-find_some(struct task *task, struct db *db, struct index_terms *terms, struct db_call call)
+words_query(struct task *task, struct db *db, struct index_terms *terms, struct db_call call)
 {
     struct arena *own = task->arena;
     struct arena *arena = task->arena = arena_new(0);
@@ -37,24 +37,24 @@ find_some(struct task *task, struct db *db, struct index_terms *terms, struct db
     int rc = db_query(task, db, call.sql, call.params, call.param_count, &rows);
     for (size_t i = 0; rc == 0 && i < rows.count; i++) {
         const struct sql_word_row row = sql_word_row(&rows, i);
-        words_keep_row(terms, &row);
+        words_put_row(terms, &row);
     }
     arena_free(arena);
     task->arena = own;
     return rc;
 }
 
-/* Reserves ids for words from `at` on that have none, AT_ONCE at most. *ret_at: the first word that
- * is left. */
-AWAITS static int
-reserve_some(struct task *task, struct db *db, struct index_terms *terms, size_t at, size_t *ret_at)
+/* Reserves ids for words from `at` on that have none, WORDS_PER_STATEMENT at most. *ret_at: the
+ * first word that is left. */
+AWAITS static int words_reserve_chunk(
+    struct task *task, struct db *db, struct index_terms *terms, size_t at, size_t *ret_at)
 {
     struct rows rows;
     size_t end = at;
     size_t count = 0;
     size_t row = 0;
 
-    for (; end < terms->count && count < AT_ONCE; end++)
+    for (; end < terms->count && count < WORDS_PER_STATEMENT; end++)
         count += terms->items[end].id == 0;
     *ret_at = end;
     if (count == 0)
@@ -70,66 +70,66 @@ reserve_some(struct task *task, struct db *db, struct index_terms *terms, size_t
     return 0;
 }
 
-AWAITS static int reserve(struct task *task, struct db *db, struct index_terms *terms)
+AWAITS static int words_reserve_ids(struct task *task, struct db *db, struct index_terms *terms)
 {
     int rc = 0;
 
-    for (size_t at = terms->settled; at < terms->count && rc == 0;) {
+    for (size_t at = terms->stored; at < terms->count && rc == 0;) {
         struct arena *own = task->arena;
         struct arena *arena = task->arena = arena_new(0);
-        rc = reserve_some(task, db, terms, at, &at);
+        rc = words_reserve_chunk(task, db, terms, at, &at);
         arena_free(arena);
         task->arena = own;
     }
     return rc;
 }
 
-struct known {
-    struct kept *kept;
+struct cached_words {
+    struct word_cache *kept;
     struct index_terms *terms;
 };
 
 /* On a thread. */
-static void find_known(void *arg)
+static void cached_words_fill(void *arg)
 {
-    const struct known *known = arg;
+    const struct cached_words *known = arg;
 
-    kept_find(known->kept, known->terms);
+    word_cache_fill(known->kept, known->terms);
 }
 
 /* On a thread. */
-static void store_known(void *arg)
+static void cached_words_store(void *arg)
 {
-    const struct known *known = arg;
+    const struct cached_words *known = arg;
 
-    kept_store(known->kept, known->terms);
+    word_cache_store(known->kept, known->terms);
 }
 
-void words_keep(struct task *task, struct index *index, struct index_terms *terms)
+void words_store_in_cache(struct task *task, struct index *index, struct index_terms *terms)
 {
-    if (index->kept != NULL)
-        work_beside(task, store_known, &(struct known){index->kept, terms});
+    if (index->cache != NULL)
+        work_off_thread(task, cached_words_store, &(struct cached_words){index->cache, terms});
 }
 
 int words_find(struct task *task, struct index *index, struct index_terms *terms)
 {
     struct db *db = index->db;
-    struct str *wanted = ARENA_ARRAY(task->arena, wanted, AT_ONCE);
+    struct str *wanted = ARENA_ARRAY(task->arena, wanted, WORDS_PER_STATEMENT);
     size_t all = terms->count;
     size_t count = 0;
 
-    if (index->kept != NULL)
-        work_beside(task, find_known, &(struct known){index->kept, terms});
-    for (size_t i = terms->settled; i < all; i++) {
+    if (index->cache != NULL)
+        work_off_thread(task, cached_words_fill, &(struct cached_words){index->cache, terms});
+    for (size_t i = terms->stored; i < all; i++) {
         if (terms->items[i].id == 0)
             wanted[count++] = terms->items[i].term;
-        if (count == AT_ONCE || (count > 0 && i + 1 == all)) {
-            TRY(find_some(
+        if (count == WORDS_PER_STATEMENT || (count > 0 && i + 1 == all)) {
+            TRY(words_query(
                 task, db, terms, db_call(SQL_WORDS_FIND(.terms = sql_strs(wanted, count)))));
             count = 0;
         }
     }
-    return reserve(task, db, terms);
+    return words_reserve_ids(task, db, terms);
 }
 
 static int words_order_ids(const void *left, const void *right)
@@ -157,15 +157,15 @@ int words_read_ids(
     for (size_t i = 0; i < wanted_count; i++)
         if (kept == 0 || wanted[kept - 1] != wanted[i])
             wanted[kept++] = wanted[i];
-    for (size_t at = 0; at < kept; at += AT_ONCE) {
-        size_t some = kept - at < AT_ONCE ? kept - at : AT_ONCE;
-        TRY(find_some(
+    for (size_t at = 0; at < kept; at += WORDS_PER_STATEMENT) {
+        size_t some = kept - at < WORDS_PER_STATEMENT ? kept - at : WORDS_PER_STATEMENT;
+        TRY(words_query(
             task, db, terms, db_call(SQL_WORDS_BY_ID(.ids = sql_i64s(wanted + at, some)))));
     }
     return 0;
 }
 
-void words_tally(struct index_terms *terms, int32_t id, int delta)
+void words_add_delta(struct index_terms *terms, int32_t id, int delta)
 {
     struct word *word = terms_by_id(terms, id);
 
@@ -176,7 +176,7 @@ void words_tally(struct index_terms *terms, int32_t id, int delta)
 int32_t words_df(const struct word *word)
 {
     int32_t exact = word->df + word->delta;
-    int32_t step = word->df / (word->df < FEW_BELOW ? FEW_STEPS : STEPS);
+    int32_t step = word->df / (word->df < FEW_BELOW ? FEW_STEPS : MANY_STEPS);
     int32_t change = abs(word->delta);
 
     if (exact < 0)
@@ -188,7 +188,7 @@ int32_t words_df(const struct word *word)
     return word->delta > 0 ? word->df + step : word->df - step;
 }
 
-static void add_fresh(struct index_batch *batch, size_t fresh)
+static void words_add_new_call(struct index_batch *batch, size_t fresh)
 {
     struct arena *arena = batch->arena;
     int64_t *ids = ARENA_ARRAY(arena, ids, fresh);
@@ -197,7 +197,7 @@ static void add_fresh(struct index_batch *batch, size_t fresh)
     int64_t *parts = ARENA_ARRAY(arena, parts, fresh);
     size_t count = 0;
 
-    for (size_t i = batch->terms.settled; i < batch->terms.count; i++) {
+    for (size_t i = batch->terms.stored; i < batch->terms.count; i++) {
         const struct word *word = &batch->terms.items[i];
         if (!word->fresh)
             continue;
@@ -218,12 +218,12 @@ static void add_fresh(struct index_batch *batch, size_t fresh)
 void words_calls(struct index_batch *batch)
 {
     struct arena *arena = batch->arena;
-    int64_t *ids = ARENA_ARRAY(arena, ids, batch->terms.count - batch->terms.settled);
-    int64_t *dfs = ARENA_ARRAY(arena, dfs, batch->terms.count - batch->terms.settled);
+    int64_t *ids = ARENA_ARRAY(arena, ids, batch->terms.count - batch->terms.stored);
+    int64_t *dfs = ARENA_ARRAY(arena, dfs, batch->terms.count - batch->terms.stored);
     size_t fresh = 0;
     size_t count = 0;
 
-    for (size_t i = batch->terms.settled; i < batch->terms.count; i++) {
+    for (size_t i = batch->terms.stored; i < batch->terms.count; i++) {
         const struct word *word = &batch->terms.items[i];
         fresh += word->fresh;
         if (word->fresh || word->delta == 0)
@@ -232,7 +232,7 @@ void words_calls(struct index_batch *batch)
         dfs[count++] = word->df;
     }
     if (fresh > 0)
-        add_fresh(batch, fresh);
+        words_add_new_call(batch, fresh);
     if (count > 0)
         batch_call(
             batch,

@@ -5,8 +5,8 @@
 /* co: Finds the ids of all words of the set. A word that has no row becomes fresh, with an id that
  * is reserved for it. */
 AWAITS int words_find(struct task *task, struct index *index, struct index_terms *terms) MUSTCHECK;
-/* co: Stores the words of a committed transaction in the word cache (kept.h). */
-AWAITS void words_keep(struct task *task, struct index *index, struct index_terms *terms);
+/* co: Stores the words of a committed transaction in the word cache (word_cache.h). */
+AWAITS void words_store_in_cache(struct task *task, struct index *index, struct index_terms *terms);
 /* co: Adds the words that have these ids. Ids may be repeated, or in the set already. */
 AWAITS int words_read_ids(struct task *task,
                           struct db *db,
@@ -14,7 +14,7 @@ AWAITS int words_read_ids(struct task *task,
                           size_t count,
                           struct index_terms *terms) MUSTCHECK;
 /* any: Adds `delta` records to those that have the word with this id. */
-void words_tally(struct index_terms *terms, int32_t id, int delta);
+void words_add_delta(struct index_terms *terms, int32_t id, int delta);
 /* any: The new df. A large one changes in steps and by chance, so that a common word's row is not
  * written with every record; on average it is right. */
 int32_t words_df(const struct word *word);

@@ -4,7 +4,7 @@
 
 #include "index.h"
 #include "indexer_claim_sql.h"
-#include "kept.h"
+#include "word_cache.h"
 
 static struct queue *indexes;
 
@@ -14,12 +14,12 @@ static const struct queue_kind kind = {
     .claim = &SQL_INDEXES_CLAIM,
     .claim_crashed = &SQL_INDEXES_CLAIM_CRASHED,
     .renew = &SQL_INDEXES_RENEW,
-    .held = &SQL_INDEXES_HELD,
+    .still_held = &SQL_INDEXES_HELD,
     .release = &SQL_INDEXES_RELEASE,
     .rescue = &SQL_INDEXES_QUARANTINE,
     .projects = &SQL_INDEXES_PROJECTS,
-    .look = &SQL_INDEXES_LOOK,
-    .swept = kept_sweep,
+    .poll = &SQL_INDEXES_LOOK,
+    .on_swept = word_cache_sweep,
     .topic = BUS_SEARCH,
     .group = "search-indexer",
     .message = "search.changed",
@@ -48,7 +48,7 @@ void indexer_work_start(void)
 
 void indexer_work_end(int64_t last_call_mono_ms, loop_fn done, void *arg)
 {
-    queue_end(indexer_bus(), &indexes, 1, last_call_mono_ms, done, arg);
+    queues_end(indexer_bus(), &indexes, 1, last_call_mono_ms, done, arg);
 }
 
 void indexer_work_stop(void)

@@ -8,7 +8,7 @@
  * projects from then on. */
 void indexer_work_prepare(void);
 void indexer_work_start(void);
-/* loop: Ends the queue, as queue_end(): a run releases its lease after the current transaction.
+/* loop: Ends the queue, as queues_end(): a run releases its lease after the current transaction.
  * indexer_work_stop() frees the queue. */
 void indexer_work_end(int64_t last_call_mono_ms, loop_fn done, void *arg);
 void indexer_work_stop(void);

@@ -12,7 +12,7 @@
 #define AT_ONCE      8
 #define HELD_AT_ONCE 2
 #define MOMENT_MS    25
-#define LOOK_MS      5
+#define POLL_MS      5
 
 static struct {
     struct list waiting, begun; /* struct job.turn, oldest first */
@@ -23,7 +23,7 @@ static struct {
 
 static void begin_on_timer(void *arg);
 
-static void set_up(void)
+static void begin_init(void)
 {
     if (b.ready)
         return;
@@ -33,62 +33,62 @@ static void set_up(void)
     b.ready = true;
 }
 
-static void forget_slow(int64_t now)
+static void release_slow_places(int64_t now)
 {
     while (!list_empty(&b.begun)) {
-        struct job *job = LIST_ITEM(b.begun.next, struct job, turn);
+        struct job *job = LIST_ITEM(b.begun.next, struct job, begin_link);
         if (now - job->begun_ms < MOMENT_MS)
             return;
         begin_ended(job);
     }
 }
 
-static void begin_more(void)
+static void begin_next_jobs(void)
 {
     int64_t now = clock_mono_ms();
     unsigned most = b.held ? HELD_AT_ONCE : AT_ONCE;
 
-    forget_slow(now);
+    release_slow_places(now);
     while (b.count < most && !list_empty(&b.waiting)) {
-        struct job *job = LIST_ITEM(list_shift(&b.waiting), struct job, turn);
+        struct job *job = LIST_ITEM(list_shift(&b.waiting), struct job, begin_link);
         job->begun_ms = now;
-        list_append(&b.begun, &job->turn);
+        list_append(&b.begun, &job->begin_link);
         b.count++;
-        queue_begin(&job->item);
+        queue_item_begin(&job->item);
     }
     if (list_empty(&b.waiting) || b.armed)
         return;
     b.armed = true;
-    loop_timer_start(&b.timer, LOOK_MS);
+    loop_timer_start(&b.timer, POLL_MS);
 }
 
 static void begin_on_timer(void *arg UNUSED)
 {
     b.armed = false;
-    begin_more();
+    begin_next_jobs();
 }
 
-void begin_in_turn(struct queue_item *item)
+void begin_enqueue(struct queue_item *item)
 {
     struct job *job = CONTAINER_OF(item, struct job, item);
 
-    set_up();
-    list_append(&b.waiting, &job->turn);
-    begin_more();
+    begin_init();
+    list_append(&b.waiting, &job->begin_link);
+    begin_next_jobs();
 }
 
 void begin_ended(struct job *job)
 {
-    if (list_empty(&job->turn))
+    if (list_empty(&job->begin_link))
         return;
-    list_remove(&job->turn);
+    list_remove(&job->begin_link);
     b.count--;
 }
 
 void begin_hold(bool hold)
 {
-    set_up();
+    begin_init();
     b.held = hold;
     if (!hold)
-        begin_more();
+        begin_next_jobs();
 }

@@ -7,12 +7,12 @@
 #include "base/clock.h"
 #include "base/panic.h"
 #include "context.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 #include "log/log.h"
 #include "run.h"
 #include "runner_run_sql.h"
 
-static json_t *trigger_of(const struct job *job, json_t *data)
+static json_t *trigger_json(const struct job *job, json_t *data)
 {
     json_t *trigger = json_object();
     char at[CLOCK_TEXT_BYTES];
@@ -43,7 +43,7 @@ bool context_init(struct run *run)
     struct jr_error error;
     json_t *data = NULL;
 
-    run->root = jr_adopt(job->item.arena, json_object());
+    run->root = jr_attach(job->item.arena, json_object());
     MUST(workflow != NULL && self != NULL);
     (void)json_object_set_new(workflow, "id", json_integer(job->workflow_id));
     (void)json_object_set_new(workflow, "name", jr_text(run->version->definition.name));
@@ -53,10 +53,10 @@ bool context_init(struct run *run)
     run->steps = json_object();
     (void)json_object_set_new(run->root, "steps", run->steps);
     if (job->trigger_data.len &&
-        jr_parse_beside(
+        jr_parse_off_thread(
             &run->job->item.task, job->item.arena, job->trigger_data, true, &data, &error) != 0)
         return false;
-    (void)json_object_set_new(run->root, "trigger", trigger_of(job, data));
+    (void)json_object_set_new(run->root, "trigger", trigger_json(job, data));
     return true;
 }
 
@@ -81,15 +81,15 @@ AWAITS static bool parse_member(struct run *run, struct str text, json_t **ret_v
 
     *ret_value = NULL;
     return text.ptr == NULL ||
-           jr_parse_beside(
+           jr_parse_off_thread(
                &run->job->item.task, run->job->item.arena, text, true, ret_value, &error) == 0;
 }
 
-AWAITS static bool keep_row(struct run *run, const struct sql_run_history_row *row)
+AWAITS static bool add_history_row(struct run *run, const struct sql_run_history_row *row)
 {
-    struct past *past = &run->past[run->past_count++];
+    struct step_history *past = &run->history[run->history_count++];
 
-    *past = (struct past){
+    *past = (struct step_history){
         .key = row->key,
         .seq = (int)row->seq,
         .run = (int)row->run,
@@ -123,7 +123,7 @@ AWAITS static int read_rows(struct run *run, struct db_call *calls, size_t count
         if (rc > 0)
             rc = task_sleep(&job->item.task, backoff_next(&pause));
         if (rc != 0)
-            return queue_lost(&job->item) ? JOB_LOST : JOB_STORE_DOWN;
+            return queue_item_is_lost(&job->item) ? JOB_LOST : JOB_STORE_DOWN;
     }
 }
 
@@ -140,19 +140,19 @@ int context_history(struct run *run)
     TRY(read_rows(run, calls, ARRAY_LEN(calls)));
     const struct rows *rows = &calls[0].rows;
     run->seq = (int)sql_run_last_seq_row(&calls[1].rows, 0).seq;
-    run->past = ARENA_ARRAY(job->item.arena, run->past, rows->count);
+    run->history = ARENA_ARRAY(job->item.arena, run->history, rows->count);
     for (size_t i = 0; i < rows->count; i++) {
         const struct sql_run_history_row row = sql_run_history_row(rows, i);
-        if (!keep_row(run, &row))
+        if (!add_history_row(run, &row))
             return ERROR(-EINVAL);
     }
     return 0;
 }
 
-const struct past *context_past(const struct run *run, struct str key)
+const struct step_history *context_find_history(const struct run *run, struct str key)
 {
-    for (size_t i = 0; i < run->past_count; i++) {
-        const struct past *past = &run->past[i];
+    for (size_t i = 0; i < run->history_count; i++) {
+        const struct step_history *past = &run->history[i];
         if (past->run == run->job->run && str_eq(past->key, key))
             return past;
     }

@@ -14,4 +14,4 @@ void context_error(struct run *run, struct str key, json_t *error);
 AWAITS int context_history(struct run *run) MUSTCHECK;
 /* any: The history row of a step in this run, or NULL when the step has not run. It lives as long
  * as the run. */
-const struct past *context_past(const struct run *run, struct str key);
+const struct step_history *context_find_history(const struct run *run, struct str key);

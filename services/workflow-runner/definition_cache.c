@@ -10,8 +10,8 @@
 #include "runner_run_sql.h"
 
 /* Approximate size of a parsed tree, in bytes per byte of its text. */
-#define TREE_FACTOR  8
-#define PROJECT_PART 4
+#define TREE_FACTOR      8
+#define PROJECT_FRACTION 4
 
 struct key {
     int64_t project, workflow, version;
@@ -72,7 +72,7 @@ static void entry_drop(struct entry *entry)
 }
 
 /* Drops other versions of the project when it exceeds its share. Other projects lose nothing. */
-static void keep_share(const struct entry *newest)
+static void drop_beyond_share(const struct entry *newest)
 {
     size_t bytes = newest->bytes;
     struct list *before;
@@ -82,7 +82,7 @@ static void keep_share(const struct entry *newest)
         before = it->prev;
         if (entry->key.project != newest->key.project)
             continue;
-        if (bytes + entry->bytes > DEFINITIONS_BYTES / PROJECT_PART)
+        if (bytes + entry->bytes > DEFINITIONS_BYTES / PROJECT_FRACTION)
             entry_drop(entry);
         else
             bytes += entry->bytes;
@@ -94,7 +94,7 @@ static void entry_store(struct entry *entry)
     (void)map_put(cache.entries, key_text(&entry->key), entry);
     list_append(&cache.order, &entry->order);
     cache.bytes += entry->bytes;
-    keep_share(entry);
+    drop_beyond_share(entry);
     while (cache.bytes > DEFINITIONS_BYTES && cache.order.next != &entry->order)
         entry_drop(LIST_ITEM(cache.order.next, struct entry, order));
 }
@@ -118,7 +118,8 @@ static struct str print_findings(struct arena *arena, const struct schema_errors
         arena, "%.*s: %.*s", STR_ARG(errors->items[0].field), STR_ARG(errors->items[0].message));
 }
 
-static void parse(struct arena *arena, struct workflow_version *version, struct str text)
+static void
+parse_stored_version(struct arena *arena, struct workflow_version *version, struct str text)
 {
     struct schema_errors *errors = ARENA_NEW(arena, errors);
     struct definition_secret *secrets;
@@ -149,7 +150,7 @@ static struct entry *entry_new(const struct key *key, const struct rows *rows)
     entry->refs = 1;
     entry->version.editor_id = row.editor_id.value;
     entry->version.editor_key_id = row.editor_key_id.value;
-    parse(arena, &entry->version, row.doc);
+    parse_stored_version(arena, &entry->version, row.doc);
     if (entry->version.invalid.ptr != NULL)
         log_warn("definition.invalid",
                  L_I64("project", key->project),
@@ -167,29 +168,29 @@ AWAITS static int read_version(struct task *task, struct db *db, const struct ke
     int rc = db_query(
         task, db, SQL_RUN_VERSION(.workflow_id = key->workflow, .version = key->version), &rows);
     if (rc == DB_SCHEMA)
-        return DEFINITION_GONE;
+        return DEFINITION_NOT_FOUND;
     if (rc != 0)
         return rc;
     if (rows.count == 0)
-        return DEFINITION_GONE;
+        return DEFINITION_NOT_FOUND;
     entry_store(entry_new(key, &rows));
     return 0;
 }
 
 /* --- shared loads --- */
 
-static void abandon(struct await *await)
+static void load_abandon(struct await *await)
 {
     list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
 }
 
 /* co: Waits for another task's load and returns its result; -EAGAIN when the task was cancelled. */
-AWAITS static int join(struct task *task, struct load *load)
+AWAITS static int wait_for_load(struct task *task, struct load *load)
 {
     struct waiter waiter = {.await = {.abandon = NULL}};
 
     await_init(&waiter.await);
-    waiter.await.abandon = abandon;
+    waiter.await.abandon = load_abandon;
     list_append(&load->waiters, &waiter.link);
     return await_wait(task, &waiter.await, 0);
 }
@@ -225,7 +226,8 @@ int definition_load(struct task *task,
             return 0;
         }
         struct load *load = map_get(cache.loads, key_text(&key));
-        int rc = load != NULL ? join(task, load) : definition_cache_load_version(task, db, &key);
+        int rc = load != NULL ? wait_for_load(task, load)
+                              : definition_cache_load_version(task, db, &key);
         if (rc != 0 && rc != -EAGAIN)
             return rc;
     }
@@ -234,7 +236,7 @@ int definition_load(struct task *task,
 int definition_find(struct job *job, const struct workflow_version **ret_version)
 {
     if (job->orphan)
-        return DEFINITION_GONE;
+        return DEFINITION_NOT_FOUND;
     return definition_load(
         &job->item.task, &job->item.db, job->workflow_id, job->version, ret_version);
 }

@@ -19,8 +19,8 @@ struct workflow_version {
 };
 
 /* co: Finds the version that the job was queued with. It is held until the job's arena ends. 0,
- * DEFINITION_GONE when the version did not exist at the claim because the workflow was deleted, a
- * DB_*, or a negative. */
+ * DEFINITION_NOT_FOUND when the version did not exist at the claim because the workflow was
+ * deleted, a DB_*, or a negative. */
 AWAITS int definition_find(struct job *job, const struct workflow_version **ret_version) MUSTCHECK;
 /* co: Does the same for a given version of any workflow of the project. The version is held until
  * the task's arena ends. */

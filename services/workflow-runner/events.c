@@ -3,7 +3,7 @@
 
 #include "app.h"
 #include "base/panic.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 #include "log/log.h"
 #include "queue_sql.h"
 #include "rights/audit.h"
@@ -22,18 +22,20 @@ struct listener {
     struct condition *filter;
 };
 
-struct match {
+struct event_matches {
     int64_t *events, *workflows, *versions;
     size_t count, cap;
     bool chained; /* some of the events were caused by jobs */
 };
 
-static void
-match_add(struct arena *arena, struct match *match, int64_t event, const struct listener *listener)
+static void match_add(struct arena *arena,
+                      struct event_matches *match,
+                      int64_t event,
+                      const struct listener *listener)
 {
     if (match->count == match->cap) {
         size_t cap = match->cap ? match->cap * 2 : 64;
-        struct match grown = {
+        struct event_matches grown = {
             .events = ARENA_ARRAY(arena, grown.events, cap),
             .workflows = ARENA_ARRAY(arena, grown.workflows, cap),
             .versions = ARENA_ARRAY(arena, grown.versions, cap),
@@ -93,10 +95,10 @@ read_listeners(struct arena *arena, const struct rows *rows, struct listener **r
     return count;
 }
 
-static bool listens(struct arena *arena,
-                    const struct listener *listener,
-                    const struct sql_events_claim_row *event,
-                    const json_t *data)
+static bool listener_matches(struct arena *arena,
+                             const struct listener *listener,
+                             const struct sql_events_claim_row *event,
+                             const json_t *data)
 {
     struct str reason;
     bool holds = false;
@@ -117,7 +119,7 @@ static bool listens(struct arena *arena,
 AWAITS static int match_events(struct task *task,
                                const struct rows *events,
                                const struct rows *rows,
-                               struct match *match,
+                               struct event_matches *match,
                                size_t *ret_taken)
 {
     struct arena *arena = task->arena;
@@ -136,10 +138,10 @@ AWAITS static int match_events(struct task *task,
 
         arena_reset(event_arena);
         if (event.data.ptr != NULL &&
-            jr_parse_beside(task, event_arena, event.data, true, &data, &error) != 0)
+            jr_parse_off_thread(task, event_arena, event.data, true, &data, &error) != 0)
             data = NULL;
         for (size_t j = 0; j < count; j++) {
-            if (listens(event_arena, &listeners[j], &event, data))
+            if (listener_matches(event_arena, &listeners[j], &event, data))
                 match_add(arena, match, event.id, &listeners[j]);
         }
         bytes += (match->count - before) * (size_t)event.bytes;
@@ -159,7 +161,7 @@ AWAITS static int match_events(struct task *task,
 /* co: Makes the jobs of the events that are taken, within the project's limits. */
 AWAITS static int events_start_jobs(struct task *task,
                                     struct db *tx,
-                                    const struct match *match,
+                                    const struct event_matches *match,
                                     int64_t room,
                                     struct events_outcome *outcome)
 {
@@ -178,14 +180,14 @@ AWAITS static int events_start_jobs(struct task *task,
     }
     TRY(db_query(task,
                  tx,
-                 SQL_EVENTS_MAKE_FEW(.event_ids = sql_i64s(match->events, match->count),
-                                     .workflow_ids = sql_i64s(match->workflows, match->count),
-                                     .versions = sql_i64s(match->versions, match->count),
-                                     .depth_max = DEPTH_MAX,
-                                     .chain_max = runner_conf()->fan_out_jobs,
-                                     .room = room > 0 ? room : 0),
+                 SQL_EVENTS_MAKE_GUARDED(.event_ids = sql_i64s(match->events, match->count),
+                                         .workflow_ids = sql_i64s(match->workflows, match->count),
+                                         .versions = sql_i64s(match->versions, match->count),
+                                         .depth_max = DEPTH_MAX,
+                                         .chain_max = runner_conf()->fan_out_jobs,
+                                         .room = room > 0 ? room : 0),
                  &rows));
-    const struct sql_events_make_few_row few = sql_events_make_few_row(&rows, 0);
+    const struct sql_events_make_guarded_row few = sql_events_make_guarded_row(&rows, 0);
     outcome->made = (unsigned)few.made;
     outcome->guarded = (unsigned)few.guarded;
     if (outcome->guarded == 0)
@@ -212,7 +214,7 @@ AWAITS static int events_take_in(struct task *task, struct db *tx, void *arg)
 {
     struct events_outcome *ret_outcome = arg;
     struct arena *arena = task->arena;
-    struct match match = {0};
+    struct event_matches match = {0};
 
     *ret_outcome = (struct events_outcome){0};
     struct db_call reads[] = {

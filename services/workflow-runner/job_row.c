@@ -32,7 +32,7 @@ static void read_claimed(struct job *job)
     job->orphan = row.orphan;
     job->root = row.root;
     job->disabled = row.disabled;
-    job->large = row.has_data && row.trigger_data.ptr == NULL;
+    job->has_large_data = row.has_data && row.trigger_data.ptr == NULL;
 }
 
 /* Reads the row of a job that a tick has just made. Its other members keep their zero values. */
@@ -54,8 +54,8 @@ void job_read(struct queue_item *item)
 {
     struct job *job = CONTAINER_OF(item, struct job, item);
 
-    list_init(&job->turn);
-    if (rows_are(&item->rows, &sql_job_shape))
+    list_init(&job->begin_link);
+    if (rows_have_shape(&item->rows, &sql_job_shape))
         read_claimed(job);
     else
         read_ticked(job);

@@ -16,7 +16,7 @@
 #include "runner_ledger_sql.h"
 
 /* One job's part of a write, on the stack of the job's coroutine. */
-struct member {
+struct ledger_member {
     struct batch_entry entry;
     struct job *job;
     const struct ledger_entry *rows;
@@ -137,7 +137,7 @@ static struct db_call steps_call(struct arena *arena, const struct step_columns 
     return db_call_new(arena, LEDGER_STEPS(STEP_ARGS(in)));
 }
 
-size_t ledger_nothing(struct arena *arena, struct db_call *calls)
+size_t ledger_prepare_calls(struct arena *arena, struct db_call *calls)
 {
     struct job_columns jobs = {0};
     struct step_columns steps = {0};
@@ -150,7 +150,7 @@ size_t ledger_nothing(struct arena *arena, struct db_call *calls)
 /* --- results --- */
 
 /* Whether the database may give another answer in a moment. Everything here may be repeated. */
-static bool is_passing(int rc)
+static bool is_transient_result(int rc)
 {
     switch (rc) {
     case DB_CONFLICT:
@@ -168,30 +168,30 @@ static bool is_passing(int rc)
 
 static bool lease_is_over(const struct job *job)
 {
-    return queue_lost(&job->item) || clock_mono_ms() >= job->item.lease_mono_ms;
+    return queue_item_is_lost(&job->item) || clock_mono_ms() >= job->item.lease_mono_ms;
 }
 
 /* --- batches --- */
 
-static struct member *member_of(const struct batch_entry *entry)
+static struct ledger_member *ledger_member_of(const struct batch_entry *entry)
 {
-    return (struct member *)CONTAINER_OF(entry, const struct member, entry);
+    return (struct ledger_member *)CONTAINER_OF(entry, const struct ledger_member, entry);
 }
 
-static int ledger_over(const struct batch_entry *entry)
+static int ledger_entry_result(const struct batch_entry *entry)
 {
-    const struct job *job = member_of(entry)->job;
+    const struct job *job = ledger_member_of(entry)->job;
 
     if (!lease_is_over(job))
         return 0;
-    return queue_lost(&job->item) ? JOB_LOST : JOB_STORE_DOWN;
+    return queue_item_is_lost(&job->item) ? JOB_LOST : JOB_STORE_DOWN;
 }
 
 static void mark_written(struct batch_entry **entries, size_t count, int64_t id)
 {
     for (size_t i = 0; i < count; i++)
-        if (member_of(entries[i])->job->item.id == id)
-            member_of(entries[i])->written = true;
+        if (ledger_member_of(entries[i])->job->item.id == id)
+            ledger_member_of(entries[i])->written = true;
 }
 
 AWAITS static int write_members(struct task *task,
@@ -200,19 +200,19 @@ AWAITS static int write_members(struct task *task,
                                 size_t *ret_failed UNUSED)
 {
     struct arena *arena = task->arena;
-    struct db *db = &member_of(entries[0])->job->item.db;
+    struct db *db = &ledger_member_of(entries[0])->job->item.db;
     struct job_columns jobs;
     struct step_columns steps;
     struct rows ended;
     size_t step_count = 0;
 
     for (size_t i = 0; i < count; i++)
-        step_count += member_of(entries[i])->rows->count;
+        step_count += ledger_member_of(entries[i])->rows->count;
     jobs_init(arena, &jobs, count);
     steps_init(arena, &steps, step_count);
     for (size_t i = 0; i < count; i++) {
-        jobs_add(&jobs, member_of(entries[i])->job, member_of(entries[i])->rows);
-        steps_add(&steps, member_of(entries[i])->job, member_of(entries[i])->rows);
+        jobs_add(&jobs, ledger_member_of(entries[i])->job, ledger_member_of(entries[i])->rows);
+        steps_add(&steps, ledger_member_of(entries[i])->job, ledger_member_of(entries[i])->rows);
     }
     struct db_call calls[] = {db_call(SQL_PLAN_BY_INDEX()), jobs_call(arena, &jobs, &steps)};
     TRY(db_batch(task, db, calls, ARRAY_LEN(calls), NULL));
@@ -237,17 +237,17 @@ static enum batch_end ledger_judge(int rc)
 {
     if (rc == DB_SCHEMA) /* the project was removed */
         return BATCH_ENDED;
-    return is_passing(rc) ? BATCH_AGAIN : BATCH_REFUSED;
+    return is_transient_result(rc) ? BATCH_AGAIN : BATCH_REFUSED;
 }
 
 static struct batches writes = {
     .at_once = 1,
-    .most = 256,
+    .max_entries = 256,
     .bytes = (size_t)1 << 20,
     .limit_ms = 20000, /* longer than the database's default limits */
     .pause = JOB_PAUSE,
-    .stays = true,
-    .over = ledger_over,
+    .is_uninterruptible = true,
+    .expired_rc = ledger_entry_result,
     .write = write_members,
     .judge = ledger_judge,
 };
@@ -265,7 +265,7 @@ static size_t entry_bytes(const struct ledger_entry *entry)
 
 int ledger_write(struct job *job, const struct ledger_entry *entry)
 {
-    struct member member = {.entry.bytes = entry_bytes(entry), .job = job, .rows = entry};
+    struct ledger_member member = {.entry.bytes = entry_bytes(entry), .job = job, .rows = entry};
     int64_t project = job->item.db.schema;
     int rc = batches_write(&job->item.task, &writes, project, &member.entry);
 
@@ -290,7 +290,7 @@ static int tx_result(int rc)
         return JOB_LOST;
     if (rc == -ECANCELED)
         return JOB_LOST;
-    if (is_passing(rc))
+    if (is_transient_result(rc))
         return JOB_STORE_DOWN;
     return rc > 0 ? ERROR(-EINVAL) : rc;
 }
@@ -342,11 +342,11 @@ int ledger_write_tx(struct job *job, struct db *tx, const struct ledger_entry *e
 /* Waits until no other transaction holds the lock on the job's lease. *ret_seen: whether the step's
  * row exists. *ret_ours: whether the lease still has our token. */
 AWAITS static int
-ask_outcome(struct task *task, struct job *job, int seq, bool *ret_seen, bool *ret_ours)
+query_commit_outcome(struct task *task, struct job *job, int seq, bool *ret_seen, bool *ret_ours)
 {
     struct db_call calls[] = {
         db_call(SQL_LEDGER_WAIT(.id = job->item.id, .token = job->item.token)),
-        db_call(SQL_LEDGER_SEEN(.job_id = job->item.id, .seq = seq)),
+        db_call(SQL_LEDGER_STEP_EXISTS(.job_id = job->item.id, .seq = seq)),
     };
     struct db *tx;
 
@@ -373,8 +373,8 @@ int ledger_commit(struct job *job, struct task *task, struct db *tx, int seq, bo
     }
     if (rc != DB_UNKNOWN)
         return tx_result(rc);
-    while ((rc = ask_outcome(task, job, seq, &seen, &ours)) != 0) {
-        if (!is_passing(rc) || rc == -ECANCELED || lease_is_over(job))
+    while ((rc = query_commit_outcome(task, job, seq, &seen, &ours)) != 0) {
+        if (!is_transient_result(rc) || rc == -ECANCELED || lease_is_over(job))
             return tx_result(rc);
         TRY(task_sleep(task, backoff_next(&pause)) == 0 ? 0 : JOB_LOST);
     }

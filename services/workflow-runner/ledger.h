@@ -30,7 +30,7 @@ AWAITS int ledger_write_tx(struct job *job, struct db *tx, const struct ledger_e
  * returns their number. Running them prepares a connection for later writes. The statements are
  * arena-owned. */
 enum { LEDGER_CALLS = 2 };
-size_t ledger_nothing(struct arena *arena, struct db_call *calls);
+size_t ledger_prepare_calls(struct arena *arena, struct db_call *calls);
 /* co: Opens a transaction whose first statement locks the job's lease by its token. 0, JOB_LOST,
  * JOB_STORE_DOWN, or a negative. */
 AWAITS int ledger_begin(struct job *job, struct task *task, struct db **ret_tx) MUSTCHECK;

@@ -4,28 +4,28 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "fetch/mail.h"
+#include "job_budget.h"
 #include "log/log.h"
 #include "mail/outbox.h"
 #include "metrics/metrics.h"
 #include "quotas.h"
-#include "room.h"
 #include "runner_mails_sql.h"
 
-#define RETAIN_EVERY_MS  600000
-#define AGAIN_MOST       3600000 /* longest pause between two tries */
-#define TROUBLE_EVERY_MS 1000    /* least time between two log lines about the server */
-#define MAILS_AHEAD      32      /* mails of a project that are claimed before a slot is free */
-#define MAIL_COPIES      6       /* copies of a mail's content that are in memory at once */
-#define MAIL_PART        4       /* fraction of quotas_moments that one mail may hold */
-#define MAILS_A_SLOT     4 /* running mails per slot: some are made or ended while one is sent */
+#define RETAIN_EVERY_MS      600000
+#define AGAIN_MOST           3600000 /* longest pause between two tries */
+#define TROUBLE_EVERY_MS     1000    /* least time between two log lines about the server */
+#define MAILS_PREFETCHED     32      /* mails of a project that are claimed before a slot is free */
+#define MAIL_COPIES          6       /* copies of a mail's content that are in memory at once */
+#define MAIL_BUDGET_FRACTION 4       /* fraction of quotas_temporary that one mail may hold */
+#define MAILS_A_SLOT         4 /* running mails per slot: some are made or ended while one is sent */
 
 static struct queue *mails;
 
 enum { SENT, REFUSED, UNKNOWN, DROPPED, EXPIRED, FAILED, ENDS };
 static const char *const statuses[ENDS] = {
     "sent", "refused", "unknown", "dropped", "expired", "failed"};
-static struct metric *ended[ENDS];
-static struct metric *repeated;
+static struct metric *ended_counters[ENDS];
+static struct metric *retried_counter;
 
 static void mails_read(struct queue_item *item)
 {
@@ -38,8 +38,8 @@ static void mails_read(struct queue_item *item)
     mail->user_id = row.user_id.value;
     mail->size = row.size;
     mail->tries = row.tries;
-    mail->late = row.late;
-    mail->own_domain = row.own_domain;
+    mail->is_past_give_up = row.late;
+    mail->has_verified_domain = row.own_domain;
 }
 
 /* --- ends of mails --- */
@@ -61,11 +61,11 @@ AWAITS static int mails_end(struct task *task,
                                          .detail = detail.len ? detail : STR_NONE)),
                     &rows));
     if (rows > 0)
-        metric_add(ended[how], 1);
+        metric_add(ended_counters[how], 1);
     return 0;
 }
 
-AWAITS static int mails_again(struct task *task, const struct claimed_mail *mail, struct str detail)
+AWAITS static int mails_retry(struct task *task, const struct claimed_mail *mail, struct str detail)
 {
     struct backoff pause = {.first_ms = runner_conf()->mail_retry_ms,
                             .most_ms = AGAIN_MOST,
@@ -73,7 +73,7 @@ AWAITS static int mails_again(struct task *task, const struct claimed_mail *mail
 
     size_t rows;
 
-    metric_add(repeated, 1);
+    metric_add(retried_counter, 1);
     return mails_write(task,
                        mail,
                        db_call(SQL_MAIL_AGAIN(.id = mail->item.id,
@@ -108,7 +108,7 @@ AWAITS static int mark_handed(struct task *task, void *arg)
 }
 
 /* Logs trouble with the server for the operator, not for projects, and not once per mail. */
-static void note_trouble(const struct claimed_mail *mail, struct str trouble)
+static void log_server_trouble(const struct claimed_mail *mail, struct str trouble)
 {
     static int64_t quiet_until_ms;
 
@@ -119,10 +119,10 @@ static void note_trouble(const struct claimed_mail *mail, struct str trouble)
 }
 
 /* co: Sends over a connection of its own, within the project's share of the mail slots. */
-AWAITS static int mails_over(struct task *task,
-                             const struct mail_route *route,
-                             const struct mail *message,
-                             struct mail_outcome *ret_outcome)
+AWAITS static int mails_send_in_slot(struct task *task,
+                                     const struct mail_route *route,
+                                     const struct mail *message,
+                                     struct mail_outcome *ret_outcome)
 {
     struct share *share;
 
@@ -144,8 +144,8 @@ hand_over(struct task *task, const struct claimed_mail *mail, const struct mail 
     };
     struct mail_outcome outcome = {0};
 
-    int rc = mails_over(task, &route, message, &outcome);
-    note_trouble(mail, outcome.trouble);
+    int rc = mails_send_in_slot(task, &route, message, &outcome);
+    log_server_trouble(mail, outcome.server_error);
     switch (rc) {
     case 0:
         return mails_end(task, mail, SENT, NULL, STR_NONE);
@@ -156,7 +156,7 @@ hand_over(struct task *task, const struct claimed_mail *mail, const struct mail 
     case MAIL_UNKNOWN:
         return mails_end(task, mail, UNKNOWN, "mail_unknown", outcome.reason);
     case MAIL_UNREACHABLE:
-        return mails_again(task, mail, outcome.reason);
+        return mails_retry(task, mail, outcome.reason);
     case MAIL_BAD_ADDRESS:
     case MAIL_BAD_HEADER:
     case MAIL_BAD_SERVER:
@@ -196,7 +196,7 @@ AWAITS static int mails_send_one(struct task *task, struct claimed_mail *mail)
     struct mail message = {0};
     struct str code = STR_NONE;
 
-    if (mail->late)
+    if (mail->is_past_give_up)
         return mails_end(task,
                          mail,
                          EXPIRED,
@@ -215,10 +215,10 @@ AWAITS static int mails_send_one(struct task *task, struct claimed_mail *mail)
 }
 
 /* The budget for a mail's parsed content, its parts and its message. */
-static uint64_t mail_room_of(const struct claimed_mail *mail)
+static uint64_t mail_budget_of(const struct claimed_mail *mail)
 {
     uint64_t bytes = (uint64_t)MAIL_COPIES * (uint64_t)mail->size;
-    uint64_t most = quotas_moments.config.limit / MAIL_PART;
+    uint64_t most = quotas_temporary.config.limit / MAIL_BUDGET_FRACTION;
 
     return bytes < most ? bytes : most;
 }
@@ -226,16 +226,16 @@ static uint64_t mail_room_of(const struct claimed_mail *mail)
 static enum queue_outcome mails_run(struct task *task, struct queue_item *item)
 {
     struct claimed_mail *mail = CONTAINER_OF(item, struct claimed_mail, item);
-    struct room_moment moment;
+    struct job_budget_temporary moment;
 
-    if (room_moment(task, mail_room_of(mail), &moment) != 0)
+    if (job_budget_temporary_acquire(task, mail_budget_of(mail), &moment) != 0)
         return QUEUE_RELEASED;
-    bool lost = queue_lost(item);
+    bool lost = queue_item_is_lost(item);
     int rc = lost ? 0 : mails_send_one(task, mail);
-    room_moment_end(&moment);
+    job_budget_temporary_release(&moment);
     if (rc != 0) /* when the lease ends, the row shows how far the mail came */
         log_warn("mail.failed", L_I64("mail", item->id), L_RESULT("rc", rc), L_AT(&task->site, rc));
-    return lost || rc != 0 ? QUEUE_GONE : QUEUE_DONE;
+    return lost || rc != 0 ? QUEUE_UNKNOWN : QUEUE_DONE;
 }
 
 /* --- the table --- */
@@ -249,18 +249,18 @@ static struct queue_kind kind = {
     .run = mails_run,
     .claim = &SQL_MAILS_CLAIM,
     .renew = &SQL_MAILS_RENEW,
-    .held = &SQL_MAILS_HELD,
+    .still_held = &SQL_MAILS_HELD,
     .release = &SQL_MAILS_RELEASE,
     .rescue = &SQL_MAILS_RESCUE,
     .claim_bytes = LARGE_BYTES,
-    .ahead = MAILS_AHEAD,
+    .prefetch = MAILS_PREFETCHED,
     .projects = &SQL_MAIL_PROJECTS,
-    .look = &SQL_MAILS_LOOK,
+    .poll = &SQL_MAILS_POLL,
     .retain = history,
-    .old = &SQL_MAILS_OLD,
+    .has_old = &SQL_MAILS_OLD,
     .topic = BUS_MAIL,
     .group = "workflow-runner",
-    .message = MAIL_NOTIFIED,
+    .message = MAIL_NOTIFICATION_KIND,
 };
 
 void mails_prepare(void)
@@ -275,8 +275,9 @@ void mails_prepare(void)
     };
 
     for (int i = 0; i < ENDS; i++)
-        ended[i] = metric_counter("groundwork_mails_ended_total", labels[i], "Mails that ended");
-    repeated =
+        ended_counters[i] =
+            metric_counter("groundwork_mails_ended_total", labels[i], "Mails that ended");
+    retried_counter =
         metric_counter("groundwork_mails_repeated_total",
                        "",
                        "Mails that will be sent again because the server did not accept them");
@@ -290,7 +291,7 @@ void mails_start(void)
     if (!conf->smtp_url
              .len) { /* mails that are past their give_up_at end; the others wait for a server */
         kind.claim = &SQL_MAILS_CLAIM_LATE;
-        kind.look = &SQL_MAILS_LOOK_LATE;
+        kind.poll = &SQL_MAILS_POLL_LATE;
     }
     mails =
         queue_start(&kind,
@@ -308,10 +309,10 @@ void mails_start(void)
                     });
 }
 
-void mails_stop_looking(void)
+void mails_stop_polling(void)
 {
     if (mails)
-        queue_stop_looking(mails);
+        queue_stop_sweeps(mails);
 }
 
 void mails_drain(int64_t last_call_mono_ms, loop_fn done, void *arg)

@@ -15,7 +15,7 @@ void mails_prepare(void);
  * claimed, and end as expired. */
 void mails_start(void);
 /* any: Stops polling projects for mails, and stops retention. */
-void mails_stop_looking(void);
+void mails_stop_polling(void);
 /* any: Claims no more mails, and calls done(arg) when no mail is claimed here any longer. At
  * last_call_mono_ms the remaining mails are cancelled. */
 void mails_drain(int64_t last_call_mono_ms, loop_fn done, void *arg);
@@ -29,8 +29,8 @@ struct claimed_mail {
     int64_t size;       /* upper bound of the bytes of the message */
     int64_t user_id;    /* 0 = unknown */
     int64_t tries;
-    bool late;       /* its give_up_at has passed */
-    bool own_domain; /* its project has a verified domain */
+    bool is_past_give_up;     /* its give_up_at has passed */
+    bool has_verified_domain; /* its project has a verified domain */
 };
 
 /* co: Runs a statement about a mail. Statements about mails of one project that arrive at the same

@@ -133,7 +133,7 @@ AWAITS static int make_of_workflow(struct task *task,
 
 /* --- mails to accounts --- */
 
-static bool account_takes(enum mail_type type, struct str status)
+static bool account_accepts_mail(enum mail_type type, struct str status)
 {
     if (str_is(status, "suspended"))
         return false;
@@ -155,11 +155,11 @@ page_with_token(struct arena *arena, struct str page, enum mail_type type, struc
 
 /* Makes a new token for each try and stores its hash only, so that readers of the rows cannot use
  * the link. */
-AWAITS static int put_link(struct task *task,
-                           const struct claimed_mail *claimed,
-                           enum mail_type type,
-                           int64_t user_id,
-                           struct str *ret_token)
+AWAITS static int store_mail_link(struct task *task,
+                                  const struct claimed_mail *claimed,
+                                  enum mail_type type,
+                                  int64_t user_id,
+                                  struct str *ret_token)
 {
     uint8_t *hash = arena_alloc(task->arena, DIGEST_SHA256_BYTES);
     char bytes[TOKEN_BYTES];
@@ -198,7 +198,7 @@ AWAITS static int make_of_account(struct task *task,
                  SQL_MAIL_ACCOUNT(.user_id = some_id(claimed->user_id),
                                   .emails = sql_strs(forms.forms, forms.count)),
                  &rows));
-    if (rows.count == 0 || !account_takes(type, sql_mail_account_row(&rows, 0).status)) {
+    if (rows.count == 0 || !account_accepts_mail(type, sql_mail_account_row(&rows, 0).status)) {
         *ret_code = STR("no_account");
         return MAIL_DROPPED;
     }
@@ -209,12 +209,12 @@ AWAITS static int make_of_account(struct task *task,
         claimed->recipient = sql_mail_account_row(&rows, 0).email;
     /* A public request learns nothing about its mail, and so not this either. Administrators see
      * the code in GET /mail/log. */
-    if (type != MAIL_ADDED_TO_TENANT && !page.len) {
+    if (type != MAIL_ADDED_TO_PROJECT && !page.len) {
         *ret_code = STR("no_page");
         return MAIL_DROPPED;
     }
-    if (type != MAIL_ADDED_TO_TENANT) {
-        TRY(put_link(task, claimed, type, sql_mail_account_row(&rows, 0).id, &token));
+    if (type != MAIL_ADDED_TO_PROJECT) {
+        TRY(store_mail_link(task, claimed, type, sql_mail_account_row(&rows, 0).id, &token));
         mail_variable_set(&variables, "token", token);
         mail_variable_set(&variables, "link", page_with_token(task->arena, page, type, token));
         mail_variable_set(
@@ -254,11 +254,11 @@ AWAITS static int make_of_test(struct task *task,
     return mail_check(task->arena, mail, ret_code);
 }
 
-AWAITS static int make_any(struct task *task,
-                           struct claimed_mail *claimed,
-                           const json_t *content,
-                           struct mail *mail,
-                           struct str *ret_code)
+AWAITS static int make_mail_content(struct task *task,
+                                    struct claimed_mail *claimed,
+                                    const json_t *content,
+                                    struct mail *mail,
+                                    struct str *ret_code)
 {
     int type = mail_type_find(claimed->type);
 
@@ -286,7 +286,7 @@ int mails_make(struct task *task,
         return ERROR(-EBADMSG);
     ret_mail->message_id = arena_printf(
         task->arena, "mail.%lld.%lld", (long long)project->number, (long long)claimed->item.id);
-    int rc = make_any(task, claimed, content, ret_mail, ret_code);
+    int rc = make_mail_content(task, claimed, content, ret_mail, ret_code);
     if (rc == MAIL_DROPPED && ret_code->ptr == NULL)
         *ret_code = STR("mail_not_configured");
     return rc;

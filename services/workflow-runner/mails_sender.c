@@ -2,7 +2,7 @@
 #include "crypto/rsa_key.h"
 #include "fetch/mail.h"
 #include "fetch/mail_dkim.h"
-#include "keys/place.h"
+#include "keys/sealed_aad.h"
 #include "log/log.h"
 #include "mails.h"
 #include "project/unseal.h"
@@ -42,12 +42,12 @@ static struct str sender_name_line(struct arena *arena, struct str text)
 }
 
 /* co: Opens the DKIM key. *ret_key: NULL when it cannot be opened (logged). 0 or a negative. */
-AWAITS static int open_key(struct task *task,
-                           struct project *project,
-                           const struct sql_mail_sender_row *row,
-                           struct rsa_key **ret_key)
+AWAITS static int open_dkim_key(struct task *task,
+                                struct project *project,
+                                const struct sql_mail_sender_row *row,
+                                struct rsa_key **ret_key)
 {
-    struct str place = place_setting(task->arena, project->number, STR("dkim"), row->domain);
+    struct str place = aad_setting(task->arena, project->number, STR("dkim"), row->domain);
     struct str plain;
 
     *ret_key = NULL;
@@ -61,7 +61,7 @@ AWAITS static int open_key(struct task *task,
 
 /* co: Sets the project's own sender and key. Leaves mail->from empty when there is none. */
 AWAITS static int
-own_sender(struct task *task, struct project *project, int64_t sender_id, struct mail *mail)
+find_own_sender(struct task *task, struct project *project, int64_t sender_id, struct mail *mail)
 {
     struct str setting = arena_dup(task->arena, project->settings.mail_sender);
     struct rsa_key *key;
@@ -75,7 +75,7 @@ own_sender(struct task *task, struct project *project, int64_t sender_id, struct
     if (rows.count == 0)
         return 0;
     const struct sql_mail_sender_row row = sql_mail_sender_row(task->arena, &rows, 0);
-    TRY(open_key(task, project, &row, &key));
+    TRY(open_dkim_key(task, project, &row, &key));
     if (key == NULL)
         return 0;
     struct mail_dkim *dkim = ARENA_NEW(task->arena, dkim);
@@ -93,8 +93,8 @@ int mails_sender(struct task *task,
                  struct str name,
                  struct mail *mail)
 {
-    if (claimed->own_domain)
-        TRY(own_sender(task, claimed->item.project, sender_id, mail));
+    if (claimed->has_verified_domain)
+        TRY(find_own_sender(task, claimed->item.project, sender_id, mail));
     if (!mail->from_name.len)
         mail->from_name = sender_name_line(task->arena, name);
     if (mail->from.len)

@@ -10,16 +10,16 @@ struct mail_write {
     size_t rows;
 };
 
-static struct mail_write *write_of(struct batch_entry *entry)
+static struct mail_write *mail_write_of(struct batch_entry *entry)
 {
     return CONTAINER_OF(entry, struct mail_write, entry);
 }
 
 /* Orders writes by mail, so that two processes that write about the same mails cannot deadlock. */
-static int by_mail(const void *left, const void *right)
+static int compare_by_mail(const void *left, const void *right)
 {
-    int64_t a = write_of(*(struct batch_entry *const *)left)->mail->item.id;
-    int64_t b = write_of(*(struct batch_entry *const *)right)->mail->item.id;
+    int64_t a = mail_write_of(*(struct batch_entry *const *)left)->mail->item.id;
+    int64_t b = mail_write_of(*(struct batch_entry *const *)right)->mail->item.id;
 
     return (a > b) - (a < b);
 }
@@ -28,13 +28,13 @@ AWAITS static int
 write_mails(struct task *task, struct batch_entry **entries, size_t count, size_t *ret_failed)
 {
     struct db_call *calls = ARENA_ARRAY(task->arena, calls, count);
-    struct db db = write_of(entries[0])->mail->item.project->db;
+    struct db db = mail_write_of(entries[0])->mail->item.project->db;
 
     for (size_t i = 0; i < count; i++)
-        calls[i] = *write_of(entries[i])->call;
+        calls[i] = *mail_write_of(entries[i])->call;
     TRY(db_batch(task, &db, calls, count, ret_failed));
     for (size_t i = 0; i < count; i++)
-        write_of(entries[i])->rows = calls[i].rows.count;
+        mail_write_of(entries[i])->rows = calls[i].rows.count;
     return 0;
 }
 
@@ -47,10 +47,10 @@ static enum batch_end write_judge(int rc)
 
 static struct batches writes = {
     .at_once = 2,
-    .most = 64,
+    .max_entries = 64,
     .bytes = (size_t)1 << 20,
     .limit_ms = 6000, /* a little longer than the default limit of a statement */
-    .order = by_mail,
+    .order = compare_by_mail,
     .write = write_mails,
     .judge = write_judge,
 };

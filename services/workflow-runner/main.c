@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ahead.h"
 #include "base/clock.h"
 #include "base/panic.h"
 #include "base/rand.h"
@@ -17,10 +16,11 @@
 #include "quotas.h"
 #include "schedule.h"
 #include "script_pool.h"
+#include "tick_prefetch.h"
 #include "work.h"
 
 /* The runner has no public port. */
-#define CONF_OTHERS "host", "port"
+#define CONF_IGNORED "host", "port"
 /* clang-format off: the list must follow its macros */
 #include "conf/conf_items.h"
 /* clang-format on */
@@ -104,7 +104,7 @@ runner_start(struct task *task UNUSED, struct app *app UNUSED, struct str *ret_r
     script_pool_init(&scripts);
     quotas_init();
     work_start();
-    if (!work_is_apart())
+    if (!work_is_isolated())
         schedule_start();
     log_info("runner.started", L_STR("runner", runner_id()));
     return 0;
@@ -135,16 +135,16 @@ static void runner_drain(struct app *app UNUSED, loop_fn done, void *arg)
 {
     ending.done = done;
     ending.arg = arg;
-    if (!work_is_apart())
+    if (!work_is_isolated())
         schedule_stop();
-    work_stop_looking();
+    work_stop_polling();
     bus_stop(runner_bus(), runner_on_bus_stopped, NULL);
 }
 
 static void runner_stop(struct app *app UNUSED)
 {
-    if (!work_is_apart())
-        ahead_end();
+    if (!work_is_isolated())
+        tick_prefetch_end();
     work_stop();
 }
 

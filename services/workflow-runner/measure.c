@@ -11,7 +11,7 @@
 
 /* clang-format off: a metric a line */
 #define METRICS(M)                                                                                 \
-    M(counter, JOBS "claimed_total", "", "Jobs claimed", jobs->claimed)                            \
+    M(counter, JOBS "claimed_total", "", "Jobs claimed", jobs->on_claimed)                         \
     M(counter, JOBS "ended_total", "status=\"succeeded\"", "Jobs ended", work->succeeded)          \
     M(counter, JOBS "ended_total", "status=\"failed\"", "Jobs ended", work->failed)                \
     M(counter, JOBS "ended_total", "status=\"skipped\"", "Jobs ended", work->skipped)              \
@@ -91,5 +91,5 @@ void runner_measure(struct app *app UNUSED)
 #define SET(type, name, labels, text, value) metric_set(*next++, (int64_t)(value));
     METRICS(SET)
 #undef SET
-    queue_measure();
+    queue_metrics_update();
 }

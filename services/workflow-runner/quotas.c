@@ -11,7 +11,7 @@
 #define MOMENTS     ((uint64_t)32 << 20)
 
 struct shares quotas_writes, quotas_calls, quotas_mails, quotas_scripts, quotas_large,
-    quotas_moments;
+    quotas_temporary;
 
 static void
 init(struct shares *shares, const char *name, uint64_t limit, uint64_t per_owner, bool leave_room)
@@ -38,6 +38,6 @@ void quotas_init(void)
          (uint64_t)runner_conf()->mail_slots_per_project,
          false);
     init(&quotas_large, "large_jobs", LARGE, LARGE / LARGE_PART, true);
-    init(&quotas_moments, "step_bytes", MOMENTS, SHARES_ANY, true);
+    init(&quotas_temporary, "step_bytes", MOMENTS, SHARES_ANY, true);
     init(&quotas_scripts, "scripts", (uint64_t)runner_conf()->script_processes, SHARES_ANY, false);
 }

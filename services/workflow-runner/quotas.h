@@ -19,12 +19,12 @@ extern struct shares quotas_mails;
 extern struct shares quotas_scripts;
 
 /* Bytes that jobs hold, counted as text, a share for each project. Only jobs that hold more than
- * LARGE_BYTES count. In memory the values take up to twenty times as much (room.h). */
+ * LARGE_BYTES count. In memory the values take up to twenty times as much (job_budget.h). */
 extern struct shares quotas_large;
 #define LARGE_BYTES ((size_t)16 << 10)
 
-/* Bytes that steps hold for a moment: trees of answers, messages of mails (room.h). */
-extern struct shares quotas_moments;
+/* Bytes that steps hold for a moment: trees of answers, messages of mails (job_budget.h). */
+extern struct shares quotas_temporary;
 
 /* any: Call once, before the first job. */
 void quotas_init(void);

@@ -12,11 +12,11 @@
 #include "base/panic.h"
 #include "base/utf8.h"
 #include "begin.h"
+#include "job_budget.h"
 #include "json/jr.h"
 #include "json/jw.h"
 #include "ledger.h"
 #include "log/log.h"
-#include "room.h"
 #include "trigger_rights.h"
 #include "work.h"
 
@@ -28,7 +28,7 @@
 
 /* --- rows and ends --- */
 
-void run_pending(struct run *run, const struct ledger_step *row)
+void run_add_pending(struct run *run, const struct ledger_step *row)
 {
     struct arena *arena = run->job->item.arena;
 
@@ -142,7 +142,7 @@ run_fail_with(struct run *run, struct str key, enum problem problem, struct str 
     return fail_job(run, run_job_error(run, key, problem_code(problem), 0, message));
 }
 
-AWAITS static int succeed(struct run *run)
+AWAITS static int succeed_job(struct run *run)
 {
     int rc = run->finished ? 0 : run_write_all(run, STATUS_JOB_SUCCEEDED, STR_NONE);
 
@@ -161,7 +161,7 @@ AWAITS static int skip_job(struct run *run, struct str reason)
     return rc > 0 ? rc : RUN_SKIPPED;
 }
 
-AWAITS static int give_back(struct run *run)
+AWAITS static int release_job(struct run *run)
 {
     int rc = run_write_all(run, STATUS_JOB_QUEUED, STR_NONE);
 
@@ -196,7 +196,7 @@ AWAITS static int run_find_project(struct job *job)
         TRY(pause_retry(job, &pause));
     }
     job->item.task.log.project = job->item.project->slug;
-    job->item.task.tenant = job->item.project->number;
+    job->item.task.project = job->item.project->number;
     return 0;
 }
 
@@ -206,7 +206,7 @@ AWAITS static int run_load_version(struct run *run)
 
     for (;;) {
         int rc = definition_find(run->job, &run->version);
-        if (rc == DEFINITION_GONE)
+        if (rc == DEFINITION_NOT_FOUND)
             return run_fail_with(
                 run, STR_NONE, PROBLEM_WORKFLOW_GONE, STR("The workflow no longer exists."));
         if (rc == 0 && run->version->invalid.ptr != NULL)
@@ -254,7 +254,7 @@ AWAITS static int run_check_trigger(struct run *run)
         int rc = trigger_rights(run);
         if (rc == TRIGGER_NOT_PERMITTED)
             return skip_job(run, STR("not_permitted"));
-        if (rc == TRIGGER_EDITOR_GONE)
+        if (rc == TRIGGER_NO_EDITOR)
             return run_fail_with(run,
                                  STR_NONE,
                                  PROBLEM_EDITOR_GONE,
@@ -272,9 +272,9 @@ AWAITS static int prepare_job(struct run *run)
     if (run->job->disabled && !run->job->orphan)
         return skip_job(run, str_from(problem_code(PROBLEM_WORKFLOW_DISABLED)));
     TRY(run_find_project(run->job));
-    int rc = room_wait(run);
+    int rc = job_budget_acquire(run);
     if (rc == RUN_RELEASING)
-        return give_back(run);
+        return release_job(run);
     TRY(rc);
     TRY(run_load_version(run));
     TRY(open_secrets(run));
@@ -309,7 +309,7 @@ static int find_start(const struct run *run)
     return STEP_NONE;
 }
 
-static void skip(struct run *run, const struct step *step, int *ret_next)
+static void skip_disabled_step(struct run *run, const struct step *step, int *ret_next)
 {
     int64_t now = job_now_ms(run->job);
     const struct ledger_step row = {
@@ -321,13 +321,14 @@ static void skip(struct run *run, const struct step *step, int *ret_next)
         .finished_ms = now,
     };
 
-    run_pending(run, &row);
+    run_add_pending(run, &row);
     *ret_next = run_next(step, true);
 }
 
 /* Ends a step that had been sent when its runner's lease ended. Its outcome is unknown. Returns the
  * step's error. */
-static json_t *interrupt(struct run *run, const struct step *step, const struct past *past)
+static json_t *
+interrupt_step(struct run *run, const struct step *step, const struct step_history *past)
 {
     static const char text[] =
         "{\"code\":\"interrupted\",\"message\":\"The runner stopped after this "
@@ -346,13 +347,16 @@ static json_t *interrupt(struct run *run, const struct step *step, const struct 
     json_t *error;
 
     MUST(jr_parse(run->job->item.arena, row.error, &error, &ignored) == 0);
-    run_pending(run, &row);
+    run_add_pending(run, &row);
     context_error(run, step->key, error);
     return error;
 }
 
 /* Continues after a step that ran before this runner had the job. The context has its result. */
-static void replay(struct run *run, const struct step *step, const struct past *past, int *ret_next)
+static void replay_step(struct run *run,
+                        const struct step *step,
+                        const struct step_history *past,
+                        int *ret_next)
 {
     const json_t *data = json_object_get(past->output, "data");
     const json_t *error = past->error;
@@ -364,7 +368,7 @@ static void replay(struct run *run, const struct step *step, const struct past *
         return;
     }
     if (past->status == STATUS_STEP_SENT)
-        error = interrupt(run, step, past);
+        error = interrupt_step(run, step, past);
     *ret_next = step->on_failure;
     if (step->on_failure != STEP_NONE)
         return;
@@ -378,23 +382,23 @@ static void replay(struct run *run, const struct step *step, const struct past *
     *ret_next = RUN_FAILED;
 }
 
-AWAITS static int one_step(struct run *run, int at, int *ret_next)
+AWAITS static int replay_or_run_step(struct run *run, int at, int *ret_next)
 {
     const struct step *step = &run->version->definition.steps[at];
-    const struct past *past = context_past(run, step->key);
+    const struct step_history *past = context_find_history(run, step->key);
 
     if (past != NULL) {
-        replay(run, step, past, ret_next);
+        replay_step(run, step, past, ret_next);
         return 0;
     }
     if (!step->enabled) {
-        skip(run, step, ret_next);
+        skip_disabled_step(run, step, ret_next);
         return 0;
     }
     return run_step(run, step, ret_next);
 }
 
-AWAITS static int walk(struct run *run)
+AWAITS static int run_steps(struct run *run)
 {
     const struct job *job = run->job;
     int at = find_start(run);
@@ -405,31 +409,31 @@ AWAITS static int walk(struct run *run)
                              PROBLEM_WORKFLOW_INVALID,
                              STR("The workflow has no step with this key."));
     for (int steps = 0; at >= 0; steps++) {
-        if (queue_lost(&job->item))
+        if (queue_item_is_lost(&job->item))
             return JOB_LOST;
-        if (queue_releasing(&job->item))
-            return give_back(run);
+        if (queue_item_is_releasing(&job->item))
+            return release_job(run);
         if (steps == STEPS_OF_A_JOB)
             return run_fail_with(
                 run, STR_NONE, PROBLEM_WORKFLOW_INVALID, STR("The job has run too many steps."));
-        int rc = one_step(run, at, &at);
+        int rc = replay_or_run_step(run, at, &at);
         if (rc == 0 && at >= 0 && is_time_to_write(run))
             rc = run_write_all(run, STATUS_NONE, STR_NONE);
         if (rc < 0)
             return fail_unstored(run, rc);
         if (rc == RUN_RELEASING)
-            return give_back(run);
+            return release_job(run);
         if (rc > 0)
             return rc;
-        if (at >= 0 && !room_grow(run))
-            return give_back(run);
+        if (at >= 0 && !job_budget_extend(run))
+            return release_job(run);
     }
-    return at == RUN_FAILED ? fail_job(run, run->error) : succeed(run);
+    return at == RUN_FAILED ? fail_job(run, run->error) : succeed_job(run);
 }
 
 /* --- life --- */
 
-static enum queue_outcome outcome_of(const struct job *job, int rc)
+static enum queue_outcome queue_outcome_of_run(const struct job *job, int rc)
 {
     struct work_stats *stats = work_stats();
 
@@ -447,7 +451,7 @@ static enum queue_outcome outcome_of(const struct job *job, int rc)
         return QUEUE_RELEASED;
     default:
         log_debug("job.left", L_I64("job", job->item.id), L_RESULT("outcome", rc));
-        return QUEUE_GONE;
+        return QUEUE_UNKNOWN;
     }
 }
 
@@ -460,9 +464,9 @@ enum queue_outcome job_run(struct task *task, struct queue_item *item)
     run->step_arena = arena_new(0);
     int rc = prepare_job(run);
     if (rc == 0)
-        rc = walk(run);
+        rc = run_steps(run);
     arena_free(run->step_arena);
-    room_leave(run);
+    job_budget_release(run);
     begin_ended(job);
-    return outcome_of(job, rc);
+    return queue_outcome_of_run(job, rc);
 }

@@ -12,7 +12,7 @@
 #define JOB_OUTPUT_BYTES  ((size_t)8 << 20) /* of the outputs of all steps of a job */
 
 /* The last history row of a step, in a resumed job. */
-struct past {
+struct step_history {
     struct str key;
     int seq, run;
     enum status status;
@@ -32,14 +32,14 @@ struct run {
     int64_t pending_since_ms; /* mono, when the oldest row was added */
     int seq;                  /* number of the last step in the history */
     size_t output_bytes;
-    struct past *past;
-    size_t past_count;
-    struct share *share; /* share of quotas_large (room.c) */
-    uint64_t room;       /* bytes that the job holds of that share */
+    struct step_history *history;
+    size_t history_count;
+    struct share *budget_share; /* share of quotas_large (job_budget.c) */
+    uint64_t budget_bytes;      /* bytes that the job holds of that share */
     int fan_out_seq; /* number of the step whose records were last charged to the chain of events */
     bool unprepared; /* the step has not begun, because the project or the editor's rights cannot be
                         read: it is retried as long as the lease lasts */
-    int gone;        /* JOB_LOST or JOB_STORE_DOWN when a step had to stop, else 0 */
+    int stop_reason; /* JOB_LOST or JOB_STORE_DOWN when a step had to stop, else 0 */
     bool finished;   /* the job's end was written together with its last step */
     struct str error; /* JSON text, when the job has failed */
 };
@@ -50,7 +50,7 @@ struct run {
 /* --- run.c --- */
 
 /* any: Adds a row to run->pending. Its texts must live as long as the job. */
-void run_pending(struct run *run, const struct ledger_step *row);
+void run_add_pending(struct run *run, const struct ledger_step *row);
 /* any: Makes the error of a job as JSON text, which lives as long as the job. `key` is the step's,
  * or empty; status_code 0 = none. */
 struct str run_job_error(

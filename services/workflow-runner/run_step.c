@@ -42,10 +42,10 @@ int run_next(const struct step *step, bool holds)
 
 /* --- functions for actions --- */
 
-static int gone(struct step_call *call, int why)
+static int stop_step(struct step_call *call, int why)
 {
-    call->run->gone = why;
-    return STEP_GONE;
+    call->run->stop_reason = why;
+    return STEP_STOP;
 }
 
 /* Retries until the step's time is over, because nothing has happened yet. */
@@ -58,7 +58,7 @@ int step_begin(struct step_call *call)
         if (rc == 0)
             return 0;
         if (rc == JOB_LOST)
-            return gone(call, rc);
+            return stop_step(call, rc);
         if (rc < 0)
             return rc;
         TRY(task_sleep(call->task, backoff_next(&pause)));
@@ -77,24 +77,24 @@ int step_sent(struct step_call *call)
     };
     struct run *run = call->run;
 
-    run_pending(run, &row);
+    run_add_pending(run, &row);
     const struct ledger_entry entry = {.steps = run->pending, .count = run->pending_count};
     int rc = ledger_write(call->job, &entry);
     if (rc > 0)
-        return gone(call, rc);
+        return stop_step(call, rc);
     if (rc < 0)
         return rc;
     run->pending_count = 0;
     call->sent = true;
     /* Send nothing when another runner has taken the job, or when the lease is over. */
-    if (queue_lost(&call->job->item) || clock_mono_ms() >= call->job->item.lease_mono_ms)
-        return gone(call, JOB_LOST);
+    if (queue_item_is_lost(&call->job->item) || clock_mono_ms() >= call->job->item.lease_mono_ms)
+        return stop_step(call, JOB_LOST);
     return 0;
 }
 
 /* --- before --- */
 
-/* Reads the project again, because its model may have changed since the last step. RUN_AGAIN while
+/* Reads the project again, because its model may have changed since the last step. RUN_RETRY while
  * it cannot be read. */
 AWAITS static int refresh_project(struct step_call *call)
 {
@@ -104,9 +104,9 @@ AWAITS static int refresh_project(struct step_call *call)
     int rc =
         project_find_number(call->task, runner_directory(), job->item.project->number, &project);
     if (rc == PROJECT_NOT_FOUND)
-        return gone(call, JOB_LOST);
+        return stop_step(call, JOB_LOST);
     if (rc != 0)
-        return rc > 0 ? RUN_AGAIN : rc;
+        return rc > 0 ? RUN_RETRY : rc;
     if (project != job->item.project) {
         project_hold(job->item.arena, project);
         job->item.project = project;
@@ -114,7 +114,7 @@ AWAITS static int refresh_project(struct step_call *call)
     return 0;
 }
 
-/* Finds the workflow's last editor: a job may do what this editor may do now. RUN_AGAIN while the
+/* Finds the workflow's last editor: a job may do what this editor may do now. RUN_RETRY while the
  * rights cannot be read. */
 AWAITS static int find_caller(struct step_call *call)
 {
@@ -131,15 +131,15 @@ AWAITS static int find_caller(struct step_call *call)
                             version->editor_id,
                             version->editor_key_id,
                             &caller->rights);
-    if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
+    if (rc == RIGHTS_NOT_FOUND || (rc == 0 && !caller->rights->active))
         return step_fail(
             call, PROBLEM_EDITOR_GONE, "The workflow's last editor may no longer sign in.");
     call->caller = caller;
-    return rc > 0 ? RUN_AGAIN : rc;
+    return rc > 0 ? RUN_RETRY : rc;
 }
 
 /* Waits for one unit of a shared quota. The step's time begins after the wait. */
-AWAITS static int wait_turn(struct step_call *call, struct shares *shares, int64_t part)
+AWAITS static int acquire_quota(struct step_call *call, struct shares *shares, int64_t part)
 {
     const struct share_owner owner = {call->job->item.project->number, part};
     int64_t deadline_ms = call->task->deadline_ms;
@@ -152,31 +152,31 @@ AWAITS static int wait_turn(struct step_call *call, struct shares *shares, int64
     call->share = share;
     call->waited_ms = clock_mono_ms() - since_ms;
     call->task->deadline_ms = deadline_ms + call->waited_ms;
-    return queue_releasing(&call->job->item) ? RUN_RELEASING : 0;
+    return queue_item_is_releasing(&call->job->item) ? RUN_RELEASING : 0;
 }
 
-AWAITS static int take_turn(struct step_call *call)
+AWAITS static int acquire_step_quota(struct step_call *call)
 {
     const struct entity *entity;
 
     switch (actions[call->step->action].kind) {
     case COMPUTES:
-        return wait_turn(call, &quotas_scripts, 0);
+        return acquire_quota(call, &quotas_scripts, 0);
     case SENDS:
-        return wait_turn(call, &quotas_calls, 0);
+        return acquire_quota(call, &quotas_calls, 0);
     case WRITES:
         entity = model_entity(call->job->item.project->model, jr_str(call->step->params, "entity"));
-        return wait_turn(call, &quotas_writes, entity != NULL ? entity->id : 0);
+        return acquire_quota(call, &quotas_writes, entity != NULL ? entity->id : 0);
     default:
         return 0;
     }
 }
 
-AWAITS static int do_step(struct step_call *call)
+AWAITS static int prepare_and_run_action(struct step_call *call)
 {
     call->run->unprepared = true;
     TRY(refresh_project(call));
-    TRY(take_turn(call));
+    TRY(acquire_step_quota(call));
     if (call->waited_ms > 0) /* the model may have changed */
         TRY(refresh_project(call));
     TRY(find_caller(call));
@@ -199,7 +199,8 @@ job_error(struct run *run, const struct step_call *call, const struct step_outco
 }
 
 /* Puts the result of a stored or pending step into the context, and finds the next step. */
-static void advance(struct step_call *call, const struct step_outcome *outcome, int *ret_next)
+static void
+apply_step_outcome(struct step_call *call, const struct step_outcome *outcome, int *ret_next)
 {
     struct run *run = call->run;
     const struct step *step = call->step;
@@ -220,15 +221,15 @@ static void advance(struct step_call *call, const struct step_outcome *outcome, 
 }
 
 /* co: Commits the step's effect and its history in one transaction, and the job's end too when this
- * was the last step. RUN_AGAIN when nothing was committed. */
-AWAITS static int commit(struct step_call *call, const struct step_outcome *outcome)
+ * was the last step. RUN_RETRY when nothing was committed. */
+AWAITS static int commit_step(struct step_call *call, const struct step_outcome *outcome)
 {
     struct run *run = call->run;
     size_t waiting = run->pending_count;
     bool last = run_next(call->step, call->holds) == STEP_NONE;
     bool committed = false;
 
-    run_pending(run, &outcome->row);
+    run_add_pending(run, &outcome->row);
     const struct ledger_entry entry = {
         .steps = run->pending,
         .count = run->pending_count,
@@ -246,7 +247,7 @@ AWAITS static int commit(struct step_call *call, const struct step_outcome *outc
     }
     run->pending_count = waiting;
     db_rollback(call->tx);
-    return rc == JOB_STORE_DOWN || rc == 0 ? RUN_AGAIN : rc;
+    return rc == JOB_STORE_DOWN || rc == 0 ? RUN_RETRY : rc;
 }
 
 /* Whether the failure may pass in a moment, and the step has sent nothing yet. */
@@ -275,20 +276,20 @@ static int fail_internal(struct step_call *call, int rc)
     return step_fail(call, PROBLEM_INTERNAL, "The step could not be run.");
 }
 
-/* co: Translates an action's result into 0, STEP_FAILED, RUN_AGAIN, or what ends the job. */
-AWAITS static int judge(struct step_call *call, int rc, int64_t deadline_ms)
+/* co: Translates an action's result into 0, STEP_FAILED, RUN_RETRY, or what ends the job. */
+AWAITS static int translate_action_result(struct step_call *call, int rc, int64_t deadline_ms)
 {
     struct job *job = call->job;
 
     call->task->deadline_ms = 0; /* bookkeeping has its own limits */
-    if (queue_lost(&job->item))
+    if (queue_item_is_lost(&job->item))
         return JOB_LOST;
-    if (rc == STEP_GONE)
-        return call->run->gone != 0 ? call->run->gone : JOB_STORE_DOWN;
+    if (rc == STEP_STOP)
+        return call->run->stop_reason != 0 ? call->run->stop_reason : JOB_STORE_DOWN;
     if (rc == -ECANCELED)
         return JOB_LOST;
-    if (rc == RUN_AGAIN || may_repeat(call, rc, deadline_ms))
-        return RUN_AGAIN;
+    if (rc == RUN_RETRY || may_repeat(call, rc, deadline_ms))
+        return RUN_RETRY;
     if (rc == -ETIMEDOUT)
         rc = step_fail(call,
                        PROBLEM_TIMEOUT,
@@ -304,7 +305,7 @@ AWAITS static int judge(struct step_call *call, int rc, int64_t deadline_ms)
 /* --- attempts --- */
 
 /* co: Makes the result of an action the step's history. */
-AWAITS static int conclude(struct step_call *call, int rc, int *ret_next)
+AWAITS static int conclude_step(struct step_call *call, int rc, int *ret_next)
 {
     struct step_outcome outcome;
 
@@ -317,10 +318,10 @@ AWAITS static int conclude(struct step_call *call, int rc, int *ret_next)
     if (rc != 0 && call->tx != NULL)
         db_rollback(call->tx);
     if (rc == 0 && call->tx != NULL)
-        TRY(commit(call, &outcome));
+        TRY(commit_step(call, &outcome));
     else
-        run_pending(call->run, &outcome.row);
-    advance(call, &outcome, ret_next);
+        run_add_pending(call->run, &outcome.row);
+    apply_step_outcome(call, &outcome, ret_next);
     return 0;
 }
 
@@ -342,13 +343,13 @@ run_step_attempt(struct run *run, const struct step *step, int64_t *deadline_ms,
         .context = run->root,
         .secrets = run->secrets,
     };
-    run->gone = 0;
+    run->stop_reason = 0;
     job->item.task.site.rc = 0;
-    secrets_unuse(run->secrets);
+    secrets_reset_used(run->secrets);
     job->item.task.deadline_ms = *deadline_ms;
-    int rc = do_step(call);
+    int rc = prepare_and_run_action(call);
     *deadline_ms += call->waited_ms;
-    rc = conclude(call, judge(call, rc, *deadline_ms), ret_next);
+    rc = conclude_step(call, translate_action_result(call, rc, *deadline_ms), ret_next);
     if (call->share != NULL)
         shares_release(call->shares, call->share, 1);
     return rc;
@@ -356,7 +357,7 @@ run_step_attempt(struct run *run, const struct step *step, int64_t *deadline_ms,
 
 /* co: Stores the pending rows first when a step's number must keep its meaning: after a crash, a
  * lost row's number would be given to another step. */
-AWAITS static int write_pending(struct run *run)
+AWAITS static int write_pending_rows(struct run *run)
 {
     const struct ledger_entry entry = {.steps = run->pending, .count = run->pending_count};
 
@@ -375,14 +376,14 @@ int run_step(struct run *run, const struct step *step, int *ret_next)
     int rc;
 
     if (actions[step->action].kind == HANDS_OVER)
-        TRY(write_pending(run));
+        TRY(write_pending_rows(run));
     for (;;) {
         arena_reset(run->step_arena);
         job->item.task.arena = run->step_arena;
         rc = run_step_attempt(run, step, &deadline_ms, ret_next);
         job->item.task.arena = job->item.arena;
         job->item.task.deadline_ms = 0;
-        if (rc != RUN_AGAIN)
+        if (rc != RUN_RETRY)
             break;
         if (run->unprepared) /* the step's own time has not begun */
             deadline_ms = clock_mono_ms() + step->timeout_ms;
@@ -392,6 +393,6 @@ int run_step(struct run *run, const struct step *step, int *ret_next)
     /* Without its row, a step that has sent something would be found as interrupted. The job's last
      * write includes pending rows. */
     if (rc == 0 && actions[step->action].kind >= SENDS && *ret_next >= 0)
-        return write_pending(run);
+        return write_pending_rows(run);
     return rc;
 }

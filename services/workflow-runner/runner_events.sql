@@ -51,7 +51,7 @@ insert into {p}.job_leases (job_id) select m.id from made m
 -- Makes jobs where a chain of events may have made too many (:chain_max at most) or the queue may be full (:room is left).
 -- Beyond these limits one job per workflow is stored, skipped as fan_out_guard. Jobs of events :depth_max deep are all
 -- stored, skipped as loop_guard. Returns how many jobs were queued, how many were guarded, and one of the guarded workflows.
--- name: events_make_few :one
+-- name: events_make_guarded :one
 with m as (
   select m.workflow_id, m.version, m.at, o.id as origin, o.event, o.entity_id, o.record_id, o.payload, o.created_at, o.actor_id,
     o.depth, o.trace, coalesce(o.root, o.id) as root, o.depth >= :depth_max::smallint as loops

@@ -66,5 +66,5 @@ returning l.job_id as id
 -- name: ledger_wait :opt
 select l.token = :token::bigint as ours:boolean from {p}.job_leases l where l.job_id = :id::bigint for no key update
 
--- name: ledger_seen :opt
+-- name: ledger_step_exists :opt
 select s.seq as seq from {p}.job_steps s where s.job_id = :job_id::bigint and s.seq = :seq::integer

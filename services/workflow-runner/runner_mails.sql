@@ -70,11 +70,11 @@ returning m.id:bigint, m.attempt:smallint, d.ends as quarantined:boolean;
 select p.number:bigint, p.server:text from platform.projects p join platform.mail_projects f on f.number = p.number
 where p.state = 'active' order by p.number;
 
--- name: mails_look :one
+-- name: mails_poll :one
 select coalesce(bool_or(not q.leased), false) as due:boolean, coalesce(bool_or(q.leased), false) as expired:boolean
 from (select m.leased from {p}.mails m where m.due_at <= now() limit 1000) q;
 
--- name: mails_look_late :one
+-- name: mails_poll_late :one
 select exists (select 1 from {p}.mails m where m.due_at is not null and m.give_up_at <= now() and not m.leased) as due:boolean,
   exists (select 1 from {p}.mails m where m.due_at <= now() and m.leased) as expired:boolean;
 

@@ -15,7 +15,7 @@ where f.consumed_at < now() - interval '1 day'
 -- part: old_calls
 select f.id from (select c.id, c.at from {p}.integration_calls c order by c.id limit 5000) f where f.at < now() - interval '30 days'
 
--- name: retain_look :one
+-- name: retain_poll :one
 select exists ({old_jobs}) or exists ({old_fan_out}) or exists ({old_events}) or exists ({old_calls}) as found:boolean
 
 -- Deletes old jobs with their steps. A job that is being run again stays.

@@ -16,7 +16,7 @@ where f.next_fire_at > now() and f.next_fire_at <= now() + :ahead_ms::bigint * i
 order by f.next_fire_at limit 5000
 
 -- Workflows that are due within :ahead_ms. Their rows are not locked: schedule_tick checks whether the values still hold.
--- name: schedule_look :many
+-- name: schedule_read_due :many
 select w.id:bigint, w.version:integer, w.cron:text!, w.timezone:text!, w.next_fire_at:timestamptz!,
   w.next_fire_at::text as seen:text, now() as now:timestamptz,
   coalesce((select v.doc #>> '{trigger,run_late}' = 'skip' from {p}.workflow_versions v

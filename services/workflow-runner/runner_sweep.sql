@@ -33,7 +33,7 @@ insert into platform.suspects (number) values (:number::bigint) on conflict (num
 -- name: crashed_take :many
 delete from platform.suspects s using platform.projects p where p.number = s.number and p.state = 'active' returning s.number as number
 
--- name: sweep_look :one
+-- name: sweep_poll :one
 select exists (select 1 from {p}.outbox o where o.pending & 1 <> 0) as events:boolean,
   exists (select 1 from {p}.workflow_stops) as stops:boolean,
   exists (select 1 from {p}.job_leases l where l.state = 'queued' and not l.suspect) as due:boolean,

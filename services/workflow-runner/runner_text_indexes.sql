@@ -8,11 +8,11 @@ from platform.projects p left join platform.text_index_looks l on l.number = p.n
 where p.state = 'active' and (l.number is null or l.epoch <> p.epoch or l.looked_at < now() - interval '1 hour')
 order by p.number
 
--- name: text_indexes_look :one
+-- name: text_indexes_poll :one
 select exists (select 1 from {p}.text_indexes_wrong()) as due:boolean
 
 -- :epoch is the project's epoch before the check.
--- name: text_indexes_looked :exec
+-- name: text_indexes_checked :exec
 insert into platform.text_index_looks as l (number, epoch)
 select p.number, :epoch::bigint from platform.projects p where p.number = :number::bigint
 on conflict (number) do update set epoch = excluded.epoch, looked_at = now()

@@ -10,7 +10,7 @@ where p.state = 'active' order by f.number
   and (v.requested_at is not null or v.next_refresh_at <= now()
     or v.on_change and coalesce(v.looked_at, '-infinity') < now() - interval '5 seconds')
 
--- name: views_look :one
+-- name: views_poll :one
 select exists (select 1 from {p}.materialized_views v where {due}) as due:boolean
 
 -- Claims a view that was requested, is due by its cron, or whose sources may have changed. Only in the last case `wanted` is

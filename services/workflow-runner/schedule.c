@@ -1,7 +1,6 @@
 /* Timed workflows. */
 #include "schedule.h"
 
-#include "ahead.h"
 #include "app.h"
 #include "base/clock.h"
 #include "base/timezone.h"
@@ -10,6 +9,7 @@
 #include "log/log.h"
 #include "loop/background.h"
 #include "runner_schedule_sql.h"
+#include "tick_prefetch.h"
 #include "work.h"
 #include "workflow/cron.h"
 #include "workflow/definition.h"
@@ -80,7 +80,7 @@ static void add_fire(struct fires *fires, int64_t workflow, int64_t time, bool i
 static void
 add_fires(struct arena *arena, const struct rows *due, size_t place, struct fires *fires)
 {
-    const struct sql_schedule_look_row workflow = sql_schedule_look_row(due, place);
+    const struct sql_schedule_read_due_row workflow = sql_schedule_read_due_row(due, place);
     const struct timezone_rules *zone = timezone_find(workflow.timezone);
     int64_t now = workflow.now;
     int64_t fire = workflow.next_fire_at;
@@ -119,7 +119,7 @@ AWAITS static int schedule_make_jobs(struct task *task,
                                      const struct fires *fires,
                                      struct rows *ret_rows)
 {
-    unsigned reserved = queue_reserve(work_jobs(), db->schema, (unsigned)fires->count);
+    unsigned reserved = queue_slots_reserve(work_jobs(), db->schema, (unsigned)fires->count);
     int64_t sent_ms = clock_mono_ms();
 
     int rc = db_query(task,
@@ -136,8 +136,9 @@ AWAITS static int schedule_make_jobs(struct task *task,
                                         .lease_ms = runner_conf()->lease_ms,
                                         .queued_max = runner_conf()->common.queued_jobs),
                       ret_rows);
-    ahead_ticked(db->schema);
-    queue_adopt(task, work_jobs(), db, reserved, rc == 0 ? ret_rows : NULL, sent_ms, begin_in_turn);
+    tick_prefetch_mark_ticked(db->schema);
+    queue_items_adopt(
+        task, work_jobs(), db, reserved, rc == 0 ? ret_rows : NULL, sent_ms, begin_enqueue);
     return rc;
 }
 
@@ -150,7 +151,7 @@ AWAITS static int tick_project(struct task *task, struct db *db, int64_t *ret_ne
     struct rows rows;
     struct rows due;
 
-    TRY(db_query(task, db, SQL_SCHEDULE_LOOK(.ahead_ms = 0), &due));
+    TRY(db_query(task, db, SQL_SCHEDULE_READ_DUE(.ahead_ms = 0), &due));
     if (due.count == 0) {
         TRY(db_query(task, db, SQL_SCHEDULE_MIN(), &rows));
         *ret_next = sql_schedule_min_row(&rows, 0).next_fire_at;
@@ -163,7 +164,7 @@ AWAITS static int tick_project(struct task *task, struct db *db, int64_t *ret_ne
     const struct sql_schedule_tick_row outcome = sql_schedule_tick_row(&rows, 0);
     work_stats()->ticks += (uint64_t)outcome.made;
     if (outcome.queued > 0)
-        queue_due(work_jobs(), db->schema);
+        queue_project_due(work_jobs(), db->schema);
     *ret_next = -1;
     if (outcome.moved == (int64_t)fires.moved)
         *ret_next = outcome.next_fire_at;
@@ -181,7 +182,7 @@ struct round {
 };
 
 /* co: Ticks one project, with an arena of its own. */
-AWAITS static int tick_one(struct task *task, struct round *round, size_t place)
+AWAITS static int tick_next_project(struct task *task, struct round *round, size_t place)
 {
     const struct sql_schedule_due_row project = sql_schedule_due_row(round->due, place);
     struct db_server *server = directory_server(runner_directory(), project.server);
@@ -203,12 +204,12 @@ AWAITS static int tick_one(struct task *task, struct round *round, size_t place)
     return 0;
 }
 
-AWAITS static int tick_around(struct task *task, void *arg)
+AWAITS static int tick_worker(struct task *task, void *arg)
 {
     struct round *round = arg;
 
     while (round->next < round->due->count && !s.stopped) {
-        int rc = tick_one(task, round, round->next++);
+        int rc = tick_next_project(task, round, round->next++);
         if (round->next == round->due->count)
             begin_hold(false);
         TRY(rc);
@@ -216,7 +217,7 @@ AWAITS static int tick_around(struct task *task, void *arg)
     return 0;
 }
 
-AWAITS static int tick(struct task *task)
+AWAITS static int tick_due_projects(struct task *task)
 {
     struct db *control = directory_control(runner_directory());
     const struct queue_share share = queue_share(work_jobs());
@@ -237,7 +238,7 @@ AWAITS static int tick(struct task *task)
     size_t count = due.count < TICKS_AT_ONCE ? due.count : TICKS_AT_ONCE;
     struct task_call *calls = ARENA_ARRAY(task->arena, calls, count);
     for (size_t i = 0; i < count; i++)
-        calls[i] = (struct task_call){.fn = tick_around, .arg = &round};
+        calls[i] = (struct task_call){.fn = tick_worker, .arg = &round};
     begin_hold(true);
     int rc = task_all(task, calls, count);
     begin_hold(false);
@@ -250,7 +251,7 @@ AWAITS static int tick(struct task *task)
                     NULL);
 }
 
-static void arm(void)
+static void schedule_start_timer(void)
 {
     int64_t into_second = clock_wall_ms() % POLL_MS;
 
@@ -259,12 +260,12 @@ static void arm(void)
 
 static void tick_run(struct task *task, void *arg UNUSED)
 {
-    int rc = tick(task);
+    int rc = tick_due_projects(task);
 
     if (rc > 0)
         log_debug("schedule.poll_failed", L_RESULT("rc", rc));
     if (!s.stopped)
-        arm();
+        schedule_start_timer();
 }
 
 static void schedule_on_timer(void *arg UNUSED)
@@ -275,13 +276,13 @@ static void schedule_on_timer(void *arg UNUSED)
 void schedule_start(void)
 {
     loop_timer_init(&s.timer, schedule_on_timer, NULL);
-    arm();
-    ahead_start();
+    schedule_start_timer();
+    tick_prefetch_start();
 }
 
 void schedule_stop(void)
 {
     s.stopped = true;
     loop_timer_stop(&s.timer);
-    ahead_stop();
+    tick_prefetch_stop();
 }

@@ -6,7 +6,7 @@
  * made up for. Of older ticks only the last one is handled, and only when no tick came in the last
  * five minutes: it runs once or is skipped, as the trigger's run_late says.
  */
-/* loop: Starts polling for ticks, and preparing them (`ahead.h`). */
+/* loop: Starts polling for ticks, and preparing them (`tick_prefetch.h`). */
 void schedule_start(void);
 /* loop: Stops polling and preparing. A round that is under way ends before its next project. */
 void schedule_stop(void);

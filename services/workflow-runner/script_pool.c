@@ -15,7 +15,7 @@
 
 #include "base/panic.h"
 #include "base/strbuf.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 #include "json/jw.h"
 #include "loop/shares.h"
 #include "loop/work.h"
@@ -33,7 +33,7 @@ struct pool_run {
     struct process *process;
     struct arena *arena;
     struct str answer; /* empty: the process ended without an answer */
-    bool late;         /* ended by our timer */
+    bool is_timed_out; /* ended by our timer */
 };
 
 struct process {
@@ -106,13 +106,13 @@ static void script_pool_on_timer(void *arg)
     struct process *process = arg;
 
     if (process->run)
-        process->run->late = true;
+        process->run->is_timed_out = true;
     end_process(process);
 }
 
 /* --- answers --- */
 
-static void rest(struct process *process)
+static void process_make_idle(struct process *process)
 {
     if (++process->runs >= config.runs || draining) {
         end_process(process);
@@ -129,7 +129,7 @@ static void script_pool_take_answer(struct process *process, struct str answer)
     run->answer = arena_dup(run->arena, answer);
     process->run = NULL;
     process->len = 0;
-    rest(process);
+    process_make_idle(process);
     await_done(&run->await, 0);
 }
 
@@ -196,7 +196,7 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf UNUS
 
 /* --- start --- */
 
-static int spawn(struct process *process)
+static int process_spawn(struct process *process)
 {
     char memory[24];
     char *args[] = {program, memory, NULL};
@@ -235,7 +235,7 @@ static int new_process(struct process **ret_process)
     process->out.data = process;
     process->open = 3;
     stats.alive++;
-    rc = spawn(process);
+    rc = process_spawn(process);
     process->started = rc == 0;
     if (rc == 0)
         rc = uv_read_start((uv_stream_t *)&process->out, on_alloc, on_read);
@@ -301,7 +301,7 @@ static void make_frame(void *arg)
     else
         jw_null(&w);
     jw_obj_end(&w);
-    if (!jw_done(&w))
+    if (!jw_is_complete(&w))
         return;
     frame = malloc(REQUEST_HEAD + buf.len);
     MUST(frame != NULL);
@@ -363,7 +363,7 @@ script_pool_read_answer(struct task *task, const struct pool_run *run, struct sc
     json_t *root = NULL;
     struct jr_error error;
 
-    if (run->late) {
+    if (run->is_timed_out) {
         fill_failure(ret,
                      STR("script_timeout"),
                      STR("the script ran longer than its time limit"),
@@ -371,7 +371,7 @@ script_pool_read_answer(struct task *task, const struct pool_run *run, struct sc
         return;
     }
     if (run->answer.len == 0 ||
-        jr_parse_beside(task, task->arena, run->answer, false, &root, &error) != 0 ||
+        jr_parse_off_thread(task, task->arena, run->answer, false, &root, &error) != 0 ||
         !json_is_array(json_object_get(root, "log"))) {
         fill_failure(ret,
                      STR("script_crashed"),
@@ -409,7 +409,7 @@ run_in_slot(struct task *task, const struct script_request *request, struct scri
     struct frame frame = {.request = request, .arena = task->arena};
 
     if (jr_is_large(request->svc))
-        work_beside(task, make_frame, &frame);
+        work_off_thread(task, make_frame, &frame);
     else
         make_frame(&frame);
     if (!frame.data) {

@@ -48,7 +48,7 @@ struct step_call {
     struct step_error error;
 };
 
-/* An action (AWAITS). 0, STEP_FAILED, STEP_GONE, or a negative (-ETIMEDOUT: the step's time is
+/* An action (AWAITS). 0, STEP_FAILED, STEP_STOP, or a negative (-ETIMEDOUT: the step's time is
  * over; -ECANCELED). */
 typedef int (*step_fn)(struct step_call *call);
 
@@ -84,7 +84,7 @@ AWAITS int step_param_text(struct step_call *call, const char *name, struct str 
 AWAITS int step_param_html(struct step_call *call, const char *name, struct str *ret_text)
     MUSTCHECK;
 /* any: Gives a new JSON value to the task's arena, which drops it at its end. Returns the value. */
-json_t *step_own(struct step_call *call, json_t *value);
+json_t *step_own_json(struct step_call *call, json_t *value);
 /* co: Reads a positive id from a number or a text of digits. STEP_FAILED with `required` when the
  * parameter is not given, or with type_mismatch. */
 AWAITS int step_param_id(struct step_call *call, const char *name, int64_t *ret_id) MUSTCHECK;

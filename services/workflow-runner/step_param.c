@@ -3,7 +3,7 @@
 
 #include "base/num.h"
 #include "base/panic.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 #include "loop/work.h"
 #include "step.h"
 
@@ -18,10 +18,10 @@ int step_fail(struct step_call *call, enum problem problem, const char *format, 
     return STEP_FAILED;
 }
 
-json_t *step_own(struct step_call *call, json_t *value)
+json_t *step_own_json(struct step_call *call, json_t *value)
 {
     MUST(value != NULL);
-    jr_own(call->task->arena, value);
+    jr_attach_large(call->task->arena, value);
     return value;
 }
 
@@ -44,7 +44,7 @@ int step_template_fail(struct step_call *call, struct str name, int rc, struct s
     return step_fail(call, template_problem(rc), "%.*s: %.*s", STR_ARG(name), STR_ARG(reason));
 }
 
-struct evaluating {
+struct evaluation {
     struct arena *arena;
     const json_t *given;
     const struct template_context *context;
@@ -55,7 +55,7 @@ struct evaluating {
 
 static void eval_run(void *arg)
 {
-    struct evaluating *in = arg;
+    struct evaluation *in = arg;
 
     in->rc = template_eval(in->arena, in->given, in->context, &in->value, &in->reason);
 }
@@ -63,28 +63,30 @@ static void eval_run(void *arg)
 /* co: Evaluates a parameter, on a thread when the parameter has thousands of expressions or reads
  * from a large context: a result may have a megabyte, and a [*] may walk a million items. One row
  * of a list is small. */
-AWAITS static void eval_beside(struct step_call *call, struct evaluating *in)
+AWAITS static void eval_off_thread(struct step_call *call, struct evaluation *in)
 {
     bool large = jr_is_large(in->given) || (!in->context->by_row && jr_is_large(in->context->root));
 
     in->arena = call->task->arena;
     if (large)
-        work_beside(call->task, eval_run, in);
+        work_off_thread(call->task, eval_run, in);
     else
         eval_run(in);
 }
 
-AWAITS static int
-eval(struct step_call *call, const char *name, struct template_context *context, json_t **ret_value)
+AWAITS static int eval_param(struct step_call *call,
+                             const char *name,
+                             struct template_context *context,
+                             json_t **ret_value)
 {
     const json_t *given = json_object_get(call->step->params, name);
-    struct evaluating in = {.given = given, .context = context};
+    struct evaluation in = {.given = given, .context = context};
 
     *ret_value = NULL;
     if (given == NULL)
         return 0;
     context->root = call->context;
-    eval_beside(call, &in);
+    eval_off_thread(call, &in);
     *ret_value = in.value;
     return in.rc == 0 ? 0 : step_template_fail(call, str_from(name), in.rc, in.reason);
 }
@@ -95,7 +97,7 @@ AWAITS static int eval_secret(struct step_call *call, const char *name, json_t *
 {
     struct template_context context = {.root = call->context};
     const json_t *given = json_object_get(call->step->params, name);
-    struct evaluating in = {.given = given, .context = &context};
+    struct evaluation in = {.given = given, .context = &context};
 
     *ret_value = NULL;
     if (given == NULL)
@@ -104,7 +106,7 @@ AWAITS static int eval_secret(struct step_call *call, const char *name, json_t *
         context.secret = secrets_value;
         context.secret_arg = (void *)call->secrets;
     }
-    eval_beside(call, &in);
+    eval_off_thread(call, &in);
     *ret_value = in.value;
     if (in.rc == TEMPLATE_FORBIDDEN)
         return step_fail(call,
@@ -117,14 +119,15 @@ int step_param(struct step_call *call, const char *name, bool secrets, json_t **
 {
     struct template_context context = {0};
 
-    return secrets ? eval_secret(call, name, ret_value) : eval(call, name, &context, ret_value);
+    return secrets ? eval_secret(call, name, ret_value)
+                   : eval_param(call, name, &context, ret_value);
 }
 
 int step_param_row(struct step_call *call, const char *name, size_t row, json_t **ret_value)
 {
     struct template_context context = {.by_row = true, .row = row};
 
-    return eval(call, name, &context, ret_value);
+    return eval_param(call, name, &context, ret_value);
 }
 
 int step_param_rows(struct step_call *call, const char *name, size_t *ret_rows)
@@ -168,7 +171,7 @@ int step_param_html(struct step_call *call, const char *name, struct str *ret_te
     struct template_context context = {.html = true};
     json_t *value;
 
-    TRY(eval(call, name, &context, &value));
+    TRY(eval_param(call, name, &context, &value));
     return param_as_text(call, name, value, ret_text);
 }
 

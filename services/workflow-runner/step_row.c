@@ -5,7 +5,7 @@
 #include "step_row.h"
 
 #include "base/panic.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 #include "json/jw.h"
 #include "loop/work.h"
 
@@ -15,7 +15,7 @@
 /* A value of this depth can still be parsed after it has been wrapped once or twice. */
 #define OUTPUT_DEPTH (JR_MAX_DEPTH - 4)
 
-static const json_t *masked(struct step_call *call, const json_t *value)
+static const json_t *mask_json(struct step_call *call, const json_t *value)
 {
     if (value == NULL || call->secrets == NULL)
         return value;
@@ -23,7 +23,8 @@ static const json_t *masked(struct step_call *call, const json_t *value)
 }
 
 /* Prints into the step's arena. False when the text is longer than `most`. */
-static bool print(struct step_call *call, const json_t *value, size_t most, struct str *ret_text)
+static bool
+print_within(struct step_call *call, const json_t *value, size_t most, struct str *ret_text)
 {
     return jr_print_within(call->task->arena, value, most, ret_text);
 }
@@ -49,22 +50,22 @@ static bool fits_depth(const json_t *value, int levels)
 
 /* Prints a value. When its text is too long, or nested too deep to be parsed again, the value
  * becomes {"truncated": true, "bytes": n}. */
-static json_t *shown(struct step_call *call, const json_t *value, struct str *ret_text)
+static json_t *print_or_truncate(struct step_call *call, const json_t *value, struct str *ret_text)
 {
     struct str text;
 
-    if (!print(call, value, PRINT_BYTES, &text))
+    if (!print_within(call, value, PRINT_BYTES, &text))
         text.len = PRINT_BYTES;
     *ret_text = text;
     if (text.len <= SHOWN_BYTES && fits_depth(value, OUTPUT_DEPTH))
         return (json_t *)value;
     json_t *cut =
-        step_own(call, json_pack("{s:b, s:I}", "truncated", 1, "bytes", (json_int_t)text.len));
-    MUST(print(call, cut, SHOWN_BYTES, ret_text));
+        step_own_json(call, json_pack("{s:b, s:I}", "truncated", 1, "bytes", (json_int_t)text.len));
+    MUST(print_within(call, cut, SHOWN_BYTES, ret_text));
     return cut;
 }
 
-static struct str keep(struct step_call *call, struct str text)
+static struct str copy_to_job(struct step_call *call, struct str text)
 {
     return text.len ? arena_dup(call->job->item.arena, text) : STR_NONE;
 }
@@ -75,8 +76,8 @@ static struct str input_text(struct step_call *call)
 
     if (call->input == NULL)
         return STR_NONE;
-    (void)shown(call, masked(call, call->input), &text);
-    return keep(call, text);
+    (void)print_or_truncate(call, mask_json(call, call->input), &text);
+    return copy_to_job(call, text);
 }
 
 struct input {
@@ -96,7 +97,7 @@ struct str step_input_text(struct step_call *call)
     struct input input = {.call = call};
 
     if (jr_is_large(call->input))
-        work_beside(call->task, print_input, &input);
+        work_off_thread(call->task, print_input, &input);
     else
         print_input(&input);
     return input.text;
@@ -105,27 +106,27 @@ struct str step_input_text(struct step_call *call)
 /* Prints the first entries of the log, as many as fit. */
 static struct str log_text(struct step_call *call)
 {
-    const json_t *entries = masked(call, call->log);
-    json_t *kept = step_own(call, json_array());
+    const json_t *entries = mask_json(call, call->log);
+    json_t *kept = step_own_json(call, json_array());
     size_t bytes = 2;
     struct str text;
 
     for (size_t i = 0; i < json_array_size(entries) && i < LOG_ENTRIES; i++) {
         json_t *entry = json_array_get(entries, i);
-        if (!print(call, entry, SHOWN_BYTES, &text) || bytes + text.len + 1 > SHOWN_BYTES)
+        if (!print_within(call, entry, SHOWN_BYTES, &text) || bytes + text.len + 1 > SHOWN_BYTES)
             break;
         bytes += text.len + 1;
         (void)json_array_append(kept, entry);
     }
     if (json_array_size(kept) == 0)
         return STR_NONE;
-    MUST(print(call, kept, SHOWN_BYTES + LOG_ENTRIES, &text));
-    return keep(call, text);
+    MUST(print_within(call, kept, SHOWN_BYTES + LOG_ENTRIES, &text));
+    return copy_to_job(call, text);
 }
 
 /* --- errors --- */
 
-static json_t *findings(const struct schema_errors *errors)
+static json_t *findings_json(const struct schema_errors *errors)
 {
     json_t *list = json_array();
 
@@ -143,7 +144,7 @@ static json_t *findings(const struct schema_errors *errors)
 static json_t *error_value(struct step_call *call)
 {
     const struct step_error *error = &call->error;
-    json_t *value = step_own(call, json_object());
+    json_t *value = step_own_json(call, json_object());
     struct str ignored;
 
     (void)json_object_set_new(value, "code", json_string(error->code));
@@ -152,10 +153,10 @@ static json_t *error_value(struct step_call *call)
         (void)json_object_set_new(value, "status_code", json_integer(error->status_code));
     if (error->response != NULL)
         (void)json_object_set(
-            value, "response", shown(call, masked(call, error->response), &ignored));
+            value, "response", print_or_truncate(call, mask_json(call, error->response), &ignored));
     if (error->fields != NULL && error->fields->count > 0)
-        (void)json_object_set_new(value, "errors", findings(error->fields));
-    return (json_t *)masked(call, value);
+        (void)json_object_set_new(value, "errors", findings_json(error->fields));
+    return (json_t *)mask_json(call, value);
 }
 
 /* --- outputs --- */
@@ -166,14 +167,14 @@ static int settle_output(struct step_call *call, struct step_outcome *outcome)
     struct str text;
 
     if (call->output == NULL)
-        call->output = step_own(call, json_pack("{s:n}", "data"));
+        call->output = step_own_json(call, json_pack("{s:n}", "data"));
     if (!fits_depth(call->output, OUTPUT_DEPTH))
         return step_fail(call,
                          PROBLEM_OUTPUT_TOO_LARGE,
                          "The output is nested deeper than %d levels.",
                          OUTPUT_DEPTH);
-    outcome->output = (json_t *)masked(call, call->output);
-    if (!print(call, outcome->output, STEP_OUTPUT_BYTES, &text))
+    outcome->output = (json_t *)mask_json(call, call->output);
+    if (!print_within(call, outcome->output, STEP_OUTPUT_BYTES, &text))
         return step_fail(call,
                          PROBLEM_OUTPUT_TOO_LARGE,
                          "The output is larger than %zu bytes.",
@@ -184,7 +185,7 @@ static int settle_output(struct step_call *call, struct step_outcome *outcome)
                          "The outputs of the job's steps are together larger than %zu bytes.",
                          JOB_OUTPUT_BYTES);
     outcome->output_bytes = text.len;
-    outcome->row.output = keep(call, text);
+    outcome->row.output = copy_to_job(call, text);
     return 0;
 }
 
@@ -195,12 +196,12 @@ static void settle_error(struct step_call *call, struct step_outcome *outcome)
     outcome->output = NULL;
     outcome->row.output = STR_NONE;
     outcome->error = error_value(call);
-    MUST(print(call, outcome->error, PRINT_BYTES, &text));
-    outcome->row.error = keep(call, text);
+    MUST(print_within(call, outcome->error, PRINT_BYTES, &text));
+    outcome->row.error = copy_to_job(call, text);
     outcome->row.status = STATUS_STEP_FAILED;
 }
 
-struct settling {
+struct settlement {
     struct step_call *call;
     int rc;
     struct step_outcome outcome;
@@ -208,7 +209,7 @@ struct settling {
 
 static void step_row_settle(void *arg)
 {
-    struct settling *settling = arg;
+    struct settlement *settling = arg;
     struct step_call *call = settling->call;
     struct step_outcome *outcome = &settling->outcome;
 
@@ -223,7 +224,7 @@ static void step_row_settle(void *arg)
 
 int step_settle(struct step_call *call, int rc, struct step_outcome *ret_outcome)
 {
-    struct settling settling = {
+    struct settlement settling = {
         .call = call,
         .rc = rc,
         .outcome.row = {.seq = call->seq,
@@ -236,7 +237,7 @@ int step_settle(struct step_call *call, int rc, struct step_outcome *ret_outcome
 
     if (jr_is_large(call->output) || jr_is_large(call->input) || jr_is_large(call->log) ||
         jr_is_large(call->error.response))
-        work_beside(call->task, step_row_settle, &settling);
+        work_off_thread(call->task, step_row_settle, &settling);
     else
         step_row_settle(&settling);
     *ret_outcome = settling.outcome;

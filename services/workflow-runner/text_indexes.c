@@ -59,7 +59,7 @@ text_indexes_change(struct task *task, struct db *session, struct index_pass *pa
     struct rows rows;
 
     pass->more = true;
-    for (size_t i = 0; i < STATEMENTS && !queue_draining(pass->queue); i++) {
+    for (size_t i = 0; i < STATEMENTS && !queue_is_draining(pass->queue); i++) {
         int64_t begun_ms = clock_mono_ms();
         TRY(db_query(task, session, SQL_TEXT_INDEX_NEXT(), &rows));
         pass->more = rows.count > 0;
@@ -109,19 +109,19 @@ take_text_indexes(struct task *task, struct queue *queue, struct project *projec
     return 0;
 }
 
-AWAITS static int text_indexes_looked(struct task *task,
-                                      struct db *db,
-                                      const struct rows *projects,
-                                      size_t project,
-                                      const struct rows *found)
+AWAITS static int text_indexes_after_poll(struct task *task,
+                                          struct db *db,
+                                          const struct rows *projects,
+                                          size_t project,
+                                          const struct rows *found)
 {
-    if (sql_text_indexes_look_row(found, 0).due)
+    if (sql_text_indexes_poll_row(found, 0).due)
         return 0;
     return db_query(
         task,
         directory_control(runner_directory()),
-        SQL_TEXT_INDEXES_LOOKED(.number = db->schema,
-                                .epoch = sql_text_index_projects_row(projects, project).epoch),
+        SQL_TEXT_INDEXES_CHECKED(.number = db->schema,
+                                 .epoch = sql_text_index_projects_row(projects, project).epoch),
         NULL);
 }
 
@@ -130,8 +130,8 @@ static const struct queue_kind kind = {
     .pass = take_text_indexes,
     .pass_ms = BUILD_MS,
     .projects = &SQL_TEXT_INDEX_PROJECTS,
-    .look = &SQL_TEXT_INDEXES_LOOK,
-    .looked = text_indexes_looked,
+    .poll = &SQL_TEXT_INDEXES_POLL,
+    .on_polled = text_indexes_after_poll,
 };
 
 void text_indexes_prepare(void)
@@ -151,10 +151,10 @@ void text_indexes_start(void)
                                });
 }
 
-void text_indexes_stop_looking(void)
+void text_indexes_stop_polling(void)
 {
     if (text_indexes)
-        queue_stop_looking(text_indexes);
+        queue_stop_sweeps(text_indexes);
 }
 
 void text_indexes_drain(int64_t last_call_mono_ms)

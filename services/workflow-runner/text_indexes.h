@@ -13,7 +13,7 @@ void text_indexes_prepare(void);
 /* loop: Starts polling projects. */
 void text_indexes_start(void);
 /* any: Stops polling projects. */
-void text_indexes_stop_looking(void);
+void text_indexes_stop_polling(void);
 /* any: Begins nothing new and cancels the passes under way. The server finishes a statement that it
  * has begun. */
 void text_indexes_drain(int64_t last_call_mono_ms);

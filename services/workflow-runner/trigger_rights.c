@@ -24,8 +24,8 @@ AWAITS static int find_editor(struct run *run, struct caller *caller)
                             version->editor_id,
                             version->editor_key_id,
                             &caller->rights);
-    if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
-        return TRIGGER_EDITOR_GONE;
+    if (rc == RIGHTS_NOT_FOUND || (rc == 0 && !caller->rights->active))
+        return TRIGGER_NO_EDITOR;
     return rc;
 }
 
@@ -46,7 +46,7 @@ AWAITS static int check_row(struct run *run,
     struct strbuf out;
     int64_t version;
 
-    if (!entity->row_level_security || caller_all_rows(caller) ||
+    if (!entity->row_level_security || caller_has_all_rows(caller) ||
         jr_i64(data, "created_by", 0) == caller->user_id)
         return 0;
     if (str_is(job->trigger_event, event_name(EVENT_DELETED)))
@@ -55,7 +55,7 @@ AWAITS static int check_row(struct run *run,
     int rc;
     do
         rc = records_get(&ctx, entity, job->trigger_id, NULL, &out, &version);
-    while (records_again(&ctx, &entity, &rc));
+    while (records_should_repeat(&ctx, &entity, &rc));
     if (rc != RECORDS_FAILED)
         return rc;
     return ctx.error.code == PROBLEM_NOT_FOUND ? TRIGGER_NOT_PERMITTED : rc;
@@ -73,15 +73,15 @@ AWAITS static int trigger_rights_check(struct run *run, json_t *data)
         return 0;
     if (job->trigger_entity_id != 0)
         entity = model_entity_by_id(model, job->trigger_entity_id);
-    if (!trigger_allowed(&caller, job->trigger_event, entity))
+    if (!trigger_is_allowed(&caller, job->trigger_event, entity))
         return TRIGGER_NOT_PERMITTED;
     if (entity == NULL)
         return 0;
     const struct trigger_view view = {&caller, entity, job->trigger_at_ms};
-    if (!trigger_filter_allowed(&view, run->version->definition.filter_condition))
+    if (!trigger_filter_is_allowed(&view, run->version->definition.filter_condition))
         return TRIGGER_NOT_PERMITTED;
     TRY(check_row(run, &caller, entity, data));
-    trigger_trim(&view, data);
+    trigger_data_trim(&view, data);
     return 0;
 }
 

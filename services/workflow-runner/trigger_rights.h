@@ -7,6 +7,6 @@
 
 /* co: Checks the event of a job. 0 when the job may run: fields of the record that the editor may
  * not read have been removed from `$svc.trigger.data`, so call context_init() first. Jobs without
- * an event always may run. TRIGGER_NOT_PERMITTED or TRIGGER_EDITOR_GONE; any other result: the
+ * an event always may run. TRIGGER_NOT_PERMITTED or TRIGGER_NO_EDITOR; any other result: the
  * rights cannot be determined right now. */
 AWAITS int trigger_rights(struct run *run) MUSTCHECK;

@@ -36,7 +36,7 @@ struct view_job {
     struct series_sources *sources;
     struct series_mark mark;
     int64_t begun_mono_ms;
-    struct await *renewing; /* view_keep() waits here; NULL = it does not wait */
+    struct await *renewing; /* view_renew_lease() waits here; NULL = it does not wait */
     bool over;
     bool ours; /* the claim still held at the end: the rows that this refresh made are served */
 };
@@ -91,7 +91,7 @@ AWAITS static int view_fill(struct task *task, struct db *tx, void *arg)
 
     job->ctx.db = tx;
     TRY(db_set_timeout(task, tx, FILL_MS));
-    TRY(view_make(&job->ctx, job->source, job->plan, job->row.id, job->row.token, &made));
+    TRY(view_table_create(&job->ctx, job->source, job->plan, job->row.id, job->row.token, &made));
     strbuf_init(&columns, task->arena, COLUMNS_BYTES);
     jw_init(&w, &columns);
     view_columns_print(&w, task->arena, job->plan);
@@ -101,7 +101,7 @@ AWAITS static int view_fill(struct task *task, struct db *tx, void *arg)
         SQL_VIEW_DONE(.id = job->row.id,
                       .token = job->row.token,
                       .columns = strbuf_view(&columns),
-                      .made_definition = job->sources->whole ? job->row.definition_number : 0,
+                      .made_definition = job->sources->is_complete ? job->row.definition_number : 0,
                       .made_entities = view_entity_ids(job),
                       .made_fields = sql_i64s(job->sources->field_ids, job->sources->field_count),
                       .started_at = job->row.now,
@@ -123,7 +123,7 @@ AWAITS static int view_drop_in(struct task *task, struct db *tx, void *arg)
 
     (void)task;
     job->ctx.db = tx;
-    return view_drop(&job->ctx, job->row.id, job->row.token);
+    return view_tables_drop(&job->ctx, job->row.id, job->row.token);
 }
 
 /* co: Drops the tables of other generations. When a table is still being read this fails, and the
@@ -180,7 +180,7 @@ AWAITS static int view_refresh(struct view_job *job)
 {
     int rc = view_prepare(job);
 
-    if (rc == RECORDS_SCHEMA && records_again(&job->ctx, &job->source, &rc))
+    if (rc == RECORDS_SCHEMA && records_should_repeat(&job->ctx, &job->source, &rc))
         rc = view_prepare(job);
     bool same = rc == 0 && job->mark.since == job->row.mark_since &&
                 job->mark.changes == job->row.mark_changes;
@@ -201,13 +201,13 @@ AWAITS static int view_refresh(struct view_job *job)
 
 /* --- the lease of a refresh --- */
 
-static void view_keep_abandon(struct await *await UNUSED)
+static void view_renew_abandon(struct await *await UNUSED)
 {
 }
 
 /* co: Renews the lease until the refresh is over. A refresh that loses its lease to another claim
  * changes nothing, because its token is outdated. */
-AWAITS static int view_keep(struct task *task, void *arg)
+AWAITS static int view_renew_lease(struct task *task, void *arg)
 {
     struct view_job *job = arg;
 
@@ -215,7 +215,7 @@ AWAITS static int view_keep(struct task *task, void *arg)
         struct await end;
 
         await_init(&end);
-        end.abandon = view_keep_abandon;
+        end.abandon = view_renew_abandon;
         job->renewing = &end;
         int rc = await_wait(task, &end, RENEW_MS);
         job->renewing = NULL;
@@ -271,7 +271,7 @@ take_views(struct task *task, struct queue *queue UNUSED, struct project *projec
         .model = project->model,
         .caller = &everybody,
     };
-    struct task_call calls[] = {{view_work, job, 0}, {view_keep, job, 0}};
+    struct task_call calls[] = {{view_work, job, 0}, {view_renew_lease, job, 0}};
     return task_all(task, calls, ARRAY_LEN(calls));
 }
 
@@ -280,7 +280,7 @@ static const struct queue_kind kind = {
     .pass = take_views,
     .pass_ms = PASS_LIMIT_MS,
     .projects = &SQL_VIEW_PROJECTS,
-    .look = &SQL_VIEWS_LOOK,
+    .poll = &SQL_VIEWS_POLL,
 };
 
 void views_prepare(void)
@@ -302,10 +302,10 @@ void views_start(void)
                         });
 }
 
-void views_stop_looking(void)
+void views_stop_polling(void)
 {
     if (views)
-        queue_stop_looking(views);
+        queue_stop_sweeps(views);
 }
 
 void views_drain(int64_t last_call_mono_ms, loop_fn done, void *arg)

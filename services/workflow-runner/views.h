@@ -13,7 +13,7 @@ void views_prepare(void);
 /* loop: Starts polling projects. */
 void views_start(void);
 /* any: Stops polling projects. */
-void views_stop_looking(void);
+void views_stop_polling(void);
 /* any: Begins nothing new, and calls done(arg) when no refresh is under way. `done` may be NULL. */
 void views_drain(int64_t last_call_mono_ms, loop_fn done, void *arg);
 /* loop: Frees the queue. No refresh may run at this point. */

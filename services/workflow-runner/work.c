@@ -17,14 +17,14 @@
 #include "workflow/jobs.h"
 #include "workflow_stops_sql.h"
 
-#define GROUP           "workflow-runner"
-#define PASSES_AT_ONCE  16   /* passes of events */
-#define STOCK           1000 /* waiting jobs of a project that slow its events down */
-#define STOCK_PAUSES    4    /* length of a pause, in durations of the last pass */
-#define LAST_CALL_MS    2000 /* the last call is this long before the drain ends */
-#define STOPS_AT_ONCE   20   /* batches per sweep */
-#define LOOKS_AT_ONCE   128  /* projects polled together: an idle runner mostly polls */
-#define RETAIN_EVERY_MS 600000
+#define GROUP              "workflow-runner"
+#define PASSES_AT_ONCE     16   /* passes of events */
+#define SLOW_EVENTS_JOBS   1000 /* waiting jobs of a project that slow its events down */
+#define SLOW_EVENTS_PAUSES 4    /* length of a pause, in durations of the last pass */
+#define LAST_CALL_MS       2000 /* the last call is this long before the drain ends */
+#define STOPS_AT_ONCE      20   /* batches per sweep */
+#define POLLS_AT_ONCE      128  /* projects polled together: an idle runner mostly polls */
+#define RETAIN_EVERY_MS    600000
 
 static struct {
     struct queue *jobs, *events;
@@ -41,7 +41,7 @@ struct queue *work_jobs(void)
     return w.jobs;
 }
 
-bool work_is_apart(void)
+bool work_is_isolated(void)
 {
     return daemon_app()->worker >= (unsigned)runner_conf()->common.workers;
 }
@@ -61,7 +61,7 @@ AWAITS static int stop_batch(
     if (deleted)
         TRY(db_query(task, &project->db, SQL_STOP_RUNNING(.workflow_id = workflow), &running));
     for (size_t i = 0; i < running.count; i++)
-        jobs_cancel_hint(runner_directory(), project, sql_stop_running_row(&running, i).id);
+        jobs_notify_cancel(runner_directory(), project, sql_stop_running_row(&running, i).id);
     *ret_count = queued.count + running.count;
     return 0;
 }
@@ -106,17 +106,17 @@ AWAITS static void correct_fire_hint(struct task *task,
         log_debug("sweep.hint_failed", L_I64("project", project->number));
 }
 
-AWAITS static int looked(struct task *task,
-                         struct db *db,
-                         const struct rows *projects,
-                         size_t project,
-                         const struct rows *found)
+AWAITS static int work_after_poll(struct task *task,
+                                  struct db *db,
+                                  const struct rows *projects,
+                                  size_t project,
+                                  const struct rows *found)
 {
     const struct sql_sweep_projects_row row = sql_sweep_projects_row(projects, project);
-    const struct sql_sweep_look_row look = sql_sweep_look_row(found, 0);
+    const struct sql_sweep_poll_row look = sql_sweep_poll_row(found, 0);
 
     if (look.events)
-        queue_due(w.events, db->schema);
+        queue_project_due(w.events, db->schema);
     if (look.stops) {
         int rc = stop_workflows(task, db->schema);
         if (rc != 0)
@@ -132,15 +132,15 @@ AWAITS static int looked(struct task *task,
  * jobs run only make the queue longer, while writers wait for the database. The events continue
  * when few jobs are left. They never stop, so that jobs beyond the project's limit are detected in
  * time. */
-static void pace_events(int64_t number, int64_t taken_ms)
+static void slow_events(int64_t number, int64_t taken_ms)
 {
-    if (queue_waiting(w.jobs, number) >= STOCK)
-        queue_pause(w.events, number, STOCK_PAUSES * taken_ms);
+    if (queue_rows_waiting(w.jobs, number) >= SLOW_EVENTS_JOBS)
+        queue_pause(w.events, number, SLOW_EVENTS_PAUSES * taken_ms);
 }
 
 static void on_jobs_claimed(int64_t number, unsigned waiting)
 {
-    if (waiting < STOCK && w.events != NULL)
+    if (waiting < SLOW_EVENTS_JOBS && w.events != NULL)
         queue_resume(w.events, number);
 }
 
@@ -155,8 +155,8 @@ take_events(struct task *task, struct queue *queue UNUSED, struct project *proje
     w.stats.guarded += outcome.guarded;
     w.stats.jobs_made += outcome.made;
     if (outcome.made > 0)
-        queue_stored(w.jobs, project, outcome.made);
-    pace_events(project->number, clock_mono_ms() - begun_ms);
+        queue_rows_stored(w.jobs, project, outcome.made);
+    slow_events(project->number, clock_mono_ms() - begun_ms);
     *ret_more = outcome.more;
     return 0;
 }
@@ -164,15 +164,15 @@ take_events(struct task *task, struct queue *queue UNUSED, struct project *proje
 /* --- the tables --- */
 
 static const struct queue_peers runners = {
-    .alive = &SQL_RUNNER_ALIVE,
-    .live = &SQL_RUNNERS_LIVE,
+    .put_alive = &SQL_RUNNER_ALIVE,
+    .list_live = &SQL_RUNNERS_LIVE,
     .forget = &SQL_RUNNERS_FORGET,
-    .gone = &SQL_RUNNER_GONE,
-    .shared = &SQL_RUNNER_SHARED,
-    .alone = &SQL_RUNNERS_ALONE,
+    .remove = &SQL_RUNNER_GONE,
+    .put_shared = &SQL_RUNNER_SHARED,
+    .list_alone = &SQL_RUNNERS_ALONE,
 };
 
-static const struct sql *const history[] = {
+static const struct sql *const retained_history[] = {
     &SQL_RETAIN_JOBS,
     &SQL_RETAIN_EVENTS,
     &SQL_RETAIN_FAN_OUT,
@@ -188,22 +188,22 @@ static const struct queue_kind jobs = {
     .claim = &SQL_CLAIM_JOBS,
     .claim_crashed = &SQL_CLAIM_CRASHED,
     .renew = &SQL_CLAIM_RENEW,
-    .held = &SQL_CLAIM_HELD,
+    .still_held = &SQL_CLAIM_HELD,
     .release = &SQL_JOBS_RELEASE,
     .holders = &SQL_SWEEP_HOLDERS,
     .rescue = &SQL_SWEEP_RESCUE,
     .claim_bytes = LARGE_BYTES,
-    .claimed = on_jobs_claimed,
+    .on_claimed = on_jobs_claimed,
     .release_begun = true,
     .projects = &SQL_SWEEP_PROJECTS,
-    .look = &SQL_SWEEP_LOOK,
-    .looks = LOOKS_AT_ONCE,
-    .looked = looked,
+    .poll = &SQL_SWEEP_POLL,
+    .polls_at_once = POLLS_AT_ONCE,
+    .on_polled = work_after_poll,
     .peers = &runners,
     .crashed_put = &SQL_CRASHED_PUT,
     .crashed_take = &SQL_CRASHED_TAKE,
-    .retain = history,
-    .old = &SQL_RETAIN_LOOK,
+    .retain = retained_history,
+    .has_old = &SQL_RETAIN_POLL,
     .topic = BUS_JOB,
     .group = GROUP,
     .message = "job.queued",
@@ -242,27 +242,27 @@ void work_start(void)
         .attempts = conf->job_attempts,
         .retain_days = conf->job_retention_days,
         .retain_every_ms = RETAIN_EVERY_MS,
-        .crashed_only = work_is_apart(),
+        .crashed_only = work_is_isolated(),
     };
 
     w.jobs = queue_start(&jobs, &config);
     config.slots = PASSES_AT_ONCE;
     config.slots_per_project = 1;
     w.events = queue_start(&events, &config);
-    if (!work_is_apart()) {
+    if (!work_is_isolated()) {
         mails_start();
         views_start();
         text_indexes_start();
     }
 }
 
-void work_stop_looking(void)
+void work_stop_polling(void)
 {
-    queue_stop_looking(w.jobs);
-    queue_stop_looking(w.events);
-    mails_stop_looking();
-    views_stop_looking();
-    text_indexes_stop_looking();
+    queue_stop_sweeps(w.jobs);
+    queue_stop_sweeps(w.events);
+    mails_stop_polling();
+    views_stop_polling();
+    text_indexes_stop_polling();
 }
 
 /* Mails are drained last, because steps wait for their mails. */

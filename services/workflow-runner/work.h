@@ -16,7 +16,7 @@ void work_prepare(void);
 /* loop: Starts claiming work and polling projects. */
 void work_start(void);
 /* any: Stops polling projects. */
-void work_stop_looking(void);
+void work_stop_polling(void);
 /* any: Claims nothing new. Running jobs are released at their next step, then mails are drained.
  * Calls done(arg) when no job and no mail is left. */
 void work_drain(loop_fn done, void *arg);
@@ -26,7 +26,7 @@ void work_stop(void);
 /* any: The queue of jobs; NULL before work_start() and after work_stop(). */
 struct queue *work_jobs(void);
 /* any: Whether this worker runs jobs whose last runner died, and nothing else. */
-bool work_is_apart(void);
+bool work_is_isolated(void);
 
 /* Counters that the queue does not have. */
 struct work_stats {

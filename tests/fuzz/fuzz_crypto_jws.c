@@ -57,8 +57,8 @@ static void check_canonical(struct arena *arena, struct str token, const struct 
 /* A token that passes has the required claims as plain integers and texts. */
 static void check_claims(const struct jws *jws)
 {
-    const struct jws_expect loose = {.now_s = NOW_S, .leeway_s = 30};
-    const struct jws_expect strict = {
+    const struct jws_expectations loose = {.now_s = NOW_S, .leeway_s = 30};
+    const struct jws_expectations strict = {
         .iss = STR_INIT("groundwork"),
         .aud = STR_INIT("demo"),
         .typ = STR_INIT("at+jwt"),

@@ -18,7 +18,7 @@ static void check_name(struct arena *arena, struct str name)
     MUST(!str_is(name, ".") && !str_is(name, ".."));
     for (size_t i = 0; i < name.len; i++)
         MUST((unsigned char)name.ptr[i] >= ' ' && name.ptr[i] != 127);
-    MUST(file_name_ok(arena, name)); /* cleaning it again changes nothing */
+    MUST(file_name_is_clean(arena, name)); /* cleaning it again changes nothing */
     struct str header = disposition_header(arena, true, name);
     for (size_t i = 0; i < header.len; i++)
         MUST(header.ptr[i] >= ' ' && header.ptr[i] < 127);
@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str name;
 
     check_name(arena, file_name_clean(arena, text));
-    if (file_name_in(arena, text, &name))
+    if (file_name_of_metadata(arena, text, &name))
         check_name(arena, name);
     arena_free(arena);
     return 0;

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static json_t *values_for(struct arena *arena, const struct integration_operation *operation)
 {
     const struct integration_param *params = operation->params.items;
-    json_t *values = jr_adopt(arena, json_object());
+    json_t *values = jr_attach(arena, json_object());
 
     for (size_t i = 0; i < operation->params.count; i++) {
         struct str type = params[i].type.value;
@@ -41,7 +41,7 @@ static void send(struct arena *arena, const struct integration_operation *operat
 {
     struct schema_errors errors = {0};
     struct fill_values values;
-    struct outgoing out;
+    struct outgoing_request out;
 
     if (!fill_values_read(arena, operation, values_for(arena, operation), &values, &errors))
         return;
@@ -55,7 +55,7 @@ static void send(struct arena *arena, const struct integration_operation *operat
     struct str query = path;
     path = str_split(&query, '?');
     while (path.ptr)
-        MUST(!integration_is_dots(str_split(&path, '/')));
+        MUST(!integration_segment_is_dots(str_split(&path, '/')));
 }
 
 static void send_all(struct arena *arena, const struct integration_in *in)
@@ -80,11 +80,11 @@ check_text(struct arena *arena, const json_t *document, struct str text, const j
     for (size_t i = 0; i < names.count; i++)
         names.items[i] = jr_str(json_array_get(operations, i), "name");
     for (size_t i = 0; i < 2; i++) {
-        const struct openapi_wish wish = {.document = i == 0 ? document : NULL,
-                                          .text = i == 0 ? STR_NONE : text,
-                                          .name = STR("fuzz"),
-                                          .base_url = STR(BASE),
-                                          .only = &names};
+        const struct openapi_options wish = {.document = i == 0 ? document : NULL,
+                                             .text = i == 0 ? STR_NONE : text,
+                                             .name = STR("fuzz"),
+                                             .base_url = STR(BASE),
+                                             .chosen_names = &names};
         struct schema_errors errors = {0};
         if (!openapi_import(arena, &wish, &bodies[i], &skipped, &errors))
             bodies[i] = NULL;
@@ -94,7 +94,7 @@ check_text(struct arena *arena, const json_t *document, struct str text, const j
 
 static void check_import(struct arena *arena, const json_t *document, struct str text)
 {
-    const struct openapi_wish wish = {
+    const struct openapi_options wish = {
         .document = document, .name = STR("fuzz"), .base_url = STR(BASE)};
     struct schema_errors errors = {0};
     struct integration_in in;

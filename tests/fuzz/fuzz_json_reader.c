@@ -113,7 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         strbuf_init(&out, arena, size * 8 + 64);
         jw_init(&w, &out);
         jw_json(&w, root);
-        MUST(jw_done(&w));
+        MUST(jw_is_complete(&w));
         check_reads_back(arena, strbuf_view(&out), root);
     } else {
         MUST(error.text[0] != '\0');

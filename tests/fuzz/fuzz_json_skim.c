@@ -23,7 +23,7 @@ static const json_t *find(const json_t *value, struct str path)
     return value;
 }
 
-static void check_item(const json_t *root, const struct skim *item)
+static void check_item(const json_t *root, const struct skim_item *item)
 {
     const json_t *value = find(root, str_from(item->path));
 
@@ -61,16 +61,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena *arena = arena_new(0);
     struct str text = {size ? (const char *)data : "", size};
-    struct skim items[] = {{.path = "id"},
-                           {.path = "a"},
-                           {.path = "a.b"},
-                           {.path = "a.b.c"},
-                           {.path = "data.object.metadata.project_id"}};
+    struct skim_item items[] = {{.path = "id"},
+                                {.path = "a"},
+                                {.path = "a.b"},
+                                {.path = "a.b.c"},
+                                {.path = "data.object.metadata.project_id"}};
     const char *reason = NULL;
     struct jr_error error;
     json_t *root = NULL;
 
-    int rc = skim(arena, text, items, ARRAY_LEN(items), &reason);
+    int rc = skim_parse(arena, text, items, ARRAY_LEN(items), &reason);
     int wanted = jr_parse(arena, text, &root, &error);
     MUST((rc != 0) == (reason != NULL));
     if (rc == 0 && wanted != 0)

@@ -42,7 +42,7 @@ static void check_payment(struct arena *arena, const struct payment_facts *facts
     };
 
     for (int round = 0; round < 2; round++) {
-        bool moved = payment_move(arena, &row, facts);
+        bool moved = payment_update(arena, &row, facts);
         MUST(round == 0 || !moved);
         MUST(payment_status(str_from(row.status)) != NULL);
         check_amount(row.amount_minor);
@@ -51,7 +51,7 @@ static void check_payment(struct arena *arena, const struct payment_facts *facts
     /* A paid payment stays paid, although a refund may fail. */
     row.status = "refunded";
     row.amount_refunded_minor = AMOUNT_MAX;
-    (void)payment_move(arena, &row, facts);
+    (void)payment_update(arena, &row, facts);
     MUST(payment_state_of(str_from(row.status))->rank == RANK_SUCCEEDED);
 }
 
@@ -110,8 +110,8 @@ static void check_subscription(const struct apply_source *source, const json_t *
     if (facts.status == NULL)
         return;
     facts.rank = subscription_rank(facts.event_type, facts.status);
-    (void)subscription_move(&row, &facts, &stands);
-    MUST(!subscription_move(&row, &facts, &stands) && (stands || facts.at_ms == 0));
+    (void)subscription_update(&row, &facts, &stands);
+    MUST(!subscription_update(&row, &facts, &stands) && (stands || facts.at_ms == 0));
     MUST(!subscription_in_doubt(&row, &facts));
 }
 
@@ -150,7 +150,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (event_read(json, &event) == 0) {
             MUST(event.id.len > 0 && event.type.len > 0);
             check_time(event.created_ms);
-            (void)apply_knows(event.type);
+            (void)apply_event_is_known(event.type);
             object = event.object;
         }
         source.event_id = event.id;

@@ -66,9 +66,9 @@ static void check_facts(struct arena *arena, struct store_fact *facts, size_t co
         json_t *detail;
 
         store_state_add(&state, &facts[i]);
-        MUST(store_state_status(&state) && state.word);
-        MUST((state.ended_ms != 0) ==
-             (strcmp(state.word, "expired") == 0 || strcmp(state.word, "revoked") == 0));
+        MUST(store_state_status(&state) && state.store_status);
+        MUST((state.ended_ms != 0) == (strcmp(state.store_status, "expired") == 0 ||
+                                       strcmp(state.store_status, "revoked") == 0));
         /* The history stores all of the text. */
         MUST(jr_parse(arena, text, &detail, &error) == 0);
         store_fact_parse(detail, &again);

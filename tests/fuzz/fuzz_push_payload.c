@@ -39,7 +39,7 @@ static void check(struct arena *arena, struct push_message *message, struct str 
 {
     message->notification_id = STR("AAAA");
     message->sent_ms = 1700000000000;
-    struct str rest = push_fcm_rest(arena, message);
+    struct str rest = push_fcm_body_end(arena, message);
     const json_t *fcm =
         json_object_get(object_of(arena, push_fcm_body(arena, rest, token)), "message");
     const json_t *web = object_of(arena, push_web_payload(arena, message));

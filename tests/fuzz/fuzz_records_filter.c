@@ -62,10 +62,10 @@ static void build(struct records_ctx *ctx, const struct query *from)
     strbuf_init(&text, ctx->task->arena, RECORDS_SQL_BYTES);
     sql_params_init(&params, ctx->task->arena);
     columns_sql(ctx, &plan, "t", &text, &params);
-    (void)rls_where(ctx, &entities[1], ACT_READ, "t", &text, &params);
-    filter_where(ctx, filter, "t", &text, &params);
-    cursor_where(ctx, &cursor, &sort, "t", &text, &params);
-    sort_order(ctx, &sort, "t", &text, &params);
+    (void)rls_put_where(ctx, &entities[1], ACT_READ, "t", &text, &params);
+    filter_put_where(ctx, filter, "t", &text, &params);
+    cursor_put_where(ctx, &cursor, &sort, "t", &text, &params);
+    sort_put_order(ctx, &sort, "t", &text, &params);
     struct sql *sql = sql_dynamic(ctx, "fuzz", &text, params.count, SQL_MANY);
     check_text(str_from(sql->text), params.count);
 }

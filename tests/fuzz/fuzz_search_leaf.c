@@ -50,7 +50,7 @@ static void read_lexicon(struct arena *arena, struct str row)
     int rc = lexicon_find(row, 7, &term, &found);
     MUST(lexicon_scan(row, STR("chairs"), 2, best) == lexicon_scan_prefix(row, STR("c"), best));
     if (rc == 0 && found) {
-        MUST(lexicon_take(arena, row, 7, &changed) == 0);
+        MUST(lexicon_remove(arena, row, 7, &changed) == 0);
         MUST(changed.len + 6 + term.term.len == row.len);
     }
 }

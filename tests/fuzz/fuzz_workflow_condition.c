@@ -21,7 +21,7 @@ static const char root_text[] =
 static int visit(const struct reference_view *view, void *arg)
 {
     (void)arg;
-    MUST(utf8_valid(view->text) && utf8_valid(view->place) && view->place.len > 0);
+    MUST(utf8_valid(view->text) && utf8_valid(view->path) && view->path.len > 0);
     return 0;
 }
 

@@ -59,7 +59,7 @@ static void check(struct arena *arena, const json_t *value, const json_t *root, 
 static int visit(const struct reference_view *view, void *arg)
 {
     (void)arg;
-    MUST(view->root.len > 0 && utf8_valid(view->text) && utf8_valid(view->place));
+    MUST(view->root.len > 0 && utf8_valid(view->text) && utf8_valid(view->path));
     return 0;
 }
 

@@ -191,7 +191,7 @@ wait_received(struct task *task, const struct subscriber *subscriber, unsigned l
 
 UNUSED static void wait_up(struct task *task, const struct bus *bus, bool up)
 {
-    WAIT_FOR(task, bus_up(bus) == up);
+    WAIT_FOR(task, bus_is_up(bus) == up);
 }
 
 static void on_bus_stopped(void *arg)

@@ -125,7 +125,7 @@ static int deliver_one(struct world_of_payments *world, struct str event, struct
     struct arena *arena = task->arena;
     struct apply_source source = {
         .task = task, .project = world->project, .settings = &world->settings};
-    struct apply_plan plan = {.ask = false};
+    struct apply_plan plan = {.needs_reading = false};
     struct jr_error error;
     json_t *json;
 
@@ -157,15 +157,15 @@ static void deliver_woken(struct world_of_payments *world)
         assert_int_equal(deliver_one(world, rows_str(&rows, i, 0), &applied), 0);
 }
 
-/* Delivers an event and those that it woke; returns 0 or APPLY_AGAIN. */
+/* Delivers an event and those that it woke; returns 0 or APPLY_LATER. */
 static int deliver(struct world_of_payments *world, struct str event)
 {
     struct applied applied = {.waits = false};
     int rc = deliver_one(world, event, &applied);
 
-    if (rc == 0 && applied.woke)
+    if (rc == 0 && applied.woke_events)
         deliver_woken(world);
-    if (rc != 0 && rc != APPLY_AGAIN)
+    if (rc != 0 && rc != APPLY_LATER)
         fail_msg("%d for %.*s: %.*s", rc, STR_ARG(event), STR_ARG(db_error(world->task)->message));
     return rc;
 }
@@ -178,10 +178,10 @@ static void deliver_all(struct world_of_payments *world, const struct str *event
     bool early[STORY_MAX] = {false};
 
     for (size_t i = 0; i < count; i++) {
-        early[i] = deliver(world, events[i]) == APPLY_AGAIN;
+        early[i] = deliver(world, events[i]) == APPLY_LATER;
         world->again += early[i];
         for (size_t j = 0; j < i; j++)
-            early[j] = early[j] && deliver(world, events[j]) == APPLY_AGAIN;
+            early[j] = early[j] && deliver(world, events[j]) == APPLY_LATER;
     }
     for (size_t j = 0; j < count; j++)
         assert_false(early[j]);

@@ -7,7 +7,7 @@
 
 #include "bus/bus.h"
 #include "crypto/ec.h"
-#include "keys/place.h"
+#include "keys/sealed_aad.h"
 #include "migrations/migrate.h"
 #include "pg.h"
 #include "project/events.h"

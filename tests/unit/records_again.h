@@ -5,4 +5,4 @@
 #define AGAIN(ctx, entity, rc, call)                                                               \
     do                                                                                             \
         (rc) = (call);                                                                             \
-    while (records_again((ctx), &(entity), &(rc)))
+    while (records_should_repeat((ctx), &(entity), &(rc)))

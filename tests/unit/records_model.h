@@ -69,7 +69,7 @@ static void make_model(void)
         for (size_t k = 0; k < ARRAY_LEN(all); k++)
             model_add_field(i, all[k].name, all[k].column, all[k].type);
         fields[i][9].values = &states;
-        fields[i][12].many = true;
+        fields[i][12].is_many = true;
     }
 }
 

@@ -131,7 +131,7 @@ static void library_make(struct library *library, struct task *task, struct dire
     library->alice = user_id(task, db, "50");
     library->bob = user_id(task, db, "50");
     library_rows(library);
-    project_touch(task, directory, library->project);
+    project_epoch_raise(task, directory, library->project);
     assert_int_equal(project_reload_model(task, library->project, &library->model), 0);
 }
 

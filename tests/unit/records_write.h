@@ -103,7 +103,7 @@ static void shop_rows(const struct shop *shop)
 static void shop_reload(struct shop *shop)
 {
     exec(shop->task, &shop->project->db, "update {p}.meta set model_version = model_version + 1");
-    project_touch(shop->task, shop->directory, shop->project);
+    project_epoch_raise(shop->task, shop->directory, shop->project);
     assert_int_equal(project_reload_model(shop->task, shop->project, &shop->model), 0);
 }
 

@@ -70,7 +70,7 @@ static void words_of_errors(void **state)
         struct jr_error fault;
         json_t *error;
         assert_int_equal(jr_parse(arena, str_from(rows[i].error), &error, &fault), 0);
-        assert_string_equal(arena_cstr(arena, model_error_words(&server, error)), rows[i].words);
+        assert_string_equal(arena_cstr(arena, model_error_message(&server, error)), rows[i].words);
     }
     arena_free(arena);
 }

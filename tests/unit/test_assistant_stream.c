@@ -157,7 +157,7 @@ static void texts(void **state)
     assert_int_equal(completion.usage.prompt, 9);
     assert_int_equal(completion.usage.answer, 2);
     assert_int_equal(completion.bytes, 6);
-    assert_false(completion.failed);
+    assert_false(completion.has_failed);
 }
 
 static void calls_come_in_parts(void **state)
@@ -313,7 +313,7 @@ static void errors_in_place_of_chunks(void **state)
         struct completion completion;
         completion_init(&completion, arena);
         assert_int_equal(add(&completion, chunks[i]), 0);
-        assert_true(completion.failed);
+        assert_true(completion.has_failed);
         assert_int_equal(add(&completion, "{\"error\":null,\"choices\":[]}"), 0);
     }
 }
@@ -362,7 +362,7 @@ static void what_is_passed_over(void **state)
     assert_int_equal(completion.usage.prompt, -1);
     assert_int_equal(completion.usage.answer, -1);
     assert_int_equal(add(&completion, "{\"error\":{\"message\":\"no\"}}"), 0);
-    assert_true(completion.failed);
+    assert_true(completion.has_failed);
 }
 
 static void usage_is_believed_within_reason(void **state)

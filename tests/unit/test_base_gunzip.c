@@ -30,11 +30,11 @@ static void test_a_call_takes_few_bytes(void **state)
         memcpy(body + i * sizeof(empty_member), empty_member, sizeof(empty_member));
     while (input.len > 0) {
         size_t before = input.len;
-        assert_true(gunzip_some(gunzip, &input, out, sizeof(out), &made));
+        assert_true(gunzip_step(gunzip, &input, out, sizeof(out), &made));
         assert_int_equal(made, 0);
         assert_in_range(before - input.len, 1, 16384);
     }
-    assert_true(gunzip_is_whole(gunzip));
+    assert_true(gunzip_is_complete(gunzip));
     arena_free(arena);
 }
 
@@ -58,12 +58,12 @@ static void deflate_has_three_formats(void **state)
             /* Bytes after the end are dropped. */
             struct str byte = at < packed[i].len ? (struct str){packed[i].ptr + at, 1} : STR("x");
             size_t made;
-            assert_int_equal(gunzip_is_whole(gunzip), at == packed[i].len);
-            assert_true(gunzip_some(gunzip, &byte, out + len, sizeof(out) - len, &made));
+            assert_int_equal(gunzip_is_complete(gunzip), at == packed[i].len);
+            assert_true(gunzip_step(gunzip, &byte, out + len, sizeof(out) - len, &made));
             len += made;
         }
         assert_true(str_is((struct str){out, len}, "aaaaaaaa"));
-        assert_true(gunzip_is_whole(gunzip));
+        assert_true(gunzip_is_complete(gunzip));
     }
     arena_free(arena);
 }

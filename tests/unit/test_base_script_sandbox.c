@@ -33,7 +33,7 @@ static int confined(void (*fn)(void))
     if (pid == 0) {
         confine_start("test", (const char *const[]){"TZ=UTC", NULL});
         confine_prepare(64 << 20);
-        insist(pipe(requests) == 0 && pipe(records) == 0, "pipe");
+        step_or_exit(pipe(requests) == 0 && pipe(records) == 0, "pipe");
         confine_child(requests[0], records[1], getppid());
         fn();
         syscall(SYS_exit_group, 7);

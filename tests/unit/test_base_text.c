@@ -522,12 +522,13 @@ static void texts_consist_of_classes(void **state)
     (void)state;
     assert_int_equal(ascii_span(STR("12a"), ASCII_DIGIT), 2);
     assert_int_equal(ascii_span(STR_NONE, ASCII_DIGIT), 0);
-    assert_true(ascii_only(STR("a-Z_9"), ASCII_ALNUM, "-_"));
-    assert_true(ascii_only(STR(""), ASCII_DIGIT, ""));
-    assert_false(ascii_only(STR("a-b"), ASCII_ALNUM, "_"));
-    assert_false(ascii_only(STR("aB"), ASCII_LOWER, ""));
-    assert_false(ascii_only((struct str){"a\0", 2}, ASCII_ALNUM, "-")); /* strchr() would find it */
-    assert_false(ascii_only(STR("\xc3\xa9"), ASCII_ALNUM, ""));
+    assert_true(ascii_has_only(STR("a-Z_9"), ASCII_ALNUM, "-_"));
+    assert_true(ascii_has_only(STR(""), ASCII_DIGIT, ""));
+    assert_false(ascii_has_only(STR("a-b"), ASCII_ALNUM, "_"));
+    assert_false(ascii_has_only(STR("aB"), ASCII_LOWER, ""));
+    assert_false(
+        ascii_has_only((struct str){"a\0", 2}, ASCII_ALNUM, "-")); /* strchr() would find it */
+    assert_false(ascii_has_only(STR("\xc3\xa9"), ASCII_ALNUM, ""));
 }
 
 /* --- json_scan --- */
@@ -627,10 +628,10 @@ static void numbers_are_sorted_and_kept_once(void **state)
     static const int64_t sorted[] = {INT64_MIN, -1, 3, INT64_MAX};
 
     (void)state;
-    assert_int_equal(num_sort_once(NULL, 0), 0);
-    assert_int_equal(num_sort_once(numbers, ARRAY_LEN(numbers)), ARRAY_LEN(sorted));
+    assert_int_equal(num_sort_unique(NULL, 0), 0);
+    assert_int_equal(num_sort_unique(numbers, ARRAY_LEN(numbers)), ARRAY_LEN(sorted));
     assert_memory_equal(numbers, sorted, sizeof(sorted));
-    assert_non_null(bsearch(&sorted[2], numbers, 4, sizeof(*numbers), num_order_i64));
+    assert_non_null(bsearch(&sorted[2], numbers, 4, sizeof(*numbers), num_compare_i64));
 }
 
 static void whole_numbers_in_other_words(void **state)

@@ -8,7 +8,7 @@ static void passes(struct task *task, struct redis *redis)
     static struct subscriber subscriber;
     struct bus *bus = start_bus(redis, &subscriber, 5000);
 
-    assert_false(bus_up(bus));
+    assert_false(bus_is_up(bus));
     wait_up(task, bus, true);
     for (int i = 1; i <= 5; i++)
         bus_notify(
@@ -262,7 +262,7 @@ static void stops(struct task *task, struct redis *redis)
     end_bus(task, bus);
     bus = start_bus(redis, &subscriber, 5000);
     pause_ms(task, 50);
-    assert_false(bus_up(bus));
+    assert_false(bus_is_up(bus));
     end_bus(task, bus);
 }
 

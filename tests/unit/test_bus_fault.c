@@ -253,7 +253,7 @@ static void forgets(struct task *task, struct redis *redis)
     wait_up(task, bus, true);
     for (int round = 0; round < 6; round++) {
         unsigned begun = subscriber.received;
-        uint64_t made = bus_stats(bus)->group_made;
+        uint64_t made = bus_stats(bus)->groups_created;
         for (int i = 0; i < 100; i++) {
             notify(bus, next++);
             if (i == 50)
@@ -267,7 +267,7 @@ static void forgets(struct task *task, struct redis *redis)
             pause_ms(task, 2);
         }
         /* Entries that are published from now on are received. */
-        WAIT_FOR(task, bus_stats(bus)->group_made >= made + BUS_PARTITIONS);
+        WAIT_FOR(task, bus_stats(bus)->groups_created >= made + BUS_PARTITIONS);
         pause_ms(task, 300);
         wait_up(task, bus, true);
         unsigned before = subscriber.received;
@@ -280,9 +280,9 @@ static void forgets(struct task *task, struct redis *redis)
     print_message("received %u of %lld, groups made %llu\n",
                   subscriber.received,
                   (long long)next,
-                  (unsigned long long)bus_stats(bus)->group_made);
+                  (unsigned long long)bus_stats(bus)->groups_created);
     assert_true(subscriber.received > next / 2);
-    assert_in_range(bus_stats(bus)->group_made, 16, 16 * 12);
+    assert_in_range(bus_stats(bus)->groups_created, 16, 16 * 12);
 
     /* A value of another type replaces one stream: the other fifteen partitions continue. */
     (void)ask(task, redis, "SET evt:{p4} x");
@@ -325,14 +325,14 @@ static void fills_up(struct task *task, struct redis *redis)
     subscriber.hold = false;
     /* Entries that are already stored are read and removed all the same. */
     wait_received(task, &subscriber, 160);
-    assert_true(bus_up(bus));
+    assert_true(bus_is_up(bus));
     WAIT_FOR(task, entries_left(task, redis, "evt", false) == 0);
     /* Redis has lost everything and has no memory for the groups either. */
-    uint64_t made = bus_stats(bus)->group_made;
+    uint64_t made = bus_stats(bus)->groups_created;
     (void)ask(task, redis, "FLUSHALL");
     pause_ms(task, 500);
     (void)ask(task, redis, "CONFIG SET maxmemory 0");
-    WAIT_FOR(task, bus_stats(bus)->group_made >= made + BUS_PARTITIONS);
+    WAIT_FOR(task, bus_stats(bus)->groups_created >= made + BUS_PARTITIONS);
     wait_up(task, bus, true);
     notify(bus, 600);
     wait_received(task, &subscriber, 161);
@@ -361,7 +361,7 @@ static void stops_answering(struct task *task, struct redis *redis)
     print_message("timeout noticed after %lld ms\n", (long long)(clock_mono_ms() - start_ms));
     assert_took(start_ms, 500, 4000);
     pause_ms(task, 7000); /* by now the blocked read has noticed, too */
-    assert_false(bus_up(bus));
+    assert_false(bus_is_up(bus));
     (void)kill(redis_pid, SIGCONT);
     start_ms = clock_mono_ms();
     wait_up(task, bus, true);

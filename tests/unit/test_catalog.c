@@ -215,12 +215,12 @@ static void test_operators(void **state)
     (void)state;
     for (enum filter_op op = OP_EQ; op < OP_COUNT; op++)
         assert_int_equal(filter_op_find(str_from(filter_operator(op)->name)), op);
-    for (enum condition_op op = COND_EQ; op < COND_OPS; op++)
+    for (enum condition_op op = COND_EQ; op < COND_COUNT; op++)
         assert_int_equal(condition_op_find(str_from(condition_operator(op)->name)), op);
     assert_int_equal(filter_op_find(STR("not_contains")), OP_COUNT);
     assert_int_equal(filter_op_find(STR("EQ")), OP_COUNT);
-    assert_int_equal(condition_op_find(STR("null")), COND_OPS);
-    assert_int_equal(condition_op_find(STR_NONE), COND_OPS);
+    assert_int_equal(condition_op_find(STR("null")), COND_COUNT);
+    assert_int_equal(condition_op_find(STR_NONE), COND_COUNT);
     assert_string_equal(filter_op_names,
                         "eq, ne, gt, gte, lt, lte, in, nin, contains, icontains, starts_with, "
                         "ends_with, between, null");
@@ -244,14 +244,14 @@ static void test_events(void **state)
     for (enum event_kind event = EVENT_CREATED; event < EVENT_KINDS; event++) {
         const struct event_info *info = event_info(event);
         assert_int_equal(event_find(str_from(event_name(event))), event);
-        assert_int_equal(info->subject == OF_RECORDS, event < ENTITY_EVENTS);
+        assert_int_equal(info->subject == SUBJECT_RECORDS, event < ENTITY_EVENTS);
         assert_int_equal(__builtin_popcount(info->bit), 1);
         assert_int_equal(bits[info->subject] & info->bit, 0);
         bits[info->subject] |= info->bit;
     }
     assert_int_equal(ENTITY_EVENTS, 3);
     assert_int_equal(event_find(STR("entitycreated")), EVENT_KINDS);
-    for (enum event_subject subject = OF_RECORDS; subject < EVENT_SUBJECTS; subject++)
+    for (enum event_subject subject = SUBJECT_RECORDS; subject < EVENT_SUBJECTS; subject++)
         assert_non_null(strstr(access_texts[subject], perm_name(event_permission(subject))));
 }
 

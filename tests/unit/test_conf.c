@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#define CONF_DEF    "../../tests/unit/test_conf.def"
-#define CONF_OTHERS "other_one", "search_*", "admin_host"
+#define CONF_DEF     "../../tests/unit/test_conf.def"
+#define CONF_IGNORED "other_one", "search_*", "admin_host"
 #include "conf/conf_items.h"
 
 #define KEY_TEXT "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
@@ -248,10 +248,12 @@ static void help_lists_everything(void **state)
     assert_non_null(
         strstr(help, "| `GROUNDWORK_STRICT` | `true` | true or false | Whether to be strict |\n"));
     assert_non_null(strstr(help, "| `GROUNDWORK_TOKEN` or `GROUNDWORK_TOKEN_FILE` |"));
-    assert_int_equal(conf_help_wanted(2, (char *[]){"x", "--help-config", NULL}), CONF_HELP_TEXT);
-    assert_int_equal(conf_help_wanted(2, (char *[]){"x", "--help-config=markdown", NULL}),
+    assert_int_equal(conf_help_from_args(2, (char *[]){"x", "--help-config", NULL}),
+                     CONF_HELP_TEXT);
+    assert_int_equal(conf_help_from_args(2, (char *[]){"x", "--help-config=markdown", NULL}),
                      CONF_HELP_MARKDOWN);
-    assert_int_equal(conf_help_wanted(2, (char *[]){"--help-config", "x", NULL}), CONF_HELP_NONE);
+    assert_int_equal(conf_help_from_args(2, (char *[]){"--help-config", "x", NULL}),
+                     CONF_HELP_NONE);
 }
 
 #define conf_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)

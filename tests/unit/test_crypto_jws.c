@@ -262,7 +262,7 @@ static void test_headers_and_payloads(void **state)
                      0);
 }
 
-static int check(const char *payload, const struct jws_expect *expect)
+static int check(const char *payload, const struct jws_expectations *expect)
 {
     struct jws jws;
     assert_int_equal(
@@ -274,7 +274,7 @@ static int check(const char *payload, const struct jws_expect *expect)
 static void test_claims_time(void **state)
 {
     (void)state;
-    const struct jws_expect expect = {.now_s = 1000, .leeway_s = 60};
+    const struct jws_expectations expect = {.now_s = 1000, .leeway_s = 60};
     const struct {
         const char *payload;
         int rc;
@@ -303,7 +303,7 @@ static void test_claims_time(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_int_equal(check(cases[i].payload, &expect), cases[i].rc);
 
-    struct jws_expect fractional = expect; /* RFC 7519 section 2 */
+    struct jws_expectations fractional = expect; /* RFC 7519 section 2 */
     fractional.fractions = true;
     assert_int_equal(check("{\"exp\":2000,\"nbf\":1.5,\"iat\":999.5}", &fractional), 0);
     assert_int_equal(check("{\"exp\":2e3}", &fractional), 0);
@@ -312,7 +312,7 @@ static void test_claims_time(void **state)
     assert_int_equal(check("{\"exp\":1e300}", &fractional), JWS_BAD_CLAIM);
     assert_int_equal(check("{\"exp\":\"2000\"}", &fractional), JWS_BAD_CLAIM);
 
-    const struct jws_expect fresh = {.now_s = 1000, .leeway_s = 60, .max_age_s = 600};
+    const struct jws_expectations fresh = {.now_s = 1000, .leeway_s = 60, .max_age_s = 600};
     assert_int_equal(check("{\"exp\":2000}", &fresh), JWS_BAD_CLAIM);
     assert_int_equal(check("{\"exp\":2000,\"iat\":340}", &fresh), 0);
     assert_int_equal(check("{\"exp\":2000,\"iat\":339}", &fresh), JWS_EXPIRED);
@@ -322,7 +322,7 @@ static void test_claims_time(void **state)
 static void test_claims_parties(void **state)
 {
     (void)state;
-    struct jws_expect expect = {.iss = STR("https://a"), .aud = STR("me"), .now_s = 1};
+    struct jws_expectations expect = {.iss = STR("https://a"), .aud = STR("me"), .now_s = 1};
     const struct {
         const char *payload;
         int rc;
@@ -353,8 +353,8 @@ static void test_claims_parties(void **state)
     assert_int_equal(check("{\"exp\":9,\"iss\":\"a\",\"aud\":\"me\",\"azp\":\"b\"}", &expect),
                      JWS_BAD_AUDIENCE);
 
-    const struct jws_expect typed = {.typ = STR("jwt"), .now_s = 1};
-    const struct jws_expect other = {.typ = STR("tap"), .now_s = 1};
+    const struct jws_expectations typed = {.typ = STR("jwt"), .now_s = 1};
+    const struct jws_expectations other = {.typ = STR("tap"), .now_s = 1};
     assert_int_equal(check("{\"exp\":9}", &typed), 0);
     assert_int_equal(check("{\"exp\":9}", &other), JWS_BAD_TYPE);
 }

@@ -444,7 +444,7 @@ static void retired(struct task *task, struct db *db, void *arg)
     (void)arg;
     for (int way = 0; way < 3; way++) {
         assert_int_equal(db_begin(task, db, &tx), 0);
-        db_retire(tx);
+        db_discard_conn(tx);
         int64_t own = number(task, tx, "select pg_backend_pid()");
         assert_true(own != first);
         first = own;
@@ -454,7 +454,7 @@ static void retired(struct task *task, struct db *db, void *arg)
             db_rollback(tx);
         WAIT_FOR(task, leased() == 0);
     }
-    /* Without db_retire() a connection is used again. */
+    /* Without db_discard_conn() a connection is used again. */
     assert_int_equal(db_begin(task, db, &tx), 0);
     first = number(task, tx, "select pg_backend_pid()");
     assert_int_equal(db_commit(task, tx), 0);
@@ -540,8 +540,8 @@ static void conflicts(struct task *task, struct db *db, void *arg)
  * statements of the failed run. */
 static void again(struct task *task, struct db *db, void *arg)
 {
-    struct db_tries tries = {0};
-    unsigned before = task->lasting;
+    struct db_retry_state tries = {0};
+    unsigned before = task->lasting_count;
     unsigned runs = 0;
     int rc;
 
@@ -552,7 +552,7 @@ static void again(struct task *task, struct db *db, void *arg)
             "end $$");
     do {
         struct db *tx;
-        assert_int_equal(task->lasting, before);
+        assert_int_equal(task->lasting_count, before);
         assert_int_equal(db_begin(task, db, &tx), 0);
         runs++;
         assert_int_equal(exec(task, tx, "insert into kept values (1)"), 0);
@@ -560,13 +560,13 @@ static void again(struct task *task, struct db *db, void *arg)
         rc = rc == 0 ? db_commit(task, tx) : rc;
         if (rc != 0)
             db_rollback(tx);
-    } while (db_again(task, &tries, rc));
+    } while (db_should_retry(task, &tries, rc));
     assert_int_equal(rc, 0);
     assert_int_equal(runs, 4);
-    assert_int_equal(task->lasting, before + 1);
+    assert_int_equal(task->lasting_count, before + 1);
     assert_int_equal(number(task, db, "select count(*) from kept"), 1);
-    assert_false(db_again(task, &tries, DB_UNIQUE));
-    for (runs = 0; db_again(task, &tries, DB_CONFLICT); runs++)
+    assert_false(db_should_retry(task, &tries, DB_UNIQUE));
+    for (runs = 0; db_should_retry(task, &tries, DB_CONFLICT); runs++)
         continue;
     assert_int_equal(runs, DB_REPEATS - 3);
 }
@@ -674,7 +674,7 @@ static int take_piece(const struct rows *rows, void *arg)
     for (size_t i = 0; i < rows->count; i++)
         taken->sum += rows_i64(rows, i, 0);
     taken->count = rows->count;
-    taken->cut = rows->cut;
+    taken->cut = rows->is_truncated;
     db_server_stats(server, &stats);
     taken->leased = stats.write_leased;
     return task_sleep(taken->task, 0);
@@ -694,28 +694,28 @@ static void pieces(struct task *task, struct db *db, void *arg)
         make_sql("select n, repeat('x', 100000) from generate_series(1, 20) n", SQL_MANY);
     struct sql slow = make_sql("select pg_sleep(30)", SQL_MANY);
     struct taken taken = {.task = task};
-    struct db_piece piece = {.bytes = 250000, .timeout_ms = 60000, .fn = take_piece, .arg = &taken};
+    struct db_chunk piece = {.bytes = 250000, .timeout_ms = 60000, .fn = take_piece, .arg = &taken};
 
     (void)arg;
-    assert_int_equal(db_piece(task, db, &sql, PARAMS(P_I64(1000)), &piece), 0);
+    assert_int_equal(db_chunk(task, db, &sql, PARAMS(P_I64(1000)), &piece), 0);
     assert_int_equal(taken.sum, 500500);
     assert_int_equal(taken.count, 1000);
     assert_false(taken.cut);
     assert_int_equal(taken.leased, 0); /* no connection is leased while the rows are processed */
-    assert_int_equal(db_piece(task, db, &wide, NULL, 0, &piece), 0);
+    assert_int_equal(db_chunk(task, db, &wide, NULL, 0, &piece), 0);
     assert_int_equal(taken.count, 2);
     assert_true(taken.cut);
     piece.bytes = 10; /* a piece has at least one row */
-    assert_int_equal(db_piece(task, db, &wide, NULL, 0, &piece), 0);
+    assert_int_equal(db_chunk(task, db, &wide, NULL, 0, &piece), 0);
     assert_int_equal(taken.count, 1);
     assert_true(taken.cut);
     piece.fn = stop_early;
-    assert_int_equal(db_piece(task, db, &sql, PARAMS(P_I64(5)), &piece), 77);
+    assert_int_equal(db_chunk(task, db, &sql, PARAMS(P_I64(5)), &piece), 77);
     /* `timeout_ms` of a piece replaces the timeout of statements, whether it is longer or
      * shorter. */
     piece.fn = take_piece;
     piece.timeout_ms = 100;
-    assert_int_equal(db_piece(task, db, &slow, NULL, 0, &piece), DB_TIMEOUT);
+    assert_int_equal(db_chunk(task, db, &slow, NULL, 0, &piece), DB_TIMEOUT);
     assert_int_equal(number(task, db, "select 5"), 5);
     assert_in_range(arena_used_bytes(task->arena), 0, 65536);
 }

@@ -37,7 +37,7 @@ static void budget(struct task *task, struct db *db, void *arg)
     struct rows rows;
 
     (void)arg;
-    task->tenant = ALICE;
+    task->project = ALICE;
     assert_int_equal(read_rows(task, db, 200, 4, &rows), 0);
     assert_int_equal(rows.count, 200);
     assert_int_equal(rows.affected, 200);
@@ -87,7 +87,7 @@ static void transactions(struct task *task, struct db *db, void *arg)
 
     (void)arg;
     assert_int_equal(exec(task, db, "create table wide(n int, t text)"), 0);
-    task->tenant = ALICE;
+    task->project = ALICE;
     assert_int_equal(db_begin(task, db, &tx), 0);
     assert_int_equal(db_query(task, tx, &wide, NULL, 0, &rows), DB_TOO_LARGE);
     assert_int_equal(db_commit(task, tx), DB_FAILED);
@@ -104,7 +104,7 @@ static void transactions(struct task *task, struct db *db, void *arg)
     arena_reset(task->arena);
     assert_int_equal(number(task, db, "select count(*) from wide"), 2000);
     /* Statements of the process itself are not refused. */
-    task->tenant = 0;
+    task->project = 0;
     assert_int_equal(db_query(task, db, &wide, NULL, 0, &rows), 0);
 }
 
@@ -119,7 +119,7 @@ static void test_transactions(void **state)
 static void small_reads(struct task *task, struct db *db, void *arg)
 {
     (void)arg;
-    task->tenant = BOB;
+    task->project = BOB;
     while (ended < 4) {
         assert_int_equal(number(task, db, "select 7"), 7);
         arena_reset(task->arena);
@@ -132,7 +132,7 @@ static void large_reads(struct task *task, struct db *db, void *arg)
     struct rows rows;
 
     (void)arg;
-    task->tenant = ALICE;
+    task->project = ALICE;
     for (int i = 0; i < 10; i++) {
         /* Each statement is new, so db/ does not know that its result is large. */
         struct str text =
@@ -173,7 +173,7 @@ static void hold(struct task *task, struct db *db, void *arg)
     struct rows rows;
 
     (void)arg;
-    task->tenant = db->schema;
+    task->project = db->schema;
     int rc = read_rows(task, db, 200, 4, &rows);
     refused += rc == DB_BUSY;
     if (rc != 0)
@@ -196,7 +196,7 @@ static void share(struct task *task, struct db *db, void *arg)
         assert_int_equal(task_sleep(task, 1), 0);
     /* Another project gets its memory immediately, however much ALICE holds. */
     struct db bob = {.server = server, .schema = BOB};
-    task->tenant = BOB;
+    task->project = BOB;
     assert_int_equal(read_rows(task, &bob, 200, 4, &rows), 0);
     ended++;
 }
@@ -214,7 +214,7 @@ static void in_turn(struct task *task, struct db *db, void *arg)
     struct rows rows;
 
     (void)arg;
-    task->tenant = ALICE;
+    task->project = ALICE;
     assert_int_equal(read_rows(task, db, 200, 4, &rows), 0);
     assert_int_equal(task_sleep(task, 5), 0);
     ended++;
@@ -243,7 +243,7 @@ static void settle(struct task *task, struct db *db, void *arg)
     struct rows rows;
 
     (void)arg;
-    task->tenant = ALICE;
+    task->project = ALICE;
     assert_int_equal(read_rows(task, db, 200, 4, &rows), 0);
     assert_int_equal(db_answer_settle(task, 900 * KB), 0);
     assert_int_equal(db_answer_held(task->arena), 900 * KB);
@@ -268,7 +268,7 @@ static void heavy(struct task *task, struct db *db, void *arg)
 
     (void)arg;
     sql.heavy = true;
-    task->tenant = db->schema;
+    task->project = db->schema;
     assert_int_equal(db_query(task, db, &sql, NULL, 0, &rows), 0);
     ended++;
 }

@@ -120,14 +120,14 @@ static void test_rests(void **state)
         fair_used(&fair, BUSY, true, 10, now_ms);
         fair_used(&single, BUSY, true, 10, now_ms);
     }
-    assert_true(fair_rests(&fair, BUSY, true, now_ms));
-    assert_false(fair_rests(&fair, BUSY, false, now_ms));
-    assert_false(fair_rests(&fair, OTHER, true, now_ms));
-    assert_false(fair_rests(&single, BUSY, true, now_ms));
+    assert_true(fair_is_resting(&fair, BUSY, true, now_ms));
+    assert_false(fair_is_resting(&fair, BUSY, false, now_ms));
+    assert_false(fair_is_resting(&fair, OTHER, true, now_ms));
+    assert_false(fair_is_resting(&single, BUSY, true, now_ms));
     int64_t ends_ms = now_ms;
-    while (fair_rests(&fair, BUSY, true, ends_ms))
+    while (fair_is_resting(&fair, BUSY, true, ends_ms))
         ends_ms += 10;
-    assert_in_range(ends_ms - now_ms, FAIR_KEPT_MS / 2, FAIR_KEPT_MS);
+    assert_in_range(ends_ms - now_ms, FAIR_WINDOW_MS / 2, FAIR_WINDOW_MS);
     fair_done(&fair);
     fair_done(&single);
 }

@@ -159,7 +159,7 @@ static void test_kept(void **state)
     struct rows kept;
 
     (void)state;
-    rows_keep(own, &rows, 0, &kept);
+    rows_copy_row(own, &rows, 0, &kept);
     arena_reset(arena);
     assert_int_equal(kept.count, 1);
     assert_int_equal(kept.columns, 4);

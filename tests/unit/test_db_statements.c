@@ -181,7 +181,7 @@ static int piece(const struct rows *rows, void *arg)
 static void pages(struct task *task, struct db *db, void *arg)
 {
     int64_t second = 0;
-    const struct db_piece whole = {.bytes = 4096, .timeout_ms = 1000, .fn = piece, .arg = &second};
+    const struct db_chunk whole = {.bytes = 4096, .timeout_ms = 1000, .fn = piece, .arg = &second};
     const struct db_param params[] = {P_I64(9), P_I64(2), P_I64(3)};
     struct rows rows;
     struct rows kept;
@@ -192,12 +192,12 @@ static void pages(struct task *task, struct db *db, void *arg)
     assert_int_equal(rows.count, 2);
     assert_int_equal(sql_st_page_row(&rows, 0).n, 6);
     assert_null(db_sql_count(task->arena, &SQL_ST_PAGE)->row);
-    assert_int_equal(db_piece(task, db, SQL_ST_MANY(.last = 2), &whole), 0);
+    assert_int_equal(db_chunk(task, db, SQL_ST_MANY(.last = 2), &whole), 0);
     assert_int_equal(second, 2);
     const struct db_param walked[] = {P_I64(9), P_I64(4), P_I64(2), P_I64(1)};
     assert_int_equal(db_query(task, db, &SQL_ST_WALK, walked, 4, &rows), 0);
     assert_int_equal(sql_st_walk_row(&rows, 0).n, 6);
-    rows_keep(task->arena, &rows, 0, &kept);
+    rows_copy_row(task->arena, &rows, 0, &kept);
     assert_int_equal(sql_st_walk_row(&kept, 0).n, 6);
     assert_int_equal(db_query(task, db, SQL_ST_WALK_COUNT(.last = 9), &rows), 0);
 }
@@ -234,9 +234,9 @@ static void words(struct task *task, struct db *db, void *arg)
     (void)arg;
     pg_exec("create table noted (n bigint); insert into noted values (1)");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        unsigned before = task->lasting;
+        unsigned before = task->lasting_count;
         assert_int_equal(number(task, db, cases[i].text), 1);
-        assert_int_equal(task->lasting - before, cases[i].lasts);
+        assert_int_equal(task->lasting_count - before, cases[i].lasts);
     }
 }
 

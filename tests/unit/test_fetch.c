@@ -143,7 +143,7 @@ static void init(unsigned max_in_flight, uint64_t max_arriving_bytes)
     fetch_init(&(struct fetch_config){.allow = allow,
                                       .nallow = ARRAY_LEN(allow),
                                       .max_in_flight = max_in_flight,
-                                      .max_arriving_bytes = max_arriving_bytes});
+                                      .budget_bytes = max_arriving_bytes});
 }
 
 static void init_with(unsigned max_in_flight)
@@ -188,7 +188,7 @@ static struct job *job_start(struct fetch_request request)
 static struct job *job_of(int64_t project, struct fetch_request request)
 {
     struct job *job = job_start(request);
-    job->task.tenant = project;
+    job->task.project = project;
     return job;
 }
 

@@ -213,7 +213,7 @@ static struct job *job_start(struct fetch_request request)
     struct job *job = ARENA_NEW(arena, job);
 
     job->task.arena = arena;
-    job->task.tenant = 7;
+    job->task.project = 7;
     job->request = request;
     jobs_left++;
     task_start(&job->task, job_main, job);

@@ -69,7 +69,7 @@ static unsigned askers_left;
 static void asker_main(struct task *task, void *arg)
 {
     struct asker *asker = arg;
-    struct share_owner owner = {.project = task->tenant, .part = FETCH_PUSH_WEB};
+    struct share_owner owner = {.project = task->project, .part = FETCH_PUSH_WEB};
 
     asker->rc = fetch_resolve(task, asker->host, owner, asker->limit_ms, &asker->addresses);
     if (--askers_left == 0) {
@@ -82,7 +82,7 @@ static struct asker *ask(int64_t project, const char *host)
 {
     struct asker *asker = ARENA_NEW(arena, asker);
 
-    asker->task = (struct task){.arena = arena, .tenant = project};
+    asker->task = (struct task){.arena = arena, .project = project};
     asker->host = host;
     asker->limit_ms = 5000;
     askers_left++;
@@ -259,19 +259,19 @@ static void test_kept_so_long_and_so_many(void **state)
 
     (void)state;
     run_steps(NULL, 0);
-    fetch_resolve_keep(1, "a.example", 1000, &addresses);
-    assert_true(fetch_resolve_cached(1, "a.example", 1000 + FETCH_KEPT_MS - 1, &found));
-    assert_false(fetch_resolve_cached(1, "a.example", 1000 + FETCH_KEPT_MS, &found));
-    assert_false(fetch_resolve_cached(1, "b.example", 1000, &found));
-    assert_false(fetch_resolve_cached(2, "a.example", 1000, &found));
+    fetch_resolve_cache_put(1, "a.example", 1000, &addresses);
+    assert_true(fetch_resolve_cache_get(1, "a.example", 1000 + FETCH_RESOLVE_CACHE_MS - 1, &found));
+    assert_false(fetch_resolve_cache_get(1, "a.example", 1000 + FETCH_RESOLVE_CACHE_MS, &found));
+    assert_false(fetch_resolve_cache_get(1, "b.example", 1000, &found));
+    assert_false(fetch_resolve_cache_get(2, "a.example", 1000, &found));
     for (int i = 0; i < 10000; i++) {
         (void)snprintf(host, sizeof(host), "%d.example", i);
-        fetch_resolve_keep(2, host, 1001 + i, &addresses);
+        fetch_resolve_cache_put(2, host, 1001 + i, &addresses);
     }
-    assert_true(fetch_resolve_cached(1, "a.example", 1001, &found));
-    assert_true(fetch_resolve_cached(2, "9999.example", 11001, &found));
-    assert_true(fetch_resolve_cached(2, "9992.example", 11001, &found));
-    assert_false(fetch_resolve_cached(2, "9991.example", 11001, &found));
+    assert_true(fetch_resolve_cache_get(1, "a.example", 1001, &found));
+    assert_true(fetch_resolve_cache_get(2, "9999.example", 11001, &found));
+    assert_true(fetch_resolve_cache_get(2, "9992.example", 11001, &found));
+    assert_false(fetch_resolve_cache_get(2, "9991.example", 11001, &found));
 }
 
 int main(void)

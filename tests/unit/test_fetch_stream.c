@@ -124,7 +124,7 @@ AWAITS static int read_all(struct job *job, struct fetch_stream *stream)
     struct str piece;
 
     if (job->request.body_bytes >= 0)
-        return fetch_stream_rest(stream, 1 << 20, &job->text);
+        return fetch_stream_read_all(stream, 1 << 20, &job->text);
     for (;;) {
         TRY(fetch_stream_read(stream, &piece));
         if (piece.len == 0)

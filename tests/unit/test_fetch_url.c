@@ -60,18 +60,18 @@ static void test_addresses(void **state)
         {"ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", NULL, NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
-        assert_false(fetch_address_text_public(ranges[i].first));
-        assert_false(fetch_address_text_public(ranges[i].last));
+        assert_false(fetch_address_text_is_public(ranges[i].first));
+        assert_false(fetch_address_text_is_public(ranges[i].last));
         if (ranges[i].before)
-            assert_true(fetch_address_text_public(ranges[i].before));
+            assert_true(fetch_address_text_is_public(ranges[i].before));
         if (ranges[i].after)
-            assert_true(fetch_address_text_public(ranges[i].after));
+            assert_true(fetch_address_text_is_public(ranges[i].after));
     }
-    assert_true(fetch_address_text_public("8.8.8.8"));
-    assert_true(fetch_address_text_public("2606:4700::1111"));
-    assert_false(fetch_address_text_public("example.com"));
-    assert_false(fetch_address_text_public(""));
-    assert_false(fetch_address_text_public("fe80::1%lo"));
+    assert_true(fetch_address_text_is_public("8.8.8.8"));
+    assert_true(fetch_address_text_is_public("2606:4700::1111"));
+    assert_false(fetch_address_text_is_public("example.com"));
+    assert_false(fetch_address_text_is_public(""));
+    assert_false(fetch_address_text_is_public("fe80::1%lo"));
 }
 
 static const struct str allow[] = {
@@ -244,24 +244,24 @@ static void test_again(void **state)
     struct arena *arena = arena_new(0);
     struct fetch_url read;
 
-    assert_int_equal(fetch_url_parse_again(arena, STR(""), &read), FETCH_BAD_URL);
-    assert_int_equal(fetch_url_parse_again(arena, STR("http://10.0.0.1/"), &read), FETCH_REFUSED);
-    assert_int_equal(fetch_url_parse_again(arena, url, &read), FETCH_REFUSED);
+    assert_int_equal(fetch_url_parse_cached(arena, STR(""), &read), FETCH_BAD_URL);
+    assert_int_equal(fetch_url_parse_cached(arena, STR("http://10.0.0.1/"), &read), FETCH_REFUSED);
+    assert_int_equal(fetch_url_parse_cached(arena, url, &read), FETCH_REFUSED);
     const struct str host = STR("localhost:8080");
     fetch_url_allow(&host, 1);
     for (int i = 0; i < 100; i++) {
         struct str other = arena_printf(arena, "http://example.com/%d", i);
-        assert_int_equal(fetch_url_parse_again(arena, other, &read), 0);
+        assert_int_equal(fetch_url_parse_cached(arena, other, &read), 0);
         assert_true(!read.secure && !read.any_address && read.port == 80);
         assert_true(str_eq(read.target, arena_printf(arena, "/%d", i)));
-        assert_int_equal(fetch_url_parse_again(arena, url, &read), 0);
+        assert_int_equal(fetch_url_parse_cached(arena, url, &read), 0);
         assert_true(read.secure && read.any_address && read.port == 8080);
         assert_string_equal(read.host, "LocalHost");
         assert_true(str_is(read.target, "/b?c=d"));
     }
     fetch_url_allow_done();
-    assert_int_equal(fetch_url_parse_again(arena, url, &read), FETCH_REFUSED);
-    assert_int_equal(fetch_url_parse_again(arena, STR("http://example.com"), &read), 0);
+    assert_int_equal(fetch_url_parse_cached(arena, url, &read), FETCH_REFUSED);
+    assert_int_equal(fetch_url_parse_cached(arena, STR("http://example.com"), &read), 0);
     assert_true(str_is(read.target, "/"));
     fetch_url_allow(NULL, 0);
     fetch_url_allow_done();

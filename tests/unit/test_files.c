@@ -41,9 +41,9 @@ static void test_names(void **state)
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         assert_string_equal(arena_cstr(arena, file_name_clean(arena, str_from(names[i].sent))),
                             names[i].kept);
-    assert_true(file_name_ok(arena, STR("a b.txt")));
-    assert_false(file_name_ok(arena, STR("a/b")));
-    assert_false(file_name_ok(arena, STR("")));
+    assert_true(file_name_is_clean(arena, STR("a b.txt")));
+    assert_false(file_name_is_clean(arena, STR("a/b")));
+    assert_false(file_name_is_clean(arena, STR("")));
     assert_true(str_is(file_name_clean(arena, (struct str){"a\0b", 3}),
                        "a\xef\xbf\xbd"
                        "b"));
@@ -84,13 +84,13 @@ static void test_types(void **state)
     assert_string_equal(type, "text/html");
     type_detect(STR(""), type, sizeof(type));
     assert_string_equal(type, "application/octet-stream");
-    assert_true(str_is(type_named(STR("text/plain"), STR("a.CSS")), "text/css"));
-    assert_true(str_is(type_named(STR("text/x-c"), STR("a.b.mjs")), "text/javascript"));
-    assert_true(str_is(type_named(STR("text/html"), STR("readme.md")), "text/markdown"));
-    assert_true(str_is(type_named(STR("text/plain"), STR("csv")), "text/plain"));
-    assert_true(str_is(type_named(STR("text/html"), STR("page.html")), "text/html"));
-    assert_true(str_is(type_named(STR("text/plain"), STR_NONE), "text/plain"));
-    assert_true(str_is(type_named(STR("image/png"), STR("a.css")), "image/png"));
+    assert_true(str_is(type_refine(STR("text/plain"), STR("a.CSS")), "text/css"));
+    assert_true(str_is(type_refine(STR("text/x-c"), STR("a.b.mjs")), "text/javascript"));
+    assert_true(str_is(type_refine(STR("text/html"), STR("readme.md")), "text/markdown"));
+    assert_true(str_is(type_refine(STR("text/plain"), STR("csv")), "text/plain"));
+    assert_true(str_is(type_refine(STR("text/html"), STR("page.html")), "text/html"));
+    assert_true(str_is(type_refine(STR("text/plain"), STR_NONE), "text/plain"));
+    assert_true(str_is(type_refine(STR("image/png"), STR("a.css")), "image/png"));
     assert_true(type_is_inline(STR("image/png")));
     assert_false(type_is_inline(STR("image/svg+xml")));
     assert_false(type_is_inline(STR("text/html")));

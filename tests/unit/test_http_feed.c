@@ -24,7 +24,7 @@ static int serve_feed(struct req *req)
         feeds[i].head[0] = (char)('a' + i);
         feeds[i].head[1] = '=';
         feeds[i].feed = (struct http_feed){
-            .closed = on_feed_gone,
+            .on_closed = on_feed_gone,
             .arg = &feeds[i].open,
             .head = {feeds[i].head, sizeof(feeds[i].head)},
             .queued_max = QUEUED_MAX,
@@ -44,11 +44,11 @@ static int serve_say(struct req *req, bool headed)
     memset(text, 'z', sizeof(text));
     (void)num_parse_i64(req->query, &bytes);
     struct str said = {text, (size_t)bytes};
-    struct http_piece *piece = headed ? http_piece_headed(said) : http_piece_new(said);
+    struct http_chunk *piece = headed ? http_chunk_new_headed(said) : http_chunk_new(said);
     for (size_t i = 0; i < FEEDS; i++)
         if (feeds[i].open)
             http_feed_send(&feeds[i].feed, piece);
-    http_piece_unref(piece);
+    http_chunk_unref(piece);
     return answer_text(req, 200, "");
 }
 
@@ -70,7 +70,7 @@ static int serve_feeds(struct req *req)
         return answer_text(req, 200, "");
     }
     if (!str_is(req->path, "/open"))
-        return serve(req);
+        return serve_requests(req);
     for (size_t i = 0; i < FEEDS; i++)
         open += feeds[i].open;
     strbuf_printf(&req->body, "open=%u", open);

@@ -77,10 +77,11 @@ static void test_nonsense(void **state)
 static void test_tags(void **state)
 {
     (void)state;
-    assert_true(languages_tag_ok(STR("de")) && languages_tag_ok(STR("zh-Hant-TW")));
-    assert_false(languages_tag_ok(STR("")) || languages_tag_ok(STR("d")) ||
-                 languages_tag_ok(STR("de-")) || languages_tag_ok(STR("-de")) ||
-                 languages_tag_ok(STR("de_DE")) || languages_tag_ok(STR("de-ninechars")));
+    assert_true(languages_tag_is_valid(STR("de")) && languages_tag_is_valid(STR("zh-Hant-TW")));
+    assert_false(languages_tag_is_valid(STR("")) || languages_tag_is_valid(STR("d")) ||
+                 languages_tag_is_valid(STR("de-")) || languages_tag_is_valid(STR("-de")) ||
+                 languages_tag_is_valid(STR("de_DE")) ||
+                 languages_tag_is_valid(STR("de-ninechars")));
 }
 
 int main(void)

@@ -68,7 +68,7 @@ static int serve_echo(struct req *req)
         return answer_text(req, 413, "too large");
     if (rc == REQ_BODY_TIMEOUT)
         return answer_text(req, 408, "too slow");
-    if (rc == REQ_BODY_BROKEN)
+    if (rc == REQ_BODY_MALFORMED)
         return answer_text(req, 400, "broken");
     strbuf_str(&req->body, body);
     req->status = 200;
@@ -174,7 +174,7 @@ static int serve_stats(struct req *req)
     return answer_text(req, 200, "");
 }
 
-static int serve(struct req *req)
+static int serve_requests(struct req *req)
 {
     if (str_is(req->path, "/echo"))
         return serve_echo(req);
@@ -280,7 +280,7 @@ static struct http_config default_config(void)
         .host = "127.0.0.1",
         .limits = http_limits_default,
         .request_timeout_ms = 30000,
-        .handle = serve,
+        .handle = serve_requests,
         .finished = count_finished,
         .problem = write_problem,
     };

@@ -40,7 +40,7 @@ static struct in_strs names_of(const json_t *body)
 static void is_same_out_of_text(const char *text, const json_t *expected)
 {
     const struct in_strs names = names_of(expected);
-    const struct openapi_wish wish = {.text = str_from(text), .only = &names};
+    const struct openapi_options wish = {.text = str_from(text), .chosen_names = &names};
     struct schema_errors errors = {0};
     json_t *skipped;
     json_t *body;
@@ -56,7 +56,7 @@ static void is_same_out_of_text(const char *text, const json_t *expected)
 /* Imports a document, asserts that the result can be stored, and returns the result. */
 static json_t *import(const char *text, json_t **ret_skipped)
 {
-    const struct openapi_wish wish = {.document = parse(text)};
+    const struct openapi_options wish = {.document = parse(text)};
     struct schema_errors errors = {0};
     struct integration_in in;
     json_t *skipped;
@@ -269,8 +269,8 @@ static void references_that_lead_nowhere(void **state)
                                              "\"$ref\":\"%s\"}]}}}}",
                                         rows[i].reference)
                                .ptr;
-        const struct openapi_wish wishes[] = {{.document = parse(text)},
-                                              {.text = str_from(text), .only = &only}};
+        const struct openapi_options wishes[] = {{.document = parse(text)},
+                                                 {.text = str_from(text), .chosen_names = &only}};
         for (size_t n = 0; n < ARRAY_LEN(wishes); n++) {
             struct schema_errors errors = {0};
             assert_false(openapi_import(arena, &wishes[n], &body, &skipped, &errors));
@@ -444,7 +444,7 @@ static void large_documents_are_bounded(void **state)
         strbuf_init(&large, arena, LARGE_BYTES);
         rows[i].write();
         assert_false(large.overflow);
-        const struct openapi_wish wish = {.document = parse(strbuf_cstring(&large))};
+        const struct openapi_options wish = {.document = parse(strbuf_cstring(&large))};
         size_t before = arena_used_bytes(arena);
         bool fine = openapi_import(arena, &wish, &body, &skipped, &errors);
         assert_true(arena_used_bytes(arena) - before <= OPENAPI_BYTES_MAX);
@@ -472,7 +472,8 @@ static void few_of_very_many_operations(void **state)
 
     strbuf_init(&large, arena, LARGE_BYTES);
     many_operations();
-    const struct openapi_wish wish = {.document = parse(strbuf_cstring(&large)), .only = &only};
+    const struct openapi_options wish = {.document = parse(strbuf_cstring(&large)),
+                                         .chosen_names = &only};
     if (!openapi_import(arena, &wish, &body, &skipped, &errors))
         fail_msg("%.*s", STR_ARG(errors.items[0].message));
     assert_int_equal(json_array_size(json_object_get(body, "operations")), 2);
@@ -537,7 +538,7 @@ static void large_texts_are_bounded(void **state)
         strbuf_init(&large, arena, TEXT_BYTES);
         rows[i].write();
         assert_false(large.overflow);
-        const struct openapi_wish wish = {.text = strbuf_view(&large), .only = &only};
+        const struct openapi_options wish = {.text = strbuf_view(&large), .chosen_names = &only};
         size_t before = arena_used_bytes(arena);
         bool is_fine = openapi_import(arena, &wish, &body, &skipped, &errors);
         assert_true(arena_used_bytes(arena) - before <= OPENAPI_BYTES_MAX);

@@ -26,7 +26,7 @@ static json_t *parse(const char *text)
 /* Builds a request; returns 0 and the request, or the error, with errors of fields in *errors. */
 static int build(const char *operation,
                  const char *params,
-                 struct outgoing *ret_outgoing,
+                 struct outgoing_request *ret_outgoing,
                  struct schema_errors *errors)
 {
     struct integration_operation *work = ARENA_NEW(arena, work);
@@ -61,7 +61,7 @@ static void urls(void **state)
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct schema_errors errors = {0};
-        struct outgoing out;
+        struct outgoing_request out;
         struct str text = arena_printf(
             arena, OPERATION("GET", "%s", ",\"params\":[%s]"), rows[i].path, rows[i].params);
         assert_int_equal(build(text.ptr, rows[i].values, &out, &errors), 0);
@@ -81,7 +81,7 @@ static void dots_stay_out(void **state)
     for (size_t i = 0; i < ARRAY_LEN(paths); i++)
         for (size_t k = 0; k < ARRAY_LEN(values); k++) {
             struct schema_errors errors = {0};
-            struct outgoing out;
+            struct outgoing_request out;
             struct str text =
                 arena_printf(arena,
                              OPERATION("GET",
@@ -102,9 +102,10 @@ static void dots_stay_out(void **state)
                 assert_null(strstr(out.request.url.ptr, "/../"));
         }
     assert_true(refused >= 5);
-    assert_true(integration_is_dots(STR("%2E.")) && integration_is_dots(STR("%2e")));
-    assert_false(integration_is_dots(STR("...")) || integration_is_dots(STR("")) ||
-                 integration_is_dots(STR(".a")));
+    assert_true(integration_segment_is_dots(STR("%2E.")) &&
+                integration_segment_is_dots(STR("%2e")));
+    assert_false(integration_segment_is_dots(STR("...")) || integration_segment_is_dots(STR("")) ||
+                 integration_segment_is_dots(STR(".a")));
 }
 
 static void templates(void **state)
@@ -123,7 +124,7 @@ static void templates(void **state)
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct schema_errors errors = {0};
-        struct outgoing out;
+        struct outgoing_request out;
         struct str text = arena_printf(
             arena,
             OPERATION("POST",
@@ -142,7 +143,7 @@ static void a_template_cannot_grow_without_end(void **state)
     struct schema_errors errors = {0};
     struct strbuf body;
     struct strbuf value;
-    struct outgoing out;
+    struct outgoing_request out;
     (void)state;
 
     strbuf_init(&body, arena, 1 << 20);
@@ -164,7 +165,7 @@ static void secrets_are_not_shown(void **state)
     const struct outgoing_credentials query = {
         .scheme = SCHEME_QUERY, .name = STR("k"), .token = STR("t&t")};
     struct schema_errors errors = {0};
-    struct outgoing out;
+    struct outgoing_request out;
     (void)state;
 
     assert_int_equal(
@@ -178,8 +179,9 @@ static void secrets_are_not_shown(void **state)
               &out,
               &errors),
         0);
-    assert_true(str_is(out.shown, "https://x.example/v1/********?q=********&t=********&u=plain"));
-    struct fetch_request sent = outgoing_sign(arena, &out, &query, STR_NONE);
+    assert_true(
+        str_is(out.masked_url, "https://x.example/v1/********?q=********&t=********&u=plain"));
+    struct fetch_request sent = outgoing_add_credentials(arena, &out, &query, STR_NONE);
     assert_true(
         str_is(sent.url, "https://x.example/v1/path-1?q=query-1&t=-query-1&u=plain&k=t%26t"));
     assert_true(

@@ -633,7 +633,7 @@ static void test_foreign(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        int rc = jr_parse_foreign(arena, str_from(cases[i].text), &root, &error);
+        int rc = jr_parse_external(arena, str_from(cases[i].text), &root, &error);
         assert_int_equal(rc, cases[i].printed ? 0 : JR_INVALID);
         if (rc == 0)
             assert_string_equal(arena_cstr(arena, jr_print(arena, root)), cases[i].printed);
@@ -642,7 +642,7 @@ static void test_foreign(void **state)
     strbuf_init(&digits, arena, 1000);
     for (int i = 0; i < 400; i++)
         strbuf_char(&digits, '7');
-    assert_int_equal(jr_parse_foreign(arena, strbuf_view(&digits), &root, &error), 0);
+    assert_int_equal(jr_parse_external(arena, strbuf_view(&digits), &root, &error), 0);
     assert_int_equal(json_string_length(root), 400);
 }
 

@@ -43,7 +43,7 @@ static int teardown(void **state)
 static void assert_written(const char *expected)
 {
     assert_string_equal(strbuf_cstring(&fx.out), expected);
-    assert_true(jw_done(&fx.w));
+    assert_true(jw_is_complete(&fx.w));
 }
 
 static void test_members_and_commas(void **state)
@@ -193,20 +193,20 @@ static void test_maximum(void **state)
         jw_obj_end(&w);
         assert_true(out.len <= max);
         if (out.overflow)
-            assert_false(jw_done(&w));
+            assert_false(jw_is_complete(&w));
         else
-            assert_true(jw_done(&w));
+            assert_true(jw_is_complete(&w));
     }
 }
 
 static void test_done_wants_one_whole_value(void **state)
 {
     (void)state;
-    assert_false(jw_done(&fx.w));
+    assert_false(jw_is_complete(&fx.w));
     jw_arr(&fx.w);
-    assert_false(jw_done(&fx.w));
+    assert_false(jw_is_complete(&fx.w));
     jw_arr_end(&fx.w);
-    assert_true(jw_done(&fx.w));
+    assert_true(jw_is_complete(&fx.w));
 }
 
 #ifdef GW_DEBUG

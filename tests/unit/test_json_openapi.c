@@ -88,7 +88,7 @@ static json_t *print(const struct schema *schema)
     strbuf_init(&out, arena, 1 << 20);
     jw_init(&w, &out);
     schema_openapi(&w, schema);
-    assert_true(jw_done(&w));
+    assert_true(jw_is_complete(&w));
     json_t *root = NULL;
     struct jr_error error;
     if (jr_parse(arena, strbuf_view(&out), &root, &error) != 0)
@@ -174,7 +174,7 @@ static void test_envelope(void **state)
     /* A schema without required fields has no empty list. Open schemas and outputs do not refuse
      * additional members. */
     struct schema open = leaf;
-    open.open = true;
+    open.allows_unknown = true;
     root = print(&open);
     assert_null(json_object_get(root, "required"));
     assert_null(json_object_get(root, "additionalProperties"));
@@ -200,7 +200,7 @@ static void test_loose(void **state)
     const struct schema loose = {.name = "Loose",
                                  .fields = fields,
                                  .count = ARRAY_LEN(fields),
-                                 .loose = true,
+                                 .is_unchecked = true,
                                  .example = "{\"key\":\"a\"}"};
 
     (void)state;

@@ -340,7 +340,7 @@ static void test_open_schema_and_own_id(void **state)
     memset(&errors, 0, sizeof(errors));
     assert_true(schema_decode(arena, &schema, parse("{\"id\":3}"), &in, &errors));
     assert_int_equal(in.id.value, 3);
-    schema.open = true;
+    schema.allows_unknown = true;
     assert_true(schema_decode(arena, &schema, parse("{\"x\":1,\"created_at\":1}"), &in, &errors));
     assert_false(in.id.set);
     assert_true(schema_decode(arena, &any_schema, parse("{\"x\":1}"), NULL, &errors));
@@ -502,7 +502,7 @@ static void test_loose(void **state)
     } in;
     static const struct field inner[] = {{.name = "key", .type = FIELD_STR, .required = true}};
     static const struct schema loose = {
-        .name = "Loose", .fields = inner, .count = ARRAY_LEN(inner), .loose = true};
+        .name = "Loose", .fields = inner, .count = ARRAY_LEN(inner), .is_unchecked = true};
     const struct field fields[] = {
         {.name = "list", FIELD_AT(struct loose_in, list), .type = FIELD_LIST, .sub = &loose},
         {.name = "one", FIELD_AT(struct loose_in, one), .type = FIELD_OBJ, .sub = &loose},

@@ -31,7 +31,7 @@ static int teardown(void **state)
 
 enum { ID, CREATED, OWNER, DEEP, DATA, ITEMS };
 
-static struct skim items[ITEMS];
+static struct skim_item items[ITEMS];
 
 static int look(struct str text)
 {
@@ -42,7 +42,7 @@ static int look(struct str text)
     items[OWNER].path = "data.object.metadata.owner";
     items[DEEP].path = "data.object.id";
     items[DATA].path = "data";
-    int rc = skim(arena, text, items, ITEMS, &reason);
+    int rc = skim_parse(arena, text, items, ITEMS, &reason);
     assert_int_equal(rc != 0, reason != NULL);
     return rc;
 }

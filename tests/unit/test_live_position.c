@@ -62,8 +62,8 @@ static void test_bad_ones(void **state)
     (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        struct live_position position = {.behind = -7};
-        if (live_position_parse(str_from(texts[i]), &position) || position.behind != -7)
+        struct live_position position = {.after_seq = -7};
+        if (live_position_parse(str_from(texts[i]), &position) || position.after_seq != -7)
             fail_msg("%s", texts[i]);
     }
 }

@@ -98,12 +98,12 @@ static int setup(void **state)
         ones[i].name = (char)('a' + i);
     batches = (struct batches){
         .at_once = 1,
-        .most = 8,
+        .max_entries = 8,
         .bytes = 1000,
         .limit_ms = 60000,
         .pause = {.first_ms = 1, .most_ms = 2},
         .order = by_name,
-        .over = over,
+        .expired_rc = over,
         .write = write_all,
         .judge = judge,
     };
@@ -118,8 +118,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    assert_int_equal(map_size(batches.lanes), 0);
-    map_free(batches.lanes);
+    assert_int_equal(map_size(batches.queues), 0);
+    map_free(batches.queues);
     arena_free(arena);
     return 0;
 }
@@ -165,7 +165,7 @@ static void test_bounds_of_a_batch(void **state)
     ones[0].entry.bytes = 2000; /* a batch has at least one entry */
     ones[1].entry.bytes = 600;
     ones[2].entry.bytes = 600;
-    batches.most = 2;
+    batches.max_entries = 2;
     run_ones("abcde");
     loop_run();
     assert_string_equal(trail, "a b cd e ");
@@ -174,7 +174,7 @@ static void test_bounds_of_a_batch(void **state)
 static void test_batches_under_way(void **state)
 {
     (void)state;
-    batches.most = 1;
+    batches.max_entries = 1;
     batches.at_once = 2;
     ones[5].owner = 7;
     run_ones("abcdef");
@@ -227,7 +227,7 @@ static void test_entries_that_may_not_wait(void **state)
 {
     (void)state;
     fails = 3;
-    batches.most = 3;
+    batches.max_entries = 3;
     meanwhile = end_some;
     run_ones("abcde");
     loop_run();
@@ -245,7 +245,7 @@ static void cancel_two(void)
 
 static void cancel_while_first_is_written(const char *written)
 {
-    batches.most = 1;
+    batches.max_entries = 1;
     meanwhile = cancel_two;
     run_ones("abc");
     loop_run();
@@ -264,7 +264,7 @@ static void test_who_waits_for_its_turn_may_leave(void **state)
 static void test_who_stays_is_written(void **state)
 {
     (void)state;
-    batches.stays = true;
+    batches.is_uninterruptible = true;
     cancel_while_first_is_written("a b c ");
     assert_int_equal(ones[1].rc, 0);
 }

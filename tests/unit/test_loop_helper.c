@@ -118,17 +118,17 @@ static void give(struct helper_call *call, const struct media_message *message)
 static void probe(struct task *task)
 {
     struct helper_call *call = opened(task, 1);
-    struct media_message message = {.says = MEDIA_SAYS_READ};
+    struct media_message message = {.kind = MEDIA_MESSAGE_READ};
     struct media_facts facts;
 
     ask(call);
     for (;;) {
         assert_int_equal(helper_read(call, &message, sizeof(message)), 0);
-        if (message.says != MEDIA_SAYS_READ)
+        if (message.kind != MEDIA_MESSAGE_READ)
             break;
         give(call, &message);
     }
-    assert_int_equal(message.says, MEDIA_SAYS_DONE);
+    assert_int_equal(message.kind, MEDIA_MESSAGE_DONE);
     assert_int_equal(message.bytes, sizeof(facts));
     assert_int_equal(helper_read(call, &facts, sizeof(facts)), 0);
     assert_int_equal(facts.width, 17);

@@ -192,12 +192,12 @@ static void flush(void *arg)
 static void collect(struct task *task, void *arg)
 {
     note(arg);
-    loop_at_turn_end(&hook);
-    loop_at_turn_end(&hook); /* runs once per tick */
+    loop_at_tick_end(&hook);
+    loop_at_tick_end(&hook); /* runs once per tick */
     if (running == 1) {
         assert_int_equal(await_wait(task, &hooked, 0), 0);
         note("w");
-        loop_at_turn_end(&hook);
+        loop_at_tick_end(&hook);
         await_init(&hooked);
         assert_int_equal(await_wait(task, &hooked, 0), 0);
         note("W");
@@ -372,7 +372,7 @@ static void work_in_turn(struct task *task, void *arg)
 {
     int done = 0;
 
-    task->tenant = *(const char *)arg;
+    task->project = *(const char *)arg;
     if (work_run(task, WORK_HASH, nap, &done) == 0)
         note(arg);
     else
@@ -456,7 +456,7 @@ static void count_run(void *arg)
 
 static void work_beside_once(struct task *task, void *arg)
 {
-    work_beside(task, count_run, arg);
+    work_off_thread(task, count_run, arg);
     leave();
 }
 

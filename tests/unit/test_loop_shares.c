@@ -35,7 +35,7 @@ static int teardown(void **state)
     assert_int_equal(shares.held, 0);
     assert_int_equal(shares.waiting, 0);
     assert_int_equal(map_size(shares.owners), 0);
-    assert_true(list_empty(&shares.ring));
+    assert_true(list_empty(&shares.waiting_owners));
     shares_done(&shares);
     arena_free(arena);
     return 0;

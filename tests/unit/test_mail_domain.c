@@ -32,9 +32,9 @@ static void test_names(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(good); i++)
-        assert_true(mail_domain_ok(str_from(good[i])));
+        assert_true(mail_domain_is_valid(str_from(good[i])));
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        assert_false(mail_domain_ok(str_from(bad[i])));
+        assert_false(mail_domain_is_valid(str_from(bad[i])));
 }
 
 static struct mail_verdict judge(enum mail_record record, const char *one, const char *two)

@@ -53,7 +53,7 @@ static void test_private(void **state)
     seconds = metric_histogram("gw_seconds", "route=\"a\"", "Seconds", bounds, 3);
     unused = metric_histogram("gw_unused", "route=\"b\"", "Unused", bounds, 3);
 
-    named = metric_names("gw_named_total", "task", "Named");
+    named = metric_name_counters("gw_named_total", "task", "Named");
     metric_add(plain, 3);
     metric_add(plain, 4);
     metric_set(level, -2);

@@ -564,7 +564,7 @@ static void foreign(struct task *task, struct directory *one, struct directory *
                                    0,
                                    INTENT "\"status\": \"succeeded\", %s",
                                    theirs)),
-                     APPLY_FOREIGN);
+                     APPLY_OTHER_PROJECT);
     assert_int_equal(refusal(&world,
                              event(&world,
                                    "evt_2",
@@ -572,9 +572,9 @@ static void foreign(struct task *task, struct directory *one, struct directory *
                                    0,
                                    SUBSCRIPTION("canceled", 1) "%s",
                                    theirs)),
-                     APPLY_FOREIGN);
+                     APPLY_OTHER_PROJECT);
     assert_int_equal(refusal(&world, event(&world, "evt_3", "payment_intent.succeeded", 0, "{}")),
-                     APPLY_BROKEN);
+                     APPLY_MALFORMED);
     assert_int_equal(refusal(&world, event(&world, "evt_4", "plan.created", 0, "{}")),
                      APPLY_UNSUPPORTED);
     assert_int_equal(refusal(&world,
@@ -583,7 +583,7 @@ static void foreign(struct task *task, struct directory *one, struct directory *
                                    "account.updated",
                                    0,
                                    "{\"id\": \"acct_1\", \"object\": \"account\"}")),
-                     APPLY_FOREIGN);
+                     APPLY_OTHER_PROJECT);
     /* An event of the platform's own account belongs to this project only when its metadata says
      * so. */
     world.settings.processor.mode = PROCESSOR_CONNECT;
@@ -594,7 +594,7 @@ static void foreign(struct task *task, struct directory *one, struct directory *
                                    "customer.subscription.created",
                                    0,
                                    SUBSCRIPTION("active", 1762592000) "\"ended_at\": null}")),
-                     APPLY_FOREIGN);
+                     APPLY_OTHER_PROJECT);
     expect(&world, "select count(*) from {p}.subscriptions", "0");
     world.settings.processor.account = STR_NONE;
     expect(&world, "select status from {p}.payments", "requires_payment_method");
@@ -663,12 +663,12 @@ static void account(struct task *task, struct directory *one, struct directory *
     struct applied applied;
 
     assert_int_equal(deliver_one(&world, closed, &applied), 0);
-    assert_true(applied.touch);
+    assert_true(applied.touches_project);
     expect(&world, shown, "false connect US {\"currently_due\": [\"x\"]}");
     assert_int_equal(deliver_one(&world, opened, &applied), 0);
     expect(&world, shown, "true connect US null");
     assert_int_equal(deliver_one(&world, closed, &applied), 0);
-    assert_false(applied.touch);
+    assert_false(applied.touches_project);
     expect(&world, shown, "true connect US null");
     world_end(&world, one);
 }

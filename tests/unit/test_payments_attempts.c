@@ -43,7 +43,7 @@ static struct payment_facts fact(struct arena *arena, const char *status, int ch
     return (struct payment_facts){
         .intent_id = STR("pi_1"),
         .status = status,
-        .whole = true,
+        .is_intent = true,
         .at_ms = at_ms,
         .charge_id = latest,
         .failed_charge_id = declined ? latest : STR_NONE,
@@ -109,27 +109,27 @@ static void announce(struct shop *shop)
 {
     struct payment_row *row = &shop->row;
 
-    shop->failures += row->due_count;
-    if (row->due_count > 0)
+    shop->failures += row->declines_due_count;
+    if (row->declines_due_count > 0)
         row->emitted |= EVENT_PAYMENT_FAILED_BIT;
     if (strcmp(row->status, "failed") == 0 && !(row->emitted & EVENT_PAYMENT_FAILED_BIT)) {
         shop->failures++;
         row->emitted |= EVENT_PAYMENT_FAILED_BIT;
     }
-    row->due_count = 0;
+    row->declines_due_count = 0;
 }
 
 /* Applies a report. An event whose order is in doubt leads to a reading at once; an answer
  * leaves the reading to the timer. */
 static void learn(struct shop *shop, const struct told *told, const struct payment_facts *facts)
 {
-    struct standing next = standing_of_facts(facts);
-    struct standing now = standing_of_row(&shop->row);
-    bool in_doubt = standing_in_doubt(&next, &now);
+    struct payment_position next = payment_position_of_facts(facts);
+    struct payment_position now = payment_position_of_row(&shop->row);
+    bool in_doubt = payment_position_is_in_doubt(&next, &now);
 
-    (void)payment_move(shop->arena, &shop->row, facts);
+    (void)payment_update(shop->arena, &shop->row, facts);
     if (in_doubt && facts->event_id.len > 0)
-        (void)payment_move(shop->arena, &shop->row, &told->end);
+        (void)payment_update(shop->arena, &shop->row, &told->end);
     else
         shop->in_doubt = shop->in_doubt || in_doubt;
     announce(shop);
@@ -181,14 +181,14 @@ static void check_order(struct arena *arena, const struct told *told, const size
     for (size_t i = 0; i < told->count; i++)
         learn(&shop, told, &told->facts[order[i]]);
     if (shop.in_doubt) {
-        (void)payment_move(arena, &shop.row, &told->end);
+        (void)payment_update(arena, &shop.row, &told->end);
         announce(&shop);
     }
     check_end(&shop, told, order);
     for (size_t i = told->count; i > 0; i--)
         learn(&shop, told, &told->facts[order[i - 1]]);
     if (shop.in_doubt)
-        (void)payment_move(arena, &shop.row, &told->end);
+        (void)payment_update(arena, &shop.row, &told->end);
     check_end(&shop, told, order);
 }
 
@@ -285,13 +285,13 @@ static void test_nothing_runs(void **state)
     declined.event_id = STR("evt_1");
     for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
         struct payment_row row = row_of();
-        (void)payment_move(arena, &row, orders[i][0]);
-        (void)payment_move(arena, &row, orders[i][1]);
+        (void)payment_update(arena, &row, orders[i][0]);
+        (void)payment_update(arena, &row, orders[i][1]);
         assert_string_equal(row.status, "failed");
         assert_true(str_is(row.failure_code, "code_1"));
     }
     struct payment_row row = row_of();
-    (void)payment_move(arena, &row, &unseen);
+    (void)payment_update(arena, &row, &unseen);
     assert_string_equal(row.status, "requires_payment_method");
     arena_free(arena);
 }
@@ -305,8 +305,8 @@ static void test_authorized(void **state)
     struct payment_row row = row_of();
 
     (void)state;
-    (void)payment_move(arena, &row, &authorized);
-    (void)payment_move(arena, &row, &declined);
+    (void)payment_update(arena, &row, &authorized);
+    (void)payment_update(arena, &row, &declined);
     assert_string_equal(row.status, "requires_capture");
     assert_int_equal(row.failure_code.len, 0);
     arena_free(arena);

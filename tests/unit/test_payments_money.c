@@ -338,7 +338,7 @@ static void test_json(void **state)
     money_json(&w, "amount", 1250, STR("usd"));
     money_json(&w, "fee", 5, STR("jpy"));
     jw_obj_end(&w);
-    assert_true(jw_done(&w));
+    assert_true(jw_is_complete(&w));
     assert_string_equal(strbuf_cstring(&out),
                         "{\"amount\":12.5,\"amount_minor\":1250,\"fee\":5,\"fee_minor\":5}");
 }

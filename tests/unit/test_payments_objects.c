@@ -103,11 +103,11 @@ static void test_kinds(void **state)
     assert_int_equal(
         intent_read(parse("{\"id\": \"pi_1\", \"object\": \"payment_intent\"}"), &intent), 0);
     assert_int_equal(intent_read(parse("{\"id\": \"pi_1\", \"object\": \"charge\"}"), &intent),
-                     OBJECT_BAD);
-    assert_int_equal(intent_read(parse("{\"id\": \"\"}"), &intent), OBJECT_BAD);
-    assert_int_equal(intent_read(parse("{\"id\": 5}"), &intent), OBJECT_BAD);
-    assert_int_equal(intent_read(parse("[]"), &intent), OBJECT_BAD);
-    assert_int_equal(intent_read(NULL, &intent), OBJECT_BAD);
+                     OBJECT_MALFORMED);
+    assert_int_equal(intent_read(parse("{\"id\": \"\"}"), &intent), OBJECT_MALFORMED);
+    assert_int_equal(intent_read(parse("{\"id\": 5}"), &intent), OBJECT_MALFORMED);
+    assert_int_equal(intent_read(parse("[]"), &intent), OBJECT_MALFORMED);
+    assert_int_equal(intent_read(NULL, &intent), OBJECT_MALFORMED);
 }
 
 /* --- members in the generations of the API --- */
@@ -349,10 +349,10 @@ static void test_events(void **state)
     assert_true(event.thin);
     assert_null(event.object);
     assert_int_equal(event_read(parse("{\"id\": \"evt_1\", \"object\": \"event\"}"), &event),
-                     OBJECT_BAD);
+                     OBJECT_MALFORMED);
     assert_int_equal(
         event_read(parse("{\"id\": \"in_1\", \"object\": \"invoice\", \"type\": \"x\"}"), &event),
-        OBJECT_BAD);
+        OBJECT_MALFORMED);
 }
 
 /* --- the processor's own examples, when the file exists --- */

@@ -322,9 +322,9 @@ static void test_repeats(void **state)
         {"/v1/b-200/r", 0, 2},
         {"/v1/d-402/r", PROCESSOR_DECLINED, 2},
         /* the outcome of the lost request is still unknown */
-        {"/v1/d-429/r", PROCESSOR_UNKNOWN, 3},
-        {"/v1/d-409/r", PROCESSOR_UNKNOWN, 3},
-        {"/v1/d-401/r", PROCESSOR_UNKNOWN, 2},
+        {"/v1/d-429/r", PROCESSOR_OUTCOME_UNKNOWN, 3},
+        {"/v1/d-409/r", PROCESSOR_OUTCOME_UNKNOWN, 3},
+        {"/v1/d-401/r", PROCESSOR_OUTCOME_UNKNOWN, 2},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -366,7 +366,7 @@ static void test_not_done_when_resent(void **state)
         with.kept = "/v1/200/kept";
         struct job *job = post(paths[i]);
         with.kept = NULL;
-        assert_int_equal(job->rc, PROCESSOR_UNKNOWN);
+        assert_int_equal(job->rc, PROCESSOR_OUTCOME_UNKNOWN);
         assert_false(job->reply.not_done);
     }
 }
@@ -378,7 +378,7 @@ static void test_unknown(void **state)
 
     for (size_t i = 0; i < ARRAY_LEN(lost); i++) {
         struct job *job = post(lost[i]);
-        if (job->rc != PROCESSOR_UNKNOWN)
+        if (job->rc != PROCESSOR_OUTCOME_UNKNOWN)
             fail_msg("%s: %d", lost[i], job->rc);
     }
     assert_int_equal(json_array_size(seen("/v1/h/u")), 3);
@@ -386,9 +386,9 @@ static void test_unknown(void **state)
     /* a failed read has no unknown outcome */
     assert_int_equal(get("/v1/d/g")->rc, PROCESSOR_UNAVAILABLE);
     struct job *job = run((struct processor_request){.method = "DELETE", .path = STR("/v1/d/x")});
-    assert_int_equal(job->rc, PROCESSOR_UNKNOWN);
+    assert_int_equal(job->rc, PROCESSOR_OUTCOME_UNKNOWN);
     with.closed_port = true;
-    assert_int_equal(post("/v1/200/closed")->rc, PROCESSOR_UNKNOWN);
+    assert_int_equal(post("/v1/200/closed")->rc, PROCESSOR_OUTCOME_UNKNOWN);
     with.closed_port = false;
 }
 
@@ -399,7 +399,7 @@ static void test_deadline(void **state)
     with.deadline_ms = 1600;
     with.timeout_ms = 20000;
     struct job *job = post("/v1/h/deadline");
-    assert_int_equal(job->rc, PROCESSOR_UNKNOWN);
+    assert_int_equal(job->rc, PROCESSOR_OUTCOME_UNKNOWN);
     assert_in_range(job->took_ms, 0, allowed(900));
     assert_int_equal(json_array_size(seen("/v1/h/deadline")), 1);
 

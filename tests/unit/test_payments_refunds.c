@@ -54,9 +54,9 @@ static void learn(struct arena *arena,
     struct payment_facts end = charge(story->end_minor, AT_MS + 9500, "");
     bool in_doubt = refunds_in_doubt(arena, row, facts);
 
-    (void)payment_move(arena, row, facts);
+    (void)payment_update(arena, row, facts);
     if (in_doubt)
-        (void)payment_move(arena, row, &end);
+        (void)payment_update(arena, row, &end);
 }
 
 static void check_order(const struct story *story, const size_t *order)
@@ -161,7 +161,7 @@ static void test_older_rows(void **state)
     struct payment_facts failed = refund("re_1", 500, true, AT_MS, "evt_1");
 
     (void)state;
-    (void)payment_move(arena, &row, &failed);
+    (void)payment_update(arena, &row, &failed);
     assert_int_equal(row.amount_refunded_minor, 1500);
     assert_string_equal(row.status, "partially_refunded");
     arena_free(arena);

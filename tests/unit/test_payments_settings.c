@@ -156,7 +156,7 @@ static void run_cache(struct task *task, struct directory *one, struct directory
     assert_ptr_equal(before, get(task, project));
     put(task, project, PAYMENT_SETTINGS_OPTIONS, "{\"grace_days\":9}", STR_NONE);
     assert_ptr_equal(before, get(task, project));
-    project_touch(task, one, project);
+    project_epoch_raise(task, one, project);
     const struct payment_settings *after = get(task, project);
     assert_int_equal(after->grace_days, 9);
     assert_ptr_equal(after, get(task, project));
@@ -230,7 +230,7 @@ static void run_sealed(struct task *task, struct directory *one, struct director
     assert_true(str_is(secret, processor_secret));
 
     assert_int_equal(data_keys_rotate(task, one, 0, say, &reason), 0);
-    project_touch(task, one, project);
+    project_epoch_raise(task, one, project);
     assert_true(str_is(get(task, project)->processor.secret_key, "sk_1"));
 
     put(task, project, PAYMENT_SETTINGS_PROCESSOR, "{}", STR(""));

@@ -184,30 +184,31 @@ static void test_other_parts(void **state)
     } cases[] = {
         {"\"summary\":{\"environment\":\"Sandbox\",\"bundleId\":\"" BUNDLE "\"}", 0},
         {"\"summary\":{\"environment\":\"Sandbox\",\"bundleId\":\"com.example.other\"}",
-         STORE_FOREIGN},
+         STORE_OTHER_APP},
         {"\"summary\":{\"environment\":\"Production\",\"bundleId\":\"" BUNDLE
          "\",\"appAppleId\":1234567}",
          0},
-        {"\"summary\":{\"environment\":\"Production\",\"bundleId\":\"" BUNDLE "\"}", STORE_FOREIGN},
+        {"\"summary\":{\"environment\":\"Production\",\"bundleId\":\"" BUNDLE "\"}",
+         STORE_OTHER_APP},
         {"\"externalPurchaseToken\":{\"externalPurchaseId\":\"SANDBOX_1\",\"bundleId\":\"" BUNDLE
          "\"}",
          0},
         {"\"externalPurchaseToken\":{\"externalPurchaseId\":\"x1\",\"bundleId\":\"" BUNDLE "\"}",
-         STORE_FOREIGN},
+         STORE_OTHER_APP},
         {"\"externalPurchaseToken\":{\"externalPurchaseId\":\"x1\",\"bundleId\":\"" BUNDLE
          "\",\"appAppleId\":1234567}",
          0},
         {"\"appData\":{\"environment\":\"Sandbox\",\"bundleId\":\"" BUNDLE "\"}", 0},
         {"\"appData\":{\"environment\":\"Sandbox\",\"bundleId\":\"" BUNDLE
          "\",\"signedAppTransactionInfo\":\"e30.e30.AAAA\"}",
-         STORE_BAD},
-        {"\"other\":{\"environment\":\"Sandbox\",\"bundleId\":\"" BUNDLE "\"}", STORE_BAD},
+         STORE_INVALID},
+        {"\"other\":{\"environment\":\"Sandbox\",\"bundleId\":\"" BUNDLE "\"}", STORE_INVALID},
         {"\"summary\":{\"environment\":\"Sandbox\",\"bundleId\":\"" BUNDLE
          "\"},\"appData\":{\"environment\":\"Production\",\"bundleId\":\"" BUNDLE
          "\",\"appAppleId\":1234567}",
-         STORE_FOREIGN},
-        {"\"data\":7", STORE_FOREIGN},
-        {"\"data\":null", STORE_FOREIGN},
+         STORE_OTHER_APP},
+        {"\"data\":7", STORE_OTHER_APP},
+        {"\"data\":null", STORE_OTHER_APP},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -225,34 +226,36 @@ static void test_whose(void **state)
     (void)state;
     struct store_account account = both;
 
-    assert_int_equal(read_wish(&(struct wish){.bundle = "com.example.other"}), STORE_FOREIGN);
-    assert_int_equal(read_wish(&(struct wish){.bundle = ""}), STORE_FOREIGN);
-    assert_int_equal(read_wish(&(struct wish){.app = "\"appAppleId\":7,"}), STORE_FOREIGN);
-    assert_int_equal(read_wish(&(struct wish){.app = ""}), STORE_FOREIGN);
-    assert_int_equal(read_wish(&(struct wish){.environment = "Xcode"}), STORE_FOREIGN);
-    assert_int_equal(read_wish(&(struct wish){.environment = "LocalTesting"}), STORE_FOREIGN);
-    assert_int_equal(read_wish(&(struct wish){.environment = "production"}), STORE_FOREIGN);
-    assert_int_equal(read_wish(&(struct wish){.environment = ""}), STORE_FOREIGN);
+    assert_int_equal(read_wish(&(struct wish){.bundle = "com.example.other"}), STORE_OTHER_APP);
+    assert_int_equal(read_wish(&(struct wish){.bundle = ""}), STORE_OTHER_APP);
+    assert_int_equal(read_wish(&(struct wish){.app = "\"appAppleId\":7,"}), STORE_OTHER_APP);
+    assert_int_equal(read_wish(&(struct wish){.app = ""}), STORE_OTHER_APP);
+    assert_int_equal(read_wish(&(struct wish){.environment = "Xcode"}), STORE_OTHER_APP);
+    assert_int_equal(read_wish(&(struct wish){.environment = "LocalTesting"}), STORE_OTHER_APP);
+    assert_int_equal(read_wish(&(struct wish){.environment = "production"}), STORE_OTHER_APP);
+    assert_int_equal(read_wish(&(struct wish){.environment = ""}), STORE_OTHER_APP);
     /* The environments of the notification and of its transaction differ. */
-    assert_int_equal(read_wish(&(struct wish){.environment = "Sandbox"}), STORE_FOREIGN);
-    assert_int_equal(read_wish(&(struct wish){.inner_environment = "Sandbox"}), STORE_FOREIGN);
-    assert_int_equal(read_wish(&(struct wish){.inner_bundle = "com.example.other"}), STORE_FOREIGN);
+    assert_int_equal(read_wish(&(struct wish){.environment = "Sandbox"}), STORE_OTHER_APP);
+    assert_int_equal(read_wish(&(struct wish){.inner_environment = "Sandbox"}), STORE_OTHER_APP);
+    assert_int_equal(read_wish(&(struct wish){.inner_bundle = "com.example.other"}),
+                     STORE_OTHER_APP);
 
     const struct wish sandbox = {
         .environment = "Sandbox", .inner_environment = "Sandbox", .app = ""};
     assert_int_equal(read_as(&account, &sandbox), 0);
     account.environments = STORE_PRODUCTION;
-    assert_int_equal(read_as(&account, &sandbox), STORE_FOREIGN);
+    assert_int_equal(read_as(&account, &sandbox), STORE_OTHER_APP);
     account.environments = STORE_SANDBOX;
     assert_int_equal(read_as(&account, &sandbox), 0);
-    assert_int_equal(read_as(&account, &(struct wish){0}), STORE_FOREIGN);
+    assert_int_equal(read_as(&account, &(struct wish){0}), STORE_OTHER_APP);
     account.environments = STORE_PRODUCTION | STORE_SANDBOX;
     account.app_apple_id = 0; /* unknown: production could be another app's */
-    assert_int_equal(read_as(&account, &(struct wish){0}), STORE_FOREIGN);
-    assert_int_equal(read_as(&account, &(struct wish){.app = "\"appAppleId\":0,"}), STORE_FOREIGN);
+    assert_int_equal(read_as(&account, &(struct wish){0}), STORE_OTHER_APP);
+    assert_int_equal(read_as(&account, &(struct wish){.app = "\"appAppleId\":0,"}),
+                     STORE_OTHER_APP);
     account = both;
     account.configured = false;
-    assert_int_equal(read_as(&account, &(struct wish){0}), STORE_FOREIGN);
+    assert_int_equal(read_as(&account, &(struct wish){0}), STORE_OTHER_APP);
 }
 
 static void test_age(void **state)
@@ -264,7 +267,7 @@ static void test_age(void **state)
     assert_int_equal(read_wish(&(struct wish){.signed_ms = NOW_MS - 7 * DAY_MS - 1}), STORE_STALE);
     assert_int_equal(read_wish(&(struct wish){.signed_ms = NOW_MS + 5 * minute}), 0);
     assert_int_equal(read_wish(&(struct wish){.signed_ms = NOW_MS + 5 * minute + 1}), STORE_STALE);
-    assert_int_equal(read_wish(&(struct wish){.signed_ms = -1}), STORE_BAD);
+    assert_int_equal(read_wish(&(struct wish){.signed_ms = -1}), STORE_INVALID);
 }
 
 /* A chain is valid or invalid as of now, independently of the date that is signed inside. */
@@ -276,16 +279,16 @@ static void test_chains(void **state)
         chain_new(arena, NOW_S - 30 * CHAIN_DAY_S, &(struct chain_wish){.leaf_days = 29});
     struct str pems = arena_printf(arena, "%.*s%.*s", STR_ARG(chain->pem), STR_ARG(old->pem));
 
-    assert_int_equal(read_wish(&(struct wish){.outer = stranger}), STORE_BAD);
-    assert_int_equal(read_wish(&(struct wish){.inner = stranger}), STORE_BAD);
+    assert_int_equal(read_wish(&(struct wish){.outer = stranger}), STORE_INVALID);
+    assert_int_equal(read_wish(&(struct wish){.inner = stranger}), STORE_INVALID);
     x5c_anchors_free(anchors);
     assert_int_equal(x5c_anchors_from_pem(pems, &anchors), 0);
     store_init(&(struct store_config){.anchors = anchors});
     assert_int_equal(
         read_wish(&(struct wish){.outer = old, .inner = old, .signed_ms = NOW_MS - 2 * DAY_MS}),
-        STORE_BAD);
+        STORE_INVALID);
     assert_true(str_is(reason, "a certificate has expired or is not valid yet"));
-    assert_int_equal(read_wish(&(struct wish){.inner = old}), STORE_BAD);
+    assert_int_equal(read_wish(&(struct wish){.inner = old}), STORE_INVALID);
     assert_int_equal(read_wish(&(struct wish){0}), 0);
 }
 
@@ -305,21 +308,22 @@ static void test_signatures(void **state)
                             (int)(header.len - sizeof("{\"alg\":\"ES256\",") + 1),
                             header.ptr + sizeof("{\"alg\":\"ES256\",") - 1);
         assert_int_equal(
-            read_token(&both, chain_sign_as(arena, chain->signer, none, payload), NULL), STORE_BAD);
+            read_token(&both, chain_sign_as(arena, chain->signer, none, payload), NULL),
+            STORE_INVALID);
         assert_true(str_is(reason, "alg is not ES256"));
     }
     /* A signature by another key, a changed payload, no signature. */
     struct ec_key *other = ec_key_generate();
     arena_defer(arena, ec_key_free_deferred, other);
     assert_int_equal(read_token(&both, chain_sign_as(arena, other, header, payload), NULL),
-                     STORE_BAD);
+                     STORE_INVALID);
     struct str changed = arena_dup(arena, good);
     struct str rest = changed;
     (void)str_split(&rest, '.');
     ((char *)rest.ptr)[20] = rest.ptr[20] == 'A' ? 'B' : 'A';
-    assert_int_equal(read_token(&both, changed, NULL), STORE_BAD);
-    assert_int_equal(read_token(&both, (struct str){good.ptr, good.len - 86}, NULL), STORE_BAD);
-    assert_int_equal(read_token(&both, (struct str){good.ptr, good.len - 2}, NULL), STORE_BAD);
+    assert_int_equal(read_token(&both, changed, NULL), STORE_INVALID);
+    assert_int_equal(read_token(&both, (struct str){good.ptr, good.len - 86}, NULL), STORE_INVALID);
+    assert_int_equal(read_token(&both, (struct str){good.ptr, good.len - 2}, NULL), STORE_INVALID);
     assert_int_equal(read_token(&both, good, NULL), 0);
 }
 
@@ -342,7 +346,7 @@ static void test_bodies(void **state)
 
     for (size_t i = 0; i < ARRAY_LEN(bodies); i++)
         assert_int_equal(store_notification_read(arena, bodies[i], &both, NOW_MS, &got, &reason),
-                         STORE_BAD);
+                         STORE_INVALID);
 }
 
 static void test_payloads(void **state)
@@ -365,7 +369,7 @@ static void test_payloads(void **state)
 
     for (size_t i = 0; i < ARRAY_LEN(payloads); i++)
         assert_int_equal(read_token(&both, chain_sign(arena, chain, str_from(payloads[i])), NULL),
-                         STORE_BAD);
+                         STORE_INVALID);
 }
 
 /* --- tokens of users, key files, roots --- */

@@ -55,7 +55,7 @@ static void tell(struct store_state *state, struct store_fact one)
 
 static void check(const struct store_state *state, const char *word, const char *status)
 {
-    assert_string_equal(state->word, word);
+    assert_string_equal(state->store_status, word);
     assert_string_equal(store_state_status(state), status);
 }
 
@@ -149,15 +149,15 @@ static void test_cancellation(void **unused)
     off.auto_renew = 0;
     on.auto_renew = 1;
     tell(&state, off);
-    assert_true(state.renews_not);
+    assert_true(state.renewal_is_off);
     assert_int_equal(state.canceled_ms, START + 10 * SECOND);
     off.signed_ms += 5 * SECOND; /* reported again: canceled_ms stays */
     tell(&state, off);
     assert_int_equal(state.canceled_ms, START + 10 * SECOND);
     tell(&state, fact("PRICE_CHANGE", NULL, 20)); /* without renewal info */
-    assert_true(state.renews_not);
+    assert_true(state.renewal_is_off);
     tell(&state, on);
-    assert_false(state.renews_not);
+    assert_false(state.renewal_is_off);
     assert_int_equal(state.canceled_ms, 0);
     tell(&state, off);
     tell(&state, fact("EXPIRED", "VOLUNTARY", 40));
@@ -318,12 +318,13 @@ static void test_documents(void **unused)
         "}";
 
     for (size_t i = 0; i < ARRAY_LEN(broken); i++)
-        assert_int_equal(store_document_read(arena, str_from(broken[i]), &document), APPLY_BROKEN);
-    assert_int_equal(store_document_read(arena, str_from(odd), &document), APPLY_BROKEN);
+        assert_int_equal(store_document_read(arena, str_from(broken[i]), &document),
+                         APPLY_MALFORMED);
+    assert_int_equal(store_document_read(arena, str_from(odd), &document), APPLY_MALFORMED);
     struct str renewed =
         arena_printf(arena, "%.*s,\"renewal\":{\"autoRenewStatus\":7}}", (int)sizeof(odd) - 2, odd);
     assert_int_equal(store_document_read(arena, renewed, &document), 0);
-    assert_false(document.known);
+    assert_false(document.type_is_known);
     assert_true(document.kind == STORE_KIND_SUBSCRIPTION);
     assert_true(str_is(document.original_id, "1") && str_is(document.fact.event_id, "Sandbox:u"));
     assert_int_equal(document.fact.status, 0);

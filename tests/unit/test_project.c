@@ -125,7 +125,7 @@ static void test_page(void **state)
 
 static const struct project_settings *stored; /* NULL: none are stored */
 
-static bool decode(const char *text, struct project_in *ret_in, struct schema_errors *errors)
+static bool decode(const char *text, struct project_patch *ret_in, struct schema_errors *errors)
 {
     struct jr_error error;
     json_t *body;
@@ -133,12 +133,12 @@ static bool decode(const char *text, struct project_in *ret_in, struct schema_er
     *errors = (struct schema_errors){0};
     assert_int_equal(jr_parse(arena, str_from(text), &body, &error), 0);
     return schema_decode(arena, &project_schema, body, ret_in, errors) &&
-           project_in_check(arena, ret_in, stored, errors);
+           project_patch_check(arena, ret_in, stored, errors);
 }
 
 static void settings_refused(const char *text, const char *field)
 {
-    struct project_in in;
+    struct project_patch in;
     struct schema_errors errors;
 
     assert_false(decode(text, &in, &errors));
@@ -170,7 +170,7 @@ static void test_settings_bounds(void **state)
         "https://a b",
         "**",
     };
-    struct project_in in;
+    struct project_patch in;
     struct schema_errors errors;
 
     (void)state;
@@ -271,23 +271,23 @@ static void test_redirect_urls(void **state)
         if (!redirect_url_fault(str_from(bad[i])))
             fail_msg("%s is accepted", bad[i]);
     for (size_t i = 0; i < ARRAY_LEN(same); i++)
-        if (!redirect_url_same(str_from(same[i][0]), str_from(same[i][1])))
+        if (!redirect_url_is_same(str_from(same[i][0]), str_from(same[i][1])))
             fail_msg("%s is not %s", same[i][0], same[i][1]);
     for (size_t i = 0; i < ARRAY_LEN(different); i++)
-        if (redirect_url_same(str_from(different[i][0]), str_from(different[i][1])))
+        if (redirect_url_is_same(str_from(different[i][0]), str_from(different[i][1])))
             fail_msg("%s is %s", different[i][0], different[i][1]);
 }
 
 static void test_settings_merge(void **state)
 {
     struct project_settings settings;
-    struct project_in in;
+    struct project_patch in;
     struct schema_errors errors;
     struct strbuf out;
     struct jw w;
 
     (void)state;
-    project_settings_default(&settings);
+    project_settings_set_default(&settings);
     assert_int_equal(settings.access_token_seconds, 3600);
     assert_true(settings.default_row_level_security);
     assert_true(
@@ -304,7 +304,7 @@ static void test_settings_merge(void **state)
     strbuf_init(&out, arena, 65536);
     jw_init(&w, &out);
     project_settings_json(&w, &settings);
-    assert_true(jw_done(&w));
+    assert_true(jw_is_complete(&w));
     assert_null(strstr(strbuf_cstring(&out), "hush"));
     assert_non_null(strstr(strbuf_cstring(&out), "\"oidc_client_secret\":\"********\""));
 
@@ -367,15 +367,15 @@ static void test_caller(void **state)
     assert_false(caller_can_entity(&user, 6, ACT_READ));
     assert_false(caller_can_entity(&nobody, 5, ACT_READ));
 
-    assert_true(caller_field(&user, &field, ACT_READ));
-    assert_false(caller_field(&user, &field, ACT_UPDATE));
-    assert_false(caller_field(&user, &field, ACT_DELETE));
+    assert_true(caller_can_field(&user, &field, ACT_READ));
+    assert_false(caller_can_field(&user, &field, ACT_UPDATE));
+    assert_false(caller_can_field(&user, &field, ACT_DELETE));
     field.id = 9;
-    assert_false(caller_field(&user, &field, ACT_READ));
-    assert_true(caller_field(&system, &field, ACT_UPDATE));
+    assert_false(caller_can_field(&user, &field, ACT_READ));
+    assert_true(caller_can_field(&system, &field, ACT_UPDATE));
     field.system = true;
-    assert_true(caller_field(&user, &field, ACT_READ));
-    assert_false(caller_field(&system, &field, ACT_UPDATE));
+    assert_true(caller_can_field(&user, &field, ACT_READ));
+    assert_false(caller_can_field(&system, &field, ACT_UPDATE));
 
     assert_int_equal(caller_field_key(&user, &five), 9);
     assert_int_not_equal(caller_field_key(&user, &six), caller_field_key(&system, &six));

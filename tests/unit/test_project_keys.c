@@ -56,40 +56,40 @@ static void add_values(struct task *task, struct project *project, const struct 
              arena_printf(arena, format, STR_ARG(sealed_text(task, key, place, place))).ptr);      \
     } while (0)
     ADD("update {p}.settings set sealed = '\\x%.*s' where kind = 'setting' and key = 'project'",
-        place_setting(arena, n, STR("setting"), STR("project")));
+        aad_setting(arena, n, STR("setting"), STR("project")));
     ADD("insert into {p}.settings (kind, key, sealed) values ('mail', 'a:b', '\\x%.*s')",
-        place_setting(arena, n, STR("mail"), STR("a:b")));
+        aad_setting(arena, n, STR("mail"), STR("a:b")));
     ADD("insert into {p}.secrets (name, sealed) values ('TOKEN', '\\x%.*s')",
-        place_secret(arena, n, STR("TOKEN")));
+        aad_secret(arena, n, STR("TOKEN")));
     exec(task,
          &project->db,
          "insert into {p}.sessions (id, user_id, expires_at) values (77, 1, now() + interval '1 "
          "day')");
     ADD("insert into {p}.refresh_tokens (id, session_id, hash, successor) values (5, 77, '\\x01', "
         "'\\x%.*s')",
-        place_successor(arena, n, 5));
+        aad_successor(arena, n, 5));
     exec(task,
          &project->db,
          "insert into {p}.refresh_tokens (session_id, hash) values (77, '\\x02')");
     ADD("insert into {p}.auth_flows (state_hash, doc, sealed, expires_at) values ('\\x00ff', '{}', "
         "'\\x%.*s', now())",
-        place_flow(arena, n, ((struct str){"\0\xff", 2})));
+        aad_flow(arena, n, ((struct str){"\0\xff", 2})));
     ADD("insert into {p}.idempotency_keys (principal, key, request_hash, locked_until, response) "
         "values "
         "('user:1', 'a:b c', '\\x00', now(), '\\x%.*s')",
-        place_answer(arena, n, STR("user:1:a:b c")));
+        aad_answer(arena, n, STR("user:1:a:b c")));
     ADD("insert into {p}.integrations (id, name, base_url, auth, sealed) values (3, 'a', 'x', "
         "'{}', "
         "'\\x%.*s')",
-        place_integration(arena, n, 3));
+        aad_integration(arena, n, 3));
     ADD("insert into {p}.connections (id, integration_id, name, scheme, status, base_bound, "
         "sealed) "
         "values (4, 3, 'a', 'bearer', 'active', 'x', '\\x%.*s')",
-        place_connection(arena, n, 4));
+        aad_connection(arena, n, 4));
     ADD("insert into {p}.connection_flows (state_hash, connection_id, version, user_id, "
         "redirect_to, bound, "
         "expires_at, sealed) values ('\\x00fe', 4, 1, 1, 'x', 'x', now(), '\\x%.*s')",
-        place_connection_flow(arena, n, ((struct str){"\0\xfe", 2})));
+        aad_connection_flow(arena, n, ((struct str){"\0\xfe", 2})));
     exec(task, &project->db, "insert into {p}.entities (id, name) values (8, 'keys')");
     exec(task,
          &project->db,
@@ -99,7 +99,7 @@ static void add_values(struct task *task, struct project *project, const struct 
     ADD("insert into {p}.e_8 select i, '\\x%.*s' from generate_series(1, "
         "450"
         ") i",
-        place_field(arena, n, 8, 40));
+        aad_field(arena, n, 8, 40));
     exec(task, &project->db, "update {p}.e_8 set " FIELD " = null where id % 10 = 0");
 #undef ADD
 }
@@ -126,26 +126,26 @@ static struct str place_of(struct arena *arena, int64_t n, struct str what)
     switch (sort.ptr[0]) {
     case 's': {
         struct str kind = str_split(&rest, ':');
-        return place_setting(arena, n, kind, rest);
+        return aad_setting(arena, n, kind, rest);
     }
     case 'n':
-        return place_secret(arena, n, rest);
+        return aad_secret(arena, n, rest);
     case 't':
-        return place_successor(arena, n, strtoll(rest.ptr, NULL, 10));
+        return aad_successor(arena, n, strtoll(rest.ptr, NULL, 10));
     case 'f':
         assert_true(codec_hex_decode(arena, rest, &bytes));
-        return place_flow(arena, n, bytes);
+        return aad_flow(arena, n, bytes);
     case 'a':
-        return place_integration(arena, n, strtoll(rest.ptr, NULL, 10));
+        return aad_integration(arena, n, strtoll(rest.ptr, NULL, 10));
     case 'c':
-        return place_connection(arena, n, strtoll(rest.ptr, NULL, 10));
+        return aad_connection(arena, n, strtoll(rest.ptr, NULL, 10));
     case 'g':
         assert_true(codec_hex_decode(arena, rest, &bytes));
-        return place_connection_flow(arena, n, bytes);
+        return aad_connection_flow(arena, n, bytes);
     case 'i':
-        return place_answer(arena, n, rest);
+        return aad_answer(arena, n, rest);
     default:
-        return place_field(arena, n, 8, 40);
+        return aad_field(arena, n, 8, 40);
     }
 }
 
@@ -177,7 +177,7 @@ static void all_readable(struct task *task,
         if (!str_starts(what, STR("s:signing_key")))
             assert_true(str_eq(plain, place));
     }
-    key_ring_done(&ring);
+    key_ring_free(&ring);
     if (ret_oldest)
         *ret_oldest = oldest;
 }
@@ -197,20 +197,19 @@ static void places_stay(void **state)
     struct arena *arena = arena_new(0);
     (void)state;
 
-    assert_true(str_is(place_setting(arena, 3, STR("setting"), STR("project")),
+    assert_true(str_is(aad_setting(arena, 3, STR("setting"), STR("project")),
                        "p3:settings:oidc_client_secret"));
     assert_true(
-        str_is(place_setting(arena, 3, STR("signing_key"), STR("ab12")), "p3:signing_key:ab12"));
-    assert_true(str_is(place_setting(arena, 3, STR("mail"), STR("x")), "p3:settings:mail:x"));
-    assert_true(str_is(place_secret(arena, 3, STR("N")), "p3:secrets:N"));
-    assert_true(str_is(place_flow(arena, 3, STR("\x01\xfe")), "p3:auth_flows:01fe"));
-    assert_true(str_is(place_successor(arena, 3, 9), "p3:refresh_tokens:9:successor"));
-    assert_true(str_is(place_answer(arena, 3, STR("key:9:a")), "p3:idempotency_keys:key:9:a"));
-    assert_true(str_is(place_field(arena, 3, 7, 9), "p3:e7:f9"));
-    assert_true(str_is(place_integration(arena, 3, 7), "p3:integrations:7"));
-    assert_true(str_is(place_connection(arena, 3, 7), "p3:connections:7"));
-    assert_true(
-        str_is(place_connection_flow(arena, 3, STR("\x01\xfe")), "p3:connection_flows:01fe"));
+        str_is(aad_setting(arena, 3, STR("signing_key"), STR("ab12")), "p3:signing_key:ab12"));
+    assert_true(str_is(aad_setting(arena, 3, STR("mail"), STR("x")), "p3:settings:mail:x"));
+    assert_true(str_is(aad_secret(arena, 3, STR("N")), "p3:secrets:N"));
+    assert_true(str_is(aad_flow(arena, 3, STR("\x01\xfe")), "p3:auth_flows:01fe"));
+    assert_true(str_is(aad_successor(arena, 3, 9), "p3:refresh_tokens:9:successor"));
+    assert_true(str_is(aad_answer(arena, 3, STR("key:9:a")), "p3:idempotency_keys:key:9:a"));
+    assert_true(str_is(aad_field(arena, 3, 7, 9), "p3:e7:f9"));
+    assert_true(str_is(aad_integration(arena, 3, 7), "p3:integrations:7"));
+    assert_true(str_is(aad_connection(arena, 3, 7), "p3:connections:7"));
+    assert_true(str_is(aad_connection_flow(arena, 3, STR("\x01\xfe")), "p3:connection_flows:01fe"));
     arena_free(arena);
 }
 
@@ -230,7 +229,7 @@ static void make_legacy(struct task *task, struct project *project)
     derived.id = 0;
     assert_int_equal(db_query(task, &project->db, &sql, NULL, 0, &rows), 0);
     struct str place =
-        place_setting(arena, project->number, STR("signing_key"), rows_str(&rows, 0, 0));
+        aad_setting(arena, project->number, STR("signing_key"), rows_str(&rows, 0, 0));
     assert_int_equal(aead_open(arena,
                                project->data_keys,
                                project->data_key_count,
@@ -309,16 +308,16 @@ static void moved(struct task *task, struct directory *one, struct directory *tw
     struct project *a = create(task, one, "place-a");
     struct project *b = create(task, one, "place-b");
     struct arena *arena = task->arena;
-    struct str place = place_secret(arena, a->number, STR("N"));
+    struct str place = aad_secret(arena, a->number, STR("N"));
     struct str sealed = aead_seal(arena, &a->data_key, STR("value"), place);
     struct str plain;
     (void)two;
 
     assert_int_equal(data_key_open(task, a, sealed, place, &plain), 0);
     assert_true(str_is(plain, "value"));
-    assert_int_equal(
-        data_key_open(task, a, sealed, place_secret(arena, a->number, STR("M")), &plain), AEAD_BAD);
-    assert_int_equal(data_key_open(task, a, sealed, place_field(arena, a->number, 1, 1), &plain),
+    assert_int_equal(data_key_open(task, a, sealed, aad_secret(arena, a->number, STR("M")), &plain),
+                     AEAD_BAD);
+    assert_int_equal(data_key_open(task, a, sealed, aad_field(arena, a->number, 1, 1), &plain),
                      AEAD_BAD);
     assert_int_equal(data_key_open(task, b, sealed, place, &plain), AEAD_BAD);
     assert_int_equal(data_key_open(task, a, STR("short"), place, &plain), AEAD_BAD);
@@ -374,7 +373,7 @@ static void rotated(struct task *task, struct directory *one, struct directory *
     /* `one` opens a value that is sealed with a key that `one` has not loaded yet. */
     assert_int_equal(project_find(task, two, STR("turn"), &other), 0);
     assert_int_equal(other->data_key.id, 2);
-    struct str place = place_secret(task->arena, project->number, STR("X"));
+    struct str place = aad_secret(task->arena, project->number, STR("X"));
     struct str sealed = aead_seal(task->arena, &other->data_key, STR("news"), place);
     assert_int_equal(data_key_open(task, project, sealed, place, &plain), 0);
     assert_true(str_is(plain, "news"));
@@ -410,7 +409,7 @@ static int write_on(struct task *task, void *arg)
 
     while (!writer->stop) {
         unsigned id = writer->rounds++ % RECORDS + 1;
-        struct str place = place_field(task->arena, project->number, 8, 40);
+        struct str place = aad_field(task->arena, project->number, 8, 40);
         struct str sealed = sealed_text(task, &project->data_key, place, place);
         TRY(task_sleep(task, 1)); /* time for a rotation between sealing and writing */
         if (id % 10 != 0)
@@ -608,7 +607,7 @@ static void rewrapped(struct task *task, struct directory *one, struct directory
     assert_int_equal(project_find(task, with_old, STR("wrap-1"), &found), PROJECT_UNAVAILABLE);
     /* Without the new master key the keys cannot be wrapped again. The rewrap says so and
      * changes nothing. */
-    assert_int_equal(data_keys_rewrap(task, with_old, say_nothing, &reason), DATA_KEYS_LEFT);
+    assert_int_equal(data_keys_rewrap(task, with_old, say_nothing, &reason), DATA_KEYS_REMAIN);
     assert_int_equal(project_find(task, with_new, STR("wrap-3"), &found), 0);
     /* A daemon that has loaded the data keys continues with them. */
     assert_int_equal(project_sync(task, known), 0);

@@ -67,7 +67,7 @@ static void created(struct task *task, struct directory *one, struct directory *
     assert_true(rights->active && rights->is_admin && rights->all_rows && rights->api_access);
     assert_true(str_is(rights->email, "boss@example.com"));
     assert_true(perm_set_has(&rights->perms, PERM_SVC_GROUP_DATA_READ));
-    assert_int_equal(project_rights(task, project, 99, 0, &rights), RIGHTS_GONE);
+    assert_int_equal(project_rights(task, project, 99, 0, &rights), RIGHTS_NOT_FOUND);
     assert_int_equal(
         number(task,
                &project->db,
@@ -181,7 +181,7 @@ static void propagated(struct task *task, struct directory *one, struct director
 
     exec(task, &changed->db, "update {p}.users set status = 'suspended' where id > 1");
     make_model(task, changed);
-    project_touch(task, one, changed);
+    project_epoch_raise(task, one, changed);
     assert_int_equal(changed->model->version, 2); /* at once in the process that changed it */
     int64_t touched_ms = clock_mono_ms();
     while (rights->active || project->model->version != 2) {
@@ -220,15 +220,15 @@ static void learned(struct task *task, struct directory *one, struct directory *
     assert_int_equal(project_rights(task, project, id, 0, &rights), 0);
     assert_true(rights->active);
     exec(task, &changed->db, "update {p}.users set status = 'suspended' where id > 1");
-    project_touch(task, one, changed);
+    project_epoch_raise(task, one, changed);
     assert_int_equal(project_reload_model(task, project, &model), 0);
     assert_int_equal(project->epoch, changed->epoch);
     assert_int_equal(project_rights(task, project, id, 0, &rights), 0);
     assert_false(rights->active);
 
     exec(task, &changed->db, "update {p}.users set status = 'active' where id > 1");
-    project_touch(task, one, changed);
-    project_touch(task, two, project);
+    project_epoch_raise(task, one, changed);
+    project_epoch_raise(task, two, project);
     assert_int_equal(project_rights(task, project, id, 0, &rights), 0);
     assert_true(rights->active);
 }
@@ -252,7 +252,7 @@ static void touch_one(struct task *task, void *arg)
 {
     struct toucher *toucher = arg;
 
-    project_touch(task, toucher->directory, toucher->project);
+    project_epoch_raise(task, toucher->directory, toucher->project);
     ++*toucher->ended;
 }
 
@@ -313,7 +313,7 @@ static void hinted(struct task *task, struct directory *one, struct directory *t
     assert_int_equal(project_find(task, two, STR("hints"), &project), 0);
     int64_t begun_ms = clock_mono_ms();
     for (int round = 0; round < 5; round++) {
-        project_touch(task, one, changed);
+        project_epoch_raise(task, one, changed);
         while (project->epoch != changed->epoch)
             assert_int_equal(task_sleep(task, 5), 0);
     }
@@ -404,9 +404,9 @@ static void closed(struct task *task, struct directory *one, struct directory *t
 
     (void)two;
     (void)project;
-    one->control_ok_ms -= EPOCH_STALE_MS + 1; /* the process was paused: one read suffices */
+    one->control_read_ms -= EPOCH_STALE_MS + 1; /* the process was paused: one read suffices */
     assert_int_equal(project_find(task, one, STR("closed"), &found), 0);
-    one->control_ok_ms -= EPOCH_STALE_MS + 1;
+    one->control_read_ms -= EPOCH_STALE_MS + 1;
     one->control_failures = 1;
     assert_int_equal(project_find(task, one, STR("closed"), &found), PROJECT_UNAVAILABLE);
     WAIT_FOR(task, project_find(task, one, STR("closed"), &found) == 0);
@@ -426,7 +426,7 @@ static void saved(struct task *task, struct directory *one, struct directory *tw
                                "\"settings\":{\"rate_read\":7,\"oidc_client_secret\":\"hush\"}}";
     struct project *project = create(task, one, "settings");
     struct schema_errors errors = {0};
-    struct project_in in;
+    struct project_patch in;
     struct jr_error error;
     json_t *json;
     const struct caller caller = {.kind = CALLER_USER, .user_id = 1};
@@ -441,7 +441,7 @@ static void saved(struct task *task, struct directory *one, struct directory *tw
     assert_int_equal(db_begin(task, &project->db, &tx), 0);
     assert_int_equal(project_settings_save(task, one, project, tx, &in, &audit), 0);
     assert_int_equal(db_commit(task, tx), 0);
-    project_touch(task, one, project);
+    project_epoch_raise(task, one, project);
     assert_true(str_is(old_name, "Shop")); /* still held by this arena */
     assert_true(str_is(project->name, "Neu"));
     assert_int_equal(project->settings.rate_read, 7);

@@ -29,19 +29,19 @@ static void modelled(struct task *task, struct directory *one, struct directory 
 
     const struct model_field *field = entity_field(orders, STR("sku"));
     assert_ptr_equal(entity_field_by_id(orders, 31), field);
-    assert_true(field->required && field->unique && !field->system && !field->many);
+    assert_true(field->required && field->unique && !field->system && !field->is_many);
     assert_int_equal(field->max_length, 5);
     assert_true(str_is(field->column, "f_31"));
     assert_true(str_is(field->example, "\"Sampl\""));
     field = entity_field(orders, STR("state"));
     assert_int_equal(field->values->count, 2);
     assert_ptr_equal(field->values, model_enum_find(model, STR("order_state")));
-    assert_string_equal(json_string_value(field->fallback), "open");
+    assert_string_equal(json_string_value(field->default_value), "open");
     field = entity_field(orders, STR("buyers"));
-    assert_true(field->many && field->on_delete == ON_DELETE_CASCADE);
+    assert_true(field->is_many && field->on_delete == ON_DELETE_CASCADE);
     assert_ptr_equal(field->target, model_entity(model, STR("people")));
     field = entity_field(model_entity(model, STR("people")), STR("age"));
-    assert_true(field->has_min && field->has_max && field->fallback == NULL);
+    assert_true(field->has_min && field->has_max && field->default_value == NULL);
     assert_true(str_is(field->example, "50"));
     assert_null(entity_field(orders, STR("nothing")));
 
@@ -103,18 +103,19 @@ static void unions(struct task *task, struct project *project, const struct enti
                 caller_can_entity(&caller, 5, ACT_DELETE));
     assert_false(caller_can_entity(&caller, 7, ACT_UPDATE));
     for (int64_t id = 30; id <= 32; id++) /* {30,31} and {31,32} */
-        assert_true(caller_field(&caller, entity_field_by_id(orders, id), ACT_READ));
+        assert_true(caller_can_field(&caller, entity_field_by_id(orders, id), ACT_READ));
     /* Role 11 may create and has no field rule for it: all fields are allowed. A field rule
      * without the permission for its action allows nothing. */
-    assert_true(caller_field(&caller, entity_field_by_id(orders, 30), ACT_CREATE));
-    assert_false(caller_field(&caller, entity_field_by_id(orders, 31), ACT_UPDATE));
+    assert_true(caller_can_field(&caller, entity_field_by_id(orders, 30), ACT_CREATE));
+    assert_false(caller_can_field(&caller, entity_field_by_id(orders, 31), ACT_UPDATE));
     uint64_t key = caller_field_key(&caller, orders);
 
     assert_int_equal(project_rights(task, project, all, 0, &rights), 0);
     caller.rights = rights;
     assert_false(rights->api_access);
-    assert_true(caller_field(&caller, entity_field_by_id(orders, 32), ACT_READ)); /* role 12: all */
-    assert_false(caller_field(&caller, entity_field_by_id(orders, 30), ACT_CREATE));
+    assert_true(
+        caller_can_field(&caller, entity_field_by_id(orders, 32), ACT_READ)); /* role 12: all */
+    assert_false(caller_can_field(&caller, entity_field_by_id(orders, 30), ACT_CREATE));
     assert_int_not_equal(caller_field_key(&caller, orders), key);
 }
 
@@ -161,16 +162,16 @@ static void keys(struct task *task, struct project *project, const struct entity
     assert_true(caller_can_entity(&caller, 7, ACT_READ));
     assert_false(caller_can_entity(&caller, 7, ACT_DELETE));
     assert_false(caller_can_entity(&caller, 7, ACT_CREATE)); /* the creator may, not listed */
-    assert_true(caller_field(&caller, entity_field_by_id(orders, 30), ACT_READ));
-    assert_false(caller_field(&caller, entity_field_by_id(orders, 32), ACT_READ));
-    assert_false(caller_field(&caller, entity_field_by_id(orders, 31), ACT_CREATE));
+    assert_true(caller_can_field(&caller, entity_field_by_id(orders, 30), ACT_READ));
+    assert_false(caller_can_field(&caller, entity_field_by_id(orders, 32), ACT_READ));
+    assert_false(caller_can_field(&caller, entity_field_by_id(orders, 31), ACT_CREATE));
     assert_false(rights->api_access);
 
     key = api_key(task, project, 1, "1 day"); /* the creator is an administrator */
     assert_int_equal(project_rights(task, project, 1, key, &rights), 0);
     caller.rights = rights;
     assert_false(caller_is_admin(&caller));
-    assert_true(caller_all_rows(&caller) && caller_api_access(&caller));
+    assert_true(caller_has_all_rows(&caller) && caller_has_api_access(&caller));
     assert_true(caller_can(&caller, PERM_SVC_USERS_CREATE));
     assert_false(caller_can(&caller, PERM_SVC_ROLES_READ));
     assert_true(caller_can_entity(&caller, 7, ACT_DELETE));
@@ -178,13 +179,13 @@ static void keys(struct task *task, struct project *project, const struct entity
     assert_false(caller_can_entity(&caller, 5, ACT_READ));
     /* The key may read every field of an entity that its list names, and no field of another
      * entity. */
-    assert_true(caller_field(&caller, entity_field_by_id(orders, 32), ACT_READ) ==
+    assert_true(caller_can_field(&caller, entity_field_by_id(orders, 32), ACT_READ) ==
                 caller_can_entity(&caller, orders->id, ACT_READ));
-    assert_false(caller_field(&caller, entity_field_by_id(orders, 32), ACT_UPDATE));
+    assert_false(caller_can_field(&caller, entity_field_by_id(orders, 32), ACT_UPDATE));
 
     key = api_key(task, project, creator, "-1 second");
-    assert_int_equal(project_rights(task, project, creator, key, &rights), RIGHTS_GONE);
-    assert_int_equal(project_rights(task, project, creator, 9999, &rights), RIGHTS_GONE);
+    assert_int_equal(project_rights(task, project, creator, key, &rights), RIGHTS_NOT_FOUND);
+    assert_int_equal(project_rights(task, project, creator, 9999, &rights), RIGHTS_NOT_FOUND);
 }
 
 static void suspended(struct task *task, struct project *project)
@@ -209,7 +210,7 @@ static void suspended(struct task *task, struct project *project)
          &project->db,
          "update {p}.settings set doc = '{\"require_confirmed_email\": true}' where kind = "
          "'setting'");
-    project_touch(task, project->cache->directory, project);
+    project_epoch_raise(task, project->cache->directory, project);
     assert_true(project->settings.require_confirmed_email);
     assert_int_equal(project_rights(task, project, id, 0, &rights), 0);
     assert_false(rights->active);

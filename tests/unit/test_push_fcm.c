@@ -168,11 +168,11 @@ static void test_wrong_accounts(void **state)
             fail_msg("%s %s: %d", cases[i].name, cases[i].value, result);
         assert_true(strlen(fcm_account_reason(result)) > 0);
     }
-    assert_int_equal(fcm_account_read(arena, STR("[]"), &ignored), FCM_ACCOUNT_NO_JSON);
-    assert_int_equal(fcm_account_read(arena, STR("{"), &ignored), FCM_ACCOUNT_NO_JSON);
-    assert_int_equal(fcm_account_read(arena, STR_NONE, &ignored), FCM_ACCOUNT_NO_JSON);
+    assert_int_equal(fcm_account_read(arena, STR("[]"), &ignored), FCM_ACCOUNT_BAD_JSON);
+    assert_int_equal(fcm_account_read(arena, STR("{"), &ignored), FCM_ACCOUNT_BAD_JSON);
+    assert_int_equal(fcm_account_read(arena, STR_NONE, &ignored), FCM_ACCOUNT_BAD_JSON);
     struct str large = arena_printf(arena, "\"%*d\"", FCM_ACCOUNT_BYTES_MAX, 1);
-    assert_int_equal(fcm_account_read(arena, large, &ignored), FCM_ACCOUNT_NO_JSON);
+    assert_int_equal(fcm_account_read(arena, large, &ignored), FCM_ACCOUNT_BAD_JSON);
 }
 
 static int read_key(EVP_PKEY *pkey, enum form form)
@@ -311,19 +311,25 @@ static void test_wrong_tokens(void **state)
         {401, "{\"error\":\"unauthorized_client\"}", FCM_TOKEN_REFUSED, "unauthorized_client"},
         {403, "{\"error\":{\"code\":403}}", FCM_TOKEN_REFUSED, "HTTP_403"},
         {400, "{\"error\":\"<b>no word</b>\"}", FCM_TOKEN_REFUSED, "HTTP_400"},
-        {404, "<html>not here</html>", FCM_TOKEN_LATER, "HTTP_404"},
-        {429, "{\"error\":\"slow_down\"}", FCM_TOKEN_LATER, "slow_down"},
-        {500, "", FCM_TOKEN_LATER, "HTTP_500"},
-        {503, "<html>", FCM_TOKEN_LATER, "HTTP_503"},
-        {302, "", FCM_TOKEN_LATER, "HTTP_302"},
-        {200, "", FCM_TOKEN_LATER, "INVALID_ANSWER"},
-        {200, "<html>", FCM_TOKEN_LATER, "INVALID_ANSWER"},
-        {200, "{}", FCM_TOKEN_LATER, "INVALID_ANSWER"},
-        {200, "{\"access_token\":\"\"}", FCM_TOKEN_LATER, "INVALID_ANSWER"},
-        {200, "{\"access_token\":\"a\\r\\nX: y\"}", FCM_TOKEN_LATER, "INVALID_ANSWER"},
-        {200, "{\"access_token\":\"a\",\"token_type\":\"mac\"}", FCM_TOKEN_LATER, "INVALID_ANSWER"},
-        {200, "{\"access_token\":\"a\",\"expires_in\":0}", FCM_TOKEN_LATER, "INVALID_ANSWER"},
-        {200, "{\"access_token\":\"a\",\"expires_in\":-1}", FCM_TOKEN_LATER, "INVALID_ANSWER"},
+        {404, "<html>not here</html>", FCM_TOKEN_UNAVAILABLE, "HTTP_404"},
+        {429, "{\"error\":\"slow_down\"}", FCM_TOKEN_UNAVAILABLE, "slow_down"},
+        {500, "", FCM_TOKEN_UNAVAILABLE, "HTTP_500"},
+        {503, "<html>", FCM_TOKEN_UNAVAILABLE, "HTTP_503"},
+        {302, "", FCM_TOKEN_UNAVAILABLE, "HTTP_302"},
+        {200, "", FCM_TOKEN_UNAVAILABLE, "INVALID_ANSWER"},
+        {200, "<html>", FCM_TOKEN_UNAVAILABLE, "INVALID_ANSWER"},
+        {200, "{}", FCM_TOKEN_UNAVAILABLE, "INVALID_ANSWER"},
+        {200, "{\"access_token\":\"\"}", FCM_TOKEN_UNAVAILABLE, "INVALID_ANSWER"},
+        {200, "{\"access_token\":\"a\\r\\nX: y\"}", FCM_TOKEN_UNAVAILABLE, "INVALID_ANSWER"},
+        {200,
+         "{\"access_token\":\"a\",\"token_type\":\"mac\"}",
+         FCM_TOKEN_UNAVAILABLE,
+         "INVALID_ANSWER"},
+        {200, "{\"access_token\":\"a\",\"expires_in\":0}", FCM_TOKEN_UNAVAILABLE, "INVALID_ANSWER"},
+        {200,
+         "{\"access_token\":\"a\",\"expires_in\":-1}",
+         FCM_TOKEN_UNAVAILABLE,
+         "INVALID_ANSWER"},
     };
 
     (void)state;
@@ -397,7 +403,7 @@ static void test_fcm_answers(void **state)
                      (int)answer.outcome,
                      STR_ARG(answer.code));
         assert_int_equal(answer.retry_after_ms, -1);
-        assert_int_equal(answer.over_rate, cases[i].status == 429);
+        assert_int_equal(answer.is_rate_limited, cases[i].status == 429);
     }
 }
 
@@ -449,16 +455,16 @@ static void test_webpush_answers(void **state)
 static void test_no_answer(void **state)
 {
     (void)state;
-    assert_int_equal(push_answer_of_fetch(FETCH_TIMEOUT).outcome, PUSH_RETRY);
-    assert_int_equal(push_answer_of_fetch(FETCH_UNREACHABLE).outcome, PUSH_RETRY);
-    assert_int_equal(push_answer_of_fetch(FETCH_BUSY).outcome, PUSH_RETRY);
-    assert_int_equal(push_answer_of_fetch(FETCH_REFUSED).outcome, PUSH_FAILED);
+    assert_int_equal(push_answer_from_fetch(FETCH_TIMEOUT).outcome, PUSH_RETRY);
+    assert_int_equal(push_answer_from_fetch(FETCH_UNREACHABLE).outcome, PUSH_RETRY);
+    assert_int_equal(push_answer_from_fetch(FETCH_BUSY).outcome, PUSH_RETRY);
+    assert_int_equal(push_answer_from_fetch(FETCH_REFUSED).outcome, PUSH_FAILED);
     /* an unreachable address and a forbidden address have the same code */
-    assert_true(str_eq(push_answer_of_fetch(FETCH_REFUSED).code,
-                       push_answer_of_fetch(FETCH_UNREACHABLE).code));
-    assert_int_equal(push_answer_of_fetch(FETCH_TOO_LARGE).outcome, PUSH_FAILED);
-    assert_int_equal(push_answer_of_fetch(FETCH_BAD_URL).outcome, PUSH_FAILED);
-    assert_int_equal(push_answer_of_fetch(FETCH_BAD_HEADER).outcome, PUSH_FAILED);
+    assert_true(str_eq(push_answer_from_fetch(FETCH_REFUSED).code,
+                       push_answer_from_fetch(FETCH_UNREACHABLE).code));
+    assert_int_equal(push_answer_from_fetch(FETCH_TOO_LARGE).outcome, PUSH_FAILED);
+    assert_int_equal(push_answer_from_fetch(FETCH_BAD_URL).outcome, PUSH_FAILED);
+    assert_int_equal(push_answer_from_fetch(FETCH_BAD_HEADER).outcome, PUSH_FAILED);
 }
 
 static void test_retry_after(void **state)
@@ -511,7 +517,7 @@ static void test_backoff(void **state)
         int64_t ms = push_retry_ms(&answer, &backoff, 3, i * UINT64_C(0x9e3779b97f4a7c15));
         assert_in_range(ms, 4000, 6000);
     }
-    answer.over_rate = true;
+    answer.is_rate_limited = true;
     assert_int_equal(push_retry_ms(&answer, &backoff, 1, 0), 60000);
     answer.retry_after_ms = 7000;
     assert_int_equal(push_retry_ms(&answer, &backoff, 1, 0), 7000);

@@ -77,7 +77,7 @@ static json_t *parsed(struct str text)
 
 static json_t *fcm(const struct push_message *message)
 {
-    return parsed(push_fcm_body(arena, push_fcm_rest(arena, message), STR("dev\"ice:1")));
+    return parsed(push_fcm_body(arena, push_fcm_body_end(arena, message), STR("dev\"ice:1")));
 }
 
 /* Returns the member at a path "a.b.c". */
@@ -289,7 +289,7 @@ static void test_large(void **state)
 /* Returns the size of a part of FCM's body without the headers, which are for FCM itself. */
 static size_t part_bytes(const json_t *part)
 {
-    json_t *shown = jr_adopt(arena, json_copy((json_t *)part));
+    json_t *shown = jr_attach(arena, json_copy((json_t *)part));
 
     (void)json_object_del(shown, "headers");
     return jr_print(arena, shown).len;
@@ -309,7 +309,7 @@ static void test_fcm_bytes(void **state)
     messages[2].ndata = ARRAY_LEN(own);
     for (size_t i = 0; i < ARRAY_LEN(messages); i++) {
         const json_t *root = at(fcm(&messages[i]), "message");
-        json_t *all = jr_adopt(arena, json_object());
+        json_t *all = jr_attach(arena, json_object());
         (void)json_object_set(all, "notification", json_object_get(root, "notification"));
         (void)json_object_set(all, "data", json_object_get(root, "data"));
         size_t apns = part_bytes(at(root, "apns"));

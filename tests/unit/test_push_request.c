@@ -134,9 +134,9 @@ static void test_bad(void **state)
 static void test_providers(void **state)
 {
     (void)state;
-    assert_int_equal(push_provider_of(STR("fcm")), PUSH_FCM);
-    assert_int_equal(push_provider_of(STR("web_push")), PUSH_WEB);
-    assert_int_equal(push_provider_of(STR("")), 0);
+    assert_int_equal(push_provider_find(STR("fcm")), PUSH_FCM);
+    assert_int_equal(push_provider_find(STR("web_push")), PUSH_WEB);
+    assert_int_equal(push_provider_find(STR("")), 0);
     assert_string_equal(push_provider_name(PUSH_WEB), "web_push");
 }
 
@@ -144,16 +144,17 @@ static void test_pauses(void **state)
 {
     static const struct push_backoff backoff = {.first_ms = 1000, .over_rate_ms = 60000};
     struct push_answer answer = {.outcome = PUSH_RETRY, .retry_after_ms = -1};
-    struct push_tries tries = {.done = 1, .retries = PUSH_FCM_RETRIES, .left_ms = 300000};
+    struct push_attempts tries = {
+        .request_count = 1, .retries = PUSH_FCM_RETRIES, .left_ms = 300000};
 
     (void)state;
     assert_in_range(push_pause_ms(&answer, &backoff, &tries, 0), 1000, 1500);
-    tries.done = 3;
+    tries.request_count = 3;
     assert_in_range(push_pause_ms(&answer, &backoff, &tries, 0), 4000, 6000);
-    tries.done = 4;
+    tries.request_count = 4;
     assert_int_equal(push_pause_ms(&answer, &backoff, &tries, 0), -1);
     /* the pause that the provider requests, unless it is longer than the time that is left */
-    tries.done = 1;
+    tries.request_count = 1;
     answer.retry_after_ms = 200000;
     assert_in_range(push_pause_ms(&answer, &backoff, &tries, 0), 200000, 300000);
     tries.left_ms = 100000;

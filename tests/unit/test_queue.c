@@ -35,12 +35,13 @@ static enum queue_outcome toy_run(struct task *task, struct queue_item *item)
     t.most = t.running > t.most ? t.running : t.most;
     do
         rc = task_sleep(task, 5);
-    while (rc == 0 && t.hold && !queue_lost(item) && (t.heedless || !queue_releasing(item)));
+    while (rc == 0 && t.hold && !queue_item_is_lost(item) &&
+           (t.heedless || !queue_item_is_releasing(item)));
     t.running--;
     t.ended++;
     if (rc == 0)
         rc = db_query(task, &item->db, SQL_TOYS_DONE(.id = item->id, .token = item->token), &rows);
-    return rc == 0 && rows.affected == 1 ? QUEUE_DONE : QUEUE_GONE;
+    return rc == 0 && rows.affected == 1 ? QUEUE_DONE : QUEUE_UNKNOWN;
 }
 
 static const struct sql *const history[] = {&SQL_TOYS_RETAIN, NULL};
@@ -51,13 +52,13 @@ static const struct queue_kind toys = {
     .claim = &SQL_TOYS_CLAIM,
     .claim_crashed = &SQL_TOYS_CLAIM_CRASHED,
     .renew = &SQL_TOYS_RENEW,
-    .held = &SQL_TOYS_HELD,
+    .still_held = &SQL_TOYS_HELD,
     .release = &SQL_TOYS_RELEASE,
     .rescue = &SQL_TOYS_RESCUE,
     .projects = &SQL_TOYS_PROJECTS,
-    .look = &SQL_TOYS_LOOK,
+    .poll = &SQL_TOYS_LOOK,
     .retain = history,
-    .old = &SQL_TOYS_OLD,
+    .has_old = &SQL_TOYS_OLD,
     .release_begun = true,
     .topic = BUS_SEARCH,
     .group = "toys",
@@ -129,7 +130,7 @@ static void end_queue(struct task *task, struct queue *queue, int64_t patience_m
     bool quiet = false;
 
     queue_drain(queue, clock_mono_ms() + patience_ms, on_done, &drained);
-    assert_true(queue_draining(queue));
+    assert_true(queue_is_draining(queue));
     WAIT_FOR(task, drained);
     background_wait(on_done, &quiet);
     WAIT_FOR(task, quiet);
@@ -160,7 +161,7 @@ static void done_once(struct task *task, struct directory *one, struct directory
     WAIT_FOR(task, count_of(task, second, "status = 'done' and runs = 1 and attempt = 1") == 60);
     assert_true(queue_stats(here)->done > 0 && queue_stats(there)->done > 0);
     assert_int_equal(queue_stats(here)->done + queue_stats(there)->done, 120);
-    assert_int_equal(queue_stats(here)->claimed + queue_stats(there)->claimed, 120);
+    assert_int_equal(queue_stats(here)->on_claimed + queue_stats(there)->on_claimed, 120);
     assert_in_range(t.most, 2, 16);
     end_queue(task, here, 1000);
     end_queue(task, there, 1000);
@@ -195,7 +196,7 @@ static void fair(struct task *task, struct directory *one, struct directory *two
     struct queue *queue = queue_start(&toys, &config);
     WAIT_FOR(task, t.running == 8);
     put(task, other, 1);
-    queue_due(queue, other->number);
+    queue_project_due(queue, other->number);
     t.hold = false;
     WAIT_FOR(task, count_of(task, other, "status = 'done'") == 1);
     assert_in_range(first_of(other->number), 8, 24);
@@ -227,7 +228,7 @@ static void bounded_ahead(struct task *task, struct directory *one, struct direc
     struct project *other = make_shop(task, one, "bound-b");
     struct queue_config config = config_of(one);
 
-    kind.ahead = 16;
+    kind.prefetch = 16;
     config.slots_per_project = 3;
     put(task, flood, 40);
     struct queue *queue = queue_start(&kind, &config);
@@ -236,10 +237,10 @@ static void bounded_ahead(struct task *task, struct directory *one, struct direc
 
     t.hold = true;
     put(task, flood, 40);
-    queue_due(queue, flood->number);
+    queue_project_due(queue, flood->number);
     WAIT_FOR(task, t.running == 3);
     put(task, other, 1);
-    queue_due(queue, other->number);
+    queue_project_due(queue, other->number);
     WAIT_FOR(task, t.running == 4);
     end_queue(task, queue, 60000);
     assert_int_equal(count_of(task, other, "status = 'done'"), 1);
@@ -290,14 +291,14 @@ static void renewed(struct task *task, struct directory *one, struct directory *
     WAIT_FOR(task, queue_stats(queue)->lost == 1);
     assert_int_equal(count_of(task, project, "runs > 0"), 0);
 
-    /* queue_recheck() makes the item notice the loss at once. */
+    /* queue_item_recheck() makes the item notice the loss at once. */
     int64_t id = number(task, &project->db, "select max(id) from {p}.toys");
     exec(task,
          &project->db,
          "update {p}.toys set token = token + 1, status = 'cancelled' where id = (select max(id) "
          "from {p}.toys)");
-    queue_recheck(queue, project->number, id + 1); /* not claimed here: nothing is queried */
-    queue_recheck(queue, project->number, id);
+    queue_item_recheck(queue, project->number, id + 1); /* not claimed here: nothing is queried */
+    queue_item_recheck(queue, project->number, id);
     WAIT_FOR(task, t.running == 0);
     t.hold = false;
     end_queue(task, queue, 1000);
@@ -398,7 +399,7 @@ static void ahead(struct task *task, struct directory *one, struct directory *tw
     struct project *project = make_shop(task, one, "ahead");
     struct queue_config config = config_of(one);
 
-    kind.ahead = 16;
+    kind.prefetch = 16;
     config.slots = 2;
     put(task, project, 40);
     struct queue *queue = queue_start(&kind, &config);
@@ -407,7 +408,7 @@ static void ahead(struct task *task, struct directory *one, struct directory *tw
 
     t.hold = true;
     put(task, project, 40);
-    queue_due(queue, project->number);
+    queue_project_due(queue, project->number);
     WAIT_FOR(task, t.running == 2);
     WAIT_FOR(task, count_of(task, project, "status = 'running'") > 2);
     assert_true(count_of(task, project, "status = 'running'") <= 18);
@@ -442,17 +443,17 @@ static void notified(struct task *task, struct directory *one, struct directory 
 
     config.sweep_ms = storing.sweep_ms = 60000;
     storing.slots = 0; /* this queue stores rows and claims none */
-    kind.swept = on_swept;
+    kind.on_swept = on_swept;
     struct queue *queue = queue_start(&kind, &config);
     struct queue *store = queue_start(&toys, &storing);
-    WAIT_FOR(task, bus_up(config.bus));
+    WAIT_FOR(task, bus_is_up(config.bus));
     unsigned before; /* sweeps are frequent until the bus is up, and one more follows */
     do {
         before = sweeps;
         pause_ms(task, 300);
     } while (sweeps != before);
     put(task, project, 3);
-    queue_stored(store, project, 3);
+    queue_rows_stored(store, project, 3);
     WAIT_FOR(task, count_of(task, project, "status = 'done'") == 3);
     assert_int_equal(queue_stats(queue)->done, 3);
 
@@ -483,9 +484,9 @@ static void adopted(struct task *task, struct directory *one, struct directory *
     struct queue *queue = queue_start(&toys, &config);
     WAIT_FOR(task, t.ended == 1);
     WAIT_FOR(task, queue_stats(queue)->running == 0);
-    WAIT_FOR(task, queue_reserve(queue, project->number, 0) == 0);
-    assert_int_equal(queue_reserve(queue, project->number, 100), 8);
-    assert_int_equal(queue_reserve(queue, project->number, 1), 0);
+    WAIT_FOR(task, queue_slots_reserve(queue, project->number, 0) == 0);
+    assert_int_equal(queue_slots_reserve(queue, project->number, 100), 8);
+    assert_int_equal(queue_slots_reserve(queue, project->number, 1), 0);
     put(task, project, 2);
     int64_t sent_ms = clock_mono_ms();
     assert_int_equal(
@@ -494,12 +495,12 @@ static void adopted(struct task *task, struct directory *one, struct directory *
                  SQL_TOYS_CLAIM(.most = 2, .lease_ms = config.lease_ms, .holder = config.holder),
                  &rows),
         0);
-    queue_adopt(task, queue, &project->db, 8, &rows, sent_ms, NULL);
+    queue_items_adopt(task, queue, &project->db, 8, &rows, sent_ms, NULL);
     assert_int_equal(queue_stats(queue)->running, 2);
     WAIT_FOR(task, count_of(task, project, "status = 'done' and runs = 1") == 3);
     WAIT_FOR(task, queue_stats(queue)->running == 0);
-    assert_int_equal(queue_reserve(queue, project->number, 8), 8);
-    queue_adopt(task, queue, &project->db, 8, NULL, 0, NULL);
+    assert_int_equal(queue_slots_reserve(queue, project->number, 8), 8);
+    queue_items_adopt(task, queue, &project->db, 8, NULL, 0, NULL);
     end_queue(task, queue, 1000);
 }
 
@@ -580,22 +581,22 @@ static void counted(struct task *task, struct directory *one, struct directory *
     struct project *project = make_shop(task, one, "count");
     struct queue_config config = config_of(one);
 
-    kind.claimed = on_claimed;
+    kind.on_claimed = on_claimed;
     config.sweep_ms = 60000;
     t.hold = true;
     struct queue *queue = queue_start(&kind, &config);
     put(task, project, 20);
-    queue_stored(queue, project, 20);
-    assert_int_equal(queue_waiting(queue, project->number), 20);
+    queue_rows_stored(queue, project, 20);
+    assert_int_equal(queue_rows_waiting(queue, project->number), 20);
     WAIT_FOR(task, t.running == 8);
-    assert_int_equal(queue_waiting(queue, project->number), 12);
+    assert_int_equal(queue_rows_waiting(queue, project->number), 12);
     assert_true(claims > 0 && left == 12);
     /* As if another process had claimed five of the rows: announced rows that no longer wait are
      * not counted as waiting. */
     exec(task, &project->db, "delete from {p}.toys where id > 15");
     t.hold = false;
     WAIT_FOR(task, count_of(task, project, "status = 'done'") == 15);
-    WAIT_FOR(task, queue_waiting(queue, project->number) == 0);
+    WAIT_FOR(task, queue_rows_waiting(queue, project->number) == 0);
     assert_int_equal(left, 0);
     end_queue(task, queue, 1000);
 }
@@ -625,12 +626,12 @@ static void paused(struct task *task, struct directory *one, struct directory *t
     pass_pause_ms = 60000;
     struct queue *queue = queue_start(&kind, &config);
     queue_resume(queue, slow->number); /* the queue does not know this project yet */
-    queue_due(queue, slow->number);
+    queue_project_due(queue, slow->number);
     WAIT_FOR(task, passes == 1);
-    queue_due(queue, slow->number);
+    queue_project_due(queue, slow->number);
     pause_ms(task, 100);
     assert_int_equal(passes, 1);
-    queue_due(queue, other->number); /* the pause of `slow` does not delay it */
+    queue_project_due(queue, other->number); /* the pause of `slow` does not delay it */
     WAIT_FOR(task, passes == 2);
     queue_resume(queue, slow->number);
     WAIT_FOR(task, passes == 3);

@@ -78,8 +78,8 @@ static int setup(void **state)
     turns = (struct turns){.size = sizeof(struct item),
                            .arg = &ring,
                            .init = item_init,
-                           .idle = is_idle,
-                           .again = again,
+                           .is_idle = is_idle,
+                           .rejoin = again,
                            .pump = pump,
                            .forget_ms = 20};
     turns_start(&turns);

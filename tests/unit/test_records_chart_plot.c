@@ -149,7 +149,7 @@ static void test_the_period_before_stands_beside(void **state)
     assert_int_equal(plot.count, 2);
     assert_int_equal(plot.series_count, 2);
     assert_text(plot.labels[0], "2026-03");
-    assert_true(plot.series[1].before && plot.series[1].values[1] == 4);
+    assert_true(plot.series[1].is_previous && plot.series[1].values[1] == 4);
     assert_true(isnan(plot.series[0].values[1]));
 }
 
@@ -167,7 +167,7 @@ static void test_many_series_and_slices(void **state)
     strbuf_cstr(&text, "]}");
     plot_of(state, strbuf_cstring(&text), &plot);
     assert_int_equal(plot.series_count, PLOT_SERIES);
-    assert_int_equal(plot.series_left, 40 - PLOT_SERIES);
+    assert_int_equal(plot.hidden_series, 40 - PLOT_SERIES);
 
     text.len = 0;
     strbuf_cstr(&text,

@@ -39,14 +39,14 @@ int step_param(struct step_call *call, const char *name, bool secrets, json_t **
     return 0;
 }
 
-void data_input(struct step_call *call, const char *name, json_t *value)
+void data_set_input(struct step_call *call, const char *name, json_t *value)
 {
     (void)call;
     (void)name;
     (void)value;
 }
 
-int data_check(struct step_call *call, struct data_step *data, int rc)
+int data_translate_result(struct step_call *call, struct data_step *data, int rc)
 {
     const struct records_error *error = &data->ctx.error;
 
@@ -61,7 +61,7 @@ static void print_condition(struct strbuf *out, const struct records_condition *
     for (size_t i = 0; i < condition->group_count; i++)
         strbuf_printf(out,
                       "%s %lld, ",
-                      condition->groups[i].any ? "or" : "and",
+                      condition->groups[i].is_or ? "or" : "and",
                       (long long)condition->groups[i].slot);
     strbuf_printf(out, "%.*s %d", STR_ARG(condition->field), (int)condition->op);
     if (condition->list == NULL)
@@ -76,7 +76,7 @@ static const char *print(struct arena *arena, const struct records_query *query)
     struct strbuf out;
 
     strbuf_init(&out, arena, (size_t)1 << 20);
-    for (size_t i = 0; i < query->filter.count; i++)
+    for (size_t i = 0; i < query->filter.with_total; i++)
         print_condition(&out, &query->filter.items[i]);
     strbuf_printf(&out,
                   "sort %.*s, fields %.*s, limit %lld, page %lld",
@@ -142,7 +142,7 @@ static const char *of_step(struct task *task, const char *text)
     const char *answer;
 
     assert_non_null(params);
-    if (data_query(&call, &data, &query) == 0)
+    if (data_read_query(&call, &data, &query) == 0)
         answer = run(&data.ctx, &query);
     else
         answer =

@@ -41,7 +41,7 @@ read_value(struct arena *arena, const struct model_field *field, const char *jso
         return arena_printf(arena, "!%s", errors->items[0].code).ptr;
     }
     assert_int_equal(errors->count, 0);
-    if (field->many) {
+    if (field->is_many) {
         strbuf_init(&ids, arena, 65536);
         for (size_t i = 0; i < value.id_count; i++)
             strbuf_printf(&ids, "%s%lld", i > 0 ? "," : "", (long long)value.ids[i]);
@@ -269,7 +269,7 @@ static void test_links(void **state)
     struct arena *arena = arena_new(0);
     struct strbuf many;
 
-    field.many = true;
+    field.is_many = true;
     CHECK(field,
           {"[3,1,2]", "3,1,2"},
           {"[]", ""},
@@ -349,7 +349,7 @@ static void test_cells(void **state)
     check_cell(field_of(TYPE_JSON), "{\"a\":1}", "{\"a\":1}");
     check_cell(field_of(TYPE_JSON), "{", "\"{\"");
     check_cell(links, "7", "7");
-    links.many = true;
+    links.is_many = true;
     check_cell(links, "[3,1]", "[3,1]");
     check_cell(links, "3; 1", "[3,1]");
     check_cell(links, "x", "[\"x\"]");

@@ -154,7 +154,7 @@ static void moves(struct task *task)
     struct redis_reply reply;
     struct str here = STR("here{move}");
     struct str there = STR("there{move}");
-    struct redis_lane *lane = redis_lane_new(redis);
+    struct redis_blocking *lane = redis_blocking_new(redis);
     char ids[3][64];
 
     assert_int_equal(redis_cmd(task, redis, NULL, REDIS_ARGS(STR("SET"), here, STR("1"))), 0);
@@ -175,7 +175,8 @@ static void moves(struct task *task)
     assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("GET"), there)), 0);
     assert_true(str_is(reply.text, "2"));
     assert_int_equal(
-        redis_lane_cmd(task, lane, 1000, &reply, REDIS_ARGS(STR("INCR"), STR("more{move}"))), 0);
+        redis_blocking_cmd(task, lane, 1000, &reply, REDIS_ARGS(STR("INCR"), STR("more{move}"))),
+        0);
     redis_post(redis, REDIS_ARGS(STR("INCR"), STR("more{move}")));
     assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("GET"), STR("more{move}"))), 0);
     assert_true(str_is(reply.text, "2"));
@@ -188,18 +189,18 @@ static void moves(struct task *task)
     assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("GET"), here)), 0);
     assert_true(str_is(reply.text, "1"));
     assert_int_equal(
-        redis_lane_cmd(task, lane, 1000, &reply, REDIS_ARGS(STR("GET"), STR("more{move}"))), 0);
+        redis_blocking_cmd(task, lane, 1000, &reply, REDIS_ARGS(STR("GET"), STR("more{move}"))), 0);
     assert_true(str_is(reply.text, "2"));
 
     /* A command on the shared connection wakes a blocking command of a lane. */
     struct redis_reply popped;
     redis_post(redis, REDIS_ARGS(STR("LPUSH"), STR("list{move}"), STR("x")));
     assert_int_equal(
-        redis_lane_cmd(
+        redis_blocking_cmd(
             task, lane, 3000, &popped, REDIS_ARGS(STR("BLPOP"), STR("list{move}"), STR("2"))),
         0);
     assert_int_equal(popped.count, 2);
-    redis_lane_free(lane);
+    redis_blocking_free(lane);
 }
 
 static void test_moves(void **state)

@@ -14,11 +14,11 @@
 #include "search/tokens.h"
 
 /* NOLINTBEGIN(bugprone-suspicious-include): a program has no library */
-#include "../../services/search-indexer/kept.c"
-#include "../../services/search-indexer/pace.c"
+#include "../../services/search-indexer/batch_size.c"
+#include "../../services/search-indexer/list_sums.c"
 #include "../../services/search-indexer/postings.c"
-#include "../../services/search-indexer/tally.c"
 #include "../../services/search-indexer/terms.c"
+#include "../../services/search-indexer/word_cache.c"
 /* NOLINTEND(bugprone-suspicious-include) */
 
 /* --- sizes of batches --- */
@@ -27,12 +27,12 @@
  * each record. */
 static size_t paced(size_t records, size_t words, int64_t fixed_us, int64_t each_us)
 {
-    struct pace pace = {.records = records, .most = 1000, .wanted_ms = 400};
+    struct batch_limits pace = {.records = records, .most = 1000, .target_ms = 400};
 
     for (int i = 0; i < 50; i++) {
         int64_t ms = (fixed_us + each_us * (int64_t)pace.records) / 1000;
-        const struct pace_took took = {pace.records, pace.records * words, ms};
-        size_t next = pace_next(&pace, &took);
+        const struct batch_timing took = {pace.records, pace.records * words, ms};
+        size_t next = batch_size_next(&pace, &took);
         assert_in_range(next, 10, 1000);
         pace.records = next;
     }
@@ -41,7 +41,7 @@ static size_t paced(size_t records, size_t words, int64_t fixed_us, int64_t each
 
 static void test_pace(void **state)
 {
-    const struct pace pace = {.records = 400, .most = 1000, .wanted_ms = 400};
+    const struct batch_limits pace = {.records = 400, .most = 1000, .target_ms = 400};
 
     (void)state;
     assert_int_equal(paced(200, 70, 0, 500), 800);
@@ -53,11 +53,11 @@ static void test_pace(void **state)
     assert_int_equal(paced(1000, 30000, 0, 400000), 10);
     assert_int_equal(paced(10, 1000, 0, 10000), 40);
     /* one step, and a batch that was not full */
-    assert_int_equal(pace_next(&pace, &(struct pace_took){400, 28000, 1}), 800);
-    assert_int_equal(pace_next(&pace, &(struct pace_took){400, 28000, 60000}), 400);
-    assert_int_equal(pace_next(&pace, &(struct pace_took){1, 70, 1}), 400);
-    assert_int_equal(pace_next(&pace, &(struct pace_took){1, 0, 0}), 400);
-    assert_int_equal(pace_next(&pace, &(struct pace_took){1, 70, 500}), 400);
+    assert_int_equal(batch_size_next(&pace, &(struct batch_timing){400, 28000, 1}), 800);
+    assert_int_equal(batch_size_next(&pace, &(struct batch_timing){400, 28000, 60000}), 400);
+    assert_int_equal(batch_size_next(&pace, &(struct batch_timing){1, 70, 1}), 400);
+    assert_int_equal(batch_size_next(&pace, &(struct batch_timing){1, 0, 0}), 400);
+    assert_int_equal(batch_size_next(&pace, &(struct batch_timing){1, 70, 500}), 400);
 }
 
 /* --- words --- */
@@ -107,14 +107,14 @@ fill_words(struct index_terms *terms, struct arena *arena, int first, int count,
     }
 }
 
-static size_t known_words(struct kept *kept, int first, int count)
+static size_t known_words(struct word_cache *kept, int first, int count)
 {
     struct arena *arena = arena_new(0);
     struct index_terms terms;
     size_t known = 0;
 
     fill_words(&terms, arena, first, count, false);
-    kept_find(kept, &terms);
+    word_cache_fill(kept, &terms);
     for (size_t i = 0; i < terms.count; i++) {
         const struct word *word = &terms.items[i];
         int number = first + (int)i;
@@ -129,85 +129,85 @@ static size_t known_words(struct kept *kept, int first, int count)
     return known;
 }
 
-static void store_words(struct kept *kept, int first, int count)
+static void store_words(struct word_cache *kept, int first, int count)
 {
     struct arena *arena = arena_new(0);
     struct index_terms terms;
 
     fill_words(&terms, arena, first, count, true);
-    kept_store(kept, &terms);
+    word_cache_store(kept, &terms);
     arena_free(arena);
 }
 
 static void test_kept_words(void **state)
 {
-    struct kept *kept = kept_take(7, 41);
+    struct word_cache *kept = word_cache_acquire(7, 41);
 
     (void)state;
-    assert_int_equal(kept_batch(kept), 0);
+    assert_int_equal(word_cache_batch_size(kept), 0);
     assert_int_equal(known_words(kept, 0, 10), 0);
     store_words(kept, 0, 1000);
     assert_int_equal(known_words(kept, 500, 1000), 500);
-    assert_null(kept_take(7, 42)); /* the previous run has not ended */
-    kept_end(kept, true, 321);
-    kept_sweep();
+    assert_null(word_cache_acquire(7, 42)); /* the previous run has not ended */
+    word_cache_release(kept, true, 321);
+    word_cache_sweep();
 
-    kept = kept_take(7, 42);
-    assert_int_equal(kept_batch(kept), 321);
+    kept = word_cache_acquire(7, 42);
+    assert_int_equal(word_cache_batch_size(kept), 321);
     assert_int_equal(known_words(kept, 0, 1000), 1000);
-    kept_forget(kept);
+    word_cache_clear(kept);
     assert_int_equal(known_words(kept, 0, 1000), 0);
     store_words(kept, 0, 10);
-    kept_end(kept, true, 5);
+    word_cache_release(kept, true, 5);
 
-    kept = kept_take(7, 44); /* another process had the lease */
+    kept = word_cache_acquire(7, 44); /* another process had the lease */
     assert_int_equal(known_words(kept, 0, 10), 0);
-    assert_int_equal(kept_batch(kept), 0);
+    assert_int_equal(word_cache_batch_size(kept), 0);
     store_words(kept, 0, 10);
-    kept_end(kept, false, 5);
-    kept = kept_take(7, 45);
+    word_cache_release(kept, false, 5);
+    kept = word_cache_acquire(7, 45);
     assert_int_equal(known_words(kept, 0, 10), 0);
-    kept_end(kept, false, 0);
+    word_cache_release(kept, false, 0);
 }
 
 /* A word that occurs again stays cached, a word that does not is dropped, and the cache is
  * bounded. */
 static void test_kept_words_are_bounded(void **state)
 {
-    struct kept *kept = kept_take(8, 1);
+    struct word_cache *kept = word_cache_acquire(8, 1);
 
     (void)state;
     for (int round = 0; round < 60; round++) {
         store_words(kept, 0, 100);
         store_words(kept, 1000 + round * 5000, 5000);
-        assert_true(arena_held_bytes(kept->young.arena) < KEPT_BYTES);
+        assert_true(arena_held_bytes(kept->young.arena) < WORD_CACHE_BYTES);
         assert_int_equal(known_words(kept, 0, 100), 100);
     }
     assert_int_equal(known_words(kept, 1000, 100), 0);
     assert_int_equal(known_words(kept, 1000 + 59 * 5000, 5000), 5000);
-    kept_end(kept, false, 0);
+    word_cache_release(kept, false, 0);
 }
 
 static void test_kept_of_few(void **state)
 {
-    struct kept *running[KEPT_MOST];
+    struct word_cache *running[WORD_CACHES];
 
     (void)state;
-    for (int64_t i = 0; i < KEPT_MOST; i++)
-        running[i] = kept_take(100 + i, 1);
-    assert_null(kept_take(99, 1));
-    kept_end(NULL, true, 1);
-    assert_int_equal(kept_batch(NULL), 0);
+    for (int64_t i = 0; i < WORD_CACHES; i++)
+        running[i] = word_cache_acquire(100 + i, 1);
+    assert_null(word_cache_acquire(99, 1));
+    word_cache_release(NULL, true, 1);
+    assert_int_equal(word_cache_batch_size(NULL), 0);
     store_words(running[1], 0, 10);
-    kept_end(running[1], true, 9);
-    assert_ptr_equal(kept_take(99, 1), running[1]); /* its project is between two runs */
+    word_cache_release(running[1], true, 9);
+    assert_ptr_equal(word_cache_acquire(99, 1), running[1]); /* its project is between two runs */
     assert_int_equal(known_words(running[1], 0, 10), 0);
-    for (size_t i = 0; i < KEPT_MOST; i++)
-        kept_end(running[i], true, 9);
-    for (size_t i = 0; i < KEPT_MOST; i++)
-        all_kept[i].ended_ms -= KEPT_MS + 1;
-    kept_sweep();
-    for (size_t i = 0; i < KEPT_MOST; i++)
+    for (size_t i = 0; i < WORD_CACHES; i++)
+        word_cache_release(running[i], true, 9);
+    for (size_t i = 0; i < WORD_CACHES; i++)
+        all_kept[i].ended_ms -= WORD_CACHE_IDLE_MS + 1;
+    word_cache_sweep();
+    for (size_t i = 0; i < WORD_CACHES; i++)
         assert_int_equal(all_kept[i].number, 0);
 }
 
@@ -269,28 +269,28 @@ static void test_postings(void **state)
 
 static void test_sums(void **state)
 {
-    struct tally *tally = tally_new();
-    struct tally_list lists[4];
+    struct list_sums *tally = list_sums_new();
+    struct list_sums_key lists[4];
 
     (void)state;
     for (int32_t term = 1; term <= 9000; term++)
         for (int64_t id = 1; id <= 5; id++)
-            tally_add(tally, term, (int16_t)(term % 3), id * term);
+            list_sums_add(tally, term, (int16_t)(term % 3), id * term);
     for (int32_t term = 9000; term >= 1; term--)
         for (int64_t id = 5; id >= 1; id--)
-            tally_take(tally, term, (int16_t)(term % 3), id * term);
-    assert_int_equal(tally_differ(tally, lists, 4), 0);
+            list_sums_subtract(tally, term, (int16_t)(term % 3), id * term);
+    assert_int_equal(list_sums_differences(tally, lists, 4), 0);
     /* As many ids, but a different one. */
-    tally_add(tally, 7, 1, 100);
-    tally_take(tally, 7, 1, 101);
-    assert_int_equal(tally_differ(tally, lists, 4), 1);
+    list_sums_add(tally, 7, 1, 100);
+    list_sums_subtract(tally, 7, 1, 101);
+    assert_int_equal(list_sums_differences(tally, lists, 4), 1);
     assert_int_equal(lists[0].term, 7);
     assert_int_equal(lists[0].field, 1);
-    tally_take(tally, 8, 2, 1);
-    tally_spoil(tally, 10000, 0);
-    assert_int_equal(tally_differ(tally, lists, 1), 3);
-    tally_free(tally);
-    tally_free(NULL);
+    list_sums_subtract(tally, 8, 2, 1);
+    list_sums_mark_different(tally, 10000, 0);
+    assert_int_equal(list_sums_differences(tally, lists, 1), 3);
+    list_sums_free(tally);
+    list_sums_free(NULL);
 }
 
 /* --- versions --- */

@@ -88,13 +88,13 @@ static size_t naive_change(const int64_t *old,
     size_t n = 0;
 
     for (size_t i = 0; i < count; i++) {
-        bool gone = bsearch(&old[i], take, takes, sizeof(*take), num_order_i64);
-        bool again = bsearch(&old[i], add, adds, sizeof(*add), num_order_i64);
+        bool gone = bsearch(&old[i], take, takes, sizeof(*take), num_compare_i64);
+        bool again = bsearch(&old[i], add, adds, sizeof(*add), num_compare_i64);
         if (!gone && !again)
             ret[n++] = old[i];
     }
     memcpy(ret + n, add, adds * sizeof(*add));
-    return num_sort_once(ret, n + adds);
+    return num_sort_unique(ret, n + adds);
 }
 
 /* Changes a list as the indexer does: each id goes to the last leaf whose base is not above the
@@ -424,12 +424,12 @@ static void windows_begin_and_end_with_words(void **state)
     for (size_t i = 0; i < 6; i++)
         assert_true(docset_has(set, &window, ids[i]));
     assert_false(docset_has(set, &window, 63) || docset_has(set, &window, 704));
-    docset_cut(set, &window, 128);
+    docset_remove_below(set, &window, 128);
     assert_int_equal(docset_count(set, &window), 3);
-    docset_cut(set, &window, 301);
+    docset_remove_below(set, &window, 301);
     assert_int_equal(docset_count(set, &window), 1);
     assert_true(docset_has(set, &window, 700));
-    docset_cut(set, &window, 5000);
+    docset_remove_below(set, &window, 5000);
     assert_true(docset_empty(set, &window));
 }
 

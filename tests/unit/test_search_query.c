@@ -44,11 +44,11 @@ static const char *understood(const char *text)
     strbuf_init(&line, arena, 100000);
     search_query_parse(arena, str_from(text), &fields, &query);
     assert_true(query.count <= SEARCH_WORDS);
-    if (query.all)
+    if (query.everything)
         strbuf_cstr(&line, "all ");
     for (size_t i = 0; i < query.count; i++) {
         const struct search_word *word = &query.words[i];
-        strbuf_printf(&line, "%s%s%c:", i ? " " : "", word->without ? "-" : "", kinds[word->kind]);
+        strbuf_printf(&line, "%s%s%c:", i ? " " : "", word->excluded ? "-" : "", kinds[word->kind]);
         if (word->field.len > 0)
             strbuf_printf(&line, "%.*s=", STR_ARG(word->field));
         strbuf_str(&line, word->term);
@@ -62,8 +62,8 @@ static const char *understood(const char *text)
             strbuf_printf(&line, "~%u", word->typos);
         if (word->symbol)
             strbuf_char(&line, '!');
-        if (word->bare)
-            strbuf_printf(&line, "/%zu", word->bare);
+        if (word->bare_bytes)
+            strbuf_printf(&line, "/%zu", word->bare_bytes);
     }
     return strbuf_cstring(&line);
 }
@@ -239,7 +239,7 @@ static const char *marked_in(const char *field, const char *text, const char *q)
     /* highlight_order() finds the same; adjacency needs more than one term */
     size_t terms = 0;
     for (size_t i = 0; i < query.count; i++)
-        if (!query.words[i].without)
+        if (!query.words[i].excluded)
             terms += query.words[i].part_count > 0 ? query.words[i].part_count : 1;
     struct highlight_match order = highlight_order(highlighter, str_from(field), str_from(text));
     assert_int_equal(order.equals, match.equals);

@@ -7,7 +7,7 @@
 enum { MANY = 50, TOP = 3000 };
 
 struct case_list {
-    struct rank_from from;
+    struct rank_source from;
     int64_t *ids;
     size_t count;
 };
@@ -27,7 +27,7 @@ struct query_case {
 
 static bool has(const struct case_list *list, int64_t id)
 {
-    return list->count > 0 && bsearch(&id, list->ids, list->count, sizeof(id), num_order_i64);
+    return list->count > 0 && bsearch(&id, list->ids, list->count, sizeof(id), num_compare_i64);
 }
 
 /* Returns whether the word matches the id. *ret_level: the word's best cost and field. For a
@@ -96,7 +96,7 @@ static int hit_order(const void *left, const void *right)
 static bool is_tallied(const struct query_case *query, unsigned tally, int64_t id)
 {
     for (size_t i = 0; i < query->count; i++)
-        if (query->lists[i].from.use == RANK_TALLY && query->lists[i].from.number == tally &&
+        if (query->lists[i].from.use == RANK_COUNTED && query->lists[i].from.number == tally &&
             has(&query->lists[i], id))
             return true;
     return false;
@@ -136,7 +136,7 @@ static size_t naive(const struct query_case *query,
     return n;
 }
 
-static struct case_list some_list(struct rank_from from, const int64_t *all, size_t count)
+static struct case_list some_list(struct rank_source from, const int64_t *all, size_t count)
 {
     struct case_list list = {.from = from,
                              .ids = arena_alloc(arena, (count + 1) * sizeof(int64_t))};
@@ -150,7 +150,7 @@ static struct case_list some_list(struct rank_from from, const int64_t *all, siz
 
 /* Adds one or two lists of a group. */
 static void
-add_group(struct query_case *query, struct rank_from from, const int64_t *all, size_t count)
+add_group(struct query_case *query, struct rank_source from, const int64_t *all, size_t count)
 {
     for (unsigned i = 0, lists = 1 + (unsigned)number(2); i < lists; i++)
         query->lists[query->count++] = some_list(from, all, count);
@@ -170,10 +170,10 @@ static void make_case(struct query_case *query, const int64_t *all, size_t count
     for (unsigned w = 0; w < query->words; w++) {
         unsigned parts = number(4) == 0 ? 2 + (unsigned)number(2) : 0;
         for (unsigned i = 0, lists = 1 + (unsigned)number(6); i < lists + parts; i++) {
-            struct rank_from from = {.use = RANK_WORD,
-                                     .number = w,
-                                     .cost = (unsigned)number(4),
-                                     .field = (unsigned)number(5)};
+            struct rank_source from = {.use = RANK_WORD,
+                                       .number = w,
+                                       .cost = (unsigned)number(4),
+                                       .field = (unsigned)number(5)};
             from.part = i < lists ? 0 : i - lists + 1;
             query->lists[query->count++] = some_list(from, all, count);
             if (number(20) == 0)
@@ -183,11 +183,11 @@ static void make_case(struct query_case *query, const int64_t *all, size_t count
         }
     }
     for (unsigned g = 0; g < query->groups; g++)
-        add_group(query, (struct rank_from){.use = RANK_NEED, .number = g}, all, count);
+        add_group(query, (struct rank_source){.use = RANK_NEED, .number = g}, all, count);
     if (number(3) == 0)
-        query->lists[query->count++] = some_list((struct rank_from){.use = RANK_NOT}, all, count);
+        query->lists[query->count++] = some_list((struct rank_source){.use = RANK_NOT}, all, count);
     for (unsigned t = 0; t < query->tallies; t++)
-        add_group(query, (struct rank_from){.use = RANK_TALLY, .number = t}, all, count);
+        add_group(query, (struct rank_source){.use = RANK_COUNTED, .number = t}, all, count);
 }
 
 static void run_case(const struct query_case *query, bool stop, struct rank_result *ret_result)
@@ -204,8 +204,10 @@ static void run_case(const struct query_case *query, bool stop, struct rank_resu
         leaves_build(arena, 0, list->ids, list->count, &leaves);
         rank_leaves(rank, list->from, leaves.items, list->count ? leaves.count : 0);
     }
-    const struct rank_bounds bounds = {
-        .least = query->least, .from = query->from, .span = query->span, .stop_filled = stop};
+    const struct rank_bounds bounds = {.min_words = query->least,
+                                       .from = query->from,
+                                       .span = query->span,
+                                       .stop_when_filled = stop};
     assert_int_equal(rank_run(rank, &bounds, ret_result), 0);
 }
 
@@ -220,7 +222,7 @@ static void check_case(const struct query_case *query, const int64_t *all, size_
     assert_int_equal(result.total, total);
     assert_int_equal(result.total_all, total_all);
     for (unsigned t = 0; t < query->tallies; t++)
-        assert_int_equal(result.tallies[t], tallies[t]);
+        assert_int_equal(result.group_counts[t], tallies[t]);
     assert_int_equal(result.from, query->from);
     assert_int_equal(result.count, total < query->limit ? total : query->limit);
     for (size_t i = 0; i < result.count; i++) {
@@ -276,12 +278,12 @@ static void nothing_is_found_of_nothing(void **state)
     assert_int_equal(result.count, 0);
     struct rank *rank = rank_new(arena, 1, 0);
     const int64_t ids[] = {1, 2, 300};
-    rank_ids(rank, (struct rank_from){.use = RANK_WORD}, ids, 3);
+    rank_ids(rank, (struct rank_source){.use = RANK_WORD}, ids, 3);
     assert_int_equal(rank_run(rank, &(struct rank_bounds){0}, &result), 0);
     assert_int_equal(result.total, 3); /* counted, although the limit is 0 */
     rank = rank_new(arena, 1, 5);
-    rank_ids(rank, (struct rank_from){.use = RANK_WORD}, ids, 3);
-    rank_ids(rank, (struct rank_from){.use = RANK_NEED}, NULL, 0);
+    rank_ids(rank, (struct rank_source){.use = RANK_WORD}, ids, 3);
+    rank_ids(rank, (struct rank_source){.use = RANK_NEED}, NULL, 0);
     assert_int_equal(rank_run(rank, &(struct rank_bounds){0}, &result), 0);
     assert_int_equal(result.total, 0);
 }
@@ -293,13 +295,13 @@ static void tallies_are_counted_of_all_there_is(void **state)
     (void)state;
 
     struct rank *rank = rank_new(arena, 0, 5);
-    rank_ids(rank, (struct rank_from){.use = RANK_TALLY, .number = 1}, ids, 4);
-    rank_ids(rank, (struct rank_from){.use = RANK_TALLY, .number = 0}, ids, 2);
-    rank_ids(rank, (struct rank_from){.use = RANK_NOT}, ids + 1, 1);
+    rank_ids(rank, (struct rank_source){.use = RANK_COUNTED, .number = 1}, ids, 4);
+    rank_ids(rank, (struct rank_source){.use = RANK_COUNTED, .number = 0}, ids, 2);
+    rank_ids(rank, (struct rank_source){.use = RANK_NOT}, ids + 1, 1);
     assert_int_equal(rank_run(rank, &(struct rank_bounds){0}, &result), 0);
     assert_int_equal(result.count, 0);
-    assert_int_equal(result.tallies[0], 1);
-    assert_int_equal(result.tallies[1], 3);
+    assert_int_equal(result.group_counts[0], 1);
+    assert_int_equal(result.group_counts[1], 3);
 }
 
 static void a_damaged_leaf_ends_the_query(void **state)
@@ -309,7 +311,7 @@ static void a_damaged_leaf_ends_the_query(void **state)
     (void)state;
 
     struct rank *rank = rank_new(arena, 1, 5);
-    rank_leaves(rank, (struct rank_from){.use = RANK_WORD}, &leaf, 1);
+    rank_leaves(rank, (struct rank_source){.use = RANK_WORD}, &leaf, 1);
     assert_int_equal(rank_run(rank, &(struct rank_bounds){0}, &result), LEAF_BAD);
 }
 
@@ -322,7 +324,7 @@ static void far_windows_are_not_walked(void **state)
 
     leaves_build(arena, 0, ids, 3, &leaves);
     struct rank *rank = rank_new(arena, 1, 5);
-    rank_leaves(rank, (struct rank_from){.use = RANK_WORD}, leaves.items, leaves.count);
+    rank_leaves(rank, (struct rank_source){.use = RANK_WORD}, leaves.items, leaves.count);
     assert_int_equal(rank_run(rank, &(struct rank_bounds){0}, &result), 0);
     assert_int_equal(result.total, 3);
     assert_int_equal(result.hits[0].id, LEAF_ID_MAX);

@@ -44,7 +44,7 @@ static const char *terms_of(const char *text, bool places)
         bool whole = token.kind == TOKEN_WHOLE;
         strbuf_printf(&line, "%s%.*s%s", whole ? "[" : "", STR_ARG(token.text), whole ? "]" : "");
         if (token.kind == TOKEN_LAST)
-            strbuf_char(&line, token.alone ? '!' : '.');
+            strbuf_char(&line, token.is_single ? '!' : '.');
         if (places)
             strbuf_printf(&line, "@%u:%u-%u", token.position, token.begin, token.end);
         assert_int_equal(token.letters, utf8_length(token.text));
@@ -181,11 +181,11 @@ static void scripts_without_spaces_give_pairs(void **state)
     (void)state;
     check_cuts(cuts, ARRAY_LEN(cuts));
     assert_string_equal(terms_of("a 東京 b", true), "a@0:0-1 東京@1:2-8 京.@2:5-8 b@3:9-10");
-    assert_true(tokens_unspaced(STR("東京")));
-    assert_true(tokens_unspaced(STR("ไท")));
-    assert_false(tokens_unspaced(STR("한국")));
-    assert_false(tokens_unspaced(STR("a")));
-    assert_false(tokens_unspaced(STR("")));
+    assert_true(tokens_is_unspaced(STR("東京")));
+    assert_true(tokens_is_unspaced(STR("ไท")));
+    assert_false(tokens_is_unspaced(STR("한국")));
+    assert_false(tokens_is_unspaced(STR("a")));
+    assert_false(tokens_is_unspaced(STR("")));
 }
 
 static void long_words_are_cut_alike(void **state)

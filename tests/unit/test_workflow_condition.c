@@ -348,15 +348,18 @@ static void test_many_members(void **state)
 
 static int note(const struct reference_view *view, void *arg)
 {
-    strbuf_printf(
-        arg, "%.*s %.*s@%.*s;", STR_ARG(view->root), STR_ARG(view->first), STR_ARG(view->place));
+    strbuf_printf(arg,
+                  "%.*s %.*s@%.*s;",
+                  STR_ARG(view->root),
+                  STR_ARG(view->second_part),
+                  STR_ARG(view->path));
     return 0;
 }
 
 static int note_name(const struct reference_view *view, void *arg)
 {
     assert_int_equal(view->root.len, 0);
-    strbuf_printf(arg, "%.*s@%.*s;", STR_ARG(view->text), STR_ARG(view->place));
+    strbuf_printf(arg, "%.*s@%.*s;", STR_ARG(view->text), STR_ARG(view->path));
     return 0;
 }
 

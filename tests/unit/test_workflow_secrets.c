@@ -3,7 +3,7 @@
 
 #include "base/codec.h"
 #include "base/utf8.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 #include "project/unseal.h"
 #include "workflow/mask_private.h"
 #include "workflow/secrets.h"
@@ -42,7 +42,7 @@ static struct str masked_text(const struct secret_values *values, struct str tex
 {
     json_t *value = json_stringn_nocheck(text.ptr, text.len);
 
-    jr_own(arena, value);
+    jr_attach_large(arena, value);
     const json_t *masked = secrets_mask(arena, values, value);
     return masked == value ? text
                            : (struct str){json_string_value(masked), json_string_length(masked)};
@@ -68,7 +68,7 @@ static void short_ones_that_are_used(void **state)
     assert_true(str_is(masked_text(values, STR("key 7")), "key ********"));
     assert_true(str_is(masked_text(values, STR("7")), "********"));
     assert_true(str_is(masked_text(values, STR("key")), "key"));
-    secrets_unuse(values);
+    secrets_reset_used(values);
     assert_true(str_is(masked_text(values, STR("7")), "7"));
     values = values_of(STR(" \n"));
     (void)secrets_value(STR("NAME"), values);
@@ -82,16 +82,17 @@ static void where_they_may_go(void **state)
 
     (void)state;
     values->hosts[0] = (struct secret_hosts){true, ARRAY_LEN(hosts), hosts};
-    assert_null(secrets_unsendable(values, STR("evil.example")).ptr); /* no secret is used yet */
+    assert_null(
+        secrets_find_unsendable(values, STR("evil.example")).ptr); /* no secret is used yet */
     (void)secrets_value(STR("NAME"), values);
-    assert_null(secrets_unsendable(values, STR("API.example.COM")).ptr);
-    assert_null(secrets_unsendable(values, STR("[::1]")).ptr);
-    assert_true(str_is(secrets_unsendable(values, STR("xapi.example.com")), "NAME"));
-    assert_true(str_is(secrets_unsendable(values, STR("example.com")), "NAME"));
-    values->hosts[0].bound = false;
+    assert_null(secrets_find_unsendable(values, STR("API.example.COM")).ptr);
+    assert_null(secrets_find_unsendable(values, STR("[::1]")).ptr);
+    assert_true(str_is(secrets_find_unsendable(values, STR("xapi.example.com")), "NAME"));
+    assert_true(str_is(secrets_find_unsendable(values, STR("example.com")), "NAME"));
+    values->hosts[0].is_restricted = false;
     values->hosts[0].count = 0;
-    assert_null(secrets_unsendable(values, STR("evil.example")).ptr);
-    assert_null(secrets_unsendable(NULL, STR("evil.example")).ptr);
+    assert_null(secrets_find_unsendable(values, STR("evil.example")).ptr);
+    assert_null(secrets_find_unsendable(NULL, STR("evil.example")).ptr);
 }
 
 static void texts_are_masked(void **state)
@@ -383,7 +384,7 @@ static void store(struct task *task,
                   const char *name,
                   const char *value)
 {
-    struct str place = place_secret(task->arena, project->number, str_from(name));
+    struct str place = aad_secret(task->arena, project->number, str_from(name));
     struct str sealed = codec_hex(task->arena, aead_seal(task->arena, key, str_from(value), place));
 
     exec(task,

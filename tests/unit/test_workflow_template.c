@@ -507,9 +507,9 @@ static int note(const struct reference_view *view, void *arg)
     strbuf_printf(out,
                   "%.*s/%.*s%s@%.*s;",
                   STR_ARG(view->root),
-                  STR_ARG(view->first),
-                  view->wildcard ? "*" : "",
-                  STR_ARG(view->place));
+                  STR_ARG(view->second_part),
+                  view->has_wildcard ? "*" : "",
+                  STR_ARG(view->path));
     return str_is(view->root, "job") ? 77 : 0;
 }
 

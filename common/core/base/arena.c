@@ -209,7 +209,8 @@ void *arena_grow(struct arena *arena, void *ptr, size_t old_bytes, size_t bytes)
     return block->data;
 }
 
-void *arena_more(struct arena *arena, void *items, size_t count, size_t *cap, size_t item_bytes)
+void *
+arena_array_reserve(struct arena *arena, void *items, size_t count, size_t *cap, size_t item_bytes)
 {
     size_t old = *cap;
 

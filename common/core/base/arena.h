@@ -45,10 +45,11 @@ void *arena_grow(struct arena *arena, void *ptr, size_t old_bytes, size_t bytes)
  * when the array is full. The arguments must be lvalues: ARENA_PUSH(arena, list->items,
  * list->count, list->cap, item). */
 #define ARENA_PUSH(arena, items, count, cap, ...)                                                  \
-    ((items) = arena_more((arena), (items), (count), &(cap), sizeof(*(items))),                    \
+    ((items) = arena_array_reserve((arena), (items), (count), &(cap), sizeof(*(items))),           \
      (items)[(count)++] = (__VA_ARGS__))
 /* Returns the array with room for one more item. Used by ARENA_PUSH(). */
-void *arena_more(struct arena *arena, void *items, size_t count, size_t *cap, size_t item_bytes);
+void *
+arena_array_reserve(struct arena *arena, void *items, size_t count, size_t *cap, size_t item_bytes);
 /* Return a text that is formatted as by printf(), with a NUL after it that is not counted. */
 struct str arena_printf(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
 struct str arena_vprintf(struct arena *arena, const char *format, va_list args);

@@ -10,11 +10,11 @@ size_t ascii_span(struct str text, unsigned classes)
     return len;
 }
 
-bool ascii_only(struct str text, unsigned classes, const char *others)
+bool ascii_has_only(struct str text, unsigned classes, const char *others)
 {
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];
-        if (!ascii_is(c, classes) && !ascii_among(c, others))
+        if (!ascii_is(c, classes) && !ascii_is_in(c, others))
             return false;
     }
     return true;

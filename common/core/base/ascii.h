@@ -14,7 +14,7 @@ enum ascii_class {
 };
 
 /* Characters of an HTTP token that are neither letters nor digits (RFC 9110 section 5.6.2), for
- * ascii_only(). */
+ * ascii_has_only(). */
 #define ASCII_TOKEN_MARKS "!#$%&'*+-.^_`|~"
 
 /* Returns whether the character belongs to one of these classes. */
@@ -48,7 +48,7 @@ static inline int ascii_hex(int c)
 }
 
 /* Returns whether the character is in `set`, which never contains NUL. */
-static inline bool ascii_among(char c, const char *set)
+static inline bool ascii_is_in(char c, const char *set)
 {
     return c != '\0' && strchr(set, c) != NULL;
 }
@@ -57,4 +57,4 @@ static inline bool ascii_among(char c, const char *set)
 size_t ascii_span(struct str text, unsigned classes);
 /* Returns whether each character belongs to these classes or is in `others`: true for the empty
  * text, false for a text with a NUL. */
-bool ascii_only(struct str text, unsigned classes, const char *others);
+bool ascii_has_only(struct str text, unsigned classes, const char *others);

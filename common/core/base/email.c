@@ -44,7 +44,7 @@ static bool has_labels(struct str domain)
     return false;
 }
 
-static struct str email_with(struct arena *arena, struct str local, const char *domain)
+static struct str email_join(struct arena *arena, struct str local, const char *domain)
 {
     return arena_printf(arena, "%.*s@%s", STR_ARG(local), domain);
 }
@@ -67,8 +67,8 @@ email_spell(struct arena *arena, struct str typed, struct str *ret_unicode, stru
         return;
     if (idn2_to_ascii_8z(arena_cstr(arena, domain), &ascii, DOMAIN_FLAGS) == IDN2_OK &&
         idn2_to_unicode_8z8z(ascii, &unicode, 0) == IDN2_OK) {
-        *ret_unicode = email_with(arena, local, unicode);
-        *ret_ascii = email_with(arena, local, ascii);
+        *ret_unicode = email_join(arena, local, unicode);
+        *ret_ascii = email_join(arena, local, ascii);
     }
     idn2_free(ascii);
     idn2_free(unicode);

@@ -15,10 +15,10 @@
 
 struct gunzip {
     z_stream stream;
-    bool inside;  /* a member or stream that has not ended */
-    bool whole;   /* the last member or the stream has ended */
-    bool deflate; /* HTTP's deflate, not gzip */
-    bool begun;   /* of deflate: the format is chosen */
+    bool is_in_stream;  /* a member or stream that has not ended */
+    bool is_complete;   /* the last member or the stream has ended */
+    bool deflate;       /* HTTP's deflate, not gzip */
+    bool format_chosen; /* of deflate: the format is chosen */
 };
 
 static void gunzip_on_end(void *stream)
@@ -55,26 +55,26 @@ static void deflate_begin(struct gunzip *gunzip, struct str input)
         bits = GZIP_ALONE;
     else if ((first & 0x0f) == ZLIB_LOW)
         bits = MAX_WBITS;
-    gunzip->begun = true;
+    gunzip->format_chosen = true;
     MUST(inflateReset2(&gunzip->stream, bits) == Z_OK);
 }
 
-bool gunzip_some(struct gunzip *gunzip, struct str *input, char *out, size_t room, size_t *ret_made)
+bool gunzip_step(struct gunzip *gunzip, struct str *input, char *out, size_t room, size_t *ret_made)
 {
     z_stream *stream = &gunzip->stream;
     size_t ahead;
     int rc = Z_OK;
 
     MUST(room > 0 && room < INT_MAX);
-    if (gunzip->deflate && gunzip->whole)
+    if (gunzip->deflate && gunzip->is_complete)
         *input = STR_NONE;
-    if (gunzip->deflate && !gunzip->begun && input->len > 0)
+    if (gunzip->deflate && !gunzip->format_chosen && input->len > 0)
         deflate_begin(gunzip, *input);
     ahead = input->len < STEP_BYTES ? input->len : STEP_BYTES;
     stream->next_out = (Bytef *)out;
     stream->avail_out = (uInt)room;
     /* Call inflate() without input too: zlib may hold output that had no room before. */
-    while (stream->avail_out > 0 && (ahead > 0 || gunzip->inside) && rc != Z_BUF_ERROR) {
+    while (stream->avail_out > 0 && (ahead > 0 || gunzip->is_in_stream) && rc != Z_BUF_ERROR) {
         stream->next_in = (const Bytef *)input->ptr;
         stream->avail_in = (uInt)ahead;
         rc = inflate(stream, Z_NO_FLUSH);
@@ -83,18 +83,18 @@ bool gunzip_some(struct gunzip *gunzip, struct str *input, char *out, size_t roo
         ahead = stream->avail_in;
         if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
             return false;
-        gunzip->inside = rc != Z_STREAM_END;
-        gunzip->whole = !gunzip->inside;
-        if (gunzip->whole && gunzip->deflate)
+        gunzip->is_in_stream = rc != Z_STREAM_END;
+        gunzip->is_complete = !gunzip->is_in_stream;
+        if (gunzip->is_complete && gunzip->deflate)
             break;
-        if (gunzip->whole && inflateReset(stream) != Z_OK)
+        if (gunzip->is_complete && inflateReset(stream) != Z_OK)
             return false;
     }
     *ret_made = room - stream->avail_out;
     return true;
 }
 
-bool gunzip_is_whole(const struct gunzip *gunzip)
+bool gunzip_is_complete(const struct gunzip *gunzip)
 {
-    return gunzip->whole;
+    return gunzip->is_complete;
 }

@@ -21,7 +21,7 @@ struct gunzip *gunzip_new_deflate(struct arena *arena);
  * at most 16 KB and writes at most `room` bytes (above 0), so it takes a fraction of a millisecond.
  * *ret_made receives the number of bytes written; 0 with *input empty means that the decoder needs
  * more input. Returns false when the input does not have the decoder's format. */
-bool gunzip_some(struct gunzip *gunzip, struct str *input, char *out, size_t room, size_t *ret_made)
+bool gunzip_step(struct gunzip *gunzip, struct str *input, char *out, size_t room, size_t *ret_made)
     MUSTCHECK;
 /* any: Returns whether the input consumed so far ends with a complete member or stream. */
-bool gunzip_is_whole(const struct gunzip *gunzip);
+bool gunzip_is_complete(const struct gunzip *gunzip);

@@ -33,7 +33,7 @@ static void hide_environment(void)
 /* Leaves memory out of dumps that are piped to a program or written by a debugger, which ignore the
  * limit and the owner of the process (core(5)). Failures are ignored, because /proc may be
  * read-only. */
-static void leave_memory_out(void)
+static void coredump_filter_clear(void)
 {
     int fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
 
@@ -47,7 +47,7 @@ void harden_process(void)
 {
     const struct rlimit none = {0};
 
-    leave_memory_out();
+    coredump_filter_clear();
     hide_environment();
     MUST(setrlimit(RLIMIT_CORE, &none) == 0);
 #if !defined(GW_SANITIZE) /* the leak check attaches to its own process */

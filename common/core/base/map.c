@@ -27,7 +27,7 @@ struct map {
     struct slot *slots;
     size_t mask; /* number of slots - 1 */
     size_t size;
-    size_t graves;
+    size_t tombstones;
 };
 
 static char grave_mark;
@@ -140,7 +140,7 @@ static void map_rebuild(struct map *map)
 
     map->slots = slots_new(count);
     map->mask = count - 1;
-    map->graves = 0;
+    map->tombstones = 0;
     for (size_t i = 0; i < old_count; i++) {
         size_t to = old[i].hash & map->mask;
         if (!old[i].key)
@@ -170,14 +170,14 @@ void *map_put(struct map *map, struct str key, void *value)
         slot->value = value;
         return before;
     }
-    if ((map->size + map->graves + 1) * 4 > (map->mask + 1) * 3)
+    if ((map->size + map->tombstones + 1) * 4 > (map->mask + 1) * 3)
         map_rebuild(map);
     i = hash & map->mask;
     while (map->slots[i].key)
         i = (i + 1) & map->mask;
     slot = &map->slots[i];
     if (slot->value)
-        map->graves--;
+        map->tombstones--;
     *slot = (struct slot){.key = malloc(key.len + 1), .len = key.len, .hash = hash, .value = value};
     if (!slot->key)
         PANIC("out of memory (map key)");
@@ -205,7 +205,7 @@ void *map_remove(struct map *map, struct str key)
     next = &map->slots[((size_t)(slot - map->slots) + 1) & map->mask];
     if (next->key || next->value) {
         slot->value = &grave_mark;
-        map->graves++;
+        map->tombstones++;
     }
     return value;
 }

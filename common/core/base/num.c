@@ -314,7 +314,7 @@ bool num_parse_whole(struct str text, int64_t *ret_value)
 struct digits {
     bool negative;
     const char *at, *end; /* rest of the mantissa, with its point; at == end: the number is 0 */
-    int64_t top;          /* power of ten of the first digit */
+    int64_t exponent;     /* power of ten of the first digit */
 };
 
 static struct digits digits_of(struct str text)
@@ -342,9 +342,9 @@ static struct digits digits_of(struct str text)
     digits.end = at;
     if (digits.at == NULL)
         return (struct digits){.at = at, .end = at};
-    digits.top = whole > 0 ? whole - 1 : -zeros - 1;
+    digits.exponent = whole > 0 ? whole - 1 : -zeros - 1;
     if (at < end)
-        digits.top += read_exponent(at + 1, end);
+        digits.exponent += read_exponent(at + 1, end);
     return digits;
 }
 
@@ -358,8 +358,8 @@ static int next_digit(struct digits *digits)
 /* Compares absolute values; neither number is 0. */
 static int compare_sizes(struct digits a, struct digits b)
 {
-    if (a.top != b.top)
-        return a.top < b.top ? -1 : 1;
+    if (a.exponent != b.exponent)
+        return a.exponent < b.exponent ? -1 : 1;
     while (a.at < a.end || b.at < b.end) {
         int left = next_digit(&a);
         int right = next_digit(&b);
@@ -383,7 +383,7 @@ int num_compare(struct str left, struct str right)
     return left_sign * compare_sizes(a, b);
 }
 
-int num_order_i64(const void *left, const void *right)
+int num_compare_i64(const void *left, const void *right)
 {
     int64_t a = *(const int64_t *)left;
     int64_t b = *(const int64_t *)right;
@@ -391,12 +391,12 @@ int num_order_i64(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-size_t num_sort_once(int64_t *numbers, size_t count)
+size_t num_sort_unique(int64_t *numbers, size_t count)
 {
     size_t kept = 0;
 
     if (count > 1)
-        qsort(numbers, count, sizeof(*numbers), num_order_i64);
+        qsort(numbers, count, sizeof(*numbers), num_compare_i64);
     for (size_t i = 0; i < count; i++)
         if (kept == 0 || numbers[kept - 1] != numbers[i])
             numbers[kept++] = numbers[i];

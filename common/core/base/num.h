@@ -20,9 +20,9 @@ size_t num_print_f64(char *buf, double value);
  * Returns false when the value is not whole or out of range. `text` must be a JSON number. */
 bool num_parse_whole(struct str text, int64_t *ret_value);
 /* Compares two int64_t, for qsort() and bsearch(). */
-int num_order_i64(const void *left, const void *right);
+int num_compare_i64(const void *left, const void *right);
 /* Sorts the numbers and removes duplicates. Returns how many numbers remain. */
-size_t num_sort_once(int64_t *numbers, size_t count);
+size_t num_sort_unique(int64_t *numbers, size_t count);
 /* Compares two JSON numbers exactly, by their digits. Returns a value below 0, 0 or above 0 when
  * `left` is less than, equal to or greater than `right`. */
 int num_compare(struct str left, struct str right);

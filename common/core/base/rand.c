@@ -39,23 +39,23 @@ uint64_t rand_u64(void)
 static __thread unsigned char pool[4096];
 static __thread size_t pool_left;
 
-static void empty_pool(void)
+static void id_pool_clear(void)
 {
     pool_left = 0;
 }
 
-static void watch_forks(void)
+static void id_pool_watch_forks(void)
 {
-    MUST(pthread_atfork(NULL, NULL, empty_pool) == 0);
+    MUST(pthread_atfork(NULL, NULL, id_pool_clear) == 0);
 }
 
 /* Takes random bytes from the buffer, for ids only. */
-static void noise_bytes(void *ret_buf, size_t bytes)
+static void id_pool_take(void *ret_buf, size_t bytes)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     if (pool_left < bytes) {
-        MUST(pthread_once(&once, watch_forks) == 0);
+        MUST(pthread_once(&once, id_pool_watch_forks) == 0);
         rand_bytes(pool, sizeof(pool));
         pool_left = sizeof(pool);
     }
@@ -69,7 +69,7 @@ void rand_ulid(char ret_text[27])
     uint64_t ms = (uint64_t)clock_wall_ms();
     unsigned char noise[16];
 
-    noise_bytes(noise, sizeof(noise));
+    id_pool_take(noise, sizeof(noise));
     for (int i = 9; i >= 0; i--) {
         ret_text[i] = alphabet[ms & 31U];
         ms >>= 5U;

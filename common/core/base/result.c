@@ -27,7 +27,7 @@ const char *result_name(int rc)
     return name ? name : "?";
 }
 
-int result_note(int rc, const char *file, int line)
+int result_record(int rc, const char *file, int line)
 {
     struct result_site *site = current ? current : &own;
 

@@ -34,9 +34,9 @@ struct result_site {
  *     return ERROR(-EINVAL);
  * Functions that forward a result or change its value do not record again. The expected results
  * -ECANCELED, -ETIMEDOUT and -EAGAIN are returned without ERROR(). */
-#define ERROR(rc) result_note((rc), __FILE__, __LINE__)
+#define ERROR(rc) result_record((rc), __FILE__, __LINE__)
 /* Does the work of ERROR(). A result that equals the recorded one keeps the recorded place. */
-int result_note(int rc, const char *file, int line);
+int result_record(int rc, const char *file, int line);
 /* Sets the record that ERROR() writes on this thread from now on; borrowed. NULL selects the
  * thread's own record. */
 void result_site_set(struct result_site *site);

@@ -26,7 +26,7 @@ static bool is_shown(struct str text, struct str shown)
     return false;
 }
 
-enum secret_given secret_given(struct str text, struct str shown)
+enum secret_input secret_classify(struct str text, struct str shown)
 {
     if (!has_mask(text))
         return SECRET_NEW;
@@ -52,20 +52,20 @@ static bool is_secret_word(struct str word)
 }
 
 /* Returns whether a word begins inside of a name: at a capital after a small letter or digit.
- * secret_name() itself splits at characters that are neither letter nor digit. */
-static bool secret_begins_word(struct str name, size_t at)
+ * secret_is_credential_name() itself splits at characters that are neither letter nor digit. */
+static bool secret_is_word_start(struct str name, size_t at)
 {
     return at > 0 && ascii_is(name.ptr[at], ASCII_UPPER) &&
            ascii_is(name.ptr[at - 1], ASCII_LOWER | ASCII_DIGIT);
 }
 
-bool secret_name(struct str name)
+bool secret_is_credential_name(struct str name)
 {
     size_t begin = 0;
 
     for (size_t i = 0; i <= name.len; i++) {
         bool ends = i == name.len || !ascii_is(name.ptr[i], ASCII_ALNUM);
-        if (!ends && !secret_begins_word(name, i))
+        if (!ends && !secret_is_word_start(name, i))
             continue;
         if (is_secret_word((struct str){name.ptr + begin, i - begin}))
             return true;
@@ -83,7 +83,7 @@ struct str secret_hide(struct arena *arena, struct str credential)
     return STR(SECRET_MASK);
 }
 
-struct str secret_url(struct arena *arena, struct str url)
+struct str secret_url_mask(struct arena *arena, struct str url)
 {
     const char *query = url.len ? memchr(url.ptr, '?', url.len) : NULL;
     struct strbuf out;
@@ -103,7 +103,7 @@ struct str secret_url(struct arena *arena, struct str url)
         if (value.ptr == NULL)
             continue;
         strbuf_char(&out, '=');
-        strbuf_str(&out, secret_name(name) ? STR(SECRET_MASK) : value);
+        strbuf_str(&out, secret_is_credential_name(name) ? STR(SECRET_MASK) : value);
     }
     return strbuf_view(&out);
 }

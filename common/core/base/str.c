@@ -68,7 +68,7 @@ int str_cmp(struct str a, struct str b)
     return (a.len > b.len) - (a.len < b.len);
 }
 
-unsigned long long str_hash_more(unsigned long long hash, struct str piece)
+unsigned long long str_hash_chunk(unsigned long long hash, struct str piece)
 {
     for (size_t i = 0; i < piece.len; i++) {
         hash ^= (unsigned char)piece.ptr[i];
@@ -79,5 +79,5 @@ unsigned long long str_hash_more(unsigned long long hash, struct str piece)
 
 unsigned long long str_hash(struct str text)
 {
-    return str_hash_more(STR_HASH_NONE, text);
+    return str_hash_chunk(STR_HASH_NONE, text);
 }

@@ -141,7 +141,7 @@ int timezone_parse(struct arena *arena, struct str bytes, struct timezone_rules 
 
 /* --- finding --- */
 
-bool timezone_name_ok(struct str name)
+bool timezone_is_name(struct str name)
 {
     struct str rest = name;
     size_t parts = 0;
@@ -151,7 +151,7 @@ bool timezone_name_ok(struct str name)
     while (rest.ptr) {
         struct str part = str_split(&rest, '/');
         if (part.len == 0 || part.len > 32 || ++parts > 3 || !ascii_is(part.ptr[0], ASCII_LETTER) ||
-            !ascii_only(part, ASCII_ALNUM, "_-+"))
+            !ascii_has_only(part, ASCII_ALNUM, "_-+"))
             return false;
     }
     /* Refuse files that are not IANA zones: the setting of this machine, placeholders, and copies
@@ -189,7 +189,7 @@ const struct timezone_rules *timezone_find(struct str name)
 
     if (str_is(name, "UTC"))
         return &utc;
-    if (!timezone_name_ok(name))
+    if (!timezone_is_name(name))
         return NULL;
     if (!cache)
         cache = map_new();
@@ -240,7 +240,7 @@ struct timezone_span timezone_span(const struct timezone_rules *zone, int64_t at
     return span;
 }
 
-int64_t timezone_moment(const struct timezone_rules *zone, int64_t local_s)
+int64_t timezone_from_local(const struct timezone_rules *zone, int64_t local_s)
 {
     int64_t from = local_s - OFFSET_MAX_S; /* no zone's clock shows local_s before this moment */
 

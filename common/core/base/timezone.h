@@ -23,7 +23,7 @@ struct timezone_span {
 struct timezone_span timezone_span(const struct timezone_rules *zone, int64_t at_s);
 /* Returns the first moment at which the zone's clock shows `local_s`, in seconds since 1970 on that
  * clock. For a local time that a change of the clock skips, returns the end of the gap. */
-int64_t timezone_moment(const struct timezone_rules *zone, int64_t local_s);
+int64_t timezone_from_local(const struct timezone_rules *zone, int64_t local_s);
 
 /* --- dates (proleptic Gregorian) --- */
 

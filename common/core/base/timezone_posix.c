@@ -87,9 +87,9 @@ static bool take_name(struct str *text)
     bool quoted = posix_take_char(text, '<');
     size_t len = 0;
 
-    while (len < text->len && ascii_only((struct str){text->ptr + len, 1},
-                                         quoted ? ASCII_ALNUM : ASCII_LETTER,
-                                         quoted ? "+-" : ""))
+    while (len < text->len && ascii_has_only((struct str){text->ptr + len, 1},
+                                             quoted ? ASCII_ALNUM : ASCII_LETTER,
+                                             quoted ? "+-" : ""))
         len++;
     text->ptr += len;
     text->len -= len;

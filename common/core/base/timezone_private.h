@@ -35,4 +35,4 @@ int timezone_parse(struct arena *arena, struct str bytes, struct timezone_rules 
     MUSTCHECK;
 /* Returns whether the name is well-formed: at most three parts with slashes between them, each a
  * letter and up to 31 letters, digits, _ + and -. False for files that are not IANA zones. */
-bool timezone_name_ok(struct str name);
+bool timezone_is_name(struct str name);

@@ -43,7 +43,7 @@ struct bus *bus_new(struct redis *redis)
 
 void bus_release(struct bus *bus)
 {
-    if (bus->freed && bus->in_flight == 0 && !bus->flush.queued)
+    if (bus->is_freed && bus->in_flight == 0 && !bus->flush.queued)
         free(bus);
 }
 
@@ -59,72 +59,72 @@ void bus_free(struct bus *bus)
     if (bus->closer_arena)
         arena_free(bus->closer_arena);
     publish_done(bus);
-    bus->freed = true;
+    bus->is_freed = true;
     bus_release(bus);
 }
 
 /* --- stopping --- */
 
-void bus_entered(struct bus *bus)
+void bus_coroutine_begin(struct bus *bus)
 {
     bus->running++;
 }
 
-void bus_left(struct bus *bus)
+void bus_coroutine_end(struct bus *bus)
 {
     MUST(bus->running > 0);
-    if (--bus->running == 0 && bus->closer_waits)
-        await_done(bus->closer_waits, 0);
+    if (--bus->running == 0 && bus->closer_await)
+        await_done(bus->closer_await, 0);
 }
 
 static void bus_on_closed(void *arg)
 {
     struct bus *bus = arg;
 
-    bus->stopped(bus->stopped_arg);
+    bus->on_stopped(bus->on_stopped_arg);
 }
 
 /* Waits for the running coroutines. The wait has no limit, because handlers have deadlines. */
-AWAITS static void close_down(struct task *task, void *arg)
+AWAITS static void bus_close(struct task *task, void *arg)
 {
     struct bus *bus = arg;
 
     while (bus->running > 0) {
         struct await left;
         await_init(&left);
-        bus->closer_waits = &left;
+        bus->closer_await = &left;
         int rc = await_wait(task, &left, 0); /* cannot be interrupted */
         MUST(rc == 0);
-        bus->closer_waits = NULL;
+        bus->closer_await = NULL;
     }
     LIST_FOR (node, &bus->consumers)
-        keeper_say_goodbye(task, LIST_ITEM(node, struct consumer, link));
-    loop_at_turn_end(&bus->closed);
+        keeper_unregister(task, LIST_ITEM(node, struct consumer, link));
+    loop_at_tick_end(&bus->close_hook);
 }
 
 void bus_stop(struct bus *bus, loop_fn done, void *arg)
 {
     MUST(!bus->stopping);
     bus->stopping = true;
-    bus->stopped = done;
-    bus->stopped_arg = arg;
-    bus->closed = (struct loop_hook){.fn = bus_on_closed, .arg = bus};
+    bus->on_stopped = done;
+    bus->on_stopped_arg = arg;
+    bus->close_hook = (struct loop_hook){.fn = bus_on_closed, .arg = bus};
     LIST_FOR (node, &bus->consumers)
         consumer_stop(LIST_ITEM(node, struct consumer, link));
     bus->closer_arena = arena_new(0);
     bus->closer = (struct task){.arena = bus->closer_arena};
-    task_start(&bus->closer, close_down, bus);
+    task_start(&bus->closer, bus_close, bus);
 }
 
 /* --- statistics --- */
 
-bool bus_up(const struct bus *bus)
+bool bus_is_up(const struct bus *bus)
 {
     if (!redis_up(bus->redis))
         return false;
     LIST_FOR (node, &bus->consumers) {
         const struct consumer *consumer = LIST_ITEM(node, struct consumer, link);
-        if (consumer->look_failed || consumer->reader_count == 0)
+        if (consumer->check_failed || consumer->reader_count == 0)
             return false;
         for (unsigned i = 0; i < consumer->reader_count; i++) {
             if (!consumer->readers[i].up)

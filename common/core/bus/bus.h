@@ -101,7 +101,7 @@ void bus_consume(struct bus *bus, const struct bus_consumer *wanted);
 void bus_stop(struct bus *bus, loop_fn done, void *arg);
 /* any: Returns whether entries can be read now. While false, notifications are lost and services
  * poll the database instead. */
-bool bus_up(const struct bus *bus);
+bool bus_is_up(const struct bus *bus);
 
 struct bus_stats {
     /* Notifications. Dropped: Redis unavailable or full, or too many at once. */
@@ -112,7 +112,7 @@ struct bus_stats {
     uint64_t dead;        /* entries moved to the dead letters */
     uint64_t lost;        /* entries deleted before they were finished */
     uint64_t trimmed;     /* finished entries removed */
-    uint64_t group_made;
+    uint64_t groups_created;
     int64_t backlog;   /* entries not yet delivered to our groups, all partitions (last check) */
     int64_t pending;   /* entries delivered but not acknowledged */
     int64_t oldest_ms; /* age of the oldest unfinished entry */

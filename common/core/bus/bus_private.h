@@ -31,7 +31,7 @@ struct raw_entry {
     struct str id;
     struct str bytes; /* value of the field "e"; {NULL, 0} = no such field */
     unsigned deliveries;
-    bool gone; /* deleted while it was pending */
+    bool is_deleted; /* deleted while it was pending */
 };
 
 struct partition {
@@ -48,9 +48,9 @@ struct partition {
     struct raw_entry *raw; /* the batch of the task */
     size_t raw_count;
     /* The next batch; waits here while the task handles abandoned entries. */
-    struct arena *held_arena;
-    struct raw_entry *held;
-    size_t held_count;
+    struct arena *next_arena;
+    struct raw_entry *next;
+    size_t next_count;
 
     /* Results of the keeper's last check. */
     int64_t backlog, pending, oldest_ms;
@@ -59,15 +59,15 @@ struct partition {
 
 struct reader {
     struct consumer *consumer;
-    struct redis_lane *lane;
+    struct redis_blocking *connection;
     struct task task;
     struct arena *arena;
-    int first, count;      /* partitions */
-    unsigned busy;         /* partitions whose task runs */
-    unsigned left_out;     /* partitions that the current read leaves out */
-    bool up;               /* the last read succeeded */
-    struct backoff pause;  /* after a failed read */
-    struct await *waiting; /* the reader waits for free partitions */
+    int first, count;        /* partitions */
+    unsigned busy;           /* partitions whose task runs */
+    unsigned excluded_count; /* partitions that the current read leaves out */
+    bool up;                 /* the last read succeeded */
+    struct backoff pause;    /* after a failed read */
+    struct await *waiting;   /* the reader waits for free partitions */
     bool waiting_for_all;
 };
 
@@ -81,12 +81,12 @@ struct consumer {
     unsigned reader_count;
     struct task keeper;
     struct arena *keeper_arena;
-    bool look_failed; /* the keeper's last check failed */
+    bool check_failed; /* the keeper's last check failed */
 };
 
 struct notification {
-    struct list link; /* in bus->notifications, in order */
-    struct list same; /* in a bucket of bus->buckets */
+    struct list link;        /* in bus->notifications, in order */
+    struct list bucket_link; /* in a bucket of bus->buckets */
     enum bus_topic topic;
     struct bus_notification notification; /* texts in bus->notification_arena */
 };
@@ -101,27 +101,27 @@ struct bus {
     size_t notification_count;
     struct arena *notification_arena;
     struct loop_hook flush;
-    struct loop_timer pace; /* delays the next flush */
-    int64_t flushed_ms;     /* monotonic: when notifications were last sent */
-    unsigned in_flight;     /* commands whose result is not known yet */
-    bool freed;             /* bus_free() was called; bus_release() frees the memory */
+    struct loop_timer flush_timer; /* delays the next flush */
+    int64_t flushed_ms;            /* monotonic: when notifications were last sent */
+    unsigned in_flight;            /* commands whose result is not known yet */
+    bool is_freed;                 /* bus_free() was called; bus_release() frees the memory */
 
     unsigned running; /* coroutines of readers, keepers and partitions */
     bool stopping;
     struct task closer;
     struct arena *closer_arena;
-    struct await *closer_waits;
-    struct loop_hook closed;
-    loop_fn stopped;
-    void *stopped_arg;
+    struct await *closer_await;
+    struct loop_hook close_hook;
+    loop_fn on_stopped;
+    void *on_stopped_arg;
 };
 
 /* any: Writes "evt:{p3}" into buf, or "evt:dead:{p3}" for dead letters. */
 void bus_stream_name(char buf[BUS_NAME_BYTES], enum bus_topic topic, int partition, bool dead);
 
 /* any: Count a coroutine that starts or ends. The end of the last one lets bus_stop() continue. */
-void bus_entered(struct bus *bus);
-void bus_left(struct bus *bus);
+void bus_coroutine_begin(struct bus *bus);
+void bus_coroutine_end(struct bus *bus);
 
 /* any: Frees the memory of the bus after bus_free(), once no command and no hook refers to it. */
 void bus_release(struct bus *bus);
@@ -144,15 +144,15 @@ void partition_take(struct partition *partition, const struct redis_reply *entri
 /* any: Starts a task that claims and handles abandoned entries. The partition must not be busy. */
 void partition_start_claim(struct partition *partition);
 /* any: Informs a reader that the task of one of its partitions has ended (consume.c). */
-void reader_freed(struct reader *reader);
+void reader_partition_done(struct reader *reader);
 
-/* --- maintenance (keep.c, trim.c) --- */
+/* --- maintenance (keeper.c, trim.c) --- */
 void keeper_run(struct task *task, void *arg);
 /* any: Returns the value of a name in an answer that is a flat list of names and values; a value of
  * kind NIL when the list lacks the name. */
 const struct redis_reply *reply_member(const struct redis_reply *list, const char *name);
 /* co: Deletes the consumer's name from the groups, unless entries are pending under the name. */
-AWAITS void keeper_say_goodbye(struct task *task, struct consumer *consumer);
+AWAITS void keeper_unregister(struct task *task, struct consumer *consumer);
 /* co: Removes the entries that every group has finished and updates the partition's statistics.
  * `groups` is the answer of XINFO GROUPS. */
 AWAITS int trim_partition(struct task *task,

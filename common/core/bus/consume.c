@@ -25,9 +25,9 @@ enum {
     BLOCK_TRY_MS = 1,     /* after a failure, to learn soon whether reads work again */
     BLOCK_SHORT_MS = 100, /* while partitions are left out: a wake may come too early */
     ANSWER_MS = 1000,     /* in addition to the time of blocking */
-    TOGETHER_MS = 2,      /* how long the next read waits for handlers to end */
+    HANDLERS_WAIT_MS = 2, /* how long the next read waits for handlers to end */
     PAUSE_MS = 100,
-    SETTLE_MS = 5,
+    MODE_POLL_MS = 5,
     WRONG_KEY_MS = 5000,
 };
 
@@ -49,7 +49,7 @@ int consumer_make_group(struct task *task, struct partition *partition)
 
     partition->excluded_until = 0;
     if (rc == 0)
-        consumer->bus->stats.group_made++;
+        consumer->bus->stats.groups_created++;
     if (rc != REDIS_ERROR)
         return rc;
     if (str_starts(reply.text, STR("BUSYGROUP")))
@@ -70,15 +70,16 @@ AWAITS static int make_groups(struct task *task, struct reader *reader)
 
 /* --- waiting for the partitions' tasks --- */
 
-/* Does nothing: wait_freed() removes the await itself. */
-static void consume_forget(struct await *await)
+/* Does nothing: reader_wait_free() removes the await itself. */
+static void reader_wait_abandon(struct await *await)
 {
     (void)await;
 }
 
 /* co: Waits until all partitions of the reader are free (`all`), or one more than now. Returns 0
  * also after limit_ms. */
-AWAITS static int wait_freed(struct task *task, struct reader *reader, bool all, int64_t limit_ms)
+AWAITS static int
+reader_wait_free(struct task *task, struct reader *reader, bool all, int64_t limit_ms)
 {
     struct await freed;
 
@@ -87,21 +88,21 @@ AWAITS static int wait_freed(struct task *task, struct reader *reader, bool all,
     await_init(&freed);
     reader->waiting = &freed;
     reader->waiting_for_all = all;
-    freed.abandon = consume_forget;
+    freed.abandon = reader_wait_abandon;
     int rc = await_wait(task, &freed, limit_ms);
     reader->waiting = NULL;
     return rc == -ETIMEDOUT ? 0 : rc;
 }
 
-void reader_freed(struct reader *reader)
+void reader_partition_done(struct reader *reader)
 {
     MUST(reader->busy > 0);
     reader->busy--;
     if (reader->waiting && !reader->waiting->done &&
         (reader->busy == 0 || !reader->waiting_for_all))
         await_done(reader->waiting, 0);
-    else if (!reader->waiting && reader->left_out > 0)
-        redis_lane_wake(reader->lane);
+    else if (!reader->waiting && reader->excluded_count > 0)
+        redis_blocking_wake(reader->connection);
 }
 
 /* --- reading --- */
@@ -170,7 +171,7 @@ static struct partition *partition_named(struct reader *reader, struct str strea
 }
 
 /* The answer is a list of [stream, entries], or nil when the time of blocking has passed. */
-static void dispatch(struct reader *reader, const struct redis_reply *reply)
+static void reader_dispatch(struct reader *reader, const struct redis_reply *reply)
 {
     for (size_t i = 0; reply->kind == REDIS_KIND_ARRAY && i < reply->count; i++) {
         const struct redis_reply *stream = &reply->items[i];
@@ -183,7 +184,7 @@ static void dispatch(struct reader *reader, const struct redis_reply *reply)
 }
 
 /* co: Prepares the next read after a failed one. */
-AWAITS static int recover(struct task *task, struct reader *reader, int rc, struct str words)
+AWAITS static int reader_recover(struct task *task, struct reader *reader, int rc, struct str words)
 {
     static int64_t said_ms;
 
@@ -206,18 +207,19 @@ AWAITS static int consume_read_once(struct task *task, struct reader *reader)
     int64_t block_ms = prepare_read(reader, &args, &left_out);
 
     if (block_ms == 0)
-        return reader->busy > 0 ? wait_freed(task, reader, false, BLOCK_SHORT_MS)
+        return reader->busy > 0 ? reader_wait_free(task, reader, false, BLOCK_SHORT_MS)
                                 : task_sleep(task, PAUSE_MS);
-    reader->left_out = left_out;
-    int rc =
-        redis_lane_cmd(task, reader->lane, block_ms + ANSWER_MS, &reply, args.count, args.items);
-    reader->left_out = 0;
+    reader->excluded_count = left_out;
+    int rc = redis_blocking_cmd(
+        task, reader->connection, block_ms + ANSWER_MS, &reply, args.count, args.items);
+    reader->excluded_count = 0;
     if (rc != 0)
-        return rc < 0 ? rc : recover(task, reader, rc, rc == REDIS_ERROR ? reply.text : STR_NONE);
+        return rc < 0 ? rc
+                      : reader_recover(task, reader, rc, rc == REDIS_ERROR ? reply.text : STR_NONE);
     reader->up = true;
     reader->pause.tries = 0;
-    dispatch(reader, &reply);
-    return wait_freed(task, reader, true, TOGETHER_MS);
+    reader_dispatch(reader, &reply);
+    return reader_wait_free(task, reader, true, HANDLERS_WAIT_MS);
 }
 
 /* --- readers --- */
@@ -225,7 +227,7 @@ AWAITS static int consume_read_once(struct task *task, struct reader *reader)
 static struct reader *add_reader(struct consumer *consumer, int first, int count);
 
 /* Adds a reader for each partition: in a cluster, a command must not name streams of two slots. */
-static void split(struct reader *reader)
+static void reader_split(struct reader *reader)
 {
     struct consumer *consumer = reader->consumer;
 
@@ -238,10 +240,10 @@ static void split(struct reader *reader)
 }
 
 /* co: Waits until the kind of Redis is known and the groups exist. */
-AWAITS static int consume_settle(struct task *task, struct reader *reader)
+AWAITS static int reader_wait_ready(struct task *task, struct reader *reader)
 {
     while (redis_mode(reader->consumer->bus->redis) == REDIS_MODE_UNKNOWN)
-        TRY(task_sleep(task, SETTLE_MS));
+        TRY(task_sleep(task, MODE_POLL_MS));
     while (make_groups(task, reader) != 0)
         TRY(task_sleep(task, backoff_next(&reader->pause)));
     return 0;
@@ -251,18 +253,18 @@ AWAITS static void run_reader(struct task *task, void *arg)
 {
     struct reader *reader = arg;
     struct bus *bus = reader->consumer->bus;
-    int rc = consume_settle(task, reader);
+    int rc = reader_wait_ready(task, reader);
 
     while (rc >= 0) {
         if (redis_mode(bus->redis) == REDIS_MODE_CLUSTER && !bus->stopping)
-            split(reader);
+            reader_split(reader);
         rc = consume_read_once(task, reader);
         arena_reset(reader->arena);
     }
     reader->up = false;
-    redis_lane_free(reader->lane);
-    reader->lane = NULL;
-    bus_left(bus);
+    redis_blocking_free(reader->connection);
+    reader->connection = NULL;
+    bus_coroutine_end(bus);
 }
 
 static struct reader *add_reader(struct consumer *consumer, int first, int count)
@@ -272,13 +274,13 @@ static struct reader *add_reader(struct consumer *consumer, int first, int count
     reader->consumer = consumer;
     reader->first = first;
     reader->count = count;
-    reader->lane = redis_lane_new(consumer->bus->redis);
+    reader->connection = redis_blocking_new(consumer->bus->redis);
     reader->pause = (struct backoff){.first_ms = 50, .most_ms = 200};
     reader->arena = arena_new(0);
     reader->task = (struct task){.arena = reader->arena};
     for (int i = 0; i < count; i++)
         consumer->partitions[first + i].reader = reader;
-    bus_entered(consumer->bus);
+    bus_coroutine_begin(consumer->bus);
     task_start(&reader->task, run_reader, reader);
     return reader;
 }
@@ -328,13 +330,13 @@ void bus_consume(struct bus *bus, const struct bus_consumer *wanted)
         bus_stream_name(partition->stream, wanted->topic, i, false);
         bus_stream_name(partition->dead, wanted->topic, i, true);
         partition->arena = arena_new(0);
-        partition->held_arena = arena_new(0);
+        partition->next_arena = arena_new(0);
     }
     list_append(&bus->consumers, &consumer->link);
     (void)add_reader(consumer, 0, BUS_PARTITIONS);
     consumer->keeper_arena = arena_new(0);
     consumer->keeper = (struct task){.arena = consumer->keeper_arena};
-    bus_entered(bus);
+    bus_coroutine_begin(bus);
     task_start(&consumer->keeper, keeper_run, consumer);
 }
 
@@ -349,7 +351,7 @@ void consumer_free(struct consumer *consumer)
 {
     for (int i = 0; i < BUS_PARTITIONS; i++) {
         arena_free(consumer->partitions[i].arena);
-        arena_free(consumer->partitions[i].held_arena);
+        arena_free(consumer->partitions[i].next_arena);
     }
     for (unsigned i = 0; i < consumer->reader_count; i++)
         arena_free(consumer->readers[i].arena);

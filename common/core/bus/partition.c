@@ -52,7 +52,7 @@ copy_entries(struct arena *arena, const struct redis_reply *entries, size_t *ret
             .id = arena_dup(arena, entry->items[0].text),
             .bytes = bytes.len > 0 ? arena_dup(arena, bytes) : STR_NONE,
             .deliveries = 1,
-            .gone = entry->items[1].kind != REDIS_KIND_ARRAY,
+            .is_deleted = entry->items[1].kind != REDIS_KIND_ARRAY,
         };
     }
     *ret_count = used;
@@ -138,7 +138,7 @@ AWAITS static int partition_handle(struct task *task, struct partition *partitio
 
     for (size_t i = 0; i < partition->raw_count; i++) {
         const struct raw_entry *raw = &partition->raw[i];
-        if (raw->gone) {
+        if (raw->is_deleted) {
             bus->stats.lost++;
             TRY(acknowledge(task, partition, &raw->id, 1));
             continue;
@@ -165,18 +165,18 @@ static bool next_batch(struct task *task, struct partition *partition)
 {
     struct arena *arena = partition->arena;
 
-    if (partition->held_count == 0)
+    if (partition->next_count == 0)
         return false;
     arena_reset(arena);
-    task->arena = partition->arena = partition->held_arena;
-    partition->held_arena = arena;
-    partition->raw = partition->held;
-    partition->raw_count = partition->held_count;
-    partition->held_count = 0;
+    task->arena = partition->arena = partition->next_arena;
+    partition->next_arena = arena;
+    partition->raw = partition->next;
+    partition->raw_count = partition->next_count;
+    partition->next_count = 0;
     return true;
 }
 
-AWAITS static void handle_held(struct task *task, struct partition *partition)
+AWAITS static void partition_handle_next(struct task *task, struct partition *partition)
 {
     struct bus *bus = partition->consumer->bus;
 
@@ -186,13 +186,13 @@ AWAITS static void handle_held(struct task *task, struct partition *partition)
     partition->raw_count = 0;
     arena_reset(partition->arena);
     partition->busy = false;
-    reader_freed(partition->reader);
-    bus_left(bus);
+    reader_partition_done(partition->reader);
+    bus_coroutine_end(bus);
 }
 
-AWAITS static void run_held(struct task *task, void *arg)
+AWAITS static void partition_run_batch(struct task *task, void *arg)
 {
-    handle_held(task, arg);
+    partition_handle_next(task, arg);
 }
 
 /* --- abandoned entries --- */
@@ -276,7 +276,7 @@ AWAITS static void run_claim(struct task *task, void *arg)
         (void)snprintf(cursor, sizeof(cursor), "%.*s", STR_ARG(at));
         arena_reset(partition->arena);
     } while (strcmp(cursor, "0-0") != 0 && !partition->consumer->bus->stopping);
-    handle_held(task, partition);
+    partition_handle_next(task, partition);
 }
 
 /* --- starting --- */
@@ -286,19 +286,19 @@ static void partition_start(struct partition *partition, task_fn fn)
     MUST(!partition->busy);
     partition->busy = true;
     partition->reader->busy++;
-    bus_entered(partition->consumer->bus);
+    bus_coroutine_begin(partition->consumer->bus);
     partition->task = (struct task){.arena = partition->arena};
     task_start(&partition->task, fn, partition);
 }
 
 void partition_take(struct partition *partition, const struct redis_reply *entries)
 {
-    MUST(partition->held_count == 0);
-    arena_reset(partition->held_arena);
-    partition->held = copy_entries(partition->held_arena, entries, &partition->held_count);
-    partition->consumer->bus->stats.read += partition->held_count;
-    if (partition->held_count > 0 && !partition->busy)
-        partition_start(partition, run_held);
+    MUST(partition->next_count == 0);
+    arena_reset(partition->next_arena);
+    partition->next = copy_entries(partition->next_arena, entries, &partition->next_count);
+    partition->consumer->bus->stats.read += partition->next_count;
+    if (partition->next_count > 0 && !partition->busy)
+        partition_start(partition, partition_run_batch);
 }
 
 void partition_start_claim(struct partition *partition)

@@ -1,8 +1,8 @@
 /*
  * Publishing. The notifications of a turn of the event loop are collected, equal ones are merged,
  * and all are sent in one write at the end of the turn. When the previous write was less than
- * NOTIFY_PACE_MS ago, the notifications wait until that time has passed: under constant load they
- * are sent in batches, and a single notification is not delayed. Only groups create streams
+ * FLUSH_INTERVAL_MS ago, the notifications wait until that time has passed: under constant load
+ * they are sent in batches, and a single notification is not delayed. Only groups create streams
  * (NOMKSTREAM), so Redis drops notifications of a topic that no service reads.
  */
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "bus/bus_private.h"
 #include "bus/wire_private.h"
 
-#define NOTIFY_PACE_MS 3
+#define FLUSH_INTERVAL_MS 3
 
 static struct list *bucket_of(struct bus *bus, enum bus_topic topic, int64_t project)
 {
@@ -22,11 +22,12 @@ static struct list *bucket_of(struct bus *bus, enum bus_topic topic, int64_t pro
 }
 
 /* Returns an equal notification that waits to be sent, or NULL. */
-static struct notification *
-find_same(struct list *bucket, enum bus_topic topic, const struct bus_notification *notification)
+static struct notification *notification_find_equal(struct list *bucket,
+                                                    enum bus_topic topic,
+                                                    const struct bus_notification *notification)
 {
     LIST_FOR (node, bucket) {
-        struct notification *other = LIST_ITEM(node, struct notification, same);
+        struct notification *other = LIST_ITEM(node, struct notification, bucket_link);
         if (other->topic == topic && other->notification.project == notification->project &&
             other->notification.id.len == 0 &&
             strcmp(other->notification.kind, notification->kind) == 0)
@@ -44,7 +45,7 @@ void bus_notify(struct bus *bus, enum bus_topic topic, const struct bus_notifica
     bus->stats.notified++;
     struct list *bucket = bucket_of(bus, topic, notification->project);
     struct notification *same =
-        notification->id.len == 0 ? find_same(bucket, topic, notification) : NULL;
+        notification->id.len == 0 ? notification_find_equal(bucket, topic, notification) : NULL;
     if (same) {
         bus->stats.coalesced++;
         if (same->notification.depth < notification->depth)
@@ -62,9 +63,9 @@ void bus_notify(struct bus *bus, enum bus_topic topic, const struct bus_notifica
     copy->notification.id = arena_dup(bus->notification_arena, notification->id);
     copy->notification.traceparent = arena_dup(bus->notification_arena, notification->traceparent);
     list_append(&bus->notifications, &copy->link);
-    list_append(bucket, &copy->same);
+    list_append(bucket, &copy->bucket_link);
     bus->notification_count++;
-    loop_at_turn_end(&bus->flush);
+    loop_at_tick_end(&bus->flush);
 }
 
 static void on_sent(int rc, void *arg)
@@ -89,7 +90,7 @@ static void send_notifications(void *arg)
         struct notification *notification = LIST_ITEM(node, struct notification, link);
         char stream[BUS_NAME_BYTES];
 
-        list_remove(&notification->same);
+        list_remove(&notification->bucket_link);
         bus_stream_name(stream, notification->topic, notification->notification.partition, false);
         struct str bytes = wire_pack(
             bus->notification_arena, notification->topic, &notification->notification, now_ms);
@@ -102,7 +103,7 @@ static void send_notifications(void *arg)
                 STR("XADD"), str_from(stream), STR("NOMKSTREAM"), STR("*"), STR("e"), bytes));
     }
     bus->notification_count = 0;
-    if (!bus->freed)
+    if (!bus->is_freed)
         arena_reset(bus->notification_arena);
     bus->in_flight--;
     bus_release(bus);
@@ -111,17 +112,17 @@ static void send_notifications(void *arg)
 static void publish_flush(void *arg)
 {
     struct bus *bus = arg;
-    int64_t wait_ms = bus->flushed_ms + NOTIFY_PACE_MS - clock_mono_ms();
+    int64_t wait_ms = bus->flushed_ms + FLUSH_INTERVAL_MS - clock_mono_ms();
 
-    if (wait_ms > 0 && !bus->freed)
-        loop_timer_start(&bus->pace, wait_ms);
+    if (wait_ms > 0 && !bus->is_freed)
+        loop_timer_start(&bus->flush_timer, wait_ms);
     else
         send_notifications(bus);
 }
 
 void publish_init(struct bus *bus)
 {
-    loop_timer_init(&bus->pace, send_notifications, bus);
+    loop_timer_init(&bus->flush_timer, send_notifications, bus);
     list_init(&bus->notifications);
     for (size_t i = 0; i < BUS_NOTIFICATION_BUCKETS; i++)
         list_init(&bus->buckets[i]);
@@ -131,7 +132,7 @@ void publish_init(struct bus *bus)
 
 void publish_done(struct bus *bus)
 {
-    loop_timer_stop(&bus->pace);
+    loop_timer_stop(&bus->flush_timer);
     send_notifications(bus);
     arena_free(bus->notification_arena);
 }

@@ -10,12 +10,12 @@
 #include "base/clock.h"
 #include "bus/bus_private.h"
 
-struct id {
+struct stream_id {
     uint64_t ms, seq;
 };
 
 /* Parses "1700000000000-3". Returns false when the text is not an id. */
-static bool parse_id(struct str text, struct id *ret_id)
+static bool parse_id(struct str text, struct stream_id *ret_id)
 {
     struct str rest = text;
     struct str ms = str_split(&rest, '-');
@@ -33,17 +33,18 @@ static bool parse_id(struct str text, struct id *ret_id)
     return *end == '\0';
 }
 
-static bool trim_before(struct id a, struct id b)
+static bool stream_id_is_less(struct stream_id a, struct stream_id b)
 {
     return a.ms != b.ms ? a.ms < b.ms : a.seq < b.seq;
 }
 
-static struct id after(struct id id)
+static struct stream_id stream_id_next(struct stream_id id)
 {
-    return id.seq == UINT64_MAX ? (struct id){id.ms + 1, 0} : (struct id){id.ms, id.seq + 1};
+    return id.seq == UINT64_MAX ? (struct stream_id){id.ms + 1, 0}
+                                : (struct stream_id){id.ms, id.seq + 1};
 }
 
-static int64_t age_ms(struct id id)
+static int64_t age_ms(struct stream_id id)
 {
     int64_t age = clock_wall_ms() - (int64_t)id.ms;
 
@@ -56,7 +57,7 @@ AWAITS static int first_waiting(struct task *task,
                                 const struct partition *partition,
                                 struct str last,
                                 bool *ret_any,
-                                struct id *ret_id)
+                                struct stream_id *ret_id)
 {
     struct redis_reply reply = {0};
     char from[BUS_ID_BYTES];
@@ -82,17 +83,17 @@ AWAITS static int first_waiting(struct task *task,
 AWAITS static int first_unfinished(struct task *task,
                                    const struct partition *partition,
                                    const struct redis_reply *group,
-                                   struct id *ret_id,
+                                   struct stream_id *ret_id,
                                    bool *ret_pending)
 {
     struct redis_reply reply = {0};
-    struct id last;
-    struct id pending;
+    struct stream_id last;
+    struct stream_id pending;
 
     *ret_pending = false;
     if (!parse_id(reply_member(group, "last-delivered-id")->text, &last))
         return REDIS_ERROR;
-    *ret_id = after(last);
+    *ret_id = stream_id_next(last);
     if (reply_member(group, "pending")->number == 0)
         return 0;
     TRY(redis_cmd(task,
@@ -105,7 +106,7 @@ AWAITS static int first_unfinished(struct task *task,
     if (reply.kind == REDIS_KIND_ARRAY && reply.count == 4 &&
         parse_id(reply.items[1].text, &pending)) {
         *ret_pending = true;
-        if (trim_before(pending, *ret_id))
+        if (stream_id_is_less(pending, *ret_id))
             *ret_id = pending;
     }
     return 0;
@@ -116,7 +117,7 @@ AWAITS static int trim_measure(struct task *task,
                                struct partition *partition,
                                const struct redis_reply *group,
                                bool pending,
-                               struct id unfinished)
+                               struct stream_id unfinished)
 {
     const struct redis_reply *lag = reply_member(group, "lag");
     bool waiting = false;
@@ -135,7 +136,7 @@ AWAITS static int trim_measure(struct task *task,
     return 0;
 }
 
-AWAITS static int trim_cut(struct task *task, struct partition *partition, struct id below)
+AWAITS static int trim_cut(struct task *task, struct partition *partition, struct stream_id below)
 {
     struct redis_reply reply = {0};
     char id[BUS_ID_BYTES];
@@ -157,15 +158,15 @@ AWAITS static int trim_cut(struct task *task, struct partition *partition, struc
 
 int trim_partition(struct task *task, struct partition *partition, const struct redis_reply *groups)
 {
-    struct id least = {UINT64_MAX, UINT64_MAX};
+    struct stream_id least = {UINT64_MAX, UINT64_MAX};
     struct str own = str_from(partition->consumer->def.group);
 
     for (size_t i = 0; i < groups->count; i++) {
         const struct redis_reply *group = &groups->items[i];
-        struct id unfinished;
+        struct stream_id unfinished;
         bool pending;
         TRY(first_unfinished(task, partition, group, &unfinished, &pending));
-        if (trim_before(unfinished, least))
+        if (stream_id_is_less(unfinished, least))
             least = unfinished;
         if (str_eq(reply_member(group, "name")->text, own))
             TRY(trim_measure(task, partition, group, pending, unfinished));

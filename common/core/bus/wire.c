@@ -74,7 +74,7 @@ static void wire_put_body(Groundwork__Envelope *envelope,
 }
 
 /* Returns the text, or "" when wire_unpack() would refuse its length. */
-static char *text_for(struct arena *arena, struct str text, size_t max)
+static char *text_or_empty(struct arena *arena, struct str text, size_t max)
 {
     return arena_cstr(arena, text.len <= max ? text : STR(""));
 }
@@ -90,8 +90,8 @@ struct str wire_pack(struct arena *arena,
     MUST(strlen(notification->kind) <= KIND_MAX);
     envelope.project = notification->project;
     envelope.kind = arena_strdup(arena, notification->kind);
-    envelope.id = text_for(arena, notification->id, ID_MAX);
-    envelope.traceparent = text_for(arena, notification->traceparent, TRACE_MAX);
+    envelope.id = text_or_empty(arena, notification->id, ID_MAX);
+    envelope.traceparent = text_or_empty(arena, notification->traceparent, TRACE_MAX);
     envelope.occurred_at_ms = now_ms;
     envelope.depth = notification->depth;
     if (notification->row_id != 0)
@@ -147,7 +147,7 @@ static int64_t wire_row_of(const Groundwork__Envelope *envelope)
     }
 }
 
-static bool good_text(const char *text, size_t least, size_t max, struct str *ret_text)
+static bool text_is_valid(const char *text, size_t least, size_t max, struct str *ret_text)
 {
     *ret_text = str_from(text);
     return ret_text->len >= least && ret_text->len <= max && utf8_valid(*ret_text);
@@ -165,9 +165,9 @@ int wire_unpack(struct arena *arena, struct str bytes, struct bus_entry *ret_ent
     const Groundwork__Envelope *envelope =
         groundwork__envelope__unpack(&allocator, bytes.len, (const uint8_t *)bytes.ptr);
     if (!envelope || envelope->project <= 0 || envelope->occurred_at_ms < 0 ||
-        !good_text(envelope->kind, 1, KIND_MAX, &entry.kind) ||
-        !good_text(envelope->id, 0, ID_MAX, &entry.id) ||
-        !good_text(envelope->traceparent, 0, TRACE_MAX, &entry.traceparent))
+        !text_is_valid(envelope->kind, 1, KIND_MAX, &entry.kind) ||
+        !text_is_valid(envelope->id, 0, ID_MAX, &entry.id) ||
+        !text_is_valid(envelope->traceparent, 0, TRACE_MAX, &entry.traceparent))
         return WIRE_BAD;
     entry.project = envelope->project;
     entry.row_id = wire_row_of(envelope) > 0 ? wire_row_of(envelope) : 0;

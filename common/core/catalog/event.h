@@ -18,7 +18,7 @@ enum event_kind {
     /* number of events of records */
     ENTITY_EVENTS = 0
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): each use adds a term to a sum */
-#define EVENT(constant, name, subject, bit) +((subject) == OF_RECORDS)
+#define EVENT(constant, name, subject, bit) +((subject) == SUBJECT_RECORDS)
 #include "catalog/event.def"
 };
 

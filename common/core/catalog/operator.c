@@ -11,7 +11,7 @@ static const struct filter_operator filter_operators[OP_COUNT] = {
 #include "catalog/operator.def"
 };
 
-static const struct condition_operator condition_operators[COND_OPS] = {
+static const struct condition_operator condition_operators[COND_COUNT] = {
 #define CONDITION_OPERATOR(constant, name, takes) [constant] = {name, takes},
 #include "catalog/operator.def"
 };
@@ -36,7 +36,7 @@ const struct filter_operator *filter_operator(enum filter_op op)
 
 const struct condition_operator *condition_operator(enum condition_op op)
 {
-    MUST(op < COND_OPS);
+    MUST(op < COND_COUNT);
     return &condition_operators[op];
 }
 
@@ -50,8 +50,8 @@ enum filter_op filter_op_find(struct str name)
 
 enum condition_op condition_op_find(struct str name)
 {
-    for (size_t i = 0; i < COND_OPS; i++)
+    for (size_t i = 0; i < COND_COUNT; i++)
         if (str_is(name, condition_operators[i].name))
             return (enum condition_op)i;
-    return COND_OPS;
+    return COND_COUNT;
 }

@@ -6,9 +6,9 @@
 #include "base/str.h"
 
 /* The fields to which an operator applies. */
-enum operator_fits { FITS_ANY = 1, FITS_ORDERED = 2, FITS_TEXT = 4, FITS_SET = 8 };
+enum operator_scope { FITS_ANY = 1, FITS_ORDERED = 2, FITS_TEXT = 4, FITS_SET = 8 };
 /* The value that an operator compares the field with. */
-enum operator_takes {
+enum operator_operand {
     TAKES_VALUE,
     TAKES_PART,  /* a text that occurs anywhere in the field */
     TAKES_START, /* a text with which the field begins */
@@ -28,24 +28,24 @@ enum filter_op {
 enum condition_op {
 #define CONDITION_OPERATOR(constant, name, takes) constant,
 #include "catalog/operator.def"
-    COND_OPS,
+    COND_COUNT,
 };
 
 struct filter_operator {
     const char *name;
-    enum operator_fits fits;
-    enum operator_takes takes;
+    enum operator_scope scope;
+    enum operator_operand operand;
     const char *sql; /* between column and value; NULL = filter_sql.c writes the SQL */
 };
 struct condition_operator {
     const char *name;
-    enum operator_takes takes;
+    enum operator_operand operand;
 };
 
 /* Return the static properties of an operator. */
 const struct filter_operator *filter_operator(enum filter_op op);
 const struct condition_operator *condition_operator(enum condition_op op);
-/* Return the operator of this name; OP_COUNT or COND_OPS when there is none. */
+/* Return the operator of this name; OP_COUNT or COND_COUNT when there is none. */
 enum filter_op filter_op_find(struct str name);
 enum condition_op condition_op_find(struct str name);
 /* The names of all operators, separated by commas: "eq, ne, ...". */

@@ -28,7 +28,7 @@ const struct conf_item conf_common_items[] = {
 const size_t conf_common_count = ARRAY_LEN(conf_common_items);
 
 /* The state of one conf_load(). */
-struct loading {
+struct conf_loader {
     struct arena *arena;
     const struct conf_spec *spec;
     char *const *environment;
@@ -118,7 +118,7 @@ static bool parse_bytes(const struct conf_item *item, struct str text, size_t *s
     return conf_in_bounds(item, value);
 }
 
-static bool conf_parse(struct loading *l, const struct conf_item *item, struct str text)
+static bool conf_parse(struct conf_loader *l, const struct conf_item *item, struct str text)
 {
     void *slot = l->values + item->offset;
     int64_t number;
@@ -151,7 +151,7 @@ static bool conf_parse(struct loading *l, const struct conf_item *item, struct s
 /* --- messages --- */
 
 /* Returns a value as messages show it: on one line, shortened, without the credentials of a URL. */
-static const char *conf_shown(struct arena *arena, struct str text)
+static const char *conf_value_redact(struct arena *arena, struct str text)
 {
     char *copy = arena_cstr(arena, text);
     char *scheme_end = strstr(copy, "://");
@@ -168,12 +168,12 @@ static const char *conf_shown(struct arena *arena, struct str text)
     return arena_printf(arena, "%.*s", SHOWN_BYTES, copy).ptr;
 }
 
-static const char *say_not_allowed(struct arena *arena,
-                                   const struct conf_item *item,
-                                   const char *from,
-                                   struct str text)
+static const char *conf_message_not_allowed(struct arena *arena,
+                                            const struct conf_item *item,
+                                            const char *from,
+                                            struct str text)
 {
-    const char *allowed = conf_allowed(arena, item);
+    const char *allowed = conf_allowed_text(arena, item);
 
     if (conf_is_secret(item))
         return arena_printf(arena,
@@ -183,14 +183,14 @@ static const char *say_not_allowed(struct arena *arena,
                             allowed)
             .ptr;
     return arena_printf(
-               arena, "%s is \"%s\", but must be %s", from, conf_shown(arena, text), allowed)
+               arena, "%s is \"%s\", but must be %s", from, conf_value_redact(arena, text), allowed)
         .ptr;
 }
 
 static const char *
-say_missing(struct arena *arena, const struct conf_item *item, const char *variable)
+conf_message_missing(struct arena *arena, const struct conf_item *item, const char *variable)
 {
-    const char *allowed = conf_allowed(arena, item);
+    const char *allowed = conf_allowed_text(arena, item);
 
     if (conf_is_secret(item))
         return arena_printf(arena, "%s (or %s_FILE) is required: %s", variable, variable, allowed)
@@ -201,7 +201,7 @@ say_missing(struct arena *arena, const struct conf_item *item, const char *varia
 /* --- loading --- */
 
 /* Returns the value of a variable, STR_NONE when the variable is not set or empty. */
-static struct str lookup(const struct loading *l, struct str variable)
+static struct str variable_find(const struct conf_loader *l, struct str variable)
 {
     for (char *const *at = l->environment; *at; at++) {
         struct str value = str_from(*at);
@@ -231,8 +231,11 @@ conf_read_secret(struct arena *arena, const char *variable, struct str path, str
     if (file)
         (void)fclose(file);
     if (error)
-        return arena_printf(
-                   arena, "%s: cannot read \"%s\": %s", variable, conf_shown(arena, path), error)
+        return arena_printf(arena,
+                            "%s: cannot read \"%s\": %s",
+                            variable,
+                            conf_value_redact(arena, path),
+                            error)
             .ptr;
 
     if (len > 0 && text[len - 1] == '\n')
@@ -240,8 +243,10 @@ conf_read_secret(struct arena *arena, const char *variable, struct str path, str
     if (len > 0 && text[len - 1] == '\r')
         len--;
     if (len == 0 || memchr(text, '\0', len))
-        return arena_printf(
-                   arena, "%s: \"%s\" is empty or not a text", variable, conf_shown(arena, path))
+        return arena_printf(arena,
+                            "%s: \"%s\" is empty or not a text",
+                            variable,
+                            conf_value_redact(arena, path))
             .ptr;
     text[len] = '\0';
     *ret_text = (struct str){text, len};
@@ -249,15 +254,15 @@ conf_read_secret(struct arena *arena, const char *variable, struct str path, str
 }
 
 /* Loads one entry. Returns NULL, or a message. */
-static const char *load_item(struct loading *l, const struct conf_item *item)
+static const char *load_item(struct conf_loader *l, const struct conf_item *item)
 {
     const char *variable = conf_variable(l->arena, item);
-    struct str text = lookup(l, str_from(variable));
+    struct str text = variable_find(l, str_from(variable));
     const char *from = variable;
 
     if (conf_is_secret(item)) {
         const char *file_variable = arena_printf(l->arena, "%s_FILE", variable).ptr;
-        struct str path = lookup(l, str_from(file_variable));
+        struct str path = variable_find(l, str_from(file_variable));
         if (path.ptr && text.ptr)
             return arena_printf(
                        l->arena, "%s and %s are both set; set one of them", variable, file_variable)
@@ -271,13 +276,13 @@ static const char *load_item(struct loading *l, const struct conf_item *item)
     if (!text.ptr && item->fallback == CONF_OPTIONAL)
         return NULL;
     if (!text.ptr && item->fallback == CONF_REQUIRED)
-        return say_missing(l->arena, item, variable);
+        return conf_message_missing(l->arena, item, variable);
     if (!text.ptr)
         text = str_from(item->fallback);
-    return conf_parse(l, item, text) ? NULL : say_not_allowed(l->arena, item, from, text);
+    return conf_parse(l, item, text) ? NULL : conf_message_not_allowed(l->arena, item, from, text);
 }
 
-static bool is_item(struct arena *arena, const struct conf_item *item, struct str variable)
+static bool item_has_name(struct arena *arena, const struct conf_item *item, struct str variable)
 {
     struct str name = str_from(conf_variable(arena, item));
 
@@ -287,9 +292,9 @@ static bool is_item(struct arena *arena, const struct conf_item *item, struct st
     return str_eq(name, variable);
 }
 
-bool conf_is_other(const struct conf_spec *spec, struct str name)
+bool conf_is_ignored(const struct conf_spec *spec, struct str name)
 {
-    for (const char *const *at = spec->others; at && *at; at++) {
+    for (const char *const *at = spec->ignored; at && *at; at++) {
         struct str other = str_from(*at);
         bool prefix = str_ends(other, STR("*"));
         other.len -= prefix;
@@ -301,24 +306,24 @@ bool conf_is_other(const struct conf_spec *spec, struct str name)
     return false;
 }
 
-static bool conf_is_known(const struct loading *l, struct str variable)
+static bool conf_is_known(const struct conf_loader *l, struct str variable)
 {
     struct str name = {variable.ptr + strlen(CONF_PREFIX), variable.len - strlen(CONF_PREFIX)};
 
     for (size_t i = 0; i < conf_common_count; i++) {
-        if (is_item(l->arena, &conf_common_items[i], variable))
+        if (item_has_name(l->arena, &conf_common_items[i], variable))
             return true;
     }
     for (size_t i = 0; i < l->spec->count; i++) {
-        if (is_item(l->arena, &l->spec->items[i], variable))
+        if (item_has_name(l->arena, &l->spec->items[i], variable))
             return true;
     }
-    return conf_is_other(l->spec, name);
+    return conf_is_ignored(l->spec, name);
 }
 
 /* Refuses unknown variables, so that a misspelt variable does not count as not set. Returns NULL,
  * or a message. */
-static const char *conf_refuse_unknown(const struct loading *l)
+static const char *conf_refuse_unknown(const struct conf_loader *l)
 {
     for (char *const *at = l->environment; *at; at++) {
         struct str value = str_from(*at);
@@ -327,7 +332,7 @@ static const char *conf_refuse_unknown(const struct loading *l)
             return arena_printf(
                        l->arena,
                        "%s is not a variable of this program; --help-config lists all variables",
-                       conf_shown(l->arena, variable))
+                       conf_value_redact(l->arena, variable))
                 .ptr;
     }
     return NULL;
@@ -338,7 +343,7 @@ const char *conf_load(struct arena *arena,
                       char *const *environment,
                       void *ret_conf)
 {
-    struct loading l = {
+    struct conf_loader l = {
         .arena = arena,
         .spec = spec,
         .environment = environment,

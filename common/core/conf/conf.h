@@ -93,7 +93,7 @@ struct conf_spec {
     /* Names, in the form of member names, of variables that may be set but are ignored by this
      * program; "push_*" means all names with this beginning. The help leaves out entries of
      * common.def with these names. NULL-terminated. */
-    const char *const *others;
+    const char *const *ignored;
 };
 
 /* Reads `environment` (NULL-terminated, like environ) into *ret_conf, a struct app_conf. Returns
@@ -108,6 +108,6 @@ MUSTCHECK const char *conf_load(struct arena *arena,
 enum conf_help { CONF_HELP_NONE, CONF_HELP_TEXT, CONF_HELP_MARKDOWN };
 
 /* Returns which help the arguments request: --help-config or --help-config=markdown. */
-enum conf_help conf_help_wanted(int argc, char *const *argv);
+enum conf_help conf_help_from_args(int argc, char *const *argv);
 /* Returns a description of every variable, for people or for the README; arena-owned. */
 struct str conf_help(struct arena *arena, const struct conf_spec *spec, enum conf_help form);

@@ -18,16 +18,16 @@ bool conf_is_secret(const struct conf_item *item)
 }
 
 /* Returns "1 to 64", or "32" when both bounds are equal. */
-static const char *range(struct arena *arena, const struct conf_item *item)
+static const char *conf_range_text(struct arena *arena, const struct conf_item *item)
 {
     if (item->min == item->max)
         return arena_printf(arena, "%" PRId64, item->min).ptr;
     return arena_printf(arena, "%" PRId64 " to %" PRId64, item->min, item->max).ptr;
 }
 
-const char *conf_allowed(struct arena *arena, const struct conf_item *item)
+const char *conf_allowed_text(struct arena *arena, const struct conf_item *item)
 {
-    const char *bounds = range(arena, item);
+    const char *bounds = conf_range_text(arena, item);
 
     switch (item->kind) {
     case CONF_KIND_STR:
@@ -52,7 +52,7 @@ const char *conf_allowed(struct arena *arena, const struct conf_item *item)
     return "";
 }
 
-enum conf_help conf_help_wanted(int argc, char *const *argv)
+enum conf_help conf_help_from_args(int argc, char *const *argv)
 {
     for (int i = 1; i < argc; i++) {
         if (str_is(STR("--help-config"), argv[i]))
@@ -74,7 +74,7 @@ static void describe_text(struct strbuf *out, const struct conf_item *item)
     else
         strbuf_printf(out, "%s=%s\n", variable, conf_is_secret(item) ? "" : item->fallback);
     strbuf_printf(out, "    %s.\n", item->text);
-    strbuf_printf(out, "    Must be %s", conf_allowed(out->arena, item));
+    strbuf_printf(out, "    Must be %s", conf_allowed_text(out->arena, item));
     if (conf_is_secret(item))
         strbuf_printf(out, "; or %s_FILE names a file that contains it", variable);
     strbuf_cstr(out, ".\n");
@@ -93,7 +93,7 @@ static void describe_row(struct strbuf *out, const struct conf_item *item)
         strbuf_cstr(out, " | ");
     else
         strbuf_printf(out, " | `%s`", item->fallback);
-    strbuf_printf(out, " | %s | %s |\n", conf_allowed(out->arena, item), item->text);
+    strbuf_printf(out, " | %s | %s |\n", conf_allowed_text(out->arena, item), item->text);
 }
 
 struct str conf_help(struct arena *arena, const struct conf_spec *spec, enum conf_help form)
@@ -106,7 +106,7 @@ struct str conf_help(struct arena *arena, const struct conf_spec *spec, enum con
     if (form == CONF_HELP_MARKDOWN)
         strbuf_cstr(&out, "| Variable | Default | Allowed | Meaning |\n|---|---|---|---|\n");
     for (size_t i = 0; i < conf_common_count; i++) {
-        if (!conf_is_other(spec, str_from(conf_common_items[i].name)))
+        if (!conf_is_ignored(spec, str_from(conf_common_items[i].name)))
             describe(&out, &conf_common_items[i]);
     }
     for (size_t i = 0; i < spec->count; i++)

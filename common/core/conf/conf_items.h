@@ -1,11 +1,11 @@
 #pragma once
 /* Defines app_conf_spec: include this in exactly one .c file of a program. Define the names of
- * variables that are set for other programs before: #define CONF_OTHERS "push_*", "search_url". See
- * conf.h. */
+ * variables that are set for other programs before: #define CONF_IGNORED "push_*", "search_url".
+ * See conf.h. */
 #include "conf/conf_struct.h"
 
-#ifndef CONF_OTHERS
-#define CONF_OTHERS NULL
+#ifndef CONF_IGNORED
+#define CONF_IGNORED NULL
 #endif
 
 /* clang-format off */
@@ -18,11 +18,11 @@ static const struct conf_item app_conf_items[] = {
 };
 /* clang-format on */
 
-static const char *const app_conf_others[] = {CONF_OTHERS, NULL};
+static const char *const app_conf_others[] = {CONF_IGNORED, NULL};
 
 const struct conf_spec app_conf_spec = {
     .items = app_conf_items,
     .count = ARRAY_LEN(app_conf_items),
     .bytes = sizeof(struct app_conf),
-    .others = app_conf_others,
+    .ignored = app_conf_others,
 };

@@ -17,12 +17,12 @@
     CONF_ITEM(CONF_KIND_MS, name, #fallback, NULL, min, max, text)
 #define CONF_BYTES(name, fallback, min, max, text)                                                 \
     CONF_ITEM(CONF_KIND_BYTES, name, #fallback, NULL, min, max, text)
-#define CONF_ITEM(item_kind, member, or_else, choice, least, most, meaning)                        \
+#define CONF_ITEM(item_kind, member, text_or_default, choice, least, most, meaning)                \
     {                                                                                              \
         .name = #member,                                                                           \
         .kind = (item_kind),                                                                       \
         .offset = offsetof(CONF_OWNER, member),                                                    \
-        .fallback = (or_else),                                                                     \
+        .fallback = (text_or_default),                                                             \
         .choices = (choice),                                                                       \
         .min = (least),                                                                            \
         .max = (most),                                                                             \

@@ -30,7 +30,7 @@ static unsigned short filter_count;
 static rlim_t data_limit;
 static const char *program_name = "sandbox";
 
-static void insist(bool ok, const char *what)
+static void step_or_exit(bool ok, const char *what)
 {
     if (ok)
         return;
@@ -43,16 +43,16 @@ static void confine_limit(int resource, rlim_t value)
 {
     struct rlimit now;
 
-    insist(getrlimit((__rlimit_resource_t)resource, &now) == 0, "getrlimit");
+    step_or_exit(getrlimit((__rlimit_resource_t)resource, &now) == 0, "getrlimit");
     if (now.rlim_max != RLIM_INFINITY && now.rlim_max < value)
         value = now.rlim_max;
     now = (struct rlimit){.rlim_cur = value, .rlim_max = value};
-    insist(setrlimit((__rlimit_resource_t)resource, &now) == 0, "setrlimit");
+    step_or_exit(setrlimit((__rlimit_resource_t)resource, &now) == 0, "setrlimit");
 }
 
 /* Replaces the environment. The old texts are wiped, because they stay in memory when only the list
  * is cleared. */
-static void new_environment(const char *const *environment)
+static void environment_replace(const char *const *environment)
 {
     for (char **at = environ; *at; at++)
         explicit_bzero(*at, strlen(*at));
@@ -62,19 +62,19 @@ static void new_environment(const char *const *environment)
         size_t len = strcspn(*environment, "=");
 
         (void)snprintf(name, sizeof(name), "%.*s", (int)len, *environment);
-        insist(setenv(name, *environment + len + 1, 1) == 0, "setenv");
+        step_or_exit(setenv(name, *environment + len + 1, 1) == 0, "setenv");
     }
 }
 
 /* Changes root to `nobody`. In a container root may lack the right to change its user; the filter
  * confines such a root too. */
-static void leave_root(void)
+static void root_drop(void)
 {
     if (geteuid() != 0)
         return;
     if (setgroups(0, NULL) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0)
-        insist(setresuid(NOBODY, NOBODY, NOBODY) == 0 || errno == EPERM || errno == EINVAL,
-               "setresuid");
+        step_or_exit(setresuid(NOBODY, NOBODY, NOBODY) == 0 || errno == EPERM || errno == EINVAL,
+                     "setresuid");
 }
 
 void confine_start(const char *program, const char *const *environment)
@@ -82,17 +82,17 @@ void confine_start(const char *program, const char *const *environment)
     pid_t parent = getppid();
 
     program_name = program;
-    new_environment(environment);
-    insist(close_range(3, ~0U, 0) == 0, "close_range");
-    insist(chdir("/") == 0, "chdir");
+    environment_replace(environment);
+    step_or_exit(close_range(3, ~0U, 0) == 0, "close_range");
+    step_or_exit(chdir("/") == 0, "chdir");
     confine_limit(RLIMIT_CORE, 0);
     confine_limit(RLIMIT_NOFILE, NOFILE);
     confine_limit(RLIMIT_STACK, STACK_BYTES);
-    leave_root();
-    insist(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
+    root_drop();
+    step_or_exit(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
     /* The next two follow the change of user, which resets both. */
-    insist(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "dumpable");
-    insist(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0, "pdeathsig");
+    step_or_exit(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "dumpable");
+    step_or_exit(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0, "pdeathsig");
     if (getppid() != parent)
         _exit(0);
     (void)signal(SIGPIPE, SIG_IGN);
@@ -127,27 +127,28 @@ static void add_rules(scmp_filter_ctx ctx)
     struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
 
     for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
-        insist(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0) == 0, "filter");
+        step_or_exit(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0) == 0, "filter");
     for (size_t i = 0; i < ARRAY_LEN(refused); i++)
-        insist(seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EBADF), refused[i], 0) == 0, "filter");
-    insist(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, no_exec) == 0, "filter");
-    insist(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, no_exec) == 0, "filter");
+        step_or_exit(seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EBADF), refused[i], 0) == 0, "filter");
+    step_or_exit(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, no_exec) == 0, "filter");
+    step_or_exit(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, no_exec) == 0,
+                 "filter");
     /* mremap() resizes or moves existing mappings and cannot make memory executable. */
-    insist(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mremap), 0) == 0, "filter");
+    step_or_exit(seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mremap), 0) == 0, "filter");
 }
 
 /* Compiles the filter once for all children, because this takes longer than many scripts. */
-static void make_filter(void)
+static void filter_compile(void)
 {
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
     int ends[2];
 
-    insist(ctx != NULL, "filter");
+    step_or_exit(ctx != NULL, "filter");
     add_rules(ctx);
-    insist(pipe2(ends, O_CLOEXEC) == 0, "pipe");
-    insist(seccomp_export_bpf(ctx, ends[1]) == 0, "filter");
+    step_or_exit(pipe2(ends, O_CLOEXEC) == 0, "pipe");
+    step_or_exit(seccomp_export_bpf(ctx, ends[1]) == 0, "filter");
     ssize_t bytes = read(ends[0], filter, sizeof(filter));
-    insist(bytes > 0 && (size_t)bytes < sizeof(filter), "filter");
+    step_or_exit(bytes > 0 && (size_t)bytes < sizeof(filter), "filter");
     filter_count = (unsigned short)((size_t)bytes / sizeof(filter[0]));
     (void)close(ends[0]);
     (void)close(ends[1]);
@@ -164,7 +165,7 @@ static long data_bytes(void)
     int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     ssize_t len = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
 
-    insist(len > 0, "/proc/self/statm");
+    step_or_exit(len > 0, "/proc/self/statm");
     (void)close(fd);
     text[len] = '\0';
     for (int i = 0; i < 6; i++)
@@ -174,7 +175,7 @@ static long data_bytes(void)
 
 void confine_prepare(int64_t memory_bytes)
 {
-    make_filter();
+    filter_compile();
     data_limit = (rlim_t)data_bytes() + (rlim_t)memory_bytes + DATA_SLACK;
 }
 
@@ -182,11 +183,11 @@ void confine_child(int in_fd, int out_fd, pid_t parent)
 {
     struct sock_fprog program = {.len = filter_count, .filter = filter};
 
-    insist(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0, "pdeathsig");
+    step_or_exit(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0, "pdeathsig");
     if (getppid() != parent)
         _exit(0);
-    insist(dup2(in_fd, STDIN_FILENO) == STDIN_FILENO, "dup2");
-    insist(dup2(out_fd, STDOUT_FILENO) == STDOUT_FILENO, "dup2");
+    step_or_exit(dup2(in_fd, STDIN_FILENO) == STDIN_FILENO, "dup2");
+    step_or_exit(dup2(out_fd, STDOUT_FILENO) == STDOUT_FILENO, "dup2");
     confine_limit(RLIMIT_DATA, data_limit);
     confine_limit(RLIMIT_FSIZE, 0);
     confine_limit(RLIMIT_NPROC, 0);

@@ -40,7 +40,7 @@ cipher_start(const struct aead_key *key, const uint8_t *head, struct str aad, in
 {
     int ignored = 0;
     MUST(aad.len <= INT_MAX);
-    ossl_begin();
+    ossl_errors_clear();
     EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
     ossl_must(ctx != NULL, "cipher context");
     ossl_must(

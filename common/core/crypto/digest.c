@@ -9,7 +9,7 @@
 
 void digest_sha256(struct str data, uint8_t ret[DIGEST_SHA256_BYTES])
 {
-    ossl_begin();
+    ossl_errors_clear();
     ossl_must(EVP_Digest(data.ptr, data.len, ret, NULL, ossl_sha256(), NULL), "digest");
 }
 
@@ -22,7 +22,7 @@ struct str digest_sha256_hex(struct arena *arena, struct str data)
 
 void digest_init(struct digest *digest)
 {
-    ossl_begin();
+    ossl_errors_clear();
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
     ossl_must(ctx != NULL && EVP_DigestInit_ex2(ctx, ossl_sha256(), NULL), "digest init");
     digest->ctx = ctx;
@@ -30,13 +30,13 @@ void digest_init(struct digest *digest)
 
 void digest_update(struct digest *digest, struct str data)
 {
-    ossl_begin();
+    ossl_errors_clear();
     ossl_must(EVP_DigestUpdate(digest->ctx, data.ptr, data.len), "digest update");
 }
 
 void digest_final(struct digest *digest, uint8_t ret[DIGEST_SHA256_BYTES])
 {
-    ossl_begin();
+    ossl_errors_clear();
     ossl_must(EVP_DigestFinal_ex(digest->ctx, ret, NULL), "digest final");
     digest_done(digest);
 }
@@ -49,13 +49,13 @@ void digest_done(struct digest *digest)
 
 void digest_md5(struct str data, uint8_t ret[DIGEST_MD5_BYTES])
 {
-    ossl_begin();
+    ossl_errors_clear();
     ossl_must(EVP_Digest(data.ptr, data.len, ret, NULL, EVP_md5(), NULL), "MD5");
 }
 
 void digest_md5_init(struct digest *digest)
 {
-    ossl_begin();
+    ossl_errors_clear();
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
     ossl_must(ctx != NULL && EVP_DigestInit_ex2(ctx, EVP_md5(), NULL), "MD5 init");
     digest->ctx = ctx;
@@ -63,7 +63,7 @@ void digest_md5_init(struct digest *digest)
 
 void digest_md5_final(struct digest *digest, uint8_t ret[DIGEST_MD5_BYTES])
 {
-    ossl_begin();
+    ossl_errors_clear();
     ossl_must(EVP_DigestFinal_ex(digest->ctx, ret, NULL), "MD5 final");
     digest_done(digest);
 }
@@ -73,7 +73,7 @@ void digest_hmac_sha256_parts(struct str key,
                               size_t count,
                               uint8_t ret[DIGEST_SHA256_BYTES])
 {
-    ossl_begin();
+    ossl_errors_clear();
     EVP_MAC_CTX *ctx = EVP_MAC_CTX_dup(ossl_hmac_template());
     ossl_must(ctx != NULL, "HMAC context");
     /* A NULL key would mean "keep the template's". */

@@ -39,7 +39,7 @@ static struct ec_key *key_new(EVP_PKEY *pkey, bool has_private)
 
 struct ec_key *ec_key_generate(void)
 {
-    ossl_begin();
+    ossl_errors_clear();
     EVP_PKEY *pkey = EVP_EC_gen("P-256");
     ossl_must(pkey != NULL, "P-256 key");
     return key_new(pkey, true);
@@ -55,7 +55,7 @@ static bool is_p256(EVP_PKEY *pkey)
 }
 
 /* Returns whether the private number is in range, the point on the curve, and both match. */
-static bool pair_sound(EVP_PKEY *pkey)
+static bool ec_pair_is_valid(EVP_PKEY *pkey)
 {
     EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_pkey(NULL, pkey, NULL);
     ossl_must(ctx != NULL, "key context");
@@ -78,7 +78,7 @@ int ec_key_from_pkcs8(struct str der, struct ec_key **ret_key)
     EVP_PKEY *pkey = ossl_from_pkcs8(der);
     if (!pkey)
         return EC_KEY_BAD;
-    if (!is_p256(pkey) || !pair_sound(pkey)) {
+    if (!is_p256(pkey) || !ec_pair_is_valid(pkey)) {
         EVP_PKEY_free(pkey);
         return EC_KEY_BAD;
     }
@@ -88,7 +88,7 @@ int ec_key_from_pkcs8(struct str der, struct ec_key **ret_key)
 }
 
 /* Returns whether the point is on the curve and not the point at infinity. */
-static bool point_sound(EVP_PKEY *pkey)
+static bool ec_pkey_point_is_valid(EVP_PKEY *pkey)
 {
     EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_pkey(NULL, pkey, NULL);
     ossl_must(ctx != NULL, "key context");
@@ -101,13 +101,13 @@ int ec_key_from_spki(struct str der, struct ec_key **ret_key)
 {
     if (der.len == 0 || der.len > LONG_MAX)
         return EC_KEY_BAD;
-    ossl_begin();
+    ossl_errors_clear();
     const unsigned char *at = (const unsigned char *)der.ptr;
     EVP_PKEY *pkey = d2i_PUBKEY(NULL, &at, (long)der.len);
     if (!pkey)
         return EC_KEY_BAD;
     bool whole = at == (const unsigned char *)der.ptr + der.len;
-    if (!whole || !is_p256(pkey) || !point_sound(pkey)) {
+    if (!whole || !is_p256(pkey) || !ec_pkey_point_is_valid(pkey)) {
         EVP_PKEY_free(pkey);
         return EC_KEY_BAD;
     }
@@ -146,7 +146,7 @@ int ec_key_from_point(struct str point, struct ec_key **ret_key)
 {
     if (point.len != POINT_BYTES || point.ptr[0] != POINT_UNCOMPRESSED)
         return EC_KEY_BAD;
-    ossl_begin();
+    ossl_errors_clear();
     EVP_PKEY *pkey = pkey_from_point((const uint8_t *)point.ptr);
     if (!pkey)
         return EC_KEY_BAD;
@@ -197,7 +197,7 @@ void ec_shared_secret(const struct ec_key *own,
     size_t secret_bytes = EC_COORDINATE_BYTES;
 
     MUST(own->has_private);
-    ossl_begin();
+    ossl_errors_clear();
     EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_pkey(NULL, own->pkey, NULL);
     ossl_must(ctx != NULL && EVP_PKEY_derive_init(ctx), "agreement");
     /* No further check of the peer: the point of every ec_key is on the curve, and the cofactor
@@ -214,7 +214,7 @@ void ec_sign_es256(const struct ec_key *key, struct str data, uint8_t ret_sig[EC
     size_t der_bytes = sizeof(der);
 
     MUST(key->has_private);
-    ossl_begin();
+    ossl_errors_clear();
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
     ossl_must(ctx != NULL && EVP_DigestSignInit(ctx, NULL, ossl_sha256(), NULL, key->pkey),
               "sign init");
@@ -251,7 +251,7 @@ bool ec_verify_es256(const struct ec_key *key, struct str data, struct str sig)
 
     if (sig.len != EC_SIGNATURE_BYTES)
         return false;
-    ossl_begin();
+    ossl_errors_clear();
     size_t der_bytes = signature_to_der((const uint8_t *)sig.ptr, der);
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
     ossl_must(ctx != NULL && EVP_DigestVerifyInit(ctx, NULL, ossl_sha256(), NULL, key->pkey),

@@ -21,22 +21,22 @@ static void group_make(void)
 /* The numbers and points of one agreement. */
 struct agreement {
     BN_CTX *ctx;
-    EC_POINT *theirs, *point;
+    EC_POINT *peer_point, *point;
     BIGNUM *number, *x;
 };
 
 static struct agreement agreement_new(void)
 {
     MUST(pthread_once(&group_once, group_make) == 0);
-    ossl_begin();
+    ossl_errors_clear();
     const struct agreement made = {
         .ctx = BN_CTX_new(),
-        .theirs = EC_POINT_new(p256),
+        .peer_point = EC_POINT_new(p256),
         .point = EC_POINT_new(p256),
         .number = BN_new(),
         .x = BN_new(),
     };
-    ossl_must(made.ctx != NULL && made.theirs != NULL && made.point != NULL &&
+    ossl_must(made.ctx != NULL && made.peer_point != NULL && made.point != NULL &&
                   made.number != NULL && made.x != NULL,
               "agreement");
     BN_set_flags(made.number, BN_FLG_CONSTTIME);
@@ -48,22 +48,23 @@ static void agreement_free(const struct agreement *agreement)
     BN_clear_free(agreement->x);
     BN_clear_free(agreement->number);
     EC_POINT_clear_free(agreement->point);
-    EC_POINT_free(agreement->theirs);
+    EC_POINT_free(agreement->peer_point);
     BN_CTX_free(agreement->ctx);
 }
 
 /* OpenSSL checks that the point is on the curve. The point at infinity has another length. */
-static bool peer_read(const struct agreement *agreement, struct str peer)
+static bool agreement_peer_read(const struct agreement *agreement, struct str peer)
 {
     return peer.len == EC_POINT_BYTES && peer.ptr[0] == POINT_CONVERSION_UNCOMPRESSED &&
            EC_POINT_oct2point(p256,
-                              agreement->theirs,
+                              agreement->peer_point,
                               (const unsigned char *)peer.ptr,
                               peer.len,
                               agreement->ctx) == 1;
 }
 
-static void own_make(const struct agreement *agreement, uint8_t ret_point[EC_POINT_BYTES])
+static void agreement_pair_generate(const struct agreement *agreement,
+                                    uint8_t ret_point[EC_POINT_BYTES])
 {
     do
         ossl_must(BN_priv_rand_range(agreement->number, EC_GROUP_get0_order(p256)), "number");
@@ -78,10 +79,10 @@ static void own_make(const struct agreement *agreement, uint8_t ret_point[EC_POI
                             agreement->ctx) == EC_POINT_BYTES);
 }
 
-bool ec_point_ok(struct str point)
+bool ec_point_is_valid(struct str point)
 {
     const struct agreement agreement = agreement_new();
-    bool ok = peer_read(&agreement, point);
+    bool ok = agreement_peer_read(&agreement, point);
 
     agreement_free(&agreement);
     return ok;
@@ -93,11 +94,11 @@ int ec_agree(struct str peer,
 {
     const struct agreement agreement = agreement_new();
     const struct agreement *at = &agreement;
-    bool ok = peer_read(at, peer);
+    bool ok = agreement_peer_read(at, peer);
 
     if (ok) {
-        own_make(at, ret_point);
-        ossl_must(EC_POINT_mul(p256, at->point, NULL, at->theirs, at->number, at->ctx),
+        agreement_pair_generate(at, ret_point);
+        ossl_must(EC_POINT_mul(p256, at->point, NULL, at->peer_point, at->number, at->ctx),
                   "agreement");
         ossl_must(EC_POINT_get_affine_coordinates(p256, at->point, at->x, NULL, at->ctx),
                   "agreed point");

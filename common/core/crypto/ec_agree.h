@@ -11,7 +11,7 @@
 #include "crypto/ec.h"
 
 /* Returns whether the bytes are an uncompressed point (EC_POINT_BYTES) of the curve. */
-bool ec_point_ok(struct str point);
+bool ec_point_is_valid(struct str point);
 
 /* Makes a key pair and agrees with the holder of `peer`, an uncompressed point. Writes the pair's
  * public point and the x coordinate that both sides compute, which is secret: wipe it after use.

@@ -15,7 +15,7 @@ size_t gcm128_seal(const uint8_t key[GCM128_KEY_BYTES],
     size_t at = 0;
     int written = 0;
 
-    ossl_begin();
+    ossl_errors_clear();
     EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
     ossl_must(ctx != NULL && EVP_EncryptInit_ex2(ctx, ossl_aes128_gcm(), key, nonce, NULL),
               "cipher init");

@@ -16,7 +16,7 @@ enum { JSON_DEPTH_MAX = 8 };
 
 /* Returns whether the text is nested at most JSON_DEPTH_MAX deep, because jansson recurses.
  * Unbalanced brackets are left to jansson. */
-static bool json_shallow(struct str text)
+static bool json_is_shallow(struct str text)
 {
     int depth = 0;
     int c;
@@ -36,7 +36,7 @@ static void jws_json_release(void *root)
 static const json_t *json_object_read(struct arena *arena, struct str text)
 {
     json_error_t ignored;
-    if (!json_shallow(text))
+    if (!json_is_shallow(text))
         return NULL;
     json_t *root = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES, &ignored);
     if (!root)
@@ -125,7 +125,7 @@ int jws_verify_rs256(const struct jws *jws, struct str n, struct str e)
 /* Returns whether the text needs no escaping inside of a JSON string. */
 static bool is_plain_word(struct str text)
 {
-    return ascii_only(text, ASCII_ALNUM, "-_.+");
+    return ascii_has_only(text, ASCII_ALNUM, "-_.+");
 }
 
 /* Writes "header.payload" to a buffer that has room for a signature. */
@@ -151,7 +151,7 @@ static void signing_input(struct arena *arena,
     strbuf_str(ret_token, codec_b64url(arena, claims_json));
 }
 
-static struct str token_end(struct arena *arena, struct strbuf *token, struct str sig)
+static struct str token_finish(struct arena *arena, struct strbuf *token, struct str sig)
 {
     strbuf_char(token, '.');
     strbuf_str(token, codec_b64url(arena, sig));
@@ -170,7 +170,7 @@ struct str jws_sign_es256_typ(struct arena *arena,
 
     signing_input(arena, "ES256", kid, typ, claims_json, &token);
     ec_sign_es256(key, strbuf_view(&token), sig);
-    return token_end(arena, &token, (struct str){(const char *)sig, sizeof(sig)});
+    return token_finish(arena, &token, (struct str){(const char *)sig, sizeof(sig)});
 }
 
 struct str jws_sign_es256(struct arena *arena,
@@ -189,5 +189,5 @@ struct str jws_sign_rs256(struct arena *arena,
     struct strbuf token;
 
     signing_input(arena, "RS256", kid, STR_NONE, claims_json, &token);
-    return token_end(arena, &token, rsa_sign_rs256(arena, key, strbuf_view(&token)));
+    return token_finish(arena, &token, rsa_sign_rs256(arena, key, strbuf_view(&token)));
 }

@@ -48,7 +48,7 @@ int jws_verify_es256(const struct jws *jws, const struct ec_key *key) MUSTCHECK;
 int jws_verify_rs256(const struct jws *jws, struct str n, struct str e) MUSTCHECK;
 
 /* The values that a token must have. Empty texts and zeroes are not checked, except where noted. */
-struct jws_expect {
+struct jws_expectations {
     struct str iss;     /* exact; required in the token when given */
     struct str iss_alt; /* another accepted spelling of iss (some providers have two) */
     struct str aud;     /* equal to aud, or in its array; required in the token when given */
@@ -63,7 +63,7 @@ struct jws_expect {
 /* Checks typ and the claims of a verified token. Refuses a token whose exp, nbf or iat is not a
  * JSON integer, or with `fractions` a number. Returns 0, JWS_BAD_TYPE, JWS_BAD_ISSUER,
  * JWS_BAD_AUDIENCE, JWS_BAD_CLAIM, JWS_EXPIRED or JWS_NOT_YET. */
-int jws_claims_check(const struct jws *jws, const struct jws_expect *expect) MUSTCHECK;
+int jws_claims_check(const struct jws *jws, const struct jws_expectations *expect) MUSTCHECK;
 /* Returns a string claim, owned by the token's arena; STR_NONE when absent or of another type. */
 struct str jws_claim_str(const struct jws *jws, const char *name);
 /* Reads an integer claim. Returns false when the claim is absent or of another type. */

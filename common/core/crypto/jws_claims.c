@@ -24,7 +24,7 @@ bool jws_claim_i64(const struct jws *jws, const char *name, int64_t *ret_value)
 /* Reads an optional time; *ret_present tells whether the claim is present. Returns JWS_BAD_CLAIM
  * when the claim is not an integer, or with `fractions` (RFC 7519 section 2) no number in range. */
 static int claim_time_read(const struct jws *jws,
-                           const struct jws_expect *expect,
+                           const struct jws_expectations *expect,
                            const char *name,
                            bool *ret_present,
                            int64_t *ret_s)
@@ -44,7 +44,7 @@ static int claim_time_read(const struct jws *jws,
 
 /* Does arithmetic only with the numbers of `expect`, which are small: those of the token may have
  * any value and could overflow. */
-static int times_check(const struct jws *jws, const struct jws_expect *expect)
+static int times_check(const struct jws *jws, const struct jws_expectations *expect)
 {
     int64_t exp = 0;
     int64_t nbf = 0;
@@ -69,7 +69,7 @@ static int times_check(const struct jws *jws, const struct jws_expect *expect)
     return 0;
 }
 
-static int issuer_check(const struct jws *jws, const struct jws_expect *expect)
+static int issuer_check(const struct jws *jws, const struct jws_expectations *expect)
 {
     if (expect->iss.len == 0)
         return 0;
@@ -81,18 +81,18 @@ static int issuer_check(const struct jws *jws, const struct jws_expect *expect)
     return JWS_BAD_ISSUER;
 }
 
-static bool text_is(const json_t *value, struct str text)
+static bool json_is_text(const json_t *value, struct str text)
 {
     return json_is_string(value) &&
            str_eq((struct str){json_string_value(value), json_string_length(value)}, text);
 }
 
 /* The audience is one string, or an array of strings only. */
-static int audience_check(const struct jws *jws, const struct jws_expect *expect)
+static int audience_check(const struct jws *jws, const struct jws_expectations *expect)
 {
     const json_t *aud = json_object_get(jws->claims, "aud");
     const json_t *azp = json_object_get(jws->claims, "azp");
-    bool found = text_is(aud, expect->aud);
+    bool found = json_is_text(aud, expect->aud);
     size_t count = 1;
 
     if (expect->aud.len == 0)
@@ -103,17 +103,17 @@ static int audience_check(const struct jws *jws, const struct jws_expect *expect
             const json_t *one = json_array_get(aud, i);
             if (!json_is_string(one))
                 return JWS_BAD_AUDIENCE;
-            found = found || text_is(one, expect->aud);
+            found = found || json_is_text(one, expect->aud);
         }
     }
     if (!found)
         return JWS_BAD_AUDIENCE;
-    if (expect->azp && (azp || count > 1) && !text_is(azp, expect->aud))
+    if (expect->azp && (azp || count > 1) && !json_is_text(azp, expect->aud))
         return JWS_BAD_AUDIENCE;
     return 0;
 }
 
-int jws_claims_check(const struct jws *jws, const struct jws_expect *expect)
+int jws_claims_check(const struct jws *jws, const struct jws_expectations *expect)
 {
     if (expect->typ.len > 0 && !str_ieq(jws->typ, expect->typ))
         return JWS_BAD_TYPE;

@@ -17,7 +17,7 @@ static EVP_CIPHER *aes256_gcm;
 static EVP_CIPHER *aes128_gcm;
 static EVP_MAC_CTX *hmac_template;
 
-static void fetch_all(void)
+static void ossl_algorithms_fetch(void)
 {
     sha256 = EVP_MD_fetch(NULL, "SHA2-256", NULL);
     ossl_must(sha256 != NULL, "SHA2-256");
@@ -40,32 +40,32 @@ static void fetch_all(void)
     ossl_must(EVP_MAC_init(hmac_template, (const unsigned char *)"", 1, params), "HMAC init");
 }
 
-static void fetch_once(void)
+static void ossl_algorithms_fetch_once(void)
 {
-    MUST(pthread_once(&once, fetch_all) == 0);
+    MUST(pthread_once(&once, ossl_algorithms_fetch) == 0);
 }
 
 const EVP_MD *ossl_sha256(void)
 {
-    fetch_once();
+    ossl_algorithms_fetch_once();
     return sha256;
 }
 
 const EVP_CIPHER *ossl_aes256_gcm(void)
 {
-    fetch_once();
+    ossl_algorithms_fetch_once();
     return aes256_gcm;
 }
 
 const EVP_CIPHER *ossl_aes128_gcm(void)
 {
-    fetch_once();
+    ossl_algorithms_fetch_once();
     return aes128_gcm;
 }
 
 EVP_MAC_CTX *ossl_hmac_template(void)
 {
-    fetch_once();
+    ossl_algorithms_fetch_once();
     return hmac_template;
 }
 
@@ -88,7 +88,7 @@ EVP_PKEY *ossl_from_pkcs8(struct str der)
 {
     if (der.len == 0 || der.len > LONG_MAX)
         return NULL;
-    ossl_begin();
+    ossl_errors_clear();
     const unsigned char *at = (const unsigned char *)der.ptr;
     PKCS8_PRIV_KEY_INFO *info = d2i_PKCS8_PRIV_KEY_INFO(NULL, &at, (long)der.len);
     if (!info)
@@ -112,7 +112,7 @@ static void wipe_run(void *arg)
 
 struct str ossl_to_pkcs8(struct arena *arena, EVP_PKEY *pkey)
 {
-    ossl_begin();
+    ossl_errors_clear();
     PKCS8_PRIV_KEY_INFO *info = EVP_PKEY2PKCS8(pkey);
     ossl_must(info != NULL, "PKCS #8");
     int der_bytes = i2d_PKCS8_PRIV_KEY_INFO(info, NULL);
@@ -127,7 +127,7 @@ struct str ossl_to_pkcs8(struct arena *arena, EVP_PKEY *pkey)
     return (struct str){wipe->ptr, wipe->bytes};
 }
 
-void ossl_begin(void)
+void ossl_errors_clear(void)
 {
     ERR_clear_error();
 }

@@ -28,6 +28,6 @@ EVP_PKEY *ossl_from_pkcs8(struct str der);
 struct str ossl_to_pkcs8(struct arena *arena, EVP_PKEY *pkey);
 
 /* Clears the error queue; call it before every sequence of OpenSSL calls. */
-void ossl_begin(void);
+void ossl_errors_clear(void);
 /* Panics unless `ok` is 1: for calls that fail only without memory or in a broken installation. */
 void ossl_must(int ok, const char *what);

@@ -16,7 +16,7 @@
 enum {
     MEMORY_KIB = PASSWORD_MEMORY_KIB,
     PASSES = 2,
-    LANES = 1,
+    LANE_COUNT = 1,
     SALT_BYTES = 16,
     TAG_BYTES = 32,
     PHC_MAX_BYTES = 256,
@@ -83,7 +83,7 @@ static struct str hash_of_bytes(struct arena *arena, struct str password)
     rand_bytes(salt, sizeof(salt));
     int status = argon2id_hash_encoded(PASSES,
                                        MEMORY_KIB,
-                                       LANES,
+                                       LANE_COUNT,
                                        password.ptr,
                                        password.len,
                                        salt,
@@ -129,13 +129,13 @@ static bool phc_params_read(struct str phc, struct phc_params *ret)
            param_read(&list, STR("p="), &ret->lanes) && !list.ptr;
 }
 
-static bool phc_params_affordable(const struct phc_params *params)
+static bool phc_params_are_affordable(const struct phc_params *params)
 {
     return params->memory_kib <= MEMORY_KIB_MAX && params->passes <= PASSES_MAX &&
            params->lanes <= LANES_MAX;
 }
 
-static bool phc_params_weak(const struct phc_params *params)
+static bool phc_params_are_weak(const struct phc_params *params)
 {
     return params->memory_kib < MEMORY_KIB || params->passes < PASSES;
 }
@@ -147,7 +147,7 @@ static int bytes_verify(struct str phc, struct str password)
 
     if (phc.len == 0 || phc.len >= sizeof(text) || memchr(phc.ptr, '\0', phc.len))
         return PASSWORD_WRONG;
-    if (!phc_params_read(phc, &params) || !phc_params_affordable(&params))
+    if (!phc_params_read(phc, &params) || !phc_params_are_affordable(&params))
         return PASSWORD_WRONG;
     memcpy(text, phc.ptr, phc.len);
     text[phc.len] = '\0';
@@ -156,7 +156,7 @@ static int bytes_verify(struct str phc, struct str password)
         PANIC("argon2: %s", argon2_error_message(status));
     if (status != ARGON2_OK)
         return PASSWORD_WRONG;
-    return phc_params_weak(&params) ? PASSWORD_OK_REHASH : PASSWORD_OK;
+    return phc_params_are_weak(&params) ? PASSWORD_OK_REHASH : PASSWORD_OK;
 }
 
 int password_verify(struct str phc, struct str password)
@@ -181,7 +181,7 @@ static struct str phc_part(struct arena *arena, const uint8_t *bytes, size_t len
     return text;
 }
 
-struct str password_of_nobody(struct arena *arena, const uint8_t seed[PASSWORD_SEED_BYTES])
+struct str password_dummy_hash(struct arena *arena, const uint8_t seed[PASSWORD_SEED_BYTES])
 {
     struct str salt = phc_part(arena, seed, SALT_BYTES);
     struct str tag = phc_part(arena, seed + SALT_BYTES, TAG_BYTES);
@@ -190,7 +190,7 @@ struct str password_of_nobody(struct arena *arena, const uint8_t seed[PASSWORD_S
                         "$argon2id$v=19$m=%d,t=%d,p=%d$%.*s$%.*s",
                         MEMORY_KIB,
                         PASSES,
-                        LANES,
+                        LANE_COUNT,
                         STR_ARG(salt),
                         STR_ARG(tag));
 }

@@ -39,4 +39,4 @@ int password_verify(struct str phc, struct str password) MUSTCHECK;
  * seeds give equal strings. For unknown accounts: its verification costs as much as that of an
  * existing account. The cost of Argon2id depends slightly on the salt, so one salt for all unknown
  * accounts would reveal which accounts exist. */
-struct str password_of_nobody(struct arena *arena, const uint8_t seed[PASSWORD_SEED_BYTES]);
+struct str password_dummy_hash(struct arena *arena, const uint8_t seed[PASSWORD_SEED_BYTES]);

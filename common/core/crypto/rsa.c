@@ -13,7 +13,7 @@ enum {
     NUMBER_BYTES_MAX = MODULUS_BITS_MAX / 8 + 1, /* one leading zero is common */
 };
 
-static bool key_acceptable(const BIGNUM *n, const BIGNUM *e)
+static bool rsa_numbers_are_acceptable(const BIGNUM *n, const BIGNUM *e)
 {
     int bits = BN_num_bits(n);
     return bits >= MODULUS_BITS_MIN && bits <= MODULUS_BITS_MAX && BN_is_odd(n) &&
@@ -48,12 +48,12 @@ bool rsa_verify_rs256(struct str n, struct str e, struct str data, struct str si
 {
     if (n.len == 0 || n.len > NUMBER_BYTES_MAX || e.len == 0 || e.len > NUMBER_BYTES_MAX)
         return false;
-    ossl_begin();
+    ossl_errors_clear();
     BIGNUM *modulus = BN_bin2bn((const unsigned char *)n.ptr, (int)n.len, NULL);
     BIGNUM *exponent = BN_bin2bn((const unsigned char *)e.ptr, (int)e.len, NULL);
     ossl_must(modulus != NULL && exponent != NULL, "number");
     EVP_PKEY *pkey =
-        key_acceptable(modulus, exponent) ? pkey_from_numbers(modulus, exponent) : NULL;
+        rsa_numbers_are_acceptable(modulus, exponent) ? pkey_from_numbers(modulus, exponent) : NULL;
     BN_free(modulus);
     BN_free(exponent);
     bool right = pkey && rsa_verify(pkey, data, sig);

@@ -21,7 +21,7 @@ struct rsa_key {
 };
 
 /* Returns no password. Without this function OpenSSL asks for a password at the terminal. */
-static int rsa_no_password(char *buf, int size, int writing, void *arg)
+static int rsa_password_refuse(char *buf, int size, int writing, void *arg)
 {
     (void)buf;
     (void)size;
@@ -36,14 +36,14 @@ static EVP_PKEY *pem_read(struct str pem)
         return NULL;
     BIO *bio = BIO_new_mem_buf(pem.ptr, (int)pem.len);
     ossl_must(bio != NULL, "memory BIO");
-    EVP_PKEY *pkey = PEM_read_bio_PrivateKey(bio, NULL, rsa_no_password, NULL);
+    EVP_PKEY *pkey = PEM_read_bio_PrivateKey(bio, NULL, rsa_password_refuse, NULL);
     BIO_free(bio);
     return pkey;
 }
 
 /* Writes a signature of at most RSA_SIGNATURE_MAX bytes. Returns its length, 0 when the key cannot
  * sign. */
-static size_t sign(EVP_PKEY *pkey, struct str data, uint8_t ret_sig[RSA_SIGNATURE_MAX])
+static size_t rsa_key_sign(EVP_PKEY *pkey, struct str data, uint8_t ret_sig[RSA_SIGNATURE_MAX])
 {
     size_t sig_bytes = RSA_SIGNATURE_MAX;
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
@@ -55,7 +55,7 @@ static size_t sign(EVP_PKEY *pkey, struct str data, uint8_t ret_sig[RSA_SIGNATUR
     return done ? sig_bytes : 0;
 }
 
-static bool verifies(EVP_PKEY *pkey, struct str data, const uint8_t *sig, size_t sig_bytes)
+static bool rsa_key_verify(EVP_PKEY *pkey, struct str data, const uint8_t *sig, size_t sig_bytes)
 {
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
     ossl_must(ctx != NULL, "digest context");
@@ -65,7 +65,7 @@ static bool verifies(EVP_PKEY *pkey, struct str data, const uint8_t *sig, size_t
     return right;
 }
 
-static bool rsa_key_usable(EVP_PKEY *pkey)
+static bool rsa_key_is_usable(EVP_PKEY *pkey)
 {
     uint8_t sig[RSA_SIGNATURE_MAX];
     const struct str probe = STR("probe");
@@ -73,8 +73,8 @@ static bool rsa_key_usable(EVP_PKEY *pkey)
     if (EVP_PKEY_is_a(pkey, "RSA") != 1 || EVP_PKEY_get_bits(pkey) < MODULUS_BITS_MIN ||
         EVP_PKEY_get_bits(pkey) > MODULUS_BITS_MAX)
         return false;
-    size_t sig_bytes = sign(pkey, probe, sig);
-    return sig_bytes > 0 && verifies(pkey, probe, sig, sig_bytes);
+    size_t sig_bytes = rsa_key_sign(pkey, probe, sig);
+    return sig_bytes > 0 && rsa_key_verify(pkey, probe, sig, sig_bytes);
 }
 
 /* Takes ownership of pkey. */
@@ -92,7 +92,7 @@ static int rsa_key_take(EVP_PKEY *pkey, struct rsa_key **ret_key)
 {
     if (!pkey)
         return RSA_KEY_BAD;
-    if (!rsa_key_usable(pkey)) {
+    if (!rsa_key_is_usable(pkey)) {
         EVP_PKEY_free(pkey);
         return RSA_KEY_BAD;
     }
@@ -102,7 +102,7 @@ static int rsa_key_take(EVP_PKEY *pkey, struct rsa_key **ret_key)
 
 int rsa_key_from_pem(struct str pem, struct rsa_key **ret_key)
 {
-    ossl_begin();
+    ossl_errors_clear();
     return rsa_key_take(pem_read(pem), ret_key);
 }
 
@@ -113,7 +113,7 @@ int rsa_key_from_pkcs8(struct str der, struct rsa_key **ret_key)
 
 struct rsa_key *rsa_key_generate(void)
 {
-    ossl_begin();
+    ossl_errors_clear();
     EVP_PKEY *pkey = EVP_RSA_gen(GENERATED_BITS);
     ossl_must(pkey != NULL, "RSA key");
     return rsa_key_new(pkey);
@@ -126,7 +126,7 @@ struct str rsa_key_to_pkcs8(struct arena *arena, const struct rsa_key *key)
 
 struct str rsa_key_spki(struct arena *arena, const struct rsa_key *key)
 {
-    ossl_begin();
+    ossl_errors_clear();
     int der_bytes = i2d_PUBKEY(key->pkey, NULL);
     MUST(der_bytes > 0);
     unsigned char *der = arena_alloc(arena, (size_t)der_bytes);
@@ -152,8 +152,8 @@ struct str rsa_sign_rs256(struct arena *arena, const struct rsa_key *key, struct
 {
     uint8_t *sig = arena_alloc(arena, RSA_SIGNATURE_MAX);
 
-    ossl_begin();
-    size_t sig_bytes = sign(key->pkey, data, sig);
+    ossl_errors_clear();
+    size_t sig_bytes = rsa_key_sign(key->pkey, data, sig);
     ossl_must(sig_bytes > 0, "RSA signature");
     return (struct str){(const char *)sig, sig_bytes};
 }

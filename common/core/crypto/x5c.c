@@ -17,8 +17,8 @@
 #include "crypto/ossl_private.h"
 
 enum { ENTRIES = 3, CERTIFICATE_BYTES_MAX = 8192, ANCHORS_MAX = 16, CACHE_MAX = 32 };
-#define SKEW_MS     60000
-#define REMEMBER_MS (15LL * 60 * 1000)
+#define SKEW_MS        60000
+#define CHAIN_CACHE_MS (15LL * 60 * 1000)
 
 /* SSL_CTX_set_security_level(3): at least 112 bits, so no SHA-1 and no RSA below 2,048 bits. */
 #define SECURITY_LEVEL 2
@@ -44,13 +44,13 @@ static const char store_root[] =
     "6BgD56KyKA==\n"
     "-----END CERTIFICATE-----\n";
 
-struct span {
+struct validity {
     int64_t from_ms, to_ms; /* inclusive */
 };
 
 struct anchor {
     X509 *certificate;
-    struct span valid;
+    struct validity valid;
 };
 
 struct x5c_anchors {
@@ -71,27 +71,27 @@ static bool x5c_time_read(const ASN1_TIME *time, int64_t *ret_ms)
     return true;
 }
 
-static bool span_read(const X509 *certificate, struct span *ret_span)
+static bool validity_read(const X509 *certificate, struct validity *ret_span)
 {
     return x5c_time_read(X509_get0_notBefore(certificate), &ret_span->from_ms) &&
            x5c_time_read(X509_get0_notAfter(certificate), &ret_span->to_ms);
 }
 
-static struct span span_both(struct span a, struct span b)
+static struct validity validity_intersect(struct validity a, struct validity b)
 {
-    return (struct span){
+    return (struct validity){
         .from_ms = a.from_ms > b.from_ms ? a.from_ms : b.from_ms,
         .to_ms = a.to_ms < b.to_ms ? a.to_ms : b.to_ms,
     };
 }
 
-static bool span_holds(const struct span *span, int64_t at_ms)
+static bool validity_contains(const struct validity *span, int64_t at_ms)
 {
     return at_ms >= span->from_ms - SKEW_MS && at_ms <= span->to_ms + SKEW_MS;
 }
 
 /* Returns whether basic constraints, and key usage if present, allow to sign certificates. */
-static bool may_sign(X509 *certificate)
+static bool certificate_is_ca(X509 *certificate)
 {
     return X509_check_ca(certificate) == 1 &&
            (X509_get_extension_flags(certificate) & EXFLAG_INVALID) == 0;
@@ -110,7 +110,8 @@ static bool has_extension(const X509 *certificate, const char *name)
 /* --- anchors --- */
 
 /* An encrypted PEM block must not make OpenSSL ask at a terminal. */
-static int no_password(char *buf UNUSED, int size UNUSED, int writing UNUSED, void *arg UNUSED)
+static int
+x5c_password_refuse(char *buf UNUSED, int size UNUSED, int writing UNUSED, void *arg UNUSED)
 {
     return -1;
 }
@@ -120,8 +121,8 @@ static bool anchor_add(struct x5c_anchors *anchors, X509 *certificate)
 {
     struct anchor *anchor = &anchors->items[anchors->count];
 
-    if (anchors->count == ANCHORS_MAX || !may_sign(certificate) || !X509_get0_pubkey(certificate) ||
-        !span_read(certificate, &anchor->valid)) {
+    if (anchors->count == ANCHORS_MAX || !certificate_is_ca(certificate) ||
+        !X509_get0_pubkey(certificate) || !validity_read(certificate, &anchor->valid)) {
         X509_free(certificate);
         return false;
     }
@@ -140,16 +141,16 @@ int x5c_anchors_from_pem(struct str pem, struct x5c_anchors **ret_anchors)
         return X5C_BAD;
     struct x5c_anchors *anchors = calloc(1, sizeof(*anchors));
     MUST(anchors != NULL);
-    ossl_begin();
+    ossl_errors_clear();
     BIO *bio = BIO_new_mem_buf(pem.ptr, (int)pem.len);
     ossl_must(bio != NULL, "PEM");
-    while (good && (certificate = PEM_read_bio_X509(bio, NULL, no_password, NULL)))
+    while (good && (certificate = PEM_read_bio_X509(bio, NULL, x5c_password_refuse, NULL)))
         good = anchor_add(anchors, certificate);
     /* Any other reason than the end of the text means a malformed block. */
     if (good && ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
         good = false;
     BIO_free(bio);
-    ossl_begin();
+    ossl_errors_clear();
     if (!good || anchors->count == 0) {
         x5c_anchors_free(anchors);
         return X5C_BAD;
@@ -182,7 +183,7 @@ bool x5c_anchor_sha256(const struct x5c_anchors *anchors,
 {
     if (index >= anchors->count)
         return false;
-    ossl_begin();
+    ossl_errors_clear();
     ossl_must(X509_digest(anchors->items[index].certificate, ossl_sha256(), ret, NULL),
               "certificate digest");
     return true;
@@ -195,7 +196,7 @@ struct chain {
     uint64_t anchors; /* number of the set; 0 = free */
     uint8_t hash[DIGEST_SHA256_BYTES];
     struct ec_key *key;
-    struct span valid;
+    struct validity valid;
     int64_t verified_ms; /* monotonic */
 };
 static struct chain cache[CACHE_MAX];
@@ -212,9 +213,9 @@ static void chain_hash(struct str leaf, struct str intermediate, uint8_t ret[DIG
     digest_final(&digest, ret);
 }
 
-static bool chain_fresh(const struct chain *chain, int64_t now_ms)
+static bool chain_is_fresh(const struct chain *chain, int64_t now_ms)
 {
-    return chain->anchors != 0 && now_ms - chain->verified_ms < REMEMBER_MS;
+    return chain->anchors != 0 && now_ms - chain->verified_ms < CHAIN_CACHE_MS;
 }
 
 static struct chain *chain_find(uint64_t anchors, const uint8_t *hash)
@@ -222,7 +223,7 @@ static struct chain *chain_find(uint64_t anchors, const uint8_t *hash)
     int64_t now_ms = clock_mono_ms();
 
     for (size_t i = 0; i < CACHE_MAX; i++)
-        if (cache[i].anchors == anchors && chain_fresh(&cache[i], now_ms) &&
+        if (cache[i].anchors == anchors && chain_is_fresh(&cache[i], now_ms) &&
             memcmp(cache[i].hash, hash, sizeof(cache[i].hash)) == 0)
             return &cache[i];
     return NULL;
@@ -230,7 +231,7 @@ static struct chain *chain_find(uint64_t anchors, const uint8_t *hash)
 
 /* Caches a chain and takes ownership of the key. A full cache drops the oldest chain. */
 static struct chain *
-chain_put(uint64_t anchors, const uint8_t *hash, struct ec_key *key, struct span valid)
+chain_put(uint64_t anchors, const uint8_t *hash, struct ec_key *key, struct validity valid)
 {
     struct chain *slot = &cache[0];
 
@@ -272,7 +273,7 @@ static X509 *certificate_read(struct str der)
 
 /* Returns whether X509_verify_cert(3) accepts the chain with one intermediate. The anchor is
  * trusted whether it is self-signed or not. The time of validity is checked later, at each use. */
-static bool leads_to(const struct anchor *anchor, X509 *leaf, X509 *intermediate)
+static bool chain_has_anchor(const struct anchor *anchor, X509 *leaf, X509 *intermediate)
 {
     X509_STORE_CTX *context = X509_STORE_CTX_new();
     STACK_OF(X509) *between = sk_X509_new_null();
@@ -300,14 +301,14 @@ static bool leads_to(const struct anchor *anchor, X509 *leaf, X509 *intermediate
 /* Returns the anchor of the chain. Of several anchors with one name and key, returns the anchor
  * that is valid longest. */
 static const struct anchor *
-anchor_of(const struct x5c_anchors *anchors, X509 *leaf, X509 *intermediate)
+anchor_find(const struct x5c_anchors *anchors, X509 *leaf, X509 *intermediate)
 {
     const struct anchor *best = NULL;
 
     for (size_t i = 0; i < anchors->count; i++) {
         const struct anchor *anchor = &anchors->items[i];
         if ((!best || anchor->valid.to_ms > best->valid.to_ms) &&
-            leads_to(anchor, leaf, intermediate))
+            chain_has_anchor(anchor, leaf, intermediate))
             best = anchor;
     }
     return best;
@@ -332,23 +333,24 @@ static int chain_check(const struct x5c_anchors *anchors,
                        X509 *leaf,
                        X509 *intermediate,
                        struct ec_key **ret_key,
-                       struct span *ret_valid)
+                       struct validity *ret_valid)
 {
-    struct span leaf_valid;
-    struct span intermediate_valid;
+    struct validity leaf_valid;
+    struct validity intermediate_valid;
 
-    const struct anchor *anchor = anchor_of(anchors, leaf, intermediate);
+    const struct anchor *anchor = anchor_find(anchors, leaf, intermediate);
     if (!anchor)
         return X5C_UNTRUSTED;
     if (!has_extension(leaf, MARKER_LEAF) || !has_extension(intermediate, MARKER_INTERMEDIATE))
         return X5C_NO_MARKER;
-    if (!span_read(leaf, &leaf_valid) || !span_read(intermediate, &intermediate_valid))
+    if (!validity_read(leaf, &leaf_valid) || !validity_read(intermediate, &intermediate_valid))
         return X5C_BAD;
     struct ec_key *key = leaf_key(leaf);
     if (!key)
         return X5C_UNTRUSTED;
     *ret_key = key;
-    *ret_valid = span_both(anchor->valid, span_both(leaf_valid, intermediate_valid));
+    *ret_valid =
+        validity_intersect(anchor->valid, validity_intersect(leaf_valid, intermediate_valid));
     return 0;
 }
 
@@ -356,7 +358,7 @@ static int chain_verify(const struct x5c_anchors *anchors,
                         struct str leaf_der,
                         struct str intermediate_der,
                         struct ec_key **ret_key,
-                        struct span *ret_valid)
+                        struct validity *ret_valid)
 {
     X509 *leaf = certificate_read(leaf_der);
     X509 *intermediate = leaf ? certificate_read(intermediate_der) : NULL;
@@ -366,7 +368,7 @@ static int chain_verify(const struct x5c_anchors *anchors,
         rc = chain_check(anchors, leaf, intermediate, ret_key, ret_valid);
     X509_free(intermediate);
     X509_free(leaf);
-    ossl_begin(); /* clears the errors of a refused chain */
+    ossl_errors_clear(); /* clears the errors of a refused chain */
     return rc;
 }
 
@@ -389,12 +391,12 @@ int x5c_verify(struct arena *arena,
     struct chain *chain = chain_find(anchors->number, hash);
     if (!chain) {
         struct ec_key *key;
-        struct span valid;
-        ossl_begin();
+        struct validity valid;
+        ossl_errors_clear();
         TRY(chain_verify(anchors, leaf, intermediate, &key, &valid));
         chain = chain_put(anchors->number, hash, key, valid);
     }
-    if (!span_holds(&chain->valid, at_ms))
+    if (!validity_contains(&chain->valid, at_ms))
         return X5C_EXPIRED;
     *ret_key = chain->key;
     return 0;

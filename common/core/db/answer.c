@@ -8,10 +8,10 @@
 #include "db/db.h"
 
 enum {
-    PIECE_BYTES = 32 * 1024, /* taken from the share at a time; the first chunk is not counted */
+    CHUNK_BYTES = 32 * 1024, /* taken from the share at a time; the first chunk is not counted */
     LARGE_BYTES = 64 * 1024, /* results of this size and above are freed by db_answer_settle() */
     WAITING_MAX = 512,       /* tasks of one project that may wait for the share */
-    ROW_TIMES = 2,           /* a row counts for itself and for the text that is made of it */
+    ROW_FACTOR = 2,          /* a row counts for itself and for the text that is made of it */
 };
 
 struct answer {
@@ -19,11 +19,11 @@ struct answer {
     uint64_t text;    /* bytes of other memory, and of the answer once it is written */
     uint64_t charged; /* bytes that both have taken from the project's share */
     struct share *share;
-    struct large *large; /* newest first */
+    struct large_result *large; /* newest first */
 };
 
-struct large {
-    struct large *older;
+struct large_result {
+    struct large_result *older;
     void *result;
     arena_fn fn;
     uint64_t bytes;
@@ -61,7 +61,7 @@ struct shares *db_answers_shares(void)
 
 /* --- accounts --- */
 
-static void charge_back(struct answer *answer, uint64_t bytes)
+static void answer_refund(struct answer *answer, uint64_t bytes)
 {
     if (bytes == 0)
         return;
@@ -72,7 +72,7 @@ static void charge_back(struct answer *answer, uint64_t bytes)
 static void free_large(struct answer *answer)
 {
     while (answer->large != NULL) {
-        struct large *large = answer->large;
+        struct large_result *large = answer->large;
         answer->large = large->older;
         large->fn(large->result);
     }
@@ -83,7 +83,7 @@ static void answer_end(void *ptr)
     struct answer *answer = ptr;
 
     free_large(answer);
-    charge_back(answer, answer->charged);
+    answer_refund(answer, answer->charged);
 }
 
 static struct answer *answer_of(struct task *task)
@@ -105,14 +105,14 @@ uint64_t db_answer_held(struct arena *arena)
 }
 
 /* Bytes that an account takes from the share for its rows and text: whole chunks, rounded down. */
-static uint64_t due(uint64_t rows, uint64_t text)
+static uint64_t chunks_due(uint64_t rows, uint64_t text)
 {
-    return (ROW_TIMES * rows + text) / PIECE_BYTES * PIECE_BYTES;
+    return (ROW_FACTOR * rows + text) / CHUNK_BYTES * CHUNK_BYTES;
 }
 
 static int answer_charge(struct task *task, struct answer *answer)
 {
-    uint64_t wanted = due(answer->rows, answer->text);
+    uint64_t wanted = chunks_due(answer->rows, answer->text);
 
     if (wanted <= answer->charged)
         return 0;
@@ -123,25 +123,25 @@ static int answer_charge(struct task *task, struct answer *answer)
 }
 
 /* Returns to the share the bytes that are charged but no longer held. */
-static void charge_less(struct answer *answer)
+static void answer_refund_excess(struct answer *answer)
 {
-    uint64_t wanted = due(answer->rows, answer->text);
+    uint64_t wanted = chunks_due(answer->rows, answer->text);
 
     if (answer->charged > wanted)
-        charge_back(answer, answer->charged - wanted);
+        answer_refund(answer, answer->charged - wanted);
 }
 
-static uint64_t less(uint64_t held, uint64_t bytes)
+static uint64_t bytes_subtract(uint64_t held, uint64_t bytes)
 {
     return held - (bytes < held ? bytes : held);
 }
 
 static bool is_counted(const struct task *task)
 {
-    return per_answer > 0 && task != NULL && task->tenant != 0;
+    return per_answer > 0 && task != NULL && task->project != 0;
 }
 
-int answer_take(struct task *task, uint64_t bytes, bool bounded)
+int answer_count_rows(struct task *task, uint64_t bytes, bool bounded)
 {
     int rc = 0;
 
@@ -159,13 +159,13 @@ int answer_take(struct task *task, uint64_t bytes, bool bounded)
     return rc;
 }
 
-void answer_give(struct task *task, uint64_t bytes)
+void answer_uncount_rows(struct task *task, uint64_t bytes)
 {
     if (bytes == 0 || !is_counted(task))
         return;
     struct answer *answer = answer_of(task);
-    answer->rows = less(answer->rows, bytes);
-    charge_less(answer);
+    answer->rows = bytes_subtract(answer->rows, bytes);
+    answer_refund_excess(answer);
 }
 
 void db_answer_hold(struct task *task, uint64_t bytes)
@@ -182,15 +182,15 @@ void db_answer_release(struct task *task, uint64_t bytes)
     if (bytes == 0 || !is_counted(task))
         return;
     struct answer *answer = answer_of(task);
-    answer->text = less(answer->text, bytes);
-    charge_less(answer);
+    answer->text = bytes_subtract(answer->text, bytes);
+    answer_refund_excess(answer);
 }
 
 int answer_wait(struct task *task, int64_t limit_ms)
 {
     struct answer *answer = answer_of(task);
-    uint64_t whole = ROW_TIMES * per_answer;
-    uint64_t amount = whole > answer->charged ? whole - answer->charged : PIECE_BYTES;
+    uint64_t whole = ROW_FACTOR * per_answer;
+    uint64_t amount = whole > answer->charged ? whole - answer->charged : CHUNK_BYTES;
     int64_t end_ms = clock_mono_ms() + limit_ms;
     int rc = shares_acquire(task, &shares, share_owner_of(task), amount, limit_ms, &answer->share);
 
@@ -202,30 +202,31 @@ int answer_wait(struct task *task, int64_t limit_ms)
     return rc;
 }
 
-void answer_keep(struct task *task, void *result, uint64_t bytes, arena_fn fn)
+void answer_defer_free(struct task *task, void *result, uint64_t bytes, arena_fn fn)
 {
     if (bytes < LARGE_BYTES || !is_counted(task)) {
         arena_defer(task->arena, fn, result);
         return;
     }
     struct answer *answer = answer_of(task);
-    struct large *large = ARENA_NEW(task->arena, large);
-    *large = (struct large){.older = answer->large, .result = result, .fn = fn, .bytes = bytes};
+    struct large_result *large = ARENA_NEW(task->arena, large);
+    *large =
+        (struct large_result){.older = answer->large, .result = result, .fn = fn, .bytes = bytes};
     answer->large = large;
 }
 
 int db_answer_settle(struct task *task, size_t bytes)
 {
-    if (!is_counted(task) || (*arena_slot(task->arena) == NULL && due(0, bytes) == 0))
+    if (!is_counted(task) || (*arena_slot(task->arena) == NULL && chunks_due(0, bytes) == 0))
         return 0;
     struct answer *answer = answer_of(task);
-    for (const struct large *it = answer->large; it != NULL; it = it->older)
-        answer->rows = less(answer->rows, it->bytes);
+    for (const struct large_result *it = answer->large; it != NULL; it = it->older)
+        answer->rows = bytes_subtract(answer->rows, it->bytes);
     free_large(answer);
     answer->text += bytes;
     int rc = answer_charge(task, answer);
     if (rc != 0)
         answer->text -= bytes;
-    charge_less(answer);
+    answer_refund_excess(answer);
     return rc;
 }

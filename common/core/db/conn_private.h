@@ -8,7 +8,8 @@
  * therefore leave at any time; only libpq's copy of what was sent remains.
  *
  * A connection that is lost wakes every task that waits on it and leaves its pool. The server's
- * clock frees the connection later (reap() in server.c), a leased one after its lease has ended.
+ * clock frees the connection later (server_reap() in server.c), a leased one after its lease has
+ * ended.
  */
 #include <libpq-fe.h>
 #include <stdbool.h>
@@ -42,12 +43,12 @@ struct db_op {
     uint64_t bytes;       /* counted bytes of rows */
     uint64_t keep_bytes;  /* rows beyond this size are dropped and `cut` is set; 0 = keep all */
     int64_t affected;     /* rows that the statement affected (PQcmdTuples) */
-    int over;     /* DB_TOO_LARGE or DB_BUSY once a row was refused; later rows are dropped */
-    bool bounded; /* the result may be refused for its size */
-    bool cut;
+    int refused_rc; /* DB_TOO_LARGE or DB_BUSY once a row was refused; later rows are dropped */
+    bool bounded;   /* the result may be refused for its size */
+    bool is_truncated;
     int64_t queued_ms;
-    bool alone;     /* sent with a Sync of its own */
-    unsigned moved; /* times sent again because its connection was stuck */
+    bool own_sync;         /* sent with a Sync of its own */
+    unsigned resent_count; /* times sent again because its connection was stuck */
 };
 
 /* The wait of a task: reads count down their ops, a leased group ends with its Sync. */
@@ -65,7 +66,7 @@ enum item_kind { ITEM_PREPARE, ITEM_QUERY, ITEM_PLAIN, ITEM_SYNC };
 
 struct item {
     enum item_kind kind;
-    bool first;        /* the statement was prepared for this item: all caches are cold */
+    bool is_first_run; /* the statement was prepared for this item: all caches are cold */
     unsigned stmt_seq; /* prepared statement that the item makes or uses, by number; 0 = unnamed */
     uint64_t key;
     int64_t schema;
@@ -76,12 +77,12 @@ struct item {
 /* --- connection (conn.c) --- */
 enum db_conn_state { CONN_CONNECTING, CONN_READY, CONN_LOST };
 enum conn_pool { POOL_READ, POOL_WRITE };
-/* LEASE_SLOW is a heavy read. LEASE_READ is any other read, which leases because its project keeps
+/* LEASE_HEAVY is a heavy read. LEASE_READ is any other read, which leases because its project keeps
  * the server busy or holds up shared connections. */
-enum lease_use { LEASE_WRITE, LEASE_READ, LEASE_SLOW };
+enum lease_use { LEASE_WRITE, LEASE_READ, LEASE_HEAVY };
 enum { SERVED_SCHEMAS = 1024 }; /* power of two */
 /* The server's last report on a long statement: none, running, or waiting for a lock. */
-enum head_seen { HEAD_UNSEEN, HEAD_RUNS, HEAD_LOCKED };
+enum head_report { HEAD_UNPROBED, HEAD_RUNS, HEAD_LOCKED };
 
 struct conn_poll {
     uv_poll_t handle;
@@ -110,12 +111,12 @@ struct db_conn {
     unsigned group_open;   /* reads sent since the last Sync */
     unsigned group_cold;   /* reads among them that run for the first time here */
     int64_t head_since_ms; /* when the oldest item began to run */
-    bool slow;             /* an item of the oldest group took longer than REPLAN_MS */
+    bool group_was_slow;   /* an item of the oldest group took longer than REPLAN_MS */
     int64_t charged_ms;    /* the head's time is charged to its project up to here */
-    enum head_seen head_seen;
+    enum head_report head_report;
     PGresult *head_result;
     PGresult *head_rows;    /* rows of the head that have arrived one by one */
-    bool head_asked;        /* the row mode of the head has been chosen */
+    bool head_mode_chosen;  /* the row mode of the head has been chosen */
     bool head_single;       /* rows of the head arrive one by one */
     uint64_t head_dropped;  /* bytes of the head's rows that were dropped */
     uint64_t swollen_bytes; /* size that libpq's buffers have grown to: libpq never shrinks them */
@@ -127,15 +128,15 @@ struct db_conn {
 
     /* Lease (write pool). */
     bool leased;
-    bool lease_heavy; /* leased for a read */
+    bool lease_is_read; /* leased for a read */
     enum lease_use lease_use;
-    struct heavy_seat *seat; /* permit of the read that has the lease; NULL = none */
-    bool release_when_idle;  /* the task has left: returns to the pool when drained */
-    bool retired;            /* closed when the lease ends */
-    int64_t lease_schema;    /* of the current or last lease */
+    struct heavy_permit *permit; /* permit of the read that has the lease; NULL = none */
+    bool release_when_idle;      /* the task has left: returns to the pool when drained */
+    bool retired;                /* closed when the lease ends */
+    int64_t lease_schema;        /* of the current or last lease */
     /* Schemas that this connection has served, by hash. Their statements are probably prepared and
      * their tables cached here. */
-    uint32_t served[SERVED_SCHEMAS];
+    uint32_t served_schemas[SERVED_SCHEMAS];
 };
 
 /* conn_new() makes a connection. db_conn_open() starts connecting and calls server_conn_ready() or

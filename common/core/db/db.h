@@ -27,9 +27,9 @@
  * Results are rows in the task's arena.
  *
  * Results of every call: 0, -ECANCELED, -ETIMEDOUT, or a DB_* of base/result.def. DB_CONFLICT is
- * returned after db_again() gave up (in transactions at once: the caller repeats), DB_SCHEMA after
- * one repetition, and DB_TOO_LARGE (answer.h) for reads and for statements of a transaction before
- * its COMMIT.
+ * returned after db_should_retry() gave up (in transactions at once: the caller repeats), DB_SCHEMA
+ * after one repetition, and DB_TOO_LARGE (answer.h) for reads and for statements of a transaction
+ * before its COMMIT.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,7 +46,7 @@ struct db {
     struct db_server *server; /* borrowed */
     int64_t schema;           /* number of the project; 0 = the control schema, no {p} */
     struct db_conn *lease;    /* connection of a transaction; NULL = autocommit */
-    bool broken;              /* transaction: a statement failed, only rollback is left */
+    bool failed;              /* transaction: a statement failed, only rollback is left */
 };
 
 /* Details of an error of the database. */
@@ -114,8 +114,9 @@ db_batch(struct task *task, struct db *db, struct db_call *calls, size_t count, 
  * back. */
 typedef AWAITS int db_work(struct task *task, struct db *tx, void *arg);
 /* co: runs `work` in a transaction of its own, which has ended when this returns, on every path.
- * After a deadlock or a serialisation failure `work` runs again from its beginning (db_again()), so
- * it sets all of its results in each run. Results of db_begin(), of `work` and of db_commit(). */
+ * After a deadlock or a serialisation failure `work` runs again from its beginning
+ * (db_should_retry()), so it sets all of its results in each run. Results of db_begin(), of `work`
+ * and of db_commit(). */
 AWAITS int db_transact(struct task *task, struct db *db, db_work *work, void *arg) MUSTCHECK;
 /* co: db_transact() on a connection of db_begin_ddl(). */
 AWAITS int db_transact_ddl(struct task *task, struct db *db, db_work *work, void *arg) MUSTCHECK;
@@ -140,7 +141,7 @@ AWAITS int db_set_timeout(struct task *task, struct db *tx, int64_t ms) MUSTCHEC
 /* any: closes the transaction's connection when the transaction has ended. For a transaction that
  * makes or drops hundreds of tables: the server's process caches each of them, and for each it
  * looks through every statement that is prepared there. */
-void db_retire(struct db *tx);
+void db_discard_conn(struct db *tx);
 /* co: commits; returns -ECANCELED without a commit when the task is already cancelled. A commit
  * that was sent is waited for even when the task is cancelled then. DB_UNKNOWN: the connection was
  * lost, and the transaction may be committed. The transaction is over either way. */
@@ -159,7 +160,8 @@ void db_rollback(struct db *tx);
  * Repeats. A transaction that ended in a deadlock or a serialisation failure has done nothing, and
  * is run again from its beginning: by db_query() and db_batch() themselves outside of transactions,
  * by the gateway for whole handlers (stages/handler.c), by write_transaction() for records, and by
- * db_transact() for other transactions. All of them call db_again() to know whether and when.
+ * db_transact() for other transactions. All of them call db_should_retry() to know whether and
+ * when.
  *
  * Order of locks. Deadlocks are repeated, but cost a second each. So transactions take their locks
  * in this order, and skip those that they do not need:
@@ -180,19 +182,19 @@ void db_rollback(struct db *tx);
  *   9. inserts that wait for no other transaction: outbox, audit_log
  * A stronger lock is taken at once, never by raising a weaker one.
  */
-struct db_tries {
+struct db_retry_state {
     unsigned repeats; /* set to 0 by the caller at first */
 };
 enum { DB_REPEATS = 6 };
 /* co: true when `rc` is DB_CONFLICT and the transaction is to run again. This is so at most
  * DB_REPEATS times, each after a random pause whose limit doubles, so that the transactions that
  * met do not meet again. */
-AWAITS bool db_again(struct task *task, struct db_tries *tries, int rc) MUSTCHECK;
+AWAITS bool db_should_retry(struct task *task, struct db_retry_state *tries, int rc) MUSTCHECK;
 
-/* How db_piece() reads a chunk. `fn` gets the rows that fit in `bytes`, at least one, in the same
+/* How db_chunk() reads a chunk. `fn` gets the rows that fit in `bytes`, at least one, in the same
  * coroutine; rows->cut says that there were more. No connection is held during `fn`, so it may
  * await for any time. The rows are freed when `fn` returns, and its result is returned. */
-struct db_piece {
+struct db_chunk {
     size_t bytes;
     int64_t timeout_ms;
     int (*fn)(const struct rows *rows, void *arg); /* AWAITS */
@@ -200,12 +202,12 @@ struct db_piece {
 };
 /* co: reads a chunk of a large result, as a heavy read (even when sql->heavy is not set) that may
  * take `timeout_ms`. Not inside a transaction. */
-AWAITS int db_piece(struct task *task,
+AWAITS int db_chunk(struct task *task,
                     struct db *db,
                     const struct sql *sql,
                     const struct db_param *params,
                     size_t param_count,
-                    const struct db_piece *piece) MUSTCHECK;
+                    const struct db_chunk *piece) MUSTCHECK;
 
 /* --- servers --- */
 struct db_config {

@@ -9,8 +9,8 @@
 
 enum {
     US_PER_MS = 1000,
-    BUSY_MS = FAIR_KEPT_MS / 2,  /* use of a statement that runs half of the time */
-    STEPS_MAX = 16 * FAIR_STEPS, /* after this many steps no use is left */
+    OVER_MIN_MS = FAIR_WINDOW_MS / 2, /* use of a statement that runs half of the time */
+    STEPS_MAX = 16 * FAIR_STEPS,      /* after this many steps no use is left */
 };
 
 struct project_use {
@@ -51,7 +51,7 @@ void fair_done(struct fair *fair)
 }
 
 /* Forgets use in whole steps, so that the result does not depend on how often this is called. */
-static void fade(struct fair_use *use, int64_t now_ms)
+static void fair_use_decay(struct fair_use *use, int64_t now_ms)
 {
     int64_t steps = now_ms / FAIR_STEP_MS - use->at_ms / FAIR_STEP_MS;
 
@@ -66,7 +66,7 @@ static void fade(struct fair_use *use, int64_t now_ms)
 
 static void fair_add(struct fair_use *use, int64_t ms, int64_t now_ms)
 {
-    fade(use, now_ms);
+    fair_use_decay(use, now_ms);
     use->us += (uint64_t)ms * US_PER_MS;
 }
 
@@ -118,19 +118,19 @@ bool fair_is_over(struct fair *fair, int64_t schema, int64_t now_ms)
     if (project == NULL || fair->count < 2)
         return false;
     struct fair_use own = project->use;
-    fade(&own, now_ms);
-    fade(&fair->all, now_ms);
-    return own.us >= (uint64_t)fair->at_once * BUSY_MS * US_PER_MS &&
+    fair_use_decay(&own, now_ms);
+    fair_use_decay(&fair->all, now_ms);
+    return own.us >= (uint64_t)fair->at_once * OVER_MIN_MS * US_PER_MS &&
            own.us * fair->count * 2 > fair->all.us * 3;
 }
 
-bool fair_rests(struct fair *fair, int64_t schema, bool heavy, int64_t now_ms)
+bool fair_is_resting(struct fair *fair, int64_t schema, bool heavy, int64_t now_ms)
 {
     const struct project_use *project = map_get(fair->projects, fair_key_of(&schema));
 
     if (project == NULL || fair->processes == 1)
         return false;
     struct fair_use use = project->kinds[heavy];
-    fade(&use, now_ms);
-    return use.us * fair->processes > (uint64_t)fair->at_once * FAIR_KEPT_MS * US_PER_MS;
+    fair_use_decay(&use, now_ms);
+    return use.us * fair->processes > (uint64_t)fair->at_once * FAIR_WINDOW_MS * US_PER_MS;
 }

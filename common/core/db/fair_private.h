@@ -6,7 +6,7 @@
  * part of what all processes of the daemon together allow.
  *
  * Use is forgotten bit by bit: a project that always has c statements under way settles at c times
- * FAIR_KEPT_MS.
+ * FAIR_WINDOW_MS.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 enum {
     FAIR_STEP_MS = 8, /* interval at which a fraction of the use is forgotten */
     FAIR_STEPS = 64,  /* the fraction is 1 / FAIR_STEPS */
-    FAIR_KEPT_MS = FAIR_STEP_MS * FAIR_STEPS,
+    FAIR_WINDOW_MS = FAIR_STEP_MS * FAIR_STEPS,
     FAIR_ACTIVE_MS = 1000, /* a project without a statement for this long does not count */
 };
 
@@ -51,4 +51,4 @@ bool fair_is_over(struct fair *fair, int64_t schema, int64_t now_ms);
  * have used more than this process's part of `at_once` statements always under way. The longer the
  * statements take, the longer the project rests, so all processes of a daemon together come to
  * `at_once` without any message between them. */
-bool fair_rests(struct fair *fair, int64_t schema, bool heavy, int64_t now_ms);
+bool fair_is_resting(struct fair *fair, int64_t schema, bool heavy, int64_t now_ms);

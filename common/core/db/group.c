@@ -22,7 +22,7 @@ void group_add(struct db_server *server, struct db_op *op)
 {
     list_append(&server->reads, &op->link);
     server->reads_count++;
-    loop_at_turn_end(&server->flush_hook);
+    loop_at_tick_end(&server->flush_hook);
 }
 
 void group_remove(struct db_server *server, struct db_op *op)
@@ -40,12 +40,12 @@ static bool is_usable(const struct db_conn *conn, unsigned groups)
  * costs more than a hundred runs. That is worth it only for a statement with many runs in flight,
  * or when home is far busier than the other connection. */
 static bool
-worth_spreading(const struct db_conn *home, const struct db_conn *least, const struct db_op *op)
+is_worth_preparing(const struct db_conn *home, const struct db_conn *least, const struct db_op *op)
 {
     const struct stmt *stmt = stmt_peek(&home->stmts, op->key);
 
-    return (stmt && stmt->in_flight >= SPREAD_FROM) ||
-           home->ring_count > least->ring_count + FAR_AHEAD;
+    return (stmt && stmt->in_flight >= SPREAD_RUNS_MIN) ||
+           home->ring_count > least->ring_count + SPREAD_SURPLUS_MIN;
 }
 
 /* The least busy connection that has the statement prepared; NULL = none. */
@@ -88,16 +88,16 @@ static struct db_conn *pick_conn(struct db_server *server, const struct db_op *o
             home = conn;
             best = weight;
         }
-        if (is_usable(conn, GROUPS_IN_FLIGHT) && (!conn->extra || op->moved > 0) &&
+        if (is_usable(conn, GROUPS_IN_FLIGHT) && (!conn->extra || op->resent_count > 0) &&
             (!least || conn->ring_count < least->ring_count))
             least = conn;
     }
-    if (!home || !least || home->ring_count <= least->ring_count + HOME_AHEAD)
+    if (!home || !least || home->ring_count <= least->ring_count + HOME_SURPLUS_MAX)
         return home && (least || home->extra) ? home : NULL;
     struct db_conn *warm = pick_warm(server, op);
-    if (warm && warm->ring_count <= least->ring_count + HOME_AHEAD)
+    if (warm && warm->ring_count <= least->ring_count + HOME_SURPLUS_MAX)
         return warm;
-    if (worth_spreading(home, least, op))
+    if (is_worth_preparing(home, least, op))
         return least;
     return warm ? warm : home;
 }
@@ -114,12 +114,13 @@ static void group_send_read(struct db_conn *conn, struct db_op *op)
 {
     bool cold = stmt_peek(&conn->stmts, op->key) == NULL;
 
-    if (op->alone || conn->group_open == GROUP_MAX || (cold && conn->group_cold == GROUP_COLD))
+    if (op->own_sync || conn->group_open == GROUP_MAX ||
+        (cold && conn->group_cold == GROUP_FIRST_RUNS_MAX))
         close_group(conn);
     pipe_op(conn, op);
     conn->group_open++;
     conn->group_cold += cold;
-    if (op->alone)
+    if (op->own_sync)
         close_group(conn);
 }
 
@@ -128,7 +129,7 @@ static void refuse_heavy(struct db_server *server)
 {
     LIST_FOR (it, &server->reads) {
         struct db_op *op = LIST_ITEM(it, struct db_op, link);
-        if (!group_keeps_off(server, op->schema, op->key))
+        if (!group_needs_lease(server, op->schema, op->key))
             continue;
         group_remove(server, op);
         op_end(op, OP_HEAVY, NULL);
@@ -158,7 +159,7 @@ void group_flush(struct db_server *server)
 
 /* --- heavy statements --- */
 
-static struct heavy *find_mark(struct db_server *server, uint64_t key)
+static struct heavy_mark *find_mark(struct db_server *server, uint64_t key)
 {
     for (unsigned i = 0; i < server->heavy_used; i++)
         if (server->heavy_marks[i].key == key)
@@ -166,23 +167,23 @@ static struct heavy *find_mark(struct db_server *server, uint64_t key)
     return NULL;
 }
 
-bool group_heavy(struct db_server *server, uint64_t key)
+bool group_is_heavy(struct db_server *server, uint64_t key)
 {
-    const struct heavy *mark = find_mark(server, key);
+    const struct heavy_mark *mark = find_mark(server, key);
 
     return mark != NULL && mark->until_ms > server_now_ms();
 }
 
 /* The mark to use: a free one, or the one that ends first. A project that has HEAVY_OWN marks
  * reuses one of them, so it pushes out no other project's mark. */
-static struct heavy *oldest_mark(struct db_server *server, int64_t schema)
+static struct heavy_mark *oldest_mark(struct db_server *server, int64_t schema)
 {
-    struct heavy *oldest = &server->heavy_marks[0];
-    struct heavy *own = NULL;
+    struct heavy_mark *oldest = &server->heavy_marks[0];
+    struct heavy_mark *own = NULL;
     unsigned count = 0;
 
     for (unsigned i = 0; i < server->heavy_used; i++) {
-        struct heavy *mark = &server->heavy_marks[i];
+        struct heavy_mark *mark = &server->heavy_marks[i];
         if (mark->until_ms < oldest->until_ms)
             oldest = mark;
         if (mark->schema != schema)
@@ -191,30 +192,31 @@ static struct heavy *oldest_mark(struct db_server *server, int64_t schema)
         if (own == NULL || mark->until_ms < own->until_ms)
             own = mark;
     }
-    if (schema != 0 && count >= HEAVY_OWN)
+    if (schema != 0 && count >= HEAVY_PER_PROJECT_MAX)
         return own;
     return server->heavy_used < HEAVY_MAX ? &server->heavy_marks[server->heavy_used++] : oldest;
 }
 
 void group_mark_heavy(struct db_server *server, uint64_t key, int64_t schema)
 {
-    struct heavy *mark = find_mark(server, key);
+    struct heavy_mark *mark = find_mark(server, key);
 
     if (server->config.dedicated)
         return;
     if (mark == NULL)
         mark = oldest_mark(server, schema);
-    *mark = (struct heavy){.key = key, .schema = schema, .until_ms = server_now_ms() + HEAVY_MS};
+    *mark =
+        (struct heavy_mark){.key = key, .schema = schema, .until_ms = server_now_ms() + HEAVY_MS};
 }
 
-void group_ran(struct db_server *server, const struct db_op *op, int64_t spent_ms)
+void group_record_run(struct db_server *server, const struct db_op *op, int64_t spent_ms)
 {
-    struct heavy *mark = find_mark(server, op->key);
+    struct heavy_mark *mark = find_mark(server, op->key);
 
     if (mark == NULL)
         return;
-    mark->quick = spent_ms < STUCK_MS ? mark->quick + 1 : 0;
-    if (mark->quick >= QUICK_RUNS)
+    mark->quick_runs = spent_ms < STUCK_MS ? mark->quick_runs + 1 : 0;
+    if (mark->quick_runs >= QUICK_RUNS_MIN)
         mark->until_ms = 0;
 }
 
@@ -235,7 +237,7 @@ static unsigned oldest_group(struct db_conn *conn, unsigned *ret_first, struct i
         if (item->kind != ITEM_QUERY)
             continue;
         queries++;
-        *ret_first += item->first;
+        *ret_first += item->is_first_run;
         *ret_only = queries == 1 ? item : NULL;
     }
     return queries;
@@ -247,8 +249,8 @@ static void move_op(struct db_server *server, struct db_conn *conn, struct db_op
     pipe_forget(conn, op);
     op_uncount(op); /* its rows will arrive again */
     op->conn = NULL;
-    op->alone = true;
-    op->moved++;
+    op->own_sync = true;
+    op->resent_count++;
     op->queued_ms = server_now_ms();
     list_append(&server->reads, &op->link);
     server->reads_count++;
@@ -267,7 +269,7 @@ static void move_others(struct db_server *server, struct db_conn *conn, const st
 void group_move_all(struct db_conn *conn)
 {
     move_others(conn->server, conn, NULL);
-    loop_at_turn_end(&conn->server->flush_hook);
+    loop_at_tick_end(&conn->server->flush_hook);
 }
 
 /* True while reads of other projects hold leases. These reads keep the database busy and may be why
@@ -276,7 +278,7 @@ static bool is_busy_for_others(const struct db_server *server, int64_t schema)
 {
     for (const struct list *it = server->write.next; it != &server->write; it = it->next) {
         const struct db_conn *conn = CONTAINER_OF(it, struct db_conn, link);
-        if (conn->lease_heavy && conn->lease_schema != schema)
+        if (conn->lease_is_read && conn->lease_schema != schema)
             return true;
     }
     return false;
@@ -285,22 +287,23 @@ static bool is_busy_for_others(const struct db_server *server, int64_t schema)
 /* Marks the statement that holds the connection up as heavy. A first run is marked only after
  * FIRST_MS: it also has to prepare the statement and read the catalog entries of its tables, which
  * is slow on a busy machine. */
-static void blame(struct db_server *server, struct db_conn *conn, int64_t now_ms)
+static void culprit_mark_heavy(struct db_server *server, struct db_conn *conn, int64_t now_ms)
 {
     struct item *only;
     unsigned first;
 
     int64_t spent_ms = now_ms - conn->head_since_ms;
-    if (oldest_group(conn, &first, &only) == 0 || !only || (only->first && spent_ms <= FIRST_MS))
+    if (oldest_group(conn, &first, &only) == 0 || !only ||
+        (only->is_first_run && spent_ms <= STUCK_MAX_MS))
         return;
-    if (spent_ms > BUSY_MS || !is_busy_for_others(server, only->schema))
+    if (spent_ms > HEAVY_BUSY_MS || !is_busy_for_others(server, only->schema))
         group_mark_heavy(server, only->key, only->schema);
 }
 
 /* --- connections that a project holds up --- */
 
 /* True when all statements of the oldest group are the project's. *ret_among: when any is. */
-static bool only_of(struct db_conn *conn, int64_t schema, bool *ret_among)
+static bool group_is_only_of(struct db_conn *conn, int64_t schema, bool *ret_among)
 {
     bool only = true;
 
@@ -320,7 +323,8 @@ static bool only_of(struct db_conn *conn, int64_t schema, bool *ret_among)
 /* Counts the connections that the project holds up. A group of several projects counts only for a
  * project that also holds up a connection alone. *ret_known: whether a healthy connection has the
  * statement prepared. */
-static unsigned stuck_by(struct db_server *server, int64_t schema, uint64_t key, bool *ret_known)
+static unsigned
+stuck_conn_count(struct db_server *server, int64_t schema, uint64_t key, bool *ret_known)
 {
     unsigned alone = 0;
     unsigned mixed = 0;
@@ -333,7 +337,7 @@ static unsigned stuck_by(struct db_server *server, int64_t schema, uint64_t key,
             *ret_known = *ret_known || stmt_peek(&conn->stmts, key);
             continue;
         }
-        if (only_of(conn, schema, &among))
+        if (group_is_only_of(conn, schema, &among))
             alone++;
         else
             mixed += among;
@@ -341,20 +345,20 @@ static unsigned stuck_by(struct db_server *server, int64_t schema, uint64_t key,
     return alone > 0 ? alone + mixed : 0;
 }
 
-bool group_keeps_off(struct db_server *server, int64_t schema, uint64_t key)
+bool group_needs_lease(struct db_server *server, int64_t schema, uint64_t key)
 {
     bool known;
 
-    if (group_heavy(server, key))
+    if (group_is_heavy(server, key))
         return true;
     if (schema == 0 || server->config.dedicated || server->stuck_count == 0)
         return false;
     unsigned most = server->config.read_connections;
-    unsigned stuck = stuck_by(server, schema, key, &known);
+    unsigned stuck = stuck_conn_count(server, schema, key, &known);
     return stuck >= most || (stuck > 0 && stuck >= most / 2 && !known);
 }
 
-static void check_conn(struct db_server *server, struct db_conn *conn, int64_t now_ms)
+static void conn_check_stuck(struct db_server *server, struct db_conn *conn, int64_t now_ms)
 {
     struct item *only;
     unsigned first;
@@ -362,15 +366,15 @@ static void check_conn(struct db_server *server, struct db_conn *conn, int64_t n
     if (conn->state != CONN_READY || conn->ring_count == 0)
         return;
     if (conn->stuck) {
-        blame(server, conn, now_ms);
+        culprit_mark_heavy(server, conn, now_ms);
         return;
     }
     unsigned queries = oldest_group(conn, &first, &only);
     /* A full group of healthy statements may well take longer than one stuck statement, and a first
      * run is cold on every connection. */
-    int64_t limit_ms = STUCK_MS + (queries > 1 ? queries : 0) + (int64_t)first * COLD_MS;
-    if (limit_ms > FIRST_MS)
-        limit_ms = FIRST_MS;
+    int64_t limit_ms = STUCK_MS + (queries > 1 ? queries : 0) + (int64_t)first * FIRST_RUN_MS;
+    if (limit_ms > STUCK_MAX_MS)
+        limit_ms = STUCK_MAX_MS;
     if (queries == 0 || now_ms - conn->head_since_ms <= limit_ms)
         return;
     /* The loop itself may be late: read an answer that has already arrived. */
@@ -378,7 +382,7 @@ static void check_conn(struct db_server *server, struct db_conn *conn, int64_t n
     if (!conn_read(conn) || conn->ring_count == 0 || conn->head_since_ms != since_ms)
         return;
     conn->stuck = true;
-    blame(server, conn, now_ms);
+    culprit_mark_heavy(server, conn, now_ms);
     move_others(server, conn, only);
 }
 
@@ -387,11 +391,11 @@ void group_check_stuck(struct db_server *server, int64_t now_ms)
     server->stuck_count = 0;
     LIST_FOR (it, &server->read) {
         struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
-        check_conn(server, conn, now_ms);
+        conn_check_stuck(server, conn, now_ms);
         server->stuck_count += conn->stuck;
     }
     if (server->reads_count > 0)
-        loop_at_turn_end(&server->flush_hook);
+        loop_at_tick_end(&server->flush_hook);
 }
 
 /* --- statements of a text --- */
@@ -435,9 +439,9 @@ static bool text_writes(const char *text)
     return false;
 }
 
-bool group_writes(struct db_server *server, const struct sql *sql)
+bool group_is_write(struct db_server *server, const struct sql *sql)
 {
-    struct trait *trait = &server->traits[sql->hash & (TRAITS - 1)];
+    struct trait *trait = &server->traits[sql->hash & (TRAIT_SLOTS - 1)];
 
     /* A statement without rows runs for its effect, even if it is a SELECT. */
     if (sql->writes || sql->kind == SQL_EXEC)

@@ -17,8 +17,8 @@
 #include "db/server_private.h"
 
 enum {
-    ROOM_TIMES = 3,
-    ROOM_FROM = 4, /* in a pool with fewer connections one project may hold all */
+    PROJECT_MAX_FACTOR = 3,
+    PROJECT_MAX_POOL_MIN = 4, /* in a pool with fewer connections one project may hold all */
 };
 
 struct lease_wait {
@@ -31,7 +31,8 @@ struct lease_wait {
     int64_t limit_ms; /* longest wait */
     bool held;        /* waits for statements of its own project to end, not for a connection */
     enum lease_use use;
-    bool soon; /* a connection that knows the schema was busy for another when the wait began */
+    bool warm_conn_busy; /* a connection that knows the schema was busy for another when the wait
+                            began */
 };
 
 static bool is_free(const struct db_conn *conn)
@@ -39,16 +40,16 @@ static bool is_free(const struct db_conn *conn)
     return conn->state == CONN_READY && !conn->leased && conn->ring_count == 0;
 }
 
-static uint32_t *served_place(struct db_conn *conn, int64_t schema)
+static uint32_t *served_slot(struct db_conn *conn, int64_t schema)
 {
     uint64_t hash = (uint64_t)schema * 0x9e3779b97f4a7c15ULL;
 
-    return &conn->served[(hash >> 32) & (SERVED_SCHEMAS - 1)];
+    return &conn->served_schemas[(hash >> 32) & (SERVED_SCHEMAS - 1)];
 }
 
 static bool has_served(struct db_conn *conn, int64_t schema)
 {
-    return *served_place(conn, schema) == (uint32_t)schema + 1;
+    return *served_slot(conn, schema) == (uint32_t)schema + 1;
 }
 
 /* A free connection: preferably the one that served this schema last, then one that has served it
@@ -81,7 +82,7 @@ static struct db_conn *find_free(struct db_server *server, int64_t schema, bool 
     return known ? known : found;
 }
 
-static unsigned held_by(struct db_server *server, int64_t schema)
+static unsigned held_conn_count(struct db_server *server, int64_t schema)
 {
     unsigned held = 0;
 
@@ -92,7 +93,7 @@ static unsigned held_by(struct db_server *server, int64_t schema)
     return held;
 }
 
-static unsigned leased_in_all(const struct db_server *server)
+static unsigned leased_conn_count(const struct db_server *server)
 {
     unsigned leased = 0;
 
@@ -105,11 +106,12 @@ static unsigned leased_in_all(const struct db_server *server)
  * always left for projects that hold none. */
 static bool is_at_cap(struct db_server *server, int64_t schema)
 {
-    unsigned leased = leased_in_all(server);
+    unsigned leased = leased_conn_count(server);
     unsigned most = server->config.write_connections;
 
     return schema != 0 && leased > 0 && leased <= most &&
-           held_by(server, schema) >= ROOM_TIMES * (most - leased) && most >= ROOM_FROM;
+           held_conn_count(server, schema) >= PROJECT_MAX_FACTOR * (most - leased) &&
+           most >= PROJECT_MAX_POOL_MIN;
 }
 
 /* True when the lease uses the server's time now. A lease that has had no statement for PAUSE_MS
@@ -121,13 +123,13 @@ static bool lease_keeps_busy(const struct db_conn *conn, int64_t now_ms)
     int64_t since_ms = now_ms - conn->head_since_ms;
 
     if (conn->ring_count == 0)
-        return since_ms < PAUSE_MS;
-    if (conn->head_seen != HEAD_UNSEEN)
-        return conn->head_seen == HEAD_RUNS;
-    return conn->lease_use == LEASE_SLOW || since_ms < UNSEEN_MS;
+        return since_ms < LEASE_IDLE_MS;
+    if (conn->head_report != HEAD_UNPROBED)
+        return conn->head_report == HEAD_RUNS;
+    return conn->lease_use == LEASE_HEAVY || since_ms < UNPROBED_MS;
 }
 
-static unsigned running_of(struct db_server *server, int64_t schema, bool slow)
+static unsigned running_lease_count(struct db_server *server, int64_t schema, bool slow)
 {
     int64_t now_ms = server_now_ms();
     unsigned running = 0;
@@ -135,7 +137,7 @@ static unsigned running_of(struct db_server *server, int64_t schema, bool slow)
     LIST_FOR (it, &server->write) {
         struct db_conn *conn = LIST_ITEM(it, struct db_conn, link);
         running += conn->leased && conn->lease_schema == schema &&
-                   (conn->lease_use == LEASE_SLOW) == slow && lease_keeps_busy(conn, now_ms);
+                   (conn->lease_use == LEASE_HEAVY) == slow && lease_keeps_busy(conn, now_ms);
     }
     return running;
 }
@@ -145,47 +147,47 @@ static unsigned running_of(struct db_server *server, int64_t schema, bool slow)
  * counted separately, so that the others do not wait for the project's own heavy reads. */
 static bool is_held(struct db_server *server, int64_t schema, enum lease_use use)
 {
-    bool slow = use == LEASE_SLOW;
+    bool slow = use == LEASE_HEAVY;
     int64_t now_ms = server_now_ms();
 
     return fair_is_over(&server->fair, schema, now_ms) &&
-           (running_of(server, schema, slow) >= server->config.busy_share ||
-            fair_rests(&server->fair, schema, slow, now_ms));
+           (running_lease_count(server, schema, slow) >= server->config.busy_share ||
+            fair_is_resting(&server->fair, schema, slow, now_ms));
 }
 
-static bool heavy_full(const struct db_server *server)
+static bool is_heavy_full(const struct db_server *server)
 {
     unsigned half = server->config.write_connections / 2;
-    return server->heavy_count >= (half > 0 ? half : 1);
+    return server->read_lease_count >= (half > 0 ? half : 1);
 }
 
 static void
-grant(struct db_server *server, struct db_conn *conn, int64_t schema, enum lease_use use)
+lease_grant(struct db_server *server, struct db_conn *conn, int64_t schema, enum lease_use use)
 {
     bool heavy = use != LEASE_WRITE;
 
     conn->leased = true;
-    conn->lease_heavy = heavy;
+    conn->lease_is_read = heavy;
     conn->lease_use = use;
     conn->release_when_idle = false;
     conn->lease_schema = schema;
     conn->head_since_ms = server_now_ms();
-    *served_place(conn, schema) = (uint32_t)schema + 1;
-    server->heavy_count += heavy;
+    *served_slot(conn, schema) = (uint32_t)schema + 1;
+    server->read_lease_count += heavy;
 }
 
 /* A free connection for the waiter. NULL when there is none, or when a connection that knows the
  * schema will soon be free: any other one has to prepare the statements and read the catalog
  * entries of their tables, which takes longer than most statements. */
-static struct db_conn *conn_for(struct db_server *server, const struct lease_wait *wait)
+static struct db_conn *conn_find_for_wait(struct db_server *server, const struct lease_wait *wait)
 {
     bool soon;
     struct db_conn *conn = find_free(server, wait->schema, &soon);
 
-    return soon && server_now_ms() - wait->queued_ms < KNOWN_MS ? NULL : conn;
+    return soon && server_now_ms() - wait->queued_ms < WARM_CONN_WAIT_MS ? NULL : conn;
 }
 
-static bool any_free(struct db_server *server)
+static bool has_free_conn(struct db_server *server)
 {
     LIST_FOR (it, &server->write)
         if (is_free(LIST_ITEM(it, struct db_conn, link)))
@@ -195,10 +197,10 @@ static bool any_free(struct db_server *server)
 
 /* Records whether the waiter waits for other statements of its project. That justifies a longer
  * wait than a full pool. */
-static void hold_back(struct lease_wait *wait, bool held)
+static void wait_set_held(struct lease_wait *wait, bool held)
 {
     if (held && !wait->held)
-        wait->limit_ms = HELD_TIMES * wait->server->config.lease_timeout_ms;
+        wait->limit_ms = HELD_WAIT_FACTOR * wait->server->config.lease_timeout_ms;
     wait->held = held;
 }
 
@@ -214,25 +216,25 @@ static struct lease_wait *pick_waiter(struct db_server *server, struct db_conn *
     bool seen_at_cap = false;
     bool seen_held[2] = {false, false};
 
-    if (!any_free(server))
+    if (!has_free_conn(server))
         return NULL;
     LIST_FOR (it, &server->leases) {
         struct lease_wait *wait = LIST_ITEM(it, struct lease_wait, link);
-        if (wait->use != LEASE_WRITE && heavy_full(server))
+        if (wait->use != LEASE_WRITE && is_heavy_full(server))
             continue;
         if (wait->schema != seen) {
             seen = wait->schema;
-            seen_over = held_by(server, seen) >= (quarter > 0 ? quarter : 1);
+            seen_over = held_conn_count(server, seen) >= (quarter > 0 ? quarter : 1);
             seen_at_cap = seen_over && is_at_cap(server, seen);
             seen_held[0] = is_held(server, seen, LEASE_WRITE);
-            seen_held[1] = is_held(server, seen, LEASE_SLOW);
+            seen_held[1] = is_held(server, seen, LEASE_HEAVY);
         }
-        hold_back(wait, seen_held[wait->use == LEASE_SLOW]);
+        wait_set_held(wait, seen_held[wait->use == LEASE_HEAVY]);
         if (wait->held)
             continue;
         if ((seen_over && first) || (seen_over && seen_at_cap))
             continue;
-        struct db_conn *conn = conn_for(server, wait);
+        struct db_conn *conn = conn_find_for_wait(server, wait);
         if (!conn)
             continue;
         *ret_conn = conn;
@@ -259,7 +261,7 @@ void lease_serve(struct db_server *server)
         if (!wait)
             return;
         lease_leave_queue(server, wait);
-        grant(server, conn, wait->schema, wait->use);
+        lease_grant(server, conn, wait->schema, wait->use);
         wait->conn = conn;
         await_done(&wait->await, 0);
     }
@@ -277,14 +279,15 @@ void lease_expire(struct db_server *server, int64_t now_ms)
     lease_serve(server); /* serve waiters that have waited KNOWN_MS */
 }
 
-unsigned lease_wanting(const struct db_server *server)
+unsigned lease_wanting_count(const struct db_server *server)
 {
     int64_t now_ms = server_now_ms();
     unsigned wanting = 0;
 
     for (const struct list *it = server->leases.next; it != &server->leases; it = it->next) {
         const struct lease_wait *wait = CONTAINER_OF(it, struct lease_wait, link);
-        wanting += !wait->held && (!wait->soon || now_ms - wait->queued_ms >= KNOWN_MS);
+        wanting +=
+            !wait->held && (!wait->warm_conn_busy || now_ms - wait->queued_ms >= WARM_CONN_WAIT_MS);
     }
     return wanting;
 }
@@ -301,17 +304,18 @@ int lease_take(struct task *task,
                enum lease_use use,
                struct db_conn **ret_conn)
 {
-    bool may_run = server->leases_count == 0 && !(use != LEASE_WRITE && heavy_full(server)) &&
+    bool may_run = server->leases_count == 0 && !(use != LEASE_WRITE && is_heavy_full(server)) &&
                    !is_at_cap(server, schema) && !is_held(server, schema, use);
     bool soon = false;
     struct db_conn *conn = find_free(server, schema, &soon);
 
     if (conn && may_run && !soon) {
-        grant(server, conn, schema, use);
+        lease_grant(server, conn, schema, use);
         *ret_conn = conn;
         return 0;
     }
-    struct lease_wait wait = {.server = server, .schema = schema, .use = use, .soon = soon};
+    struct lease_wait wait = {
+        .server = server, .schema = schema, .use = use, .warm_conn_busy = soon};
     wait.queued_ms = server_now_ms();
     wait.limit_ms = server->config.lease_timeout_ms;
     await_init(&wait.await);
@@ -350,9 +354,9 @@ void lease_release(struct db_conn *conn)
     conn->limit_ms = server->config.statement_timeout_ms + 1000;
     conn->release_when_idle = false;
     conn->leased = false;
-    if (conn->lease_heavy)
-        server->heavy_count--;
-    conn->lease_heavy = false;
+    if (conn->lease_is_read)
+        server->read_lease_count--;
+    conn->lease_is_read = false;
     /* Close a connection that may still be in a transaction: the next lease must not get it. */
     if (conn->retired || PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
         conn_close(conn, NULL);
@@ -385,7 +389,8 @@ static int first_failure(struct db_wait *wait, size_t *ret_failed)
         PQclear(wait->sync_result);
         return wait->ops[i].rc;
     }
-    if (wait->sync_rc == OP_LOST && last->cut) /* closed on purpose, with all wanted rows */
+    if (wait->sync_rc == OP_LOST &&
+        last->is_truncated) /* closed on purpose, with all wanted rows */
         return 0;
     if (wait->sync_rc != 0) {
         *ret_failed = wait->count - 1;

@@ -15,7 +15,7 @@ void lease_release(struct db_conn *conn);
 void lease_serve(struct db_server *server);
 void lease_expire(struct db_server *server, int64_t now_ms);
 /* Number of waiters that need one more connection, rather than one that is busy now. */
-unsigned lease_wanting(const struct db_server *server);
+unsigned lease_wanting_count(const struct db_server *server);
 
 /* co: sends ops as one group on a leased connection and waits for its Sync. Fills the rc and result
  * of each op. Returns 0, or the first failure with its index in *ret_failed. Not `interruptible`:

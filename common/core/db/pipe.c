@@ -46,7 +46,7 @@ static struct item *ring_push(struct db_conn *conn, enum item_kind kind)
     if (conn->ring_count == 0) {
         conn->head_since_ms = server_now_ms();
         conn->charged_ms = conn->head_since_ms;
-        conn->head_seen = HEAD_UNSEEN;
+        conn->head_report = HEAD_UNPROBED;
     }
     struct item *item = pipe_at(conn, conn->ring_count++);
     *item = (struct item){.kind = kind};
@@ -60,8 +60,8 @@ static void ring_pop(struct db_conn *conn, int64_t now_ms)
     conn->ring_count--;
     conn->head_since_ms = now_ms;
     conn->charged_ms = now_ms;
-    conn->head_seen = HEAD_UNSEEN;
-    conn->head_asked = false;
+    conn->head_report = HEAD_UNPROBED;
+    conn->head_mode_chosen = false;
     conn->head_single = false;
     conn->head_dropped = 0;
     conn->stuck = false;
@@ -71,10 +71,10 @@ static void ring_pop(struct db_conn *conn, int64_t now_ms)
 
 void op_uncount(struct db_op *op)
 {
-    answer_give(op->task, op->bytes);
+    answer_uncount_rows(op->task, op->bytes);
     op->bytes = 0;
-    op->over = 0;
-    op->cut = false;
+    op->refused_rc = 0;
+    op->is_truncated = false;
 }
 
 void op_end(struct db_op *op, int rc, PGresult *result)
@@ -82,7 +82,7 @@ void op_end(struct db_op *op, int rc, PGresult *result)
     struct db_wait *wait = op->wait;
 
     op->conn = NULL;
-    op->rc = rc != OP_ABORTED && op->over != 0 ? op->over : rc;
+    op->rc = rc != OP_ABORTED && op->refused_rc != 0 ? op->refused_rc : rc;
     PQclear(op->result);
     op->result = result;
     if (wait && --wait->pending == 0)
@@ -101,7 +101,7 @@ static void wait_end(struct db_wait *wait, int rc, PGresult *result)
 
 /* The prepared statement of an op. Sends the command that prepares it when this connection has
  * none. NULL when the connection broke. */
-static struct stmt *prepared(struct db_conn *conn, struct db_op *op, bool *ret_first)
+static struct stmt *stmt_find_or_prepare(struct db_conn *conn, struct db_op *op, bool *ret_first)
 {
     struct stmt *stmt = stmt_find(&conn->stmts, op->key);
 
@@ -122,7 +122,7 @@ static struct stmt *prepared(struct db_conn *conn, struct db_op *op, bool *ret_f
 }
 
 /* Remembers the largest message: libpq's buffers grow with it and never shrink. */
-static void swell(struct db_conn *conn, uint64_t bytes)
+static void swollen_record(struct db_conn *conn, uint64_t bytes)
 {
     if (bytes > SWOLLEN_FROM && bytes > conn->swollen_bytes)
         conn->swollen_bytes = bytes;
@@ -134,14 +134,14 @@ static bool send_query(struct db_conn *conn, struct db_op *op, struct item *ret_
     struct wire wire;
 
     params_encode(scratch, op->params, op->param_count, &wire);
-    swell(conn, arena_used_bytes(scratch));
+    swollen_record(conn, arena_used_bytes(scratch));
     if (op->sql->no_prepare) {
         char *text = stmt_text(scratch, op->sql->text, op->schema);
         return PQsendQueryParams(
                    conn->pg, text, wire.count, NULL, wire.values, wire.lengths, wire.formats, 0) !=
                0;
     }
-    struct stmt *stmt = prepared(conn, op, &ret_item->first);
+    struct stmt *stmt = stmt_find_or_prepare(conn, op, &ret_item->is_first_run);
     if (!stmt)
         return false;
     ret_item->stmt_seq = stmt->seq;
@@ -170,7 +170,7 @@ void pipe_op(struct db_conn *conn, struct db_op *op)
     item->key = op->key;
     item->schema = op->schema;
     item->stmt_seq = made.stmt_seq;
-    item->first = made.first;
+    item->is_first_run = made.is_first_run;
     op->conn = conn;
     conn->server->stats.statements++;
     if (!sent)
@@ -232,13 +232,13 @@ void pipe_sync(struct db_conn *conn, struct db_wait *wait)
 /* Chooses the row mode of the head, before any of its result is read. When there may be many rows
  * they arrive one by one, so that each is counted before the next is taken. A single row is in
  * libpq's buffer as a whole in either mode. */
-static void ask_for_rows(struct db_conn *conn)
+static void row_mode_choose(struct db_conn *conn)
 {
     const struct item *item = pipe_at(conn, 0);
 
-    if (conn->head_asked)
+    if (conn->head_mode_chosen)
         return;
-    conn->head_asked = true;
+    conn->head_mode_chosen = true;
     if (item->kind != ITEM_QUERY)
         return;
     const struct sql *sql = item->op ? item->op->sql : NULL;
@@ -266,7 +266,7 @@ static void drop_row(struct db_conn *conn, PGresult *row, uint64_t bytes)
     if (conn->head_dropped <= DROPPED_MAX)
         return;
     struct item *item = pipe_at(conn, 0);
-    if (item->op && item->op->cut) { /* the op has all rows that it keeps */
+    if (item->op && item->op->is_truncated) { /* the op has all rows that it keeps */
         struct db_op *op = item->op;
         item->op = NULL;
         op_end(op, 0, conn->head_rows);
@@ -286,7 +286,7 @@ static void refuse_rows(struct db_conn *conn, struct item *item, int rc)
     PQclear(conn->head_rows);
     conn->head_rows = NULL;
     op_uncount(op);
-    op->over = rc;
+    op->refused_rc = rc;
     if (!op->wait)
         return;
     group_mark_heavy(conn->server, op->key, op->schema);
@@ -314,19 +314,19 @@ static void pipe_take_row(struct db_conn *conn, PGresult *row)
     struct db_op *op = item->op;
     uint64_t bytes = row_bytes(row);
 
-    swell(conn, bytes);
+    swollen_record(conn, bytes);
     if (!op) { /* the task has left */
         PQclear(conn->head_rows);
         conn->head_rows = NULL;
-    } else if (!op->over && op->keep_bytes > 0 && conn->head_rows &&
+    } else if (!op->refused_rc && op->keep_bytes > 0 && conn->head_rows &&
                op->bytes + bytes > op->keep_bytes) {
-        op->cut = true;
+        op->is_truncated = true;
     }
-    if (!op || op->over || op->cut) {
+    if (!op || op->refused_rc || op->is_truncated) {
         drop_row(conn, row, bytes);
         return;
     }
-    int rc = answer_take(op->task, bytes, op->bounded);
+    int rc = answer_count_rows(op->task, bytes, op->bounded);
     if (rc != 0) {
         refuse_rows(conn, item, rc);
         drop_row(conn, row, bytes);
@@ -341,7 +341,7 @@ static void pipe_take_row(struct db_conn *conn, PGresult *row)
     PQclear(row);
 }
 
-static int64_t affected_by(PGresult *result)
+static int64_t result_affected_rows(PGresult *result)
 {
     const char *text = PQcmdTuples(result);
     int64_t count = 0;
@@ -352,14 +352,14 @@ static int64_t affected_by(PGresult *result)
 }
 
 /* The complete result of the head: the rows that arrived one by one, or `result` itself. */
-static PGresult *whole_result(struct db_conn *conn, PGresult *result)
+static PGresult *result_complete(struct db_conn *conn, PGresult *result)
 {
     struct db_op *op = pipe_at(conn, 0)->op;
     PGresult *rows = conn->head_rows;
 
     conn->head_rows = NULL;
     if (op && PQresultStatus(result) != PGRES_PIPELINE_ABORTED)
-        op->affected = affected_by(result);
+        op->affected = result_affected_rows(result);
     if (!rows || PQresultStatus(result) != PGRES_TUPLES_OK) {
         PQclear(rows);
         return result;
@@ -369,13 +369,13 @@ static PGresult *whole_result(struct db_conn *conn, PGresult *result)
 }
 
 /* Counts a result that arrived as a whole. */
-static int count_whole(struct db_op *op, const PGresult *result)
+static int result_count_rows(struct db_op *op, const PGresult *result)
 {
     size_t bytes = PQntuples(result) > 0 ? PQresultMemorySize(result) : 0;
 
-    if (bytes == 0 || op->over != 0)
-        return op->over;
-    int rc = answer_take(op->task, bytes, op->bounded);
+    if (bytes == 0 || op->refused_rc != 0)
+        return op->refused_rc;
+    int rc = answer_count_rows(op->task, bytes, op->bounded);
     if (rc == 0)
         op->bytes += bytes;
     return rc;
@@ -383,7 +383,7 @@ static int count_whole(struct db_op *op, const PGresult *result)
 
 /* --- receiving --- */
 
-static bool is_state(const PGresult *result, const char *state)
+static bool is_sqlstate(const PGresult *result, const char *state)
 {
     const char *found = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     return found && strcmp(found, state) == 0;
@@ -421,14 +421,14 @@ static void
 end_query(struct db_conn *conn, const struct item *item, PGresult *result, int rc, bool single)
 {
     if (item->stmt_seq != 0)
-        stmt_answered(&conn->stmts, item->key, item->stmt_seq);
+        stmt_end_run(&conn->stmts, item->key, item->stmt_seq);
     /* The plan no longer fits the tables, or the statement is gone: prepare it again next time. */
     if (rc == DB_SCHEMA && item->stmt_seq != 0)
-        stmt_drop(&conn->stmts, item->key, item->stmt_seq, !is_state(result, "26000"));
+        stmt_drop(&conn->stmts, item->key, item->stmt_seq, !is_sqlstate(result, "26000"));
     /* The server keeps a plan until its tables are analyzed. A plan from when the tables were small
      * may now read all of them. The results of a group arrive together, so each of its statements
      * may be the slow one. */
-    else if (conn->slow && item->stmt_seq != 0)
+    else if (conn->group_was_slow && item->stmt_seq != 0)
         stmt_drop_older(&conn->stmts, item->key, item->stmt_seq, server_now_ms() - REPLAN_AGE_MS);
     if (rc != 0 && rc != OP_ABORTED)
         conn->server->stats.errors++;
@@ -437,7 +437,7 @@ end_query(struct db_conn *conn, const struct item *item, PGresult *result, int r
         return;
     }
     if (rc == 0 && !single)
-        rc = count_whole(item->op, result);
+        rc = result_count_rows(item->op, result);
     if (rc == DB_TOO_LARGE || rc == DB_BUSY) {
         PQclear(result);
         result = NULL;
@@ -450,9 +450,9 @@ static void end_head(struct db_conn *conn, PGresult *result)
     bool single = conn->head_single;
     int rc = result_rc(result);
 
-    result = whole_result(conn, result);
+    result = result_complete(conn, result);
     struct item item = *pipe_at(conn, 0);
-    conn->slow |= server_now_ms() - conn->head_since_ms > REPLAN_MS;
+    conn->group_was_slow |= server_now_ms() - conn->head_since_ms > REPLAN_MS;
     ring_pop(conn, server_now_ms());
     switch (item.kind) {
     case ITEM_PREPARE:
@@ -478,7 +478,7 @@ static void end_sync(struct db_conn *conn)
 
     MUST(item.kind == ITEM_SYNC);
     conn->head_result = NULL;
-    conn->slow = false;
+    conn->group_was_slow = false;
     ring_pop(conn, server_now_ms());
     conn->groups--;
     if (item.wait)
@@ -525,7 +525,7 @@ static bool receive_one(struct db_conn *conn)
 void pipe_receive(struct db_conn *conn)
 {
     while (conn->state == CONN_READY && conn->ring_count > 0) {
-        ask_for_rows(conn);
+        row_mode_choose(conn);
         if (PQisBusy(conn->pg) || !receive_one(conn))
             return;
     }
@@ -550,7 +550,7 @@ void pipe_forget_wait(struct db_conn *conn, const struct db_wait *wait)
 void pipe_fail(struct db_conn *conn)
 {
     /* DB_UNAVAILABLE, not OP_LOST: no read is repeated on a server that is being freed. */
-    bool read = conn->pool == POOL_READ || conn->lease_heavy;
+    bool read = conn->pool == POOL_READ || conn->lease_is_read;
     bool last = read && conn->server && conn->server->freeing;
     int lost = last ? DB_UNAVAILABLE : OP_LOST;
 
@@ -565,5 +565,5 @@ void pipe_fail(struct db_conn *conn)
     conn->groups = 0;
     conn->group_open = 0;
     conn->group_cold = 0;
-    conn->slow = false;
+    conn->group_was_slow = false;
 }

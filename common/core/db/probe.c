@@ -39,7 +39,7 @@ static void probe_charge(struct db_conn *conn, int64_t until_ms, int64_t now_ms)
     conn->charged_ms = until_ms;
     fair_used(&conn->server->fair,
               conn->leased ? conn->lease_schema : head->schema,
-              conn->leased && conn->lease_use == LEASE_SLOW,
+              conn->leased && conn->lease_use == LEASE_HEAVY,
               ms,
               now_ms);
 }
@@ -48,11 +48,11 @@ void server_charge(struct db_conn *conn, int64_t now_ms)
 {
     if (!conn->server || conn->server->config.dedicated)
         return;
-    if (conn->head_seen == HEAD_LOCKED)
+    if (conn->head_report == HEAD_LOCKED)
         conn->charged_ms = now_ms;
-    else if (conn->head_seen == HEAD_UNSEEN && now_ms > conn->head_since_ms + UNSEEN_MS)
+    else if (conn->head_report == HEAD_UNPROBED && now_ms > conn->head_since_ms + UNPROBED_MS)
         probe_charge(
-            conn, conn->head_since_ms + UNSEEN_MS, now_ms); /* the rest after a probe's report */
+            conn, conn->head_since_ms + UNPROBED_MS, now_ms); /* the rest after a probe's report */
     else
         probe_charge(conn, now_ms, now_ms);
 }
@@ -79,7 +79,7 @@ static void probe_collect(struct probe *probe, const struct list *pool, int64_t 
     }
 }
 
-static void probe_ask(struct db_server *server, int64_t now_ms)
+static void probe_send(struct db_server *server, int64_t now_ms)
 {
     struct probe *probe = &server->probe;
     const struct db db = {.server = server};
@@ -90,7 +90,7 @@ static void probe_ask(struct db_server *server, int64_t now_ms)
     if (probe->count == 0)
         return;
     probe->under_way = true;
-    probe->asked_ms = now_ms;
+    probe->sent_ms = now_ms;
     probe->param = P_I64S(probe->pids, probe->count);
     op_init(&probe->op, NULL, &db, &sql_probe, &probe->param, 1);
     probe->wait = (struct db_wait){.ops = &probe->op, .count = 1, .pending = 1};
@@ -100,21 +100,21 @@ static void probe_ask(struct db_server *server, int64_t now_ms)
 }
 
 /* Records the server's report on a connection that still runs the same statement. */
-static void probe_note(const struct list *pool, int64_t pid, int64_t since_ms, bool locked)
+static void probe_record_report(const struct list *pool, int64_t pid, int64_t since_ms, bool locked)
 {
     for (const struct list *it = pool->next; it != pool; it = it->next) {
         struct db_conn *conn = CONTAINER_OF(it, struct db_conn, link);
         if (conn->state != CONN_READY || conn->ring_count == 0 || PQbackendPID(conn->pg) != pid ||
             conn->head_since_ms != since_ms)
             continue;
-        conn->head_seen = locked ? HEAD_LOCKED : HEAD_RUNS;
-        if (locked && conn->seat)
-            seat_give_back(conn->seat);
+        conn->head_report = locked ? HEAD_LOCKED : HEAD_RUNS;
+        if (locked && conn->permit)
+            heavy_permit_release(conn->permit);
         return;
     }
 }
 
-static void probe_take(struct db_server *server)
+static void probe_read_result(struct db_server *server)
 {
     struct probe *probe = &server->probe;
     struct rows rows = {.result = probe->op.result, .columns = 2};
@@ -127,8 +127,8 @@ static void probe_take(struct db_server *server)
         for (size_t k = 0; k < probe->count; k++) {
             if (probe->pids[k] != pid)
                 continue;
-            probe_note(&server->read, pid, probe->since_ms[k], locked);
-            probe_note(&server->write, pid, probe->since_ms[k], locked);
+            probe_record_report(&server->read, pid, probe->since_ms[k], locked);
+            probe_record_report(&server->write, pid, probe->since_ms[k], locked);
         }
     }
     PQclear(probe->op.result);
@@ -142,11 +142,11 @@ void probe_tick(struct db_server *server, int64_t now_ms)
     if (server->config.dedicated)
         return;
     if (probe->under_way && probe->wait.await.done)
-        probe_take(server);
+        probe_read_result(server);
     charge_running(&server->read, now_ms);
     charge_running(&server->write, now_ms);
-    if (!probe->under_way && now_ms - probe->asked_ms >= PROBE_MS)
-        probe_ask(server, now_ms);
+    if (!probe->under_way && now_ms - probe->sent_ms >= PROBE_MS)
+        probe_send(server, now_ms);
 }
 
 void probe_done(struct db_server *server)

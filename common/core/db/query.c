@@ -22,8 +22,9 @@
 
 enum {
     SLOW_US = 1000000,
-    WRITES = -1,        /* in place of the timeout_ms of a read */
-    PATIENT_MS = 10000, /* longest wait for its permit of a heavy read with its own timeout_ms */
+    WRITES = -1, /* in place of the timeout_ms of a read */
+    HEAVY_PERMIT_WAIT_MS =
+        10000, /* longest wait for its permit of a heavy read with its own timeout_ms */
     BUSY_REPEATS = 2,
     ABORTS_TOGETHER = 2
 };
@@ -32,7 +33,7 @@ enum {
 
 /* The last error of a task, in the arena that the task had at that time. It ends with that arena,
  * which may outlive the task. */
-struct kept_error {
+struct task_error {
     struct db_error error;
     const struct task *task;
     struct list link;
@@ -40,10 +41,10 @@ struct kept_error {
 
 static struct list kept_errors = {&kept_errors, &kept_errors};
 
-static struct kept_error *error_find(const struct task *task)
+static struct task_error *error_find(const struct task *task)
 {
     LIST_FOR (it, &kept_errors) {
-        struct kept_error *kept = LIST_ITEM(it, struct kept_error, link);
+        struct task_error *kept = LIST_ITEM(it, struct task_error, link);
         if (kept->task == task)
             return kept;
     }
@@ -53,23 +54,23 @@ static struct kept_error *error_find(const struct task *task)
 const struct db_error *db_error(const struct task *task)
 {
     static const struct db_error none = {.sqlstate = ""};
-    const struct kept_error *kept = error_find(task);
+    const struct task_error *kept = error_find(task);
 
     return kept != NULL ? &kept->error : &none;
 }
 
 static void error_forget(void *ptr)
 {
-    struct kept_error *kept = ptr;
+    struct task_error *kept = ptr;
 
     list_remove(&kept->link);
 }
 
 static void
-error_keep(struct task *task, const char *sqlstate, const char *message, const char *constraint)
+error_record(struct task *task, const char *sqlstate, const char *message, const char *constraint)
 {
-    struct kept_error *kept = ARENA_NEW(task->arena, kept);
-    struct kept_error *last = error_find(task);
+    struct task_error *kept = ARENA_NEW(task->arena, kept);
+    struct task_error *last = error_find(task);
     struct db_error *error = &kept->error;
 
     if (last != NULL)
@@ -92,7 +93,7 @@ int op_report(struct task *task, const struct db_op *op, int rc, int lost_means)
         op->result ? PQresultErrorField(op->result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
     const char *constraint =
         op->result ? PQresultErrorField(op->result, PG_DIAG_CONSTRAINT_NAME) : NULL;
-    error_keep(task, state, message, constraint);
+    error_record(task, state, message, constraint);
     if (rc == OP_LOST)
         return lost_means;
     if (rc == OP_ABORTED || rc == OP_HEAVY || rc == OP_UNSENT)
@@ -174,7 +175,7 @@ void op_rows(struct task *task, struct db_op *op, struct rows *ret_rows)
         return;
     ret_rows->count = (size_t)PQntuples(result);
     ret_rows->columns = (size_t)PQnfields(result);
-    answer_keep(task, result, op->bytes, clear_result);
+    answer_defer_free(task, result, op->bytes, clear_result);
     op->bytes = 0; /* counted until the arena ends */
 }
 
@@ -237,7 +238,7 @@ group_run(struct task *task, struct db_server *server, struct db_op *ops, size_t
 /* --- repeating --- */
 
 struct repeats {
-    struct db_tries tries;
+    struct db_retry_state tries;
     unsigned aborts;
     unsigned busy;
     bool lost;
@@ -274,9 +275,9 @@ AWAITS static bool query_may_repeat(
     case DB_SCHEMA:
         return is_stale_plan(op) && !done->replanned && (done->replanned = true);
     case DB_BUSY:
-        return !writes && op->over == DB_BUSY && done->busy++ < BUSY_REPEATS;
+        return !writes && op->refused_rc == DB_BUSY && done->busy++ < BUSY_REPEATS;
     default:
-        return db_again(task, &done->tries, rc);
+        return db_should_retry(task, &done->tries, rc);
     }
 }
 
@@ -287,13 +288,13 @@ AWAITS static int leased_run(struct task *task,
                              struct db_op *ops,
                              size_t count,
                              int64_t timeout_ms,
-                             struct heavy_seat *seat,
+                             struct heavy_permit *seat,
                              size_t *ret_failed)
 {
     const struct db_op *last = &ops[count - 1];
     bool writes = timeout_ms == WRITES;
-    bool slow = !writes && (last->sql->heavy || group_heavy(db->server, last->key));
-    enum lease_use use = slow ? LEASE_SLOW : LEASE_READ;
+    bool slow = !writes && (last->sql->heavy || group_is_heavy(db->server, last->key));
+    enum lease_use use = slow ? LEASE_HEAVY : LEASE_READ;
     struct db_conn *conn;
 
     *ret_failed = 0;
@@ -303,12 +304,12 @@ AWAITS static int leased_run(struct task *task,
     int64_t started_ms = clock_mono_ms();
     if (timeout_ms > 0)
         conn->limit_ms = timeout_ms + 1000;
-    conn->seat = seat;
+    conn->permit = seat;
     rc = lease_run(task, conn, ops, count, !writes, ret_failed);
-    conn->seat = NULL;
+    conn->permit = NULL;
     lease_release(conn);
     if (rc == 0 && !writes)
-        group_ran(db->server, &ops[count - 1], clock_mono_ms() - started_ms);
+        group_record_run(db->server, &ops[count - 1], clock_mono_ms() - started_ms);
     return rc;
 }
 
@@ -319,9 +320,9 @@ heavy_run(struct task *task, struct db *db, struct db_op *ops, size_t count, int
 {
     struct db_server *server = db->server;
     struct share_owner owner = {.project = db->schema};
-    int64_t limit_ms = timeout_ms > 0 ? PATIENT_MS : server->config.lease_timeout_ms;
+    int64_t limit_ms = timeout_ms > 0 ? HEAVY_PERMIT_WAIT_MS : server->config.lease_timeout_ms;
     struct heavy_gate *gate = server->gate;
-    struct heavy_seat seat = {.gate = gate};
+    struct heavy_permit seat = {.gate = gate};
     size_t failed;
 
     if (db->schema == 0)
@@ -333,12 +334,12 @@ heavy_run(struct task *task, struct db *db, struct db_op *ops, size_t count, int
                           : leased_run(task, db, ops, count, timeout_ms, &seat, &failed);
         if (seat.share == NULL)
             return rc; /* permit returned early: the gate may be freed by now */
-        seat_give_back(&seat);
+        heavy_permit_release(&seat);
     } else if (rc == -EAGAIN || (rc == -ETIMEDOUT && clock_mono_ms() >= end_ms &&
                                  (task->deadline_ms == 0 || end_ms < task->deadline_ms))) {
         rc = DB_BUSY;
     }
-    gate_release(gate);
+    heavy_gate_free_if_idle(gate);
     return rc;
 }
 
@@ -354,8 +355,8 @@ query_read_once(struct task *task, struct db *db, struct db_op *op, unsigned abo
 {
     size_t failed;
 
-    op->alone = aborts > ABORTS_TOGETHER;
-    if (op->sql->heavy || group_keeps_off(db->server, op->schema, op->key))
+    op->own_sync = aborts > ABORTS_TOGETHER;
+    if (op->sql->heavy || group_needs_lease(db->server, op->schema, op->key))
         return heavy_run(task, db, op, 1, 0);
     if (query_keeps_busy(db))
         return leased_run(task, db, op, 1, 0, NULL, &failed);
@@ -380,7 +381,7 @@ AWAITS static int query_read_run(struct task *task, struct db *db, struct db_op 
     return op_report(task, op, rc, DB_UNAVAILABLE);
 }
 
-int query_patient(struct task *task, struct db *db, struct db_op *op, int64_t timeout_ms)
+int query_read_heavy(struct task *task, struct db *db, struct db_op *op, int64_t timeout_ms)
 {
     struct str text = arena_printf(task->arena, "%lld", (long long)timeout_ms);
     const struct db_param timeout = P_STR(text);
@@ -425,7 +426,7 @@ AWAITS static int query_write_run(
     }
     rc = op_report(task, &ops[*ret_failed], rc, DB_UNKNOWN);
     if (rc == 0 || rc == DB_UNKNOWN)
-        task_lasts(task);
+        task_mark_lasting(task);
     return rc;
 }
 
@@ -433,7 +434,7 @@ AWAITS static int query_write_run(
 
 static int refuse_nul(struct task *task)
 {
-    error_keep(task, "22021", "text with a NUL byte", NULL);
+    error_record(task, "22021", "text with a NUL byte", NULL);
     return DB_CHECK;
 }
 
@@ -457,7 +458,7 @@ static int query_finish(struct task *task, struct db_op *op, struct rows *ret_ro
     op_rows(task, op, ret_rows);
     if (!missing)
         return 0;
-    error_keep(task, "P0002", "no row", NULL);
+    error_record(task, "P0002", "no row", NULL);
     log_error("db.failed", L_CSTR("statement", op->sql->name), L_CSTR("sqlstate", "P0002"));
     return ERROR(DB_FAILED);
 }
@@ -479,7 +480,7 @@ int db_query(struct task *task,
     int rc;
     if (db->lease)
         rc = tx_run(task, db, &op, 1, &failed);
-    else if (group_writes(db->server, sql))
+    else if (group_is_write(db->server, sql))
         rc = query_write_run(task, db, &op, 1, &failed);
     else
         rc = query_read_run(task, db, &op, OP_UNSENT);
@@ -490,7 +491,7 @@ int db_query(struct task *task,
     return rc;
 }
 
-static bool any_heavy(const struct db_op *ops, size_t count)
+static bool has_heavy_op(const struct db_op *ops, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (ops[i].sql->heavy)
@@ -504,7 +505,7 @@ batch_reads(struct task *task, struct db *db, struct db_op *ops, size_t count, s
 {
     int rc = 0;
 
-    if (any_heavy(ops, count) ||
+    if (has_heavy_op(ops, count) ||
         /* Each read runs alone, so that a heavy one delays no other read on a shared connection. */
         query_keeps_busy(db))
         for (size_t i = 0; i < count; i++)
@@ -522,10 +523,10 @@ batch_reads(struct task *task, struct db *db, struct db_op *ops, size_t count, s
     return 0;
 }
 
-static bool any_writes(struct db_server *server, const struct db_call *calls, size_t count)
+static bool has_write_call(struct db_server *server, const struct db_call *calls, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (group_writes(server, calls[i].sql))
+        if (group_is_write(server, calls[i].sql))
             return true;
     return false;
 }
@@ -540,17 +541,17 @@ AWAITS static int run_calls(struct task *task,
 {
     if (db->lease)
         return tx_run(task, db, ops, count, ret_failed);
-    if (any_writes(db->server, calls, count))
+    if (has_write_call(db->server, calls, count))
         return query_write_run(task, db, ops, count, ret_failed);
     return batch_reads(task, db, ops, count, ret_failed);
 }
 
-AWAITS static int batch(struct task *task,
-                        struct db *db,
-                        struct db_call *calls,
-                        size_t count,
-                        bool commits,
-                        size_t *ret_failed)
+AWAITS static int batch_run_checked(struct task *task,
+                                    struct db *db,
+                                    struct db_call *calls,
+                                    size_t count,
+                                    bool commits,
+                                    size_t *ret_failed)
 {
     struct db_op *ops;
     size_t failed = 0;
@@ -584,13 +585,13 @@ AWAITS static int batch(struct task *task,
 int db_batch(
     struct task *task, struct db *db, struct db_call *calls, size_t count, size_t *ret_failed)
 {
-    return count > 0 ? batch(task, db, calls, count, false, ret_failed) : 0;
+    return count > 0 ? batch_run_checked(task, db, calls, count, false, ret_failed) : 0;
 }
 
 int db_batch_commit(
     struct task *task, struct db *tx, struct db_call *calls, size_t count, size_t *ret_failed)
 {
-    int rc = batch(task, tx, calls, count, true, ret_failed);
+    int rc = batch_run_checked(task, tx, calls, count, true, ret_failed);
 
     if (rc != 0) /* also when nothing was sent */
         db_rollback(tx);

@@ -15,7 +15,7 @@ int query_check(struct task *task,
                 const struct db_param *params,
                 size_t count) MUSTCHECK;
 /* co: runs one heavy read, with repeats, that may take `timeout_ms`. Result of op_report(). */
-AWAITS int query_patient(struct task *task, struct db *db, struct db_op *op, int64_t timeout_ms)
+AWAITS int query_read_heavy(struct task *task, struct db *db, struct db_op *op, int64_t timeout_ms)
     MUSTCHECK;
 /* Frees results that no caller has taken. */
 void ops_clear(struct db_op *ops, size_t count);

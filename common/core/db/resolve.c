@@ -46,7 +46,7 @@ static void add_entry(struct resolve *resolve, const char *address)
     strbuf_str(&resolve->ports, resolve->port);
 }
 
-static void next_host(struct resolve *resolve);
+static void host_resolve_next(struct resolve *resolve);
 
 static void resolve_on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
 {
@@ -66,7 +66,7 @@ static void resolve_on_resolved(uv_getaddrinfo_t *req, int status, struct addrin
     }
     uv_freeaddrinfo(found);
     if (resolve->conn)
-        next_host(resolve);
+        host_resolve_next(resolve);
     else
         resolve_free(resolve);
 }
@@ -87,7 +87,7 @@ static void resolve_finish(struct resolve *resolve)
 }
 
 /* Looks up the next host. A folder of Unix sockets needs no lookup. */
-static void next_host(struct resolve *resolve)
+static void host_resolve_next(struct resolve *resolve)
 {
     static const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
 
@@ -124,7 +124,7 @@ void resolve_start(struct db_conn *conn, const char *hosts, const char *ports, r
     strbuf_init(&resolve->hosts, resolve->arena, LIST_BYTES);
     strbuf_init(&resolve->addresses, resolve->arena, LIST_BYTES);
     strbuf_init(&resolve->ports, resolve->arena, LIST_BYTES);
-    next_host(resolve);
+    host_resolve_next(resolve);
 }
 
 void resolve_cancel(struct resolve *resolve)

@@ -238,14 +238,14 @@ size_t rows_strs(
 
 /* --- as structs --- */
 
-bool rows_are(const struct rows *rows, const struct sql_row *shape)
+bool rows_have_shape(const struct rows *rows, const struct sql_row *shape)
 {
     return rows->shape != NULL && rows->shape->hash == shape->hash;
 }
 
 void rows_expect(const struct rows *rows, size_t row, const struct sql_row *shape)
 {
-    if (!rows_are(rows, shape))
+    if (!rows_have_shape(rows, shape))
         PANIC("rows of %s are read as %s",
               rows->shape ? rows->shape->name : "another statement",
               shape->name);
@@ -292,12 +292,12 @@ rows_sql_strs(struct arena *arena, const struct rows *rows, size_t row, size_t c
 
 /* --- by name --- */
 
-static void clear(void *result)
+static void rows_result_clear(void *result)
 {
     PQclear(result);
 }
 
-void rows_keep(struct arena *arena, const struct rows *rows, size_t row, struct rows *ret_row)
+void rows_copy_row(struct arena *arena, const struct rows *rows, size_t row, struct rows *ret_row)
 {
     PGresult *kept = PQcopyResult(rows->result, PG_COPYRES_ATTRS);
     bool done = kept != NULL;
@@ -312,7 +312,7 @@ void rows_keep(struct arena *arena, const struct rows *rows, size_t row, struct 
     }
     if (!done)
         PANIC("out of memory (rows)");
-    arena_defer(arena, clear, kept);
+    arena_defer(arena, rows_result_clear, kept);
     *ret_row =
         (struct rows){.result = kept, .count = 1, .columns = rows->columns, .shape = rows->shape};
 }

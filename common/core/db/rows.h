@@ -19,7 +19,7 @@ struct rows {
     size_t count;
     size_t columns;
     int64_t affected;            /* rows that an INSERT, UPDATE or DELETE touched */
-    bool cut;                    /* there were more rows than db_piece() keeps */
+    bool is_truncated;           /* there were more rows than db_chunk() keeps */
     const struct sql_row *shape; /* of a statement with named columns */
 };
 
@@ -45,7 +45,7 @@ size_t rows_strs(struct arena *arena,
                  size_t column,
                  struct str **ret_items);
 /* any: copies one row into rows of its own, which live as long as the arena. */
-void rows_keep(struct arena *arena, const struct rows *rows, size_t row, struct rows *ret_row);
+void rows_copy_row(struct arena *arena, const struct rows *rows, size_t row, struct rows *ret_row);
 /* any: replaces a value by a copy of `value`; STR_NONE makes it null. Only for statements whose
  * columns arrive as text. */
 void rows_replace(const struct rows *rows, size_t row, size_t column, struct str value);
@@ -61,9 +61,9 @@ const char *rows_column_name(const struct rows *rows, size_t column);
 /* Used by sql_*_row() of the generated headers. rows_expect() panics when the rows are another
  * statement's; in debug builds also when a column is null that is not marked as nullable. */
 void rows_expect(const struct rows *rows, size_t row, const struct sql_row *shape);
-/* rows_are(): whether the rows have these columns, such as &sql_user_get_shape. The other functions
- * read values that may be null. */
-bool rows_are(const struct rows *rows, const struct sql_row *shape);
+/* rows_have_shape(): whether the rows have these columns, such as &sql_user_get_shape. The other
+ * functions read values that may be null. */
+bool rows_have_shape(const struct rows *rows, const struct sql_row *shape);
 struct opt_i64 rows_opt_i64(const struct rows *rows, size_t row, size_t column);
 struct opt_f64 rows_opt_f64(const struct rows *rows, size_t row, size_t column);
 struct opt_bool rows_opt_bool(const struct rows *rows, size_t row, size_t column);

@@ -31,13 +31,13 @@ int64_t server_now_ms(void)
 
 /* --- counting --- */
 
-struct tally {
+struct pool_counters {
     unsigned ready, connecting, idle, stuck, in_flight;
 };
 
-static struct tally count_pool(const struct list *pool)
+static struct pool_counters count_pool(const struct list *pool)
 {
-    struct tally tally = {0};
+    struct pool_counters tally = {0};
 
     for (const struct list *it = pool->next; it != pool; it = it->next) {
         const struct db_conn *conn = CONTAINER_OF(it, struct db_conn, link);
@@ -60,8 +60,8 @@ bool db_server_up(const struct db_server *server)
 
 void db_server_stats(const struct db_server *server, struct db_stats *ret_stats)
 {
-    struct tally read = count_pool(&server->read);
-    struct tally write = count_pool(&server->write);
+    struct pool_counters read = count_pool(&server->read);
+    struct pool_counters write = count_pool(&server->write);
 
     *ret_stats = server->stats;
     ret_stats->read_open = read.ready;
@@ -74,7 +74,7 @@ void db_server_stats(const struct db_server *server, struct db_stats *ret_stats)
 
 /* --- growing --- */
 
-static void open_one(struct db_server *server, enum conn_pool pool)
+static void conn_open_new(struct db_server *server, enum conn_pool pool)
 {
     struct db_conn *conn = conn_new(server, pool);
 
@@ -96,21 +96,21 @@ static bool may_connect(const struct db_server *server)
 
 static void grow_reads(struct db_server *server)
 {
-    struct tally read = count_pool(&server->read);
+    struct pool_counters read = count_pool(&server->read);
     unsigned extra = read.stuck < READ_EXTRA ? read.stuck : READ_EXTRA;
 
     if (read.connecting > 0 || server->read_count >= server->config.read_connections + extra)
         return;
     if (read.ready == 0 || read.stuck == read.ready || (server->reads_wanted && read.idle == 0))
-        open_one(server, POOL_READ);
+        conn_open_new(server, POOL_READ);
     server->reads_wanted = false;
 }
 
 static void grow_writes(struct db_server *server)
 {
-    struct tally write = count_pool(&server->write);
+    struct pool_counters write = count_pool(&server->write);
     /* Keep one connection open, so that the first write after a pause does not wait for one. */
-    unsigned wanted = lease_wanting(server);
+    unsigned wanted = lease_wanting_count(server);
 
     if (server->config.dedicated)
         return;
@@ -118,7 +118,7 @@ static void grow_writes(struct db_server *server)
         wanted = 1;
     while (write.connecting < wanted && server->write_count < server->config.write_connections &&
            may_connect(server)) {
-        open_one(server, POOL_WRITE);
+        conn_open_new(server, POOL_WRITE);
         write.connecting++;
     }
 }
@@ -150,12 +150,12 @@ void server_conn_ready(struct db_conn *conn)
         while ((node = list_shift(&server->up_waits)))
             await_done(&LIST_ITEM(node, struct up_wait, link)->await, 0);
         if (!list_empty(&server->reads))
-            loop_at_turn_end(&server->flush_hook);
+            loop_at_tick_end(&server->flush_hook);
     }
     server_grow(server);
 }
 
-static void back_off(struct db_server *server, const char *reason)
+static void server_back_off(struct db_server *server, const char *reason)
 {
     server->next_connect_ms = server_now_ms() + backoff_next(&server->backoff);
     snprintf(server->reason, sizeof(server->reason), "%s", reason);
@@ -197,12 +197,12 @@ void server_conn_lost(struct db_conn *conn, const char *reason, bool was_connect
         list_append(&server->dead, &conn->link);
     else
         list_append(&server->dead_leased, &conn->link);
-    if (conn->lease_heavy) {
-        conn->lease_heavy = false;
-        server->heavy_count--;
+    if (conn->lease_is_read) {
+        conn->lease_is_read = false;
+        server->read_lease_count--;
     }
     if (reason && was_connecting)
-        back_off(server, reason);
+        server_back_off(server, reason);
     if (reason && !was_connecting)
         server->stats.reconnects++;
     if (reason && !server->was_down && !db_server_up(server)) {
@@ -223,12 +223,12 @@ void server_conn_progress(struct db_conn *conn)
     else if (conn->ring_count == 0 && conn->pool == POOL_READ)
         server_shrink(conn);
     if (!list_empty(&server->reads))
-        loop_at_turn_end(&server->flush_hook);
+        loop_at_tick_end(&server->flush_hook);
 }
 
 /* --- the clock --- */
 
-static void reap(struct db_server *server)
+static void server_reap(struct db_server *server)
 {
     struct list *node;
 
@@ -285,8 +285,8 @@ static void expire_reads(struct db_server *server, int64_t now_ms)
 
 static bool has_work(const struct db_server *server)
 {
-    struct tally read = count_pool(&server->read);
-    struct tally write = count_pool(&server->write);
+    struct pool_counters read = count_pool(&server->read);
+    struct pool_counters write = count_pool(&server->write);
 
     return read.in_flight > 0 || write.in_flight > 0 || read.ready == 0 ||
            server->reads_count > 0 || server->leases_count > 0 || !list_empty(&server->dead) ||
@@ -299,7 +299,7 @@ static void server_on_tick(void *arg)
     int64_t now_ms = server_now_ms();
 
     server->ticking = false;
-    reap(server);
+    server_reap(server);
     check_timeouts(&server->read, now_ms);
     check_timeouts(&server->write, now_ms);
     probe_tick(server, now_ms);
@@ -321,7 +321,7 @@ void server_tick_start(struct db_server *server)
 
 /* --- life --- */
 
-void gate_release(struct heavy_gate *gate)
+void heavy_gate_free_if_idle(struct heavy_gate *gate)
 {
     if (!gate->closed || gate->shares.held > 0 || gate->shares.waiting > 0)
         return;
@@ -329,7 +329,7 @@ void gate_release(struct heavy_gate *gate)
     free(gate);
 }
 
-void seat_give_back(struct heavy_seat *seat)
+void heavy_permit_release(struct heavy_permit *seat)
 {
     struct share *share = seat->share;
 
@@ -344,14 +344,14 @@ static void server_release(struct db_server *server)
     fair_done(&server->fair);
     probe_done(server);
     server->gate->closed = true;
-    gate_release(server->gate);
+    heavy_gate_free_if_idle(server->gate);
     free((char *)server->config.dsn);
     free((char *)server->config.ddl_dsn);
     free(server->name);
     free(server);
 }
 
-static void server_on_turn_end(void *arg)
+static void server_on_flush(void *arg)
 {
     struct db_server *server = arg;
 
@@ -413,7 +413,7 @@ struct db_server *db_server_new(const char *name, const struct db_config *config
     list_init(&server->up_waits);
     server->backoff = (struct backoff){.first_ms = 50, .most_ms = 1000};
     server->scratch = arena_new(65536);
-    server->flush_hook = (struct loop_hook){.fn = server_on_turn_end, .arg = server};
+    server->flush_hook = (struct loop_hook){.fn = server_on_flush, .arg = server};
     loop_timer_init(&server->tick, server_on_tick, server);
     server_grow(server);
     return server;
@@ -466,7 +466,7 @@ static void server_close(struct db_server *server)
     close_pool(&server->read);
     close_pool(&server->write);
     fail_waiters(server);
-    reap(server);
+    server_reap(server);
     /* lease_release() frees a connection that is still leased, when its arena ends at the
      * latest. */
     LIST_FOR (it, &server->dead_leased) {

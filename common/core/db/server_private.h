@@ -14,19 +14,19 @@ enum {
     /* Statements of one group, that is, under one Sync: when one of them fails or is stuck, all
      * others are sent again. */
     GROUP_MAX = 32,
-    /* First runs in one group, (FIRST_MS - STUCK_MS) / COLD_MS: more of them would take longer than
-     * FIRST_MS, and the whole group would be sent again. */
-    GROUP_COLD = 8,
+    /* First runs in one group, (STUCK_MAX_MS - STUCK_MS) / FIRST_RUN_MS: more of them would take
+     * longer than STUCK_MAX_MS, and the whole group would be sent again. */
+    GROUP_FIRST_RUNS_MAX = 8,
     /* A read is sent to its home connection, which has the statement prepared, while home has at
      * most this many items in flight more than the least busy connection. */
-    HOME_AHEAD = 4,
+    HOME_SURPLUS_MAX = 4,
     /* When home has more than this many items more than the least busy connection, a read is sent
      * to the latter even if it must first prepare the statement, which costs more than a hundred
      * runs. */
-    FAR_AHEAD = 64,
+    SPREAD_SURPLUS_MIN = 64,
     /* When home has this many runs of one statement in flight, the statement is worth preparing on
      * another connection as well. */
-    SPREAD_FROM = 4,
+    SPREAD_RUNS_MIN = 4,
     /* A group is the statements that are sent to a connection in one write. While all connections
      * have this many groups in flight, reads wait, so that they leave in larger groups. */
     GROUPS_IN_FLIGHT = 4,
@@ -39,18 +39,19 @@ enum {
     READ_EXTRA = 4,
     /* Interval of the clock, and so how exactly stuck connections and waits are timed. */
     TICK_MS = 10,
-    /* A read connection is stuck when its oldest group takes longer than this time, plus COLD_MS
-     * for each first run and, in a group of several, a millisecond for each statement. */
+    /* A read connection is stuck when its oldest group takes longer than this time, plus
+     * FIRST_RUN_MS for each first run and, in a group of several, a millisecond for each statement.
+     */
     STUCK_MS = 20,
     /* Additional time of each first run, which has to prepare the statement and read the catalog
      * entries of its tables. */
-    COLD_MS = 10,
+    FIRST_RUN_MS = 10,
     /* Upper limit of that sum; a first run is not marked heavy before either, because it is slow on
      * a busy machine. */
-    FIRST_MS = 100,
+    STUCK_MAX_MS = 100,
     /* While reads of other projects hold leases, a statement is marked heavy only after this time,
      * because these reads may be why it is slow. */
-    BUSY_MS = 250,
+    HEAVY_BUSY_MS = 250,
     /* Time for which a statement that was found slow is heavy, that is, runs on leases. */
     HEAVY_MS = 30000,
     /* Heavy statements that a server remembers: a further one replaces the one whose time ends
@@ -62,29 +63,29 @@ enum {
     REPLAN_AGE_MS = 500,
     /* Slots of the cache of struct trait; a power of two, because the low bits of a statement's
      * hash choose the slot. */
-    TRAITS = 1024,
+    TRAIT_SLOTS = 1024,
     /* Heavy statements of one project that a server remembers, so that the project pushes out none
      * of other projects. */
-    HEAVY_OWN = 8,
+    HEAVY_PER_PROJECT_MAX = 8,
     /* A heavy statement is no longer heavy after this many runs in a row of less than STUCK_MS. */
-    QUICK_RUNS = 3,
+    QUICK_RUNS_MIN = 3,
     /* A task that wants a lease waits this long for a busy connection that knows its schema,
      * because any other one must first prepare the statements, which takes longer than running most
      * of them. */
-    KNOWN_MS = 20,
+    WARM_CONN_WAIT_MS = 20,
     /* A lease without a statement counts as using the server until this long after its last answer,
      * because later its task may itself be waiting. */
-    PAUSE_MS = 20,
+    LEASE_IDLE_MS = 20,
     /* Age from which a statement is probed (does it wait for a lock?), and interval of probes. */
     PROBE_MS = 50,
     /* A statement is charged, and counts as running, for this long before a probe has reported on
      * it; this is three probes. */
-    UNSEEN_MS = 150,
+    UNPROBED_MS = 150,
     /* Statements in one probe, the size of its arrays; the default pools have fewer connections. */
     PROBED_MAX = 64,
     /* A task that waits for statements of its own project to end may wait this many times
      * lease_timeout_ms, the limit of a wait for a connection. */
-    HELD_TIMES = 5,
+    HELD_WAIT_FACTOR = 5,
     /* Time for a connection to come up, the lookup of its host included. */
     CONNECT_MS = 5000,
     /* Time since it was opened after which an idle connection is closed. */
@@ -100,11 +101,11 @@ enum {
 };
 
 /* The mark of a statement that was found slow: it is heavy in this project until `until_ms`. */
-struct heavy {
+struct heavy_mark {
     uint64_t key;
     int64_t schema;
     int64_t until_ms;
-    unsigned quick; /* quick runs in a row */
+    unsigned quick_runs; /* quick runs in a row */
 };
 
 /* Bounds the heavy reads of each project that are under way; heavy reads of the process itself do
@@ -115,16 +116,16 @@ struct heavy_gate {
     bool closed; /* the server has been freed */
 };
 /* Frees the gate when the server has been freed and no task holds or awaits a permit. */
-void gate_release(struct heavy_gate *gate);
+void heavy_gate_free_if_idle(struct heavy_gate *gate);
 
 /* The permit of one heavy read. A read that waits for a lock returns its permit, so that the
  * project's other tables can be read; once it has the lock it runs without a permit. */
-struct heavy_seat {
+struct heavy_permit {
     struct heavy_gate *gate;
     struct share *share; /* NULL = returned */
 };
 /* Returns the permit; nothing happens when it was returned before. */
-void seat_give_back(struct heavy_seat *seat);
+void heavy_permit_release(struct heavy_permit *seat);
 
 /* The query that finds out which of the long statements wait for a lock. No task waits for it. */
 struct probe {
@@ -132,7 +133,7 @@ struct probe {
     struct db_wait wait;
     struct db_param param;
     bool under_way;
-    int64_t asked_ms;
+    int64_t sent_ms;
     size_t count;
     int64_t pids[PROBED_MAX];     /* server processes of the connections in question */
     int64_t since_ms[PROBED_MAX]; /* when the statement in question began to run there */
@@ -155,7 +156,7 @@ struct db_server {
     struct list dead_leased; /* lost connections that a task still leases */
     unsigned read_count;
     unsigned write_count;
-    unsigned heavy_count; /* leases for reads */
+    unsigned read_lease_count; /* leases for reads */
     struct heavy_gate *gate;
     struct fair fair; /* which projects keep the server busy */
     struct probe probe;
@@ -178,9 +179,9 @@ struct db_server {
     bool free_at_flush; /* the hook is queued in the loop: the server is freed when the hook runs */
     char reason[256];   /* why the last connection failed */
 
-    struct heavy heavy_marks[HEAVY_MAX];
+    struct heavy_mark heavy_marks[HEAVY_MAX];
     unsigned heavy_used;
-    struct trait traits[TRAITS];
+    struct trait traits[TRAIT_SLOTS];
     struct arena *scratch; /* parameters and texts on their way into libpq */
     struct db_stats stats;
 };

@@ -6,7 +6,7 @@
 #include "base/panic.h"
 #include "db/sql.h"
 
-static struct sql *wrap(struct arena *arena, const struct sql *page, const char *text)
+static struct sql *page_wrap(struct arena *arena, const struct sql *page, const char *text)
 {
     struct sql *sql = ARENA_NEW(arena, sql);
 
@@ -35,7 +35,7 @@ static const char *tie_breaker(struct arena *arena, const struct sql *page)
 
 /* Columns of names that people choose, in all lists; all of them are texts. (In the list of secrets
  * the name is the key, and there is no id.) */
-static bool is_spoken(struct str column)
+static bool is_name_column(struct str column)
 {
     return str_is(column, "name") || str_is(column, "title") || str_is(column, "label") ||
            str_is(column, "filename");
@@ -44,7 +44,7 @@ static bool is_spoken(struct str column)
 static struct str
 page_collate(struct arena *arena, const struct sql *page, struct str column, struct str collation)
 {
-    if (collation.len == 0 || !is_spoken(column) || str_is(column, tie_breaker(arena, page)))
+    if (collation.len == 0 || !is_name_column(column) || str_is(column, tie_breaker(arena, page)))
         return STR("");
     return arena_printf(arena, " collate \"%.*s\"", STR_ARG(collation));
 }
@@ -59,7 +59,7 @@ struct sql *db_sql_page(struct arena *arena,
     struct str column = str_from(order_column);
 
     /* `column` is of the statement's own sort list, but a mistake there must not become SQL. */
-    MUST(ascii_only(column, ASCII_LOWER | ASCII_DIGIT, "_"));
+    MUST(ascii_has_only(column, ASCII_LOWER | ASCII_DIGIT, "_"));
     struct str text = arena_printf(arena,
                                    "select * from (%s) q order by q.%s%.*s %s nulls last, q.%s %s"
                                    " limit $%u offset $%u",
@@ -71,7 +71,7 @@ struct sql *db_sql_page(struct arena *arena,
                                    direction,
                                    page->arity + 1,
                                    page->arity + 2);
-    struct sql *sql = wrap(arena, page, text.ptr);
+    struct sql *sql = page_wrap(arena, page, text.ptr);
     sql->arity = page->arity + 2;
     sql->kind = SQL_MANY;
     return sql;
@@ -80,7 +80,7 @@ struct sql *db_sql_page(struct arena *arena,
 struct sql *db_sql_count(struct arena *arena, const struct sql *page)
 {
     struct str text = arena_printf(arena, "select count(*) as total_items from (%s) q", page->text);
-    struct sql *sql = wrap(arena, page, text.ptr);
+    struct sql *sql = page_wrap(arena, page, text.ptr);
 
     sql->kind = SQL_ONE;
     sql->row = NULL;

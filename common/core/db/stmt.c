@@ -31,7 +31,7 @@ void stmt_cache_init(struct stmt_cache *cache)
     list_init(&cache->evicted);
 }
 
-static void free_all(struct list *head)
+static void stmt_free_list(struct list *head)
 {
     struct list *node;
 
@@ -41,8 +41,8 @@ static void free_all(struct list *head)
 
 void stmt_cache_done(struct stmt_cache *cache)
 {
-    free_all(&cache->lru);
-    free_all(&cache->evicted);
+    stmt_free_list(&cache->lru);
+    stmt_free_list(&cache->evicted);
 }
 
 struct stmt *stmt_peek(const struct stmt_cache *cache, uint64_t key)
@@ -65,7 +65,7 @@ struct stmt *stmt_find(struct stmt_cache *cache, uint64_t key)
     return stmt;
 }
 
-void stmt_answered(const struct stmt_cache *cache, uint64_t key, unsigned seq)
+void stmt_end_run(const struct stmt_cache *cache, uint64_t key, unsigned seq)
 {
     struct stmt *stmt = stmt_peek(cache, key);
 
@@ -73,7 +73,7 @@ void stmt_answered(const struct stmt_cache *cache, uint64_t key, unsigned seq)
         stmt->in_flight--;
 }
 
-static void unlink_stmt(struct stmt_cache *cache, struct stmt *stmt)
+static void stmt_unlink(struct stmt_cache *cache, struct stmt *stmt)
 {
     struct stmt **at = &cache->buckets[stmt->key % STMT_BUCKETS];
 
@@ -88,7 +88,7 @@ struct stmt *stmt_add(struct stmt_cache *cache, const struct sql *sql, int64_t s
 {
     if (cache->count >= STMT_MAX) {
         struct stmt *oldest = LIST_ITEM(cache->lru.next, struct stmt, lru);
-        unlink_stmt(cache, oldest);
+        stmt_unlink(cache, oldest);
         list_append(&cache->evicted, &oldest->lru);
     }
     struct stmt *stmt = calloc(1, sizeof(*stmt));
@@ -115,7 +115,7 @@ void stmt_drop(struct stmt_cache *cache, uint64_t key, unsigned seq, bool on_ser
     for (struct stmt *stmt = cache->buckets[key % STMT_BUCKETS]; stmt; stmt = stmt->next) {
         if (stmt->key != key || stmt->seq != seq)
             continue;
-        unlink_stmt(cache, stmt);
+        stmt_unlink(cache, stmt);
         if (on_server)
             list_append(&cache->evicted, &stmt->lru);
         else

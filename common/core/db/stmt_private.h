@@ -36,7 +36,7 @@ struct stmt *stmt_find(struct stmt_cache *cache, uint64_t key);
 struct stmt *stmt_peek(const struct stmt_cache *cache, uint64_t key);
 /* Records that a run of the statement was answered. Nothing happens when the key has a statement of
  * another number by now. */
-void stmt_answered(const struct stmt_cache *cache, uint64_t key, unsigned seq);
+void stmt_end_run(const struct stmt_cache *cache, uint64_t key, unsigned seq);
 /* Adds a statement under a new name; beyond STMT_MAX the least recently used one is evicted. A name
  * is never used twice on a connection. */
 struct stmt *

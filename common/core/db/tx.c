@@ -23,7 +23,7 @@ struct db_tx {
     struct db db; /* the handle that the caller has */
     bool begun;
     bool ended;
-    bool alone; /* no BEGIN: each statement is a transaction of its own */
+    bool is_autocommit; /* no BEGIN: each statement is a transaction of its own */
 };
 
 /* These statements are prepared: parsing them each time costs as much as a small statement. */
@@ -44,7 +44,7 @@ static const struct sql sql_set_session = {
     .hash = 0x5c1e83f7a2d94b06,
     .arity = 1,
     .kind = SQL_ONE};
-static const struct sql sql_broken = {.name = "db.broken", .text = "", .kind = SQL_EXEC};
+static const struct sql sql_failed_tx = {.name = "db.broken", .text = "", .kind = SQL_EXEC};
 
 static struct db_tx *tx_of(struct db *db)
 {
@@ -61,7 +61,7 @@ static void tx_end(void *ptr)
     if (tx->ended)
         return;
     tx->ended = true;
-    tx->db.broken = true;
+    tx->db.failed = true;
     if (tx->begun && conn->state == CONN_READY) {
         pipe_plain(conn, "rollback");
         pipe_sync(conn, NULL);
@@ -104,19 +104,19 @@ int db_set_timeout(struct task *task, struct db *tx, int64_t ms)
     return db_query(task, tx, &sql_set_timeout, PARAMS(P_STR(text)), NULL);
 }
 
-void db_retire(struct db *tx)
+void db_discard_conn(struct db *tx)
 {
     MUST(tx->lease != NULL);
     tx->lease->retired = true;
 }
 
 /* Runs the first group of a transaction, with BEGIN before it. */
-AWAITS static int run_first(struct task *task,
-                            struct db *db,
-                            struct db_op *ops,
-                            size_t count,
-                            bool interruptible,
-                            size_t *ret_failed)
+AWAITS static int tx_run_first_group(struct task *task,
+                                     struct db *db,
+                                     struct db_op *ops,
+                                     size_t count,
+                                     bool interruptible,
+                                     size_t *ret_failed)
 {
     struct db_op *all = ARENA_ARRAY(task->arena, all, count + 1);
 
@@ -135,24 +135,24 @@ AWAITS static int run_first(struct task *task,
 
 static bool tx_is_over(struct db *db)
 {
-    return db->broken || tx_of(db)->ended;
+    return db->failed || tx_of(db)->ended;
 }
 
-static int report_over(struct task *task, struct db_op *ops)
+static int tx_report_over(struct task *task, struct db_op *ops)
 {
-    ops[0].sql = &sql_broken;
+    ops[0].sql = &sql_failed_tx;
     return op_report(task, &ops[0], DB_FAILED, DB_FAILED);
 }
 
 AWAITS static int
-run_part(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
+tx_run_group(struct task *task, struct db *db, struct db_op *ops, size_t count, size_t *ret_failed)
 {
     int rc;
 
-    if (tx_of(db)->begun || tx_of(db)->alone)
+    if (tx_of(db)->begun || tx_of(db)->is_autocommit)
         rc = lease_run(task, db->lease, ops, count, true, ret_failed);
     else
-        rc = run_first(task, db, ops, count, true, ret_failed);
+        rc = tx_run_first_group(task, db, ops, count, true, ret_failed);
     if (rc == 0)
         return 0;
     /* Roll back now: the connection is needed elsewhere. Nothing can have happened without
@@ -167,17 +167,17 @@ int tx_run(struct task *task, struct db *db, struct db_op *ops, size_t count, si
 
     *ret_failed = 0;
     if (tx_is_over(db))
-        return report_over(task, ops);
+        return tx_report_over(task, ops);
     for (size_t done = 0; rc == 0 && done < count; done += OPS_AT_ONCE) {
         size_t part = count - done < OPS_AT_ONCE ? count - done : OPS_AT_ONCE;
         size_t failed = 0;
-        rc = run_part(task, db, ops + done, part, &failed);
+        rc = tx_run_group(task, db, ops + done, part, &failed);
         *ret_failed = rc != 0 ? done + failed : 0;
     }
     return rc;
 }
 
-static bool committed(const struct db_op *commit)
+static bool is_committed(const struct db_op *commit)
 {
     /* PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK. */
     return strcmp(PQcmdStatus(commit->result), "COMMIT") == 0;
@@ -193,7 +193,7 @@ int tx_run_commit(
 
     *ret_failed = 0;
     if (tx_is_over(db))
-        return report_over(task, ops);
+        return tx_report_over(task, ops);
     if (before > 0)
         TRY(tx_run(task, db, ops, before, ret_failed));
     ops += before;
@@ -204,19 +204,19 @@ int tx_run_commit(
     if (tx->begun)
         rc = lease_run(task, db->lease, ops, count + 1, false, ret_failed);
     else
-        rc = run_first(task, db, ops, count + 1, false, ret_failed);
-    if (rc == 0 && !committed(commit))
+        rc = tx_run_first_group(task, db, ops, count + 1, false, ret_failed);
+    if (rc == 0 && !is_committed(commit))
         rc = DB_FAILED;
     if (rc != 0) { /* roll back what has begun */
         tx_end(tx);
         rc = op_report(task, &ops[*ret_failed], rc, DB_UNKNOWN);
     } else {
         tx->ended = true;
-        db->broken = true;
+        db->failed = true;
         lease_release(db->lease);
     }
     if (rc == 0 || rc == DB_UNKNOWN)
-        task_lasts(task);
+        task_mark_lasting(task);
     ops_clear(commit, 1);
     *ret_failed += before;
     return rc;
@@ -228,8 +228,8 @@ int db_commit(struct task *task, struct db *tx)
     struct db_op op;
     size_t failed;
 
-    if (task->cancelled || tx->broken || own->ended || !own->begun) {
-        bool nothing = !own->begun && !tx->broken && !own->ended && !task->cancelled;
+    if (task->cancelled || tx->failed || own->ended || !own->begun) {
+        bool nothing = !own->begun && !tx->failed && !own->ended && !task->cancelled;
         tx_end(own);
         if (nothing)
             return 0;
@@ -239,19 +239,19 @@ int db_commit(struct task *task, struct db *tx)
     op_init(&op, task, tx, &sql_commit, NULL, 0);
     int rc = lease_run(task, tx->lease, &op, 1, false, &failed);
     query_account(task, tx->server, &sql_commit, started_us);
-    if (rc == 0 && !committed(&op))
+    if (rc == 0 && !is_committed(&op))
         rc = DB_FAILED;
     own->ended = true;
-    tx->broken = true;
+    tx->failed = true;
     lease_release(tx->lease);
     rc = op_report(task, &op, rc, DB_UNKNOWN);
     if (rc == 0 || rc == DB_UNKNOWN)
-        task_lasts(task);
+        task_mark_lasting(task);
     ops_clear(&op, 1);
     return rc;
 }
 
-bool db_again(struct task *task, struct db_tries *tries, int rc)
+bool db_should_retry(struct task *task, struct db_retry_state *tries, int rc)
 {
     if (rc != DB_CONFLICT || tries->repeats >= DB_REPEATS)
         return false;
@@ -266,7 +266,7 @@ void db_rollback(struct db *tx)
 
 int db_transact(struct task *task, struct db *db, db_work *work, void *arg)
 {
-    struct db_tries tries = {0};
+    struct db_retry_state tries = {0};
     struct db *tx;
     int rc;
 
@@ -276,7 +276,7 @@ int db_transact(struct task *task, struct db *db, db_work *work, void *arg)
         if (rc == 0 && !tx_of(tx)->ended)
             rc = db_commit(task, tx);
         tx_end(tx_of(tx));
-    } while (db_again(task, &tries, rc));
+    } while (db_should_retry(task, &tries, rc));
     return rc;
 }
 
@@ -294,7 +294,7 @@ int db_session_ddl(struct task *task, struct db *db, int64_t ms, db_work *work, 
     struct db *session;
 
     TRY(db_begin(task, &control, &session));
-    tx_of(session)->alone = true;
+    tx_of(session)->is_autocommit = true;
     session->schema = db->schema;
     session->lease->retired = true;
     session->lease->limit_ms = ms + 1000;

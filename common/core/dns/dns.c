@@ -16,15 +16,15 @@
 #include "loop/shares.h"
 #include "loop/task.h"
 
-#define TRY_MS   2000 /* wait for the first answer of a server; later tries wait longer */
-#define TRIES    2
-#define CALLS    32 /* calls under way */
-#define CALLS_OF 4  /* calls of one project under way */
-#define WAITING  16
+#define TRY_MS            2000 /* wait for the first answer of a server; later tries wait longer */
+#define TRIES             2
+#define CALLS             32 /* calls under way */
+#define CALLS_PER_PROJECT 4  /* calls of one project under way */
+#define CALLS_WAITING_MAX 16
 
 enum { CLASS_IN = 1, TYPE_TXT = 16 }; /* RFC 1035, 3.2 */
 
-/* A call, on the stack of dns_ask(), which lives as long as its channel. */
+/* A call, on the stack of dns_query_txt(), which lives as long as its channel. */
 struct dns_call {
     struct await await;
     struct arena *arena;
@@ -32,10 +32,10 @@ struct dns_call {
     struct loop_timer timer;
     struct list watches;
     size_t pending;
-    bool over; /* the task no longer waits */
+    bool has_ended; /* the task no longer waits */
 };
 
-struct dns_asked { /* a question of a call */
+struct dns_pending_question { /* a question of a call */
     struct dns_call *call;
     struct dns_question *question;
 };
@@ -90,7 +90,7 @@ texts_read(struct arena *arena, struct dns_question *question, const struct ares
     question->rc = 0;
 }
 
-static bool says_missing(int status)
+static bool is_missing(int status)
 {
     return status == ARES_ENODATA || status == ARES_ENOTFOUND;
 }
@@ -105,7 +105,7 @@ question_end(struct dns_call *call, struct dns_question *question, int status, s
             ares_parse_txt_reply_ext((const unsigned char *)answer.ptr, (int)answer.len, &pieces);
     if (status == ARES_SUCCESS) {
         texts_read(call->arena, question, pieces);
-    } else if (says_missing(status)) {
+    } else if (is_missing(status)) {
         question->rc = DNS_MISSING;
     } else {
         question->rc = DNS_FAILED;
@@ -116,11 +116,11 @@ question_end(struct dns_call *call, struct dns_question *question, int status, s
 
 static void on_answer(void *arg, int status, int timeouts, unsigned char *answer, int len)
 {
-    const struct dns_asked *asked = arg;
+    const struct dns_pending_question *asked = arg;
     struct dns_call *call = asked->call;
 
     (void)timeouts;
-    if (call->over)
+    if (call->has_ended)
         return;
     question_end(call, asked->question, status, (struct str){(const char *)answer, (size_t)len});
     if (--call->pending == 0)
@@ -235,20 +235,20 @@ static bool channel_open(struct dns_call *call, const char *servers)
 
 static void dns_abandon(struct await *await)
 {
-    CONTAINER_OF(await, struct dns_call, await)->over = true;
+    CONTAINER_OF(await, struct dns_call, await)->has_ended = true;
 }
 
-AWAITS static int questions_ask(struct task *task,
-                                struct dns_call *call,
-                                struct dns_question *questions,
-                                size_t count,
-                                int64_t limit_ms)
+AWAITS static int questions_send(struct task *task,
+                                 struct dns_call *call,
+                                 struct dns_question *questions,
+                                 size_t count,
+                                 int64_t limit_ms)
 {
-    struct dns_asked *asked = ARENA_ARRAY(task->arena, asked, count);
+    struct dns_pending_question *asked = ARENA_ARRAY(task->arena, asked, count);
 
     call->pending = count;
     for (size_t i = 0; i < count; i++) {
-        asked[i] = (struct dns_asked){call, &questions[i]};
+        asked[i] = (struct dns_pending_question){call, &questions[i]};
         ares_query(call->channel,
                    arena_cstr(task->arena, questions[i].name),
                    CLASS_IN,
@@ -258,7 +258,7 @@ AWAITS static int questions_ask(struct task *task,
     }
     timer_set(call);
     int rc = count > 0 ? await_wait(task, &call->await, limit_ms) : 0;
-    call->over = true;
+    call->has_ended = true;
     loop_timer_stop(&call->timer);
     ares_destroy(call->channel);
     LIST_FOR (node, &call->watches)
@@ -267,12 +267,12 @@ AWAITS static int questions_ask(struct task *task,
 }
 
 /* True when the call's own limit has passed, but not the deadline of its task. */
-static bool limit_alone(const struct task *task, int rc)
+static bool is_call_limit_only(const struct task *task, int rc)
 {
     return rc == -ETIMEDOUT && (task->deadline_ms == 0 || clock_mono_ms() < task->deadline_ms);
 }
 
-int dns_ask(struct task *task, struct dns_question *questions, size_t count, int64_t limit_ms)
+int dns_query_txt(struct task *task, struct dns_question *questions, size_t count, int64_t limit_ms)
 {
     struct dns_call call = {.arena = task->arena};
     struct share *share;
@@ -284,19 +284,19 @@ int dns_ask(struct task *task, struct dns_question *questions, size_t count, int
     }
     int rc = shares_acquire(task, &dns.calls, share_owner_of(task), 1, limit_ms, &share);
     if (rc != 0)
-        return rc == -EAGAIN || limit_alone(task, rc) ? DNS_BUSY : rc;
+        return rc == -EAGAIN || is_call_limit_only(task, rc) ? DNS_BUSY : rc;
     await_init(&call.await);
     call.await.abandon = dns_abandon;
     loop_timer_init(&call.timer, dns_on_due, &call);
     list_init(&call.watches);
     if (channel_open(&call, dns.servers)) {
-        rc = questions_ask(task, &call, questions, count, limit_ms);
+        rc = questions_send(task, &call, questions, count, limit_ms);
     } else {
         for (size_t i = 0; i < count; i++)
             questions[i].reason = "no name server can be queried";
     }
     shares_release(&dns.calls, share, 1);
-    return limit_alone(task, rc) ? 0 : rc; /* answers that have arrived count */
+    return is_call_limit_only(task, rc) ? 0 : rc; /* answers that have arrived count */
 }
 
 /* --- life --- */
@@ -306,8 +306,8 @@ int dns_start(struct str servers)
     const struct shares_config config = {
         .name = "dns",
         .limit = CALLS,
-        .per_owner = CALLS_OF,
-        .waiting = WAITING,
+        .per_owner = CALLS_PER_PROJECT,
+        .waiting = CALLS_WAITING_MAX,
         .leave_room = true,
     };
     struct dns_call probe = {0};

@@ -34,5 +34,5 @@ void dns_stop(void);
  * their answers. 0 with a result in each question, DNS_BUSY (too many of the project's calls wait),
  * -ECANCELED or -ETIMEDOUT. */
 AWAITS int
-dns_ask(struct task *task, struct dns_question *questions, size_t count, int64_t limit_ms)
+dns_query_txt(struct task *task, struct dns_question *questions, size_t count, int64_t limit_ms)
     MUSTCHECK;

@@ -12,11 +12,11 @@
 #include "fetch/fetch_message_private.h"
 #include "loop/shares.h"
 
-enum { DEFAULT_IN_FLIGHT = 256, WAITING_PER_SLOT = 4, THREADS_PER_SLOT = 2, PURPOSES_SHARE = 4 };
+enum { DEFAULT_IN_FLIGHT = 256, WAITING_PER_SLOT = 4, THREADS_PER_SLOT = 2, PURPOSE_FRACTION = 4 };
 /* Buffers of libcurl for each push request in flight; its defaults are 16 KB and 64 KB. */
-#define RECEIVE_BYTES    4096L
-#define SEND_BYTES       16384L
-#define DEFAULT_ARRIVING ((uint64_t)32 << 20)
+#define RECEIVE_BYTES        4096L
+#define SEND_BYTES           16384L
+#define DEFAULT_BUDGET_BYTES ((uint64_t)32 << 20)
 
 /* State of one fetch() call, in the task's arena. */
 struct fetch_op {
@@ -35,7 +35,7 @@ struct fetch_op {
  * one purpose (`purposes`). */
 static struct shares slots;
 static struct shares purposes;
-static struct shares crowd; /* streams to the FCM host; projects take turns */
+static struct shares fcm_streams; /* streams to the FCM host; projects take turns */
 static char *ca_file;
 
 /* Initialises the shares once per process. A later fetch_init() only changes the limits. */
@@ -63,14 +63,14 @@ void fetch_init(const struct fetch_config *config)
     slots_init(&purposes,
                &(struct shares_config){.name = "fetch_purposes",
                                        .limit = SHARES_ANY,
-                                       .per_owner = (max + PURPOSES_SHARE - 1) / PURPOSES_SHARE,
+                                       .per_owner = (max + PURPOSE_FRACTION - 1) / PURPOSE_FRACTION,
                                        .waiting = (uint64_t)max * WAITING_PER_SLOT});
-    slots_init(&crowd,
+    slots_init(&fcm_streams,
                &(struct shares_config){.name = "fetch_crowd",
                                        .limit = (uint64_t)FETCH_H2_CONNECTIONS * FETCH_H2_STREAMS,
                                        .per_owner = SHARES_ANY,
                                        .waiting = SHARES_ANY});
-    fetch_room_init(config->max_arriving_bytes ? config->max_arriving_bytes : DEFAULT_ARRIVING);
+    fetch_budget_init(config->budget_bytes ? config->budget_bytes : DEFAULT_BUDGET_BYTES);
     fetch_url_allow(config->allow, config->nallow);
     fetch_resolve_init(max * THREADS_PER_SLOT);
     fetch_loop_init(ca_file);
@@ -79,7 +79,7 @@ void fetch_init(const struct fetch_config *config)
 
 void fetch_done(void)
 {
-    fetch_room_done();
+    fetch_budget_done();
     fetch_resolve_done();
     fetch_h2_done();
     fetch_loop_done();
@@ -95,11 +95,12 @@ unsigned fetch_in_flight(void)
 
 /* --- choice of transport --- */
 
-/* Only a response this small needs no memory budget (fetch_room_private.h). The transfer of a
+/* Only a response this small needs no memory budget (fetch_budget_private.h). The transfer of a
  * larger response may have to be paused, which the nghttp2 connections do not support. */
 static bool is_small(const struct fetch_request *request)
 {
-    return request->max_response_bytes > 0 && request->max_response_bytes <= FETCH_ROOM_FIRST_BYTES;
+    return request->max_response_bytes > 0 &&
+           request->max_response_bytes <= FETCH_BUDGET_FREE_BYTES;
 }
 
 /* Push services send short responses, for which compression would cost more than it saves. */
@@ -111,7 +112,7 @@ static bool is_push(const struct fetch_request *request)
 static int url_read(struct task *task, struct fetch_op *op)
 {
     return op->request->purpose == FETCH_PUSH_FCM && is_small(op->request)
-               ? fetch_url_parse_again(task->arena, op->request->url, &op->guard.url)
+               ? fetch_url_parse_cached(task->arena, op->request->url, &op->guard.url)
                : fetch_url_parse(task->arena, op->request->url, &op->guard.url);
 }
 
@@ -121,7 +122,7 @@ static int url_read(struct task *task, struct fetch_op *op)
  * HTTP/2 connection, because a new connection would not be faster and would cost far more. Without
  * TLS it does not wait: libcurl learns only from the first response whether the connection can be
  * multiplexed, and a slow first response would hold up all other requests. */
-static void set_many(CURL *easy, const struct fetch_op *op)
+static void easy_set_push(CURL *easy, const struct fetch_op *op)
 {
     (void)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, op->guard.url.secure ? 1L : 0L);
     (void)curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
@@ -141,7 +142,7 @@ static void set_rules(CURL *easy, struct fetch_op *op)
     if (op->request->purpose == FETCH_IDENTITY || op->request->purpose == FETCH_INTEGRATION)
         (void)curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
     if (is_push(op->request))
-        set_many(easy, op);
+        easy_set_push(easy, op);
     if (ca_file)
         (void)curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file);
 }
@@ -227,28 +228,28 @@ AWAITS static int transfer_run(struct task *task, struct fetch_op *op)
     CURL *easy = curl_easy_init();
     MUST(easy != NULL);
     op->transfer.easy = op->answer.easy = easy;
-    op->transfer.crowd_connections =
+    op->transfer.max_host_connections =
         op->request->purpose == FETCH_PUSH_FCM ? FETCH_H2_CONNECTIONS : 0;
     op->headers = fetch_message_headers(task->arena, op->request, !is_push(op->request));
-    op->resolve = fetch_guard_set(easy, task->arena, &op->guard);
+    op->resolve = fetch_guard_apply(easy, task->arena, &op->guard);
     set_rules(easy, op);
     set_message(easy, op);
     (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)left_ms);
     int rc = fetch_loop_run(task, &op->transfer);
-    fetch_room_stop(&op->answer.room);
+    fetch_budget_stop_waiting(&op->answer.budget);
     fetch_answer_end(&op->answer);
     if (rc == 0)
         rc = code_rc(op);
     if (rc == 0)
         (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &op->answer.response.status);
-    op->answer.response.resent = op->guard.sent > 1;
+    op->answer.response.resent = op->guard.sent_count > 1;
     curl_easy_cleanup(easy);
     curl_slist_free_all(op->headers);
     curl_slist_free_all(op->resolve);
     return rc;
 }
 
-AWAITS static int run_in_stream(struct task *task, struct fetch_op *op, struct fetch_h2_host *host)
+AWAITS static int op_run_on_h2(struct task *task, struct fetch_op *op, struct fetch_h2_host *host)
 {
     int64_t left_ms = op->due_ms - clock_mono_ms();
 
@@ -261,36 +262,36 @@ AWAITS static int run_in_stream(struct task *task, struct fetch_op *op, struct f
                                            .url = &op->guard.url,
                                            .addresses = &op->guard.addresses,
                                            .answer = &op->answer};
-    return limit_rc(task, fetch_h2_run(task, &op->exchange, left_ms));
+    return limit_rc(task, fetch_exchange_run(task, &op->exchange, left_ms));
 }
 
 /* Returns the host whose nghttp2 connections may carry the request, NULL to use libcurl. libcurl
  * takes several times as long for many small requests to one host. */
-static struct fetch_h2_host *host_enter(const struct fetch_op *op)
+static struct fetch_h2_host *h2_host_for(const struct fetch_op *op)
 {
     if (!op->guard.url.secure || !is_small(op->request) || !is_push(op->request))
         return NULL;
-    return fetch_h2_enter(&op->guard.url, op->request->purpose == FETCH_PUSH_WEB);
+    return fetch_h2_host_acquire(&op->guard.url, op->request->purpose == FETCH_PUSH_WEB);
 }
 
 AWAITS static int op_run(struct task *task, struct fetch_op *op)
 {
     TRY(name_resolve(task, op));
-    struct fetch_h2_host *host = host_enter(op);
+    struct fetch_h2_host *host = h2_host_for(op);
     if (host == NULL)
         return transfer_run(task, op);
-    int rc = fetch_h2_crowded(host) ? run_in_stream(task, op, host) : 0;
+    int rc = fetch_h2_is_worthwhile(host) ? op_run_on_h2(task, op, host) : 0;
     if (rc == 0 && (op->exchange.host == NULL || op->exchange.no_h2))
         rc = transfer_run(task, op);
-    fetch_h2_leave(host);
+    fetch_h2_host_release(host);
     return rc;
 }
 
-AWAITS static int acquire(struct task *task,
-                          struct shares *shares,
-                          struct share_owner owner,
-                          const struct fetch_op *op,
-                          struct share **ret_share)
+AWAITS static int op_share_acquire(struct task *task,
+                                   struct shares *shares,
+                                   struct share_owner owner,
+                                   const struct fetch_op *op,
+                                   struct share **ret_share)
 {
     int64_t left_ms = op->due_ms - clock_mono_ms();
     if (left_ms <= 0)
@@ -299,29 +300,29 @@ AWAITS static int acquire(struct task *task,
     return rc == -EAGAIN ? FETCH_BUSY : limit_rc(task, rc);
 }
 
-AWAITS static int run_in_crowd(struct task *task, struct fetch_op *op)
+AWAITS static int op_run_in_fcm_streams(struct task *task, struct fetch_op *op)
 {
     struct share *stream;
 
     if (op->request->purpose != FETCH_PUSH_FCM)
         return op_run(task, op);
-    TRY(acquire(task, &crowd, share_owner_of(task), op, &stream));
+    TRY(op_share_acquire(task, &fcm_streams, share_owner_of(task), op, &stream));
     int rc = op_run(task, op);
-    shares_release(&crowd, stream, 1);
+    shares_release(&fcm_streams, stream, 1);
     return rc;
 }
 
 /* Runs the request with its slots. Jobs (FETCH_ANYTHING) have quotas of their own. */
-AWAITS static int in_turn(struct task *task, struct fetch_op *op)
+AWAITS static int op_run_in_slots(struct task *task, struct fetch_op *op)
 {
     struct share *purpose = NULL;
     struct share *slot;
 
     if (op->request->purpose != FETCH_ANYTHING)
-        TRY(acquire(task, &purposes, owner_of(task, op->request), op, &purpose));
-    int rc = acquire(task, &slots, share_owner_of(task), op, &slot);
+        TRY(op_share_acquire(task, &purposes, owner_of(task, op->request), op, &purpose));
+    int rc = op_share_acquire(task, &slots, share_owner_of(task), op, &slot);
     if (rc == 0) {
-        rc = run_in_crowd(task, op);
+        rc = op_run_in_fcm_streams(task, op);
         shares_release(&slots, slot, 1);
     }
     if (purpose != NULL)
@@ -341,13 +342,13 @@ int fetch(struct task *task,
     TRY(fetch_message_check(request));
     TRY(url_read(task, op));
     fetch_answer_init(&op->answer, task->arena, request->max_response_bytes);
-    task_lasts(task);
-    op->answer.room.owner = share_owner_of(task);
-    int rc = in_turn(task, op);
-    if (request->room != NULL)
-        *request->room = op->answer.room.room;
+    task_mark_lasting(task);
+    op->answer.budget.owner = share_owner_of(task);
+    int rc = op_run_in_slots(task, op);
+    if (request->budget != NULL)
+        *request->budget = op->answer.budget.budget;
     else
-        fetch_room_leave(&op->answer.room.room);
+        fetch_budget_release(&op->answer.budget.budget);
     if (rc != 0)
         return rc;
     *ret_response = fetch_answer_take(&op->answer);

@@ -50,7 +50,7 @@ enum fetch_purpose {
 };
 
 /* The part of the memory budget that a large response (above 64 KB) holds. */
-struct fetch_room {
+struct fetch_budget {
     struct share *share; /* NULL = holds nothing */
     uint64_t bytes;
 };
@@ -64,16 +64,16 @@ struct fetch_header {
 struct fetch_request {
     struct str method; /* GET HEAD POST PUT PATCH DELETE OPTIONS; empty = GET */
     struct str url;
-    const struct fetch_header *headers; /* none for which fetch_sets_header() is true */
+    const struct fetch_header *headers; /* none for which fetch_header_is_reserved() is true */
     size_t nheaders;
     struct str body;
     int64_t timeout_ms;        /* for the whole call, including the wait for a slot; 0 = default */
     size_t max_response_bytes; /* limit of the body, as received and unpacked; 0 = default */
     enum fetch_purpose purpose;
     /* Where fetch() stores the response's part of the memory budget. The caller zeroes the struct
-     * first and releases it with fetch_room_leave(), for any result of fetch(). NULL: fetch()
+     * first and releases it with fetch_budget_release(), for any result of fetch(). NULL: fetch()
      * releases the budget before it returns, for callers that use up the response at once. */
-    struct fetch_room *room;
+    struct fetch_budget *budget;
     bool once; /* use a new connection, so that the request is never sent twice. Otherwise a request
                   on a pooled connection that turns out to be dead is repeated, and the server may
                   see both */
@@ -104,7 +104,7 @@ struct fetch_config {
      * counts twice, because its buffer grows by doubling. A project may not use up the budget: its
      * next large response is not read until enough is free, within the timeout of its request. Must
      * be at least four times the largest max_response_bytes. */
-    uint64_t max_arriving_bytes;
+    uint64_t budget_bytes;
     const char *ca_file; /* PEM file of trusted root certificates; NULL = the system's */
 };
 
@@ -121,20 +121,20 @@ AWAITS int fetch(struct task *task,
                  struct fetch_response *ret_response) MUSTCHECK;
 
 /* loop: Releases the memory budget that a response holds. Idempotent. */
-void fetch_room_leave(struct fetch_room *room);
+void fetch_budget_release(struct fetch_budget *room);
 
 /* any: Returns the value of the first response header of this name (ASCII case-insensitive),
  * STR_NONE when absent. Borrowed from the response. */
 struct str fetch_response_header(const struct fetch_response *response, const char *name);
 /* any: Returns whether the connection itself sets this request header (RFC 9110 sections 7.2,
  * 7.6.1, 8.6; ASCII case-insensitive). fetch() refuses such a header with FETCH_BAD_HEADER. */
-bool fetch_sets_header(struct str name);
+bool fetch_header_is_reserved(struct str name);
 /* any: Checks whether fetch() would accept this URL, without resolving its host. Returns 0,
  * FETCH_BAD_URL or FETCH_REFUSED. For checking URLs that a user stores for later. Call it after
  * fetch_init(). */
 int fetch_url_check(struct str url) MUSTCHECK;
 /* any: Returns whether fetch_config.allow permits private addresses for this URL. */
-bool fetch_url_allowed(struct str url);
+bool fetch_url_is_allowed(struct str url);
 
 /* any: Returns in *ret_host (arena-owned) the host that fetch() would connect to, without port and
  * trailing dot, IPv6 in brackets. Returns 0 or FETCH_BAD_URL. */

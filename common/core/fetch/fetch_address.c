@@ -63,7 +63,7 @@ static bool address_in_range(const uint8_t *address, const uint8_t *prefix, unsi
     return rest == 0 || (address[whole] ^ prefix[whole]) >> (8 - rest) == 0;
 }
 
-static bool public4(const uint8_t address[4])
+static bool ipv4_is_public(const uint8_t address[4])
 {
     for (size_t i = 0; i < ARRAY_LEN(special4); i++)
         if (address_in_range(address, special4[i].prefix, special4[i].bits))
@@ -71,7 +71,7 @@ static bool public4(const uint8_t address[4])
     return true;
 }
 
-static bool public6(const uint8_t address[16])
+static bool ipv6_is_public(const uint8_t address[16])
 {
     if (!address_in_range(address, global6.prefix, global6.bits))
         return false;
@@ -81,20 +81,21 @@ static bool public6(const uint8_t address[16])
     return true;
 }
 
-bool fetch_address_public(const struct sockaddr *address)
+bool fetch_address_is_public(const struct sockaddr *address)
 {
     if (address->sa_family == AF_INET)
-        return public4(
+        return ipv4_is_public(
             (const uint8_t *)&((const struct sockaddr_in *)(const void *)address)->sin_addr);
     if (address->sa_family == AF_INET6)
-        return public6(((const struct sockaddr_in6 *)(const void *)address)->sin6_addr.s6_addr);
+        return ipv6_is_public(
+            ((const struct sockaddr_in6 *)(const void *)address)->sin6_addr.s6_addr);
     return false;
 }
 
-bool fetch_address_text_public(const char *text)
+bool fetch_address_text_is_public(const char *text)
 {
     uint8_t bytes[16];
     if (inet_pton(AF_INET, text, bytes) == 1)
-        return public4(bytes);
-    return inet_pton(AF_INET6, text, bytes) == 1 && public6(bytes);
+        return ipv4_is_public(bytes);
+    return inet_pton(AF_INET6, text, bytes) == 1 && ipv6_is_public(bytes);
 }

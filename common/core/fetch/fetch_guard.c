@@ -11,7 +11,7 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
     struct fetch_guard *guard = arg;
     bool allowed = purpose == CURLSOCKTYPE_IPCXN &&
                    (address->family == AF_INET || address->family == AF_INET6) &&
-                   (guard->url.any_address || fetch_address_public(&address->addr));
+                   (guard->url.any_address || fetch_address_is_public(&address->addr));
     if (!allowed) {
         guard->refused = true;
         return CURL_SOCKET_BAD;
@@ -26,8 +26,8 @@ static int on_before_request(void *arg, char *remote, char *local, int remote_po
     (void)local, (void)local_port;
     struct fetch_guard *guard = arg;
     if (remote_port == guard->url.port &&
-        (guard->url.any_address || fetch_address_text_public(remote))) {
-        guard->sent++;
+        (guard->url.any_address || fetch_address_text_is_public(remote))) {
+        guard->sent_count++;
         return CURL_PREREQFUNC_OK;
     }
     guard->refused = true;
@@ -47,7 +47,7 @@ int fetch_guard_resolve(struct task *task,
 
 /* Returns an entry for CURLOPT_RESOLVE, so that libcurl dials only the checked addresses. The '+'
  * lets the entry expire from libcurl's DNS cache. */
-static struct curl_slist *resolved(struct arena *arena, const struct fetch_guard *guard)
+static struct curl_slist *resolve_list_make(struct arena *arena, const struct fetch_guard *guard)
 {
     if (guard->url.is_address)
         return NULL;
@@ -58,9 +58,9 @@ static struct curl_slist *resolved(struct arena *arena, const struct fetch_guard
     return list;
 }
 
-struct curl_slist *fetch_guard_set(CURL *easy, struct arena *arena, struct fetch_guard *guard)
+struct curl_slist *fetch_guard_apply(CURL *easy, struct arena *arena, struct fetch_guard *guard)
 {
-    struct curl_slist *list = resolved(arena, guard);
+    struct curl_slist *list = resolve_list_make(arena, guard);
 
     (void)curl_easy_setopt(easy, CURLOPT_CURLU, guard->url.parsed);
     (void)curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");

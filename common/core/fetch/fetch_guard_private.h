@@ -14,7 +14,7 @@ struct fetch_guard {
     struct fetch_url url;
     struct fetch_addresses addresses; /* only when the host is a name */
     bool refused;                     /* an address was not allowed */
-    unsigned sent;                    /* requests sent, including repetitions */
+    unsigned sent_count;              /* requests sent, including repetitions */
 };
 
 /* co: Resolves the host of guard->url unless it is an IP address. Returns 0, FETCH_REFUSED,
@@ -25,4 +25,4 @@ AWAITS int fetch_guard_resolve(struct task *task,
                                int64_t limit_ms) MUSTCHECK;
 /* any: Restricts the easy handle to the guard's addresses. Returns a list that the caller frees
  * with curl_slist_free_all() after the handle; NULL when the host is an IP address. */
-struct curl_slist *fetch_guard_set(CURL *easy, struct arena *arena, struct fetch_guard *guard);
+struct curl_slist *fetch_guard_apply(CURL *easy, struct arena *arena, struct fetch_guard *guard);

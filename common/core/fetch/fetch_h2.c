@@ -13,7 +13,7 @@ enum {
     PAUSE_MS = 1000, /* no dialling for this long after a failure if other connections are usable */
     MAX_FRUITLESS = 3, /* consecutive connections without a response */
     NO_H2_MS = 600000, /* time for which a host counts as not supporting HTTP/2 */
-    CHOSEN_HOSTS = 256,
+    MAX_CHOSEN_HOSTS = 256,
 };
 
 struct fetch_h2_host {
@@ -21,11 +21,12 @@ struct fetch_h2_host {
     struct list conns;
     struct list waiting; /* struct fetch_exchange; exchanges to be repeated come first */
     size_t waiting_count;
-    unsigned fruitless;     /* consecutive connections that ended without a response */
-    int64_t failed_ms;      /* mono: when a connection last failed */
-    int64_t no_h2_until_ms; /* mono */
-    unsigned under_way;     /* requests between fetch_h2_enter() and fetch_h2_leave() */
-    bool chosen;
+    unsigned fruitless_count; /* consecutive connections that ended without a response */
+    int64_t failed_ms;        /* mono: when a connection last failed */
+    int64_t no_h2_until_ms;   /* mono */
+    unsigned
+        request_count; /* requests between fetch_h2_host_acquire() and fetch_h2_host_release() */
+    bool is_user_chosen;
     long port;
     char name[FETCH_HOST_BYTES];
 };
@@ -65,19 +66,19 @@ static void waiting_end(struct fetch_h2_host *host, int rc)
 
 /* --- connections --- */
 
-struct census {
-    unsigned sockets, begin, of_use;
+struct conn_counts {
+    unsigned sockets, opening, usable;
 };
 
-static struct census conns_count(const struct fetch_h2_host *host)
+static struct conn_counts conns_count(const struct fetch_h2_host *host)
 {
-    struct census census = {0};
+    struct conn_counts census = {0};
 
     LIST_FOR (node, &host->conns) {
         const struct fetch_h2_conn *conn = LIST_ITEM(node, struct fetch_h2_conn, link);
         census.sockets++;
-        census.begin += fetch_h2_conn_begins(conn);
-        census.of_use += conn->state <= H2_OPEN;
+        census.opening += fetch_h2_conn_is_opening(conn);
+        census.usable += conn->state <= H2_OPEN;
     }
     return census;
 }
@@ -85,26 +86,26 @@ static struct census conns_count(const struct fetch_h2_host *host)
 /* Dials as many connections as the waiting exchanges need, within the limits. After a failure it
  * pauses for PAUSE_MS if other connections are usable. If no connection is usable, the waiting
  * exchanges end with the error. */
-static void dial_some(struct fetch_h2_host *host)
+static void connections_dial(struct fetch_h2_host *host)
 {
-    struct census now = conns_count(host);
+    struct conn_counts now = conns_count(host);
     int rc = 0;
 
-    while (host->waiting_count > (size_t)now.begin * FETCH_H2_STREAMS &&
-           now.of_use < FETCH_H2_CONNECTIONS && now.sockets < MAX_SOCKETS) {
+    while (host->waiting_count > (size_t)now.opening * FETCH_H2_STREAMS &&
+           now.usable < FETCH_H2_CONNECTIONS && now.sockets < MAX_SOCKETS) {
         const struct list *first = host->waiting.next;
-        if (now.of_use > 0 && clock_mono_ms() < host->failed_ms + PAUSE_MS)
+        if (now.usable > 0 && clock_mono_ms() < host->failed_ms + PAUSE_MS)
             break;
         if (fetch_h2_conn_new(
                 host, &host->conns, LIST_ITEM(first, struct fetch_exchange, link), &rc) == NULL) {
             host->failed_ms = clock_mono_ms();
             break;
         }
-        now.begin++;
-        now.of_use++;
+        now.opening++;
+        now.usable++;
         now.sockets++;
     }
-    if (rc != 0 && now.of_use == 0)
+    if (rc != 0 && now.usable == 0)
         waiting_end(host, rc);
 }
 
@@ -114,13 +115,13 @@ static struct fetch_h2_conn *conn_pick(struct fetch_h2_host *host, bool any_addr
 {
     LIST_FOR (node, &host->conns) {
         struct fetch_h2_conn *conn = LIST_ITEM(node, struct fetch_h2_conn, link);
-        if (fetch_h2_conn_has_room(conn, any_address))
+        if (fetch_h2_conn_has_free_stream(conn, any_address))
             return conn;
     }
     return NULL;
 }
 
-void fetch_h2_feed(struct fetch_h2_host *host)
+void fetch_h2_host_dispatch(struct fetch_h2_host *host)
 {
     while (host->waiting_count > 0) {
         struct fetch_exchange *exchange =
@@ -132,29 +133,29 @@ void fetch_h2_feed(struct fetch_h2_host *host)
         fetch_h2_conn_send(conn, exchange);
     }
     if (host->waiting_count > 0)
-        dial_some(host);
+        connections_dial(host);
 }
 
-void fetch_h2_again(struct fetch_exchange *exchange)
+void fetch_exchange_requeue(struct fetch_exchange *exchange)
 {
     waiting_add(exchange->host, exchange, true);
 }
 
-void fetch_h2_lost(struct fetch_h2_host *host, int rc, bool fruitless)
+void fetch_h2_host_on_conn_end(struct fetch_h2_host *host, int rc, bool fruitless)
 {
-    struct census now = conns_count(host);
+    struct conn_counts now = conns_count(host);
 
-    host->fruitless = fruitless ? host->fruitless + 1 : 0;
+    host->fruitless_count = fruitless ? host->fruitless_count + 1 : 0;
     if (rc != 0 || fruitless)
         host->failed_ms = clock_mono_ms();
-    if (rc != 0 && now.of_use == 0)
+    if (rc != 0 && now.usable == 0)
         waiting_end(host, rc);
-    if (host->fruitless > MAX_FRUITLESS && now.of_use == now.begin)
+    if (host->fruitless_count > MAX_FRUITLESS && now.usable == now.opening)
         waiting_end(host, FETCH_UNREACHABLE);
-    fetch_h2_feed(host);
+    fetch_h2_host_dispatch(host);
 }
 
-void fetch_h2_not_spoken(struct fetch_h2_host *host)
+void fetch_h2_host_on_unsupported(struct fetch_h2_host *host)
 {
     host->no_h2_until_ms = clock_mono_ms() + NO_H2_MS;
     LIST_FOR (node, &host->waiting)
@@ -178,25 +179,25 @@ static unsigned hosts_clear(bool forgetful)
 
     LIST_FOR (node, &hosts) {
         struct fetch_h2_host *host = LIST_ITEM(node, struct fetch_h2_host, link);
-        if (host->under_way == 0 && list_empty(&host->conns) &&
+        if (host->request_count == 0 && list_empty(&host->conns) &&
             (forgetful || host->no_h2_until_ms <= clock_mono_ms()))
             host_free(host);
         else
-            chosen += host->chosen;
+            chosen += host->is_user_chosen;
     }
     return chosen;
 }
 
 static struct fetch_h2_host *host_new(const struct fetch_url *url, bool chosen)
 {
-    if (hosts_clear(false) >= CHOSEN_HOSTS && chosen && hosts_clear(true) >= CHOSEN_HOSTS)
+    if (hosts_clear(false) >= MAX_CHOSEN_HOSTS && chosen && hosts_clear(true) >= MAX_CHOSEN_HOSTS)
         return NULL;
     struct fetch_h2_host *host = calloc(1, sizeof(*host));
     MUST(host != NULL && strlen(url->host) < sizeof(host->name));
     list_init(&host->conns);
     list_init(&host->waiting);
     host->port = url->port;
-    host->chosen = chosen;
+    host->is_user_chosen = chosen;
     memcpy(host->name, url->host, strlen(url->host) + 1);
     list_append(&hosts, &host->link);
     return host;
@@ -204,44 +205,45 @@ static struct fetch_h2_host *host_new(const struct fetch_url *url, bool chosen)
 
 /* Returns the host, a new one if necessary, or NULL when there are too many. A host that the
  * operator chose shares nothing with the same host chosen by a user. */
-static struct fetch_h2_host *host_of(const struct fetch_url *url, bool chosen)
+static struct fetch_h2_host *host_get(const struct fetch_url *url, bool chosen)
 {
     LIST_FOR (node, &hosts) {
         struct fetch_h2_host *host = LIST_ITEM(node, struct fetch_h2_host, link);
-        if (host->port == url->port && host->chosen == chosen && strcmp(host->name, url->host) == 0)
+        if (host->port == url->port && host->is_user_chosen == chosen &&
+            strcmp(host->name, url->host) == 0)
             return host;
     }
     return host_new(url, chosen);
 }
 
-struct fetch_h2_host *fetch_h2_enter(const struct fetch_url *url, bool chosen)
+struct fetch_h2_host *fetch_h2_host_acquire(const struct fetch_url *url, bool chosen)
 {
-    struct fetch_h2_host *host = h2_running ? host_of(url, chosen) : NULL;
+    struct fetch_h2_host *host = h2_running ? host_get(url, chosen) : NULL;
 
     if (host != NULL)
-        host->under_way++;
+        host->request_count++;
     return host;
 }
 
-void fetch_h2_leave(struct fetch_h2_host *host)
+void fetch_h2_host_release(struct fetch_h2_host *host)
 {
-    if (--host->under_way == 0 && !h2_running)
+    if (--host->request_count == 0 && !h2_running)
         host_free(host);
 }
 
-bool fetch_h2_crowded(const struct fetch_h2_host *host)
+bool fetch_h2_is_worthwhile(const struct fetch_h2_host *host)
 {
     unsigned others = 0;
 
-    if (!host->chosen || !list_empty(&host->conns))
+    if (!host->is_user_chosen || !list_empty(&host->conns))
         return true;
-    if (host->under_way <= FETCH_H2_CROWD)
+    if (host->request_count <= FETCH_H2_MIN_REQUESTS)
         return false;
     LIST_FOR (node, &hosts) {
         const struct fetch_h2_host *other = LIST_ITEM(node, struct fetch_h2_host, link);
-        others += other->chosen && !list_empty(&other->conns);
+        others += other->is_user_chosen && !list_empty(&other->conns);
     }
-    return others < FETCH_H2_CROWDED;
+    return others < FETCH_H2_MAX_CHOSEN_HOSTS;
 }
 
 void fetch_h2_done(void)
@@ -252,7 +254,7 @@ void fetch_h2_done(void)
         LIST_FOR (conn, &host->conns)
             fetch_h2_conn_free(LIST_ITEM(conn, struct fetch_h2_conn, link));
         waiting_end(host, FETCH_UNREACHABLE);
-        if (host->under_way == 0)
+        if (host->request_count == 0)
             host_free(host);
     }
     fetch_tls_done();
@@ -265,12 +267,12 @@ static void exchange_abandon(struct await *await)
     struct fetch_exchange *exchange = CONTAINER_OF(await, struct fetch_exchange, await);
 
     if (exchange->conn != NULL)
-        fetch_h2_conn_forget(exchange);
+        fetch_exchange_cancel(exchange);
     else
         waiting_remove(exchange->host, exchange);
 }
 
-int fetch_h2_run(struct task *task, struct fetch_exchange *exchange, int64_t limit_ms)
+int fetch_exchange_run(struct task *task, struct fetch_exchange *exchange, int64_t limit_ms)
 {
     if (!h2_running)
         return FETCH_UNREACHABLE;
@@ -282,6 +284,6 @@ int fetch_h2_run(struct task *task, struct fetch_exchange *exchange, int64_t lim
     await_init(&exchange->await);
     exchange->await.abandon = exchange_abandon;
     waiting_add(host, exchange, false);
-    fetch_h2_feed(host);
+    fetch_h2_host_dispatch(host);
     return await_wait(task, &exchange->await, limit_ms);
 }

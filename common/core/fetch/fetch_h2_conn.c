@@ -15,13 +15,13 @@
 
 enum {
     ADDRESS_MS = 3000, /* to connect to an address that is not the last one */
-    STANDS_MS = 10000, /* until a new connection is usable, including TLS and the peer's SETTINGS */
-    LOOK_MS = 5000,    /* interval of the checks of an open connection */
+    OPEN_MS = 10000,   /* until a new connection is usable, including TLS and the peer's SETTINGS */
+    CHECK_MS = 5000,   /* interval of the checks of an open connection */
     SILENT_MS = 10000, /* without data while streams are open: send a PING */
     PING_MS = 5000,    /* without an answer to the PING: the connection is dead */
-    DOUBT_MS = 30000,  /* after this silence a PING accompanies the first request */
-    IDLE_MS = 90000,   /* without data and streams: close the connection */
-    READS = 4,         /* recv() calls per poll event */
+    PING_FIRST_MS = 30000, /* after this silence a PING accompanies the first request */
+    IDLE_MS = 90000,       /* without data and streams: close the connection */
+    READS_PER_EVENT = 4,   /* recv() calls per poll event */
 };
 
 /* The poll handle. It outlives its connection until libuv has closed the handle. */
@@ -45,18 +45,18 @@ static void socket_close(struct fetch_h2_conn *conn)
         (void)uv_poll_stop(&conn->watch->poll);
         uv_close((uv_handle_t *)&conn->watch->poll, on_h2_watch_closed);
         conn->watch = NULL;
-        conn->watched = 0;
+        conn->watched_events = 0;
     }
     if (conn->fd >= 0)
         (void)close(conn->fd);
     conn->fd = -1;
 }
 
-static void watch_for(struct fetch_h2_conn *conn, int events)
+static void watch_set_events(struct fetch_h2_conn *conn, int events)
 {
-    if (conn->watched == events)
+    if (conn->watched_events == events)
         return;
-    conn->watched = events;
+    conn->watched_events = events;
     MUST(uv_poll_start(&conn->watch->poll, events, h2_on_poll) == 0);
 }
 
@@ -68,7 +68,7 @@ static void socket_watch(struct fetch_h2_conn *conn)
     int rc = uv_poll_init_socket(loop_uv(), &conn->watch->poll, conn->fd);
     if (rc != 0)
         PANIC("uv_poll_init: %s", uv_strerror(rc));
-    watch_for(conn, UV_WRITABLE);
+    watch_set_events(conn, UV_WRITABLE);
 }
 
 /* Parses "1.2.3.4" or "[::1]". Returns the size of the address, 0 when the text is no address. */
@@ -104,7 +104,7 @@ static bool socket_connect(struct fetch_h2_conn *conn, struct str text)
 
     if (bytes == 0)
         return false;
-    conn->address_public = fetch_address_public((const struct sockaddr *)&address);
+    conn->address_public = fetch_address_is_public((const struct sockaddr *)&address);
     if (!conn->any_address && !conn->address_public) {
         conn->address_refused = true;
         return false;
@@ -123,15 +123,16 @@ static bool socket_connect(struct fetch_h2_conn *conn, struct str text)
 static bool conn_dial(struct fetch_h2_conn *conn)
 {
     socket_close(conn);
-    while (conn->left.len > 0) {
-        struct str text = str_split(&conn->left, ',');
+    while (conn->addresses_left.len > 0) {
+        struct str text = str_split(&conn->addresses_left, ',');
         if (!socket_connect(conn, text))
             continue;
-        int64_t left_ms = conn->until_ms - clock_mono_ms();
+        int64_t left_ms = conn->open_deadline_ms - clock_mono_ms();
         conn->state = H2_CONNECTING;
         socket_watch(conn);
         loop_timer_start(&conn->timer,
-                         conn->left.len > 0 && left_ms > ADDRESS_MS ? ADDRESS_MS : left_ms);
+                         conn->addresses_left.len > 0 && left_ms > ADDRESS_MS ? ADDRESS_MS
+                                                                              : left_ms);
         return true;
     }
     return false;
@@ -149,10 +150,10 @@ static void conn_end(struct fetch_h2_conn *conn)
         struct fetch_exchange *exchange = LIST_ITEM(node, struct fetch_exchange, link);
         list_remove(&exchange->link);
         exchange->conn = NULL;
-        if (exchange->sent)
+        if (exchange->is_sent)
             await_done(&exchange->await, FETCH_UNREACHABLE);
         else
-            fetch_h2_again(exchange);
+            fetch_exchange_requeue(exchange);
     }
     nghttp2_session_del(conn->session);
     conn->session = NULL;
@@ -168,21 +169,21 @@ static void h2_conn_lost(struct fetch_h2_conn *conn)
     struct fetch_h2_host *host = conn->host;
     int rc = 0;
 
-    if (fetch_h2_conn_begins(conn))
+    if (fetch_h2_conn_is_opening(conn))
         rc = conn->address_refused ? FETCH_REFUSED : FETCH_UNREACHABLE;
-    bool fruitless = !conn->answered && (conn->asked || conn->state == H2_LEAVING);
+    bool fruitless = !conn->has_response && (conn->has_sent_request || conn->state == H2_LEAVING);
     conn_end(conn);
-    fetch_h2_lost(host, rc, fruitless);
+    fetch_h2_host_on_conn_end(host, rc, fruitless);
 }
 
 void fetch_h2_conn_free(struct fetch_h2_conn *conn)
 {
     LIST_FOR (node, &conn->exchanges)
-        LIST_ITEM(node, struct fetch_exchange, link)->sent = true;
+        LIST_ITEM(node, struct fetch_exchange, link)->is_sent = true;
     conn_end(conn);
 }
 
-bool fetch_h2_conn_begins(const struct fetch_h2_conn *conn)
+bool fetch_h2_conn_is_opening(const struct fetch_h2_conn *conn)
 {
     return conn->state < H2_OPEN;
 }
@@ -190,7 +191,7 @@ bool fetch_h2_conn_begins(const struct fetch_h2_conn *conn)
 /* --- sending --- */
 
 /* Sends encrypted bytes until none is left or the socket is full. False: the connection failed. */
-static bool wire_out(struct fetch_h2_conn *conn)
+static bool wire_send(struct fetch_h2_conn *conn)
 {
     char *data;
     size_t bytes;
@@ -199,7 +200,7 @@ static bool wire_out(struct fetch_h2_conn *conn)
         ssize_t sent = send(conn->fd, data, bytes, MSG_NOSIGNAL);
         if (sent < 0)
             return errno == EAGAIN || errno == EINTR;
-        fetch_tls_sent(&conn->tls, (size_t)sent);
+        fetch_tls_output_commit(&conn->tls, (size_t)sent);
         if ((size_t)sent < bytes)
             return true;
     }
@@ -229,24 +230,24 @@ static bool record_fill(struct fetch_h2_conn *conn)
 }
 
 /* Encrypts and sends frames until none is left or the socket is full. False on failure. */
-static bool session_out(struct fetch_h2_conn *conn)
+static bool session_send(struct fetch_h2_conn *conn)
 {
     while (conn->session != NULL) {
-        if (!conn->written_half && !record_fill(conn))
+        if (!conn->is_write_pending && !record_fill(conn))
             return false;
         if (conn->out_bytes == 0)
             return true;
         int written = fetch_tls_write(&conn->tls, conn->out, conn->out_bytes);
         if (written < 0)
             return false;
-        conn->written_half = written == 0;
+        conn->is_write_pending = written == 0;
         if (written > 0) {
             conn->out_bytes = 0;
             continue;
         }
         char *data;
         size_t before = fetch_tls_output(&conn->tls, &data);
-        if (!wire_out(conn))
+        if (!wire_send(conn))
             return false;
         if (before == fetch_tls_output(&conn->tls, &data))
             return true; /* the socket is full */
@@ -256,7 +257,7 @@ static bool session_out(struct fetch_h2_conn *conn)
 
 /* Returns whether we must close the connection: it accepts no new requests and its requests have
  * ended. The peer may leave the closing to us. */
-static bool is_left(const struct fetch_h2_conn *conn)
+static bool is_finished(const struct fetch_h2_conn *conn)
 {
     return conn->session != NULL && ((conn->state == H2_LEAVING && conn->streams == 0) ||
                                      !nghttp2_session_want_read(conn->session));
@@ -267,12 +268,12 @@ static bool conn_send(struct fetch_h2_conn *conn)
 {
     char *data;
 
-    if (!session_out(conn) || !wire_out(conn))
+    if (!session_send(conn) || !wire_send(conn))
         return false;
-    if (is_left(conn) && !nghttp2_session_want_write(conn->session))
+    if (is_finished(conn) && !nghttp2_session_want_write(conn->session))
         return false;
     bool more = fetch_tls_output(&conn->tls, &data) > 0;
-    watch_for(conn, more ? UV_READABLE | UV_WRITABLE : UV_READABLE);
+    watch_set_events(conn, more ? UV_READABLE | UV_WRITABLE : UV_READABLE);
     return true;
 }
 
@@ -286,29 +287,29 @@ static void conn_on_flush(void *arg)
         free(conn);
         return;
     }
-    if (!conn->settled) {
-        conn->settled = true;
-        loop_at_turn_end(&conn->flush);
+    if (!conn->is_flush_deferred) {
+        conn->is_flush_deferred = true;
+        loop_at_tick_end(&conn->flush);
         return;
     }
     struct fetch_h2_host *host = conn->host;
     if (!conn_send(conn))
         h2_conn_lost(conn);
     else
-        fetch_h2_feed(host); /* for exchanges that wait or were returned */
+        fetch_h2_host_dispatch(host); /* for exchanges that wait or were returned */
 }
 
 void fetch_h2_conn_flush(struct fetch_h2_conn *conn)
 {
     if (conn->flush.queued)
         return;
-    conn->settled = false;
-    loop_at_turn_end(&conn->flush);
+    conn->is_flush_deferred = false;
+    loop_at_tick_end(&conn->flush);
 }
 
 /* --- receiving --- */
 
-static bool session_in(struct fetch_h2_conn *conn)
+static bool session_receive(struct fetch_h2_conn *conn)
 {
     static uint8_t plain[FETCH_TLS_RECORD_BYTES];
     int bytes;
@@ -317,56 +318,56 @@ static bool session_in(struct fetch_h2_conn *conn)
         if (nghttp2_session_mem_recv(conn->session, plain, (size_t)bytes) != bytes)
             return false;
     }
-    if (nghttp2_session_want_write(conn->session) || is_left(conn))
+    if (nghttp2_session_want_write(conn->session) || is_finished(conn))
         fetch_h2_conn_flush(conn);
     return bytes == 0;
 }
 
-static bool handshake_go_on(struct fetch_h2_conn *conn)
+static bool handshake_continue(struct fetch_h2_conn *conn)
 {
     int done = fetch_tls_handshake(&conn->tls);
 
     if (done < 0)
         return false;
     if (done == 0)
-        return wire_out(conn);
+        return wire_send(conn);
     if (!fetch_tls_chose_h2(&conn->tls)) {
-        fetch_h2_not_spoken(conn->host);
+        fetch_h2_host_on_unsupported(conn->host);
         return false;
     }
     conn->session = fetch_h2_session_new(conn);
-    conn->state = H2_GREETING;
+    conn->state = H2_SETTINGS_WAIT;
     fetch_h2_conn_flush(conn);
     return true;
 }
 
 /* Processes received bytes: the handshake, then HTTP/2. False: the connection has ended. */
-static bool conn_take(struct fetch_h2_conn *conn)
+static bool conn_process(struct fetch_h2_conn *conn)
 {
-    bool begun = fetch_h2_conn_begins(conn);
+    bool begun = fetch_h2_conn_is_opening(conn);
 
-    if (conn->state == H2_HANDSHAKE && !handshake_go_on(conn))
+    if (conn->state == H2_HANDSHAKE && !handshake_continue(conn))
         return false;
-    if (conn->session != NULL && !session_in(conn))
+    if (conn->session != NULL && !session_receive(conn))
         return false;
-    if (begun && !fetch_h2_conn_begins(conn))
-        loop_timer_start(&conn->timer, LOOK_MS);
+    if (begun && !fetch_h2_conn_is_opening(conn))
+        loop_timer_start(&conn->timer, CHECK_MS);
     return true;
 }
 
 static bool conn_receive(struct fetch_h2_conn *conn)
 {
-    for (int i = 0; i < READS; i++) {
+    for (int i = 0; i < READS_PER_EVENT; i++) {
         char *data;
-        size_t room = fetch_tls_room(&conn->tls, &data);
+        size_t room = fetch_tls_input(&conn->tls, &data);
         ssize_t bytes = recv(conn->fd, data, room, 0);
         if (bytes < 0)
             return errno == EAGAIN || errno == EINTR;
         if (bytes == 0)
             return false;
-        conn->heard_ms = clock_mono_ms();
-        fetch_tls_arrived(&conn->tls, (size_t)bytes);
-        if (!conn_take(conn))
+        conn->received_ms = clock_mono_ms();
+        fetch_tls_input_commit(&conn->tls, (size_t)bytes);
+        if (!conn_process(conn))
             return false;
         if ((size_t)bytes < room)
             return true;
@@ -374,7 +375,7 @@ static bool conn_receive(struct fetch_h2_conn *conn)
     return true;
 }
 
-static bool socket_stands(struct fetch_h2_conn *conn)
+static bool socket_is_connected(struct fetch_h2_conn *conn)
 {
     int error = 0;
     socklen_t bytes = sizeof(error);
@@ -383,13 +384,13 @@ static bool socket_stands(struct fetch_h2_conn *conn)
 }
 
 /* Begins TLS after a successful connect, else dials the next address. False on failure. */
-static bool conn_connected(struct fetch_h2_conn *conn, int status)
+static bool conn_on_connect(struct fetch_h2_conn *conn, int status)
 {
-    if (status < 0 || !socket_stands(conn))
+    if (status < 0 || !socket_is_connected(conn))
         return conn_dial(conn);
-    loop_timer_start(&conn->timer, conn->until_ms - clock_mono_ms());
+    loop_timer_start(&conn->timer, conn->open_deadline_ms - clock_mono_ms());
     conn->state = H2_HANDSHAKE;
-    return fetch_tls_open(&conn->tls, conn->name, conn->is_address) == 0 && conn_take(conn) &&
+    return fetch_tls_open(&conn->tls, conn->name, conn->is_address) == 0 && conn_process(conn) &&
            conn_send(conn);
 }
 
@@ -399,7 +400,7 @@ static void h2_on_poll(uv_poll_t *poll, int status, int events)
     struct fetch_h2_host *host = conn->host;
 
     if (conn->state == H2_CONNECTING) {
-        if (!conn_connected(conn, status))
+        if (!conn_on_connect(conn, status))
             h2_conn_lost(conn);
         return;
     }
@@ -408,7 +409,7 @@ static void h2_on_poll(uv_poll_t *poll, int status, int events)
     if (!stands || broken || ((events & UV_WRITABLE) != 0 && !conn_send(conn)))
         h2_conn_lost(conn);
     else
-        fetch_h2_feed(host);
+        fetch_h2_host_dispatch(host);
 }
 
 /* --- time --- */
@@ -422,13 +423,13 @@ static void conn_ping(struct fetch_h2_conn *conn, int64_t now_ms)
 }
 
 /* Sends a PING after a long silence. False: the connection is dead, finished or idle too long. */
-static bool conn_look(struct fetch_h2_conn *conn, int64_t now_ms)
+static bool conn_check(struct fetch_h2_conn *conn, int64_t now_ms)
 {
     if (conn->ping_ms != 0 && now_ms - conn->ping_ms >= PING_MS)
         return false;
     if (conn->streams == 0)
-        return !is_left(conn) && now_ms - conn->heard_ms < IDLE_MS;
-    int64_t since_ms = conn->busy_ms > conn->heard_ms ? conn->busy_ms : conn->heard_ms;
+        return !is_finished(conn) && now_ms - conn->received_ms < IDLE_MS;
+    int64_t since_ms = conn->busy_ms > conn->received_ms ? conn->busy_ms : conn->received_ms;
     if (conn->ping_ms == 0 && now_ms - since_ms >= SILENT_MS)
         conn_ping(conn, now_ms);
     return true;
@@ -438,14 +439,14 @@ static void conn_on_due(void *arg)
 {
     struct fetch_h2_conn *conn = arg;
 
-    if (conn->state == H2_CONNECTING && conn->left.len > 0 && conn_dial(conn))
+    if (conn->state == H2_CONNECTING && conn->addresses_left.len > 0 && conn_dial(conn))
         return;
-    if (fetch_h2_conn_begins(conn)) {
+    if (fetch_h2_conn_is_opening(conn)) {
         h2_conn_lost(conn);
         return;
     }
-    loop_timer_start(&conn->timer, LOOK_MS);
-    if (conn_look(conn, clock_mono_ms()))
+    loop_timer_start(&conn->timer, CHECK_MS);
+    if (conn_check(conn, clock_mono_ms()))
         return;
     if (conn->streams == 0) { /* send GOAWAY if the socket still accepts it */
         (void)nghttp2_session_terminate_session(conn->session, NGHTTP2_NO_ERROR);
@@ -470,14 +471,14 @@ struct fetch_h2_conn *fetch_h2_conn_new(struct fetch_h2_host *host,
     conn->is_address = url->is_address;
     conn->any_address = url->any_address;
     conn->port = url->port;
-    conn->heard_ms = clock_mono_ms();
-    conn->until_ms = conn->heard_ms + STANDS_MS;
+    conn->received_ms = clock_mono_ms();
+    conn->open_deadline_ms = conn->received_ms + OPEN_MS;
     conn->flush = (struct loop_hook){.fn = conn_on_flush, .arg = conn};
     MUST(strlen(url->host) < sizeof(conn->name));
     memcpy(conn->name, url->host, strlen(url->host) + 1);
     if (!url->is_address)
         conn->addresses = *exchange->addresses;
-    conn->left = str_from(url->is_address ? conn->name : conn->addresses.list);
+    conn->addresses_left = str_from(url->is_address ? conn->name : conn->addresses.list);
     list_init(&conn->link);
     list_init(&conn->exchanges);
     loop_timer_init(&conn->timer, conn_on_due, conn);
@@ -490,7 +491,7 @@ struct fetch_h2_conn *fetch_h2_conn_new(struct fetch_h2_host *host,
     return NULL;
 }
 
-bool fetch_h2_conn_has_room(struct fetch_h2_conn *conn, bool any_address)
+bool fetch_h2_conn_has_free_stream(struct fetch_h2_conn *conn, bool any_address)
 {
     if (conn->state != H2_OPEN || (!any_address && !conn->address_public))
         return false;
@@ -507,19 +508,19 @@ void fetch_h2_conn_send(struct fetch_h2_conn *conn, struct fetch_exchange *excha
 {
     if (conn->streams++ == 0) {
         conn->busy_ms = clock_mono_ms();
-        if (conn->ping_ms == 0 && conn->busy_ms - conn->heard_ms >= DOUBT_MS)
+        if (conn->ping_ms == 0 && conn->busy_ms - conn->received_ms >= PING_FIRST_MS)
             conn_ping(conn, conn->busy_ms);
     }
-    conn->asked = true;
+    conn->has_sent_request = true;
     exchange->conn = conn;
-    exchange->sent = false;
+    exchange->is_sent = false;
     exchange->body_sent = 0;
     list_append(&conn->exchanges, &exchange->link);
-    fetch_h2_session_ask(conn, exchange);
+    fetch_h2_session_submit(conn, exchange);
     fetch_h2_conn_flush(conn);
 }
 
-void fetch_h2_conn_forget(struct fetch_exchange *exchange)
+void fetch_exchange_cancel(struct fetch_exchange *exchange)
 {
-    fetch_h2_session_forget(exchange);
+    fetch_h2_session_cancel(exchange);
 }

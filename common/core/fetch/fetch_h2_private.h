@@ -16,18 +16,18 @@
 /* Limits per host: connections, and concurrent streams of a connection. */
 #define FETCH_H2_CONNECTIONS 5
 #define FETCH_H2_STREAMS     100
-/* A user-chosen host gets connections here once more than FETCH_H2_CROWD requests to it are in
- * flight, because they cost more than libcurl's. At most FETCH_H2_CROWDED such hosts have
- * connections at a time. */
-#define FETCH_H2_CROWD   8
-#define FETCH_H2_CROWDED 16
+/* A user-chosen host gets connections here once more than FETCH_H2_MIN_REQUESTS requests to it are
+ * in flight, because they cost more than libcurl's. At most FETCH_H2_MAX_CHOSEN_HOSTS such hosts
+ * have connections at a time. */
+#define FETCH_H2_MIN_REQUESTS     8
+#define FETCH_H2_MAX_CHOSEN_HOSTS 16
 
 struct fetch_h2_conn;
 struct fetch_h2_host;
 
 /* A request and its response. The caller fills the members up to `answer` and zeroes the others. */
 struct fetch_exchange {
-    struct fetch_h2_host *host;              /* from fetch_h2_enter() */
+    struct fetch_h2_host *host;              /* from fetch_h2_host_acquire() */
     const struct fetch_request *request;     /* passed fetch_message_check() */
     const struct fetch_url *url;             /* `target` is set */
     const struct fetch_addresses *addresses; /* unused when the host is an IP address */
@@ -39,9 +39,9 @@ struct fetch_exchange {
     struct fetch_h2_conn *conn; /* NULL while waiting for a stream */
     int32_t stream;
     size_t body_sent;
-    unsigned refused;
-    bool sent;  /* the headers were sent: the peer may have processed the request */
-    bool final; /* the current headers are the final response's: not interim, no trailers */
+    unsigned refusal_count;
+    bool is_sent;  /* the headers were sent: the peer may have processed the request */
+    bool is_final; /* the current headers are the final response's: not interim, no trailers */
 };
 
 /* loop: Starts the module, for fetch_init(). */
@@ -50,26 +50,27 @@ void fetch_h2_init(const char *ca_file);
 void fetch_h2_done(void);
 
 /* loop: Counts one more request to the host, no matter which library will carry it; call
- * fetch_h2_leave() when the request has ended. `chosen`: a user chose the host, not the operator.
- * Returns NULL when too many user-chosen hosts are in use, or after fetch_h2_done(). */
-struct fetch_h2_host *fetch_h2_enter(const struct fetch_url *url, bool chosen);
-void fetch_h2_leave(struct fetch_h2_host *host);
+ * fetch_h2_host_release() when the request has ended. `is_user_chosen`: a user chose the host, not
+ * the operator. Returns NULL when too many user-chosen hosts are in use, or after fetch_h2_done().
+ */
+struct fetch_h2_host *fetch_h2_host_acquire(const struct fetch_url *url, bool chosen);
+void fetch_h2_host_release(struct fetch_h2_host *host);
 /* loop: Returns whether requests to the host should use nghttp2 instead of libcurl. */
-bool fetch_h2_crowded(const struct fetch_h2_host *host);
+bool fetch_h2_is_worthwhile(const struct fetch_h2_host *host);
 
 /* co: Sends the request and waits for its response. Returns 0 with the response or with `no_h2`,
  * FETCH_UNREACHABLE, FETCH_REFUSED, FETCH_TOO_LARGE, -ECANCELED or -ETIMEDOUT. */
-AWAITS int fetch_h2_run(struct task *task, struct fetch_exchange *exchange, int64_t limit_ms)
+AWAITS int fetch_exchange_run(struct task *task, struct fetch_exchange *exchange, int64_t limit_ms)
     MUSTCHECK;
 
 /* --- called by a connection (fetch_h2.c) --- */
 
 /* loop: Assigns waiting exchanges to free streams, and dials more connections if needed. */
-void fetch_h2_feed(struct fetch_h2_host *host);
+void fetch_h2_host_dispatch(struct fetch_h2_host *host);
 /* loop: The peer has not processed the exchange: queues it again as the first one. */
-void fetch_h2_again(struct fetch_exchange *exchange);
-/* loop: The connection is gone. `rc`: why it could not be established, else 0. `fruitless`: it
- * never delivered a response, although requests were sent or the peer sent GOAWAY. */
-void fetch_h2_lost(struct fetch_h2_host *host, int rc, bool fruitless);
+void fetch_exchange_requeue(struct fetch_exchange *exchange);
+/* loop: The connection is gone. `rc`: why it could not be established, else 0. `fruitless_count`:
+ * it never delivered a response, although requests were sent or the peer sent GOAWAY. */
+void fetch_h2_host_on_conn_end(struct fetch_h2_host *host, int rc, bool fruitless);
 /* loop: The peer does not support HTTP/2: remembers this, ends waiting exchanges with `no_h2`. */
-void fetch_h2_not_spoken(struct fetch_h2_host *host);
+void fetch_h2_host_on_unsupported(struct fetch_h2_host *host);

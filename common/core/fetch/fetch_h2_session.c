@@ -16,7 +16,7 @@ static struct fetch_exchange *exchange_of(nghttp2_session *session, int32_t stre
 }
 
 /* Detaches the exchange from its stream and its connection. */
-static void exchange_part(struct fetch_exchange *exchange)
+static void exchange_detach(struct fetch_exchange *exchange)
 {
     (void)nghttp2_session_set_stream_user_data(exchange->conn->session, exchange->stream, NULL);
     list_remove(&exchange->link);
@@ -25,7 +25,7 @@ static void exchange_part(struct fetch_exchange *exchange)
 
 static void h2_exchange_end(struct fetch_exchange *exchange, int rc)
 {
-    exchange_part(exchange);
+    exchange_detach(exchange);
     await_done(&exchange->await, rc);
 }
 
@@ -41,22 +41,22 @@ static void exchange_too_large(struct fetch_exchange *exchange)
     h2_exchange_end(exchange, FETCH_TOO_LARGE);
 }
 
-void fetch_h2_session_forget(struct fetch_exchange *exchange)
+void fetch_h2_session_cancel(struct fetch_exchange *exchange)
 {
     stream_reset(exchange->conn, exchange->stream);
-    exchange_part(exchange);
+    exchange_detach(exchange);
 }
 
 /* Repeats an exchange that the peer has not processed (`untouched`), at most MAX_REFUSED times. Any
  * other exchange ends as unreachable. */
-static void exchange_lost(struct fetch_exchange *exchange, bool untouched)
+static void exchange_retry_or_fail(struct fetch_exchange *exchange, bool untouched)
 {
-    if (!untouched || ++exchange->refused > MAX_REFUSED) {
+    if (!untouched || ++exchange->refusal_count > MAX_REFUSED) {
         h2_exchange_end(exchange, FETCH_UNREACHABLE);
         return;
     }
-    exchange_part(exchange);
-    fetch_h2_again(exchange);
+    exchange_detach(exchange);
+    fetch_exchange_requeue(exchange);
 }
 
 /* --- receiving --- */
@@ -68,7 +68,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     if (frame->hd.type == NGHTTP2_PUSH_PROMISE) /* our SETTINGS forbid server push */
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     if (exchange != NULL)
-        exchange->final = exchange->answer->response.status < 200;
+        exchange->is_final = exchange->answer->response.status < 200;
     return 0;
 }
 
@@ -105,12 +105,12 @@ static int on_header(nghttp2_session *session,
         exchange_too_large(exchange);
         return 0;
     }
-    if (!exchange->final)
+    if (!exchange->is_final)
         return 0;
     if (str_is(key, ":status")) {
         if (num_parse_i64(text, &status))
             answer->response.status = (long)status;
-        exchange->final = status >= 200;
+        exchange->is_final = status >= 200;
     } else if (str_is(key, "retry-after")) {
         retry_after_add(answer, key, text);
     }
@@ -140,15 +140,15 @@ static void answer_complete(struct fetch_exchange *exchange)
     int32_t stream = exchange->stream;
     bool unsent = exchange->body_sent < exchange->request->body.len;
 
-    conn->answered = true;
+    conn->has_response = true;
     h2_exchange_end(exchange, 0);
     if (unsent) /* the response came before the whole request was sent */
         stream_reset(conn, stream);
 }
 
-static void settings_arrived(struct fetch_h2_conn *conn)
+static void conn_on_settings(struct fetch_h2_conn *conn)
 {
-    if (conn->state == H2_GREETING)
+    if (conn->state == H2_SETTINGS_WAIT)
         conn->state = H2_OPEN;
 }
 
@@ -161,7 +161,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     switch (frame->hd.type) {
     case NGHTTP2_SETTINGS:
         if (!ack)
-            settings_arrived(conn);
+            conn_on_settings(conn);
         break;
     case NGHTTP2_PING:
         if (ack)
@@ -189,7 +189,8 @@ static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t er
 
     conn->streams--;
     if (exchange != NULL)
-        exchange_lost(exchange, !exchange->sent || error_code == NGHTTP2_REFUSED_STREAM);
+        exchange_retry_or_fail(exchange,
+                               !exchange->is_sent || error_code == NGHTTP2_REFUSED_STREAM);
     return 0;
 }
 
@@ -201,7 +202,7 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
         return 0;
     struct fetch_exchange *exchange = exchange_of(session, frame->hd.stream_id);
     if (exchange != NULL)
-        exchange->sent = true;
+        exchange->is_sent = true;
     return 0;
 }
 
@@ -227,7 +228,7 @@ static ssize_t on_body(nghttp2_session *session,
     return (ssize_t)bytes;
 }
 
-static nghttp2_nv pair(struct str name, struct str value, uint8_t flags)
+static nghttp2_nv header_pair(struct str name, struct str value, uint8_t flags)
 {
     return (nghttp2_nv){.name = (uint8_t *)name.ptr,
                         .namelen = name.len,
@@ -243,7 +244,7 @@ static struct str authority_of(struct arena *arena, const struct fetch_url *url)
                             : arena_printf(arena, "%s:%ld", url->host, url->port);
 }
 
-void fetch_h2_session_ask(struct fetch_h2_conn *conn, struct fetch_exchange *exchange)
+void fetch_h2_session_submit(struct fetch_h2_conn *conn, struct fetch_exchange *exchange)
 {
     /* These texts outlive the stream, so nghttp2 need not copy them. The names of the request's
      * headers are copied, because only then nghttp2 converts them to the required lower case. */
@@ -256,17 +257,17 @@ void fetch_h2_session_ask(struct fetch_h2_conn *conn, struct fetch_exchange *exc
     struct str method = str_from(fetch_message_method(request));
     size_t n = 0;
 
-    headers[n++] = pair(STR(":method"), method, ours);
-    headers[n++] = pair(STR(":scheme"), STR("https"), ours);
-    headers[n++] = pair(STR(":authority"), authority_of(arena, exchange->url), ours);
-    headers[n++] = pair(STR(":path"), exchange->url->target, ours);
+    headers[n++] = header_pair(STR(":method"), method, ours);
+    headers[n++] = header_pair(STR(":scheme"), STR("https"), ours);
+    headers[n++] = header_pair(STR(":authority"), authority_of(arena, exchange->url), ours);
+    headers[n++] = header_pair(STR(":path"), exchange->url->target, ours);
     for (size_t i = 0; i < request->nheaders; i++)
-        headers[n++] = pair(request->headers[i].name,
-                            str_trim(request->headers[i].value),
-                            NGHTTP2_NV_FLAG_NO_COPY_VALUE);
+        headers[n++] = header_pair(request->headers[i].name,
+                                   str_trim(request->headers[i].value),
+                                   NGHTTP2_NV_FLAG_NO_COPY_VALUE);
     if (has_body)
         headers[n++] =
-            pair(STR("content-length"), arena_printf(arena, "%zu", request->body.len), ours);
+            header_pair(STR("content-length"), arena_printf(arena, "%zu", request->body.len), ours);
     exchange->stream = nghttp2_submit_request(conn->session,
                                               NULL,
                                               headers,

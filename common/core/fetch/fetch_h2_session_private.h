@@ -6,6 +6,6 @@
  * outlive the session. */
 nghttp2_session *fetch_h2_session_new(struct fetch_h2_conn *conn);
 /* Submits the request on a new stream, exchange->stream. */
-void fetch_h2_session_ask(struct fetch_h2_conn *conn, struct fetch_exchange *exchange);
+void fetch_h2_session_submit(struct fetch_h2_conn *conn, struct fetch_exchange *exchange);
 /* Resets the exchange's stream and detaches the exchange. */
-void fetch_h2_session_forget(struct fetch_exchange *exchange);
+void fetch_h2_session_cancel(struct fetch_exchange *exchange);

@@ -19,9 +19,9 @@
 
 #include "base/panic.h"
 
-enum { KEPT_CONNECTIONS = 64 };
+enum { POOLED_CONNECTIONS = 64 };
 
-/* A pool of connections. Transfers that all go to one host (`crowd`) have a pool of their own:
+/* A pool of connections. Transfers that all go to one host (`push`) have a pool of their own:
  * connections to hosts that projects choose must not evict its few connections, which carry many
  * streams each. */
 struct fetch_pool {
@@ -37,7 +37,7 @@ struct watch {
 };
 
 static struct {
-    struct fetch_pool any, crowd, streams;
+    struct fetch_pool shared, push, streams;
     const char *roots;
     struct list transfers;
     struct list watches;
@@ -45,9 +45,9 @@ static struct {
 
 static struct fetch_pool *fetch_pool_of(const struct fetch_transfer *transfer)
 {
-    if (transfer->streams)
+    if (transfer->is_stream)
         return &curl.streams;
-    return transfer->crowd_connections > 0 ? &curl.crowd : &curl.any;
+    return transfer->max_host_connections > 0 ? &curl.push : &curl.shared;
 }
 
 /* --- ends of transfers --- */
@@ -77,7 +77,7 @@ static void finished_collect(struct fetch_pool *pool)
     }
 }
 
-static void act(struct fetch_pool *pool, int fd, int events)
+static void pool_action(struct fetch_pool *pool, int fd, int events)
 {
     int running;
     CURLMcode code = curl_multi_socket_action(pool->multi, fd, events, &running);
@@ -134,7 +134,7 @@ static void fetch_on_poll(uv_poll_t *poll, int status, int events)
         curl_events |= CURL_CSELECT_IN;
     if (events & UV_WRITABLE)
         curl_events |= CURL_CSELECT_OUT;
-    act(watch->pool, watch->fd, curl_events);
+    pool_action(watch->pool, watch->fd, curl_events);
 }
 
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
@@ -170,7 +170,7 @@ static int on_socket_close(void *arg, curl_socket_t fd)
 
 static void fetch_on_due(void *arg)
 {
-    act(arg, CURL_SOCKET_TIMEOUT, 0);
+    pool_action(arg, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static int fetch_on_timer(CURLM *multi, long timeout_ms, void *arg)
@@ -195,7 +195,7 @@ static void fetch_pool_init(struct fetch_pool *pool)
     (void)curl_multi_setopt(pool->multi, CURLMOPT_SOCKETDATA, pool);
     (void)curl_multi_setopt(pool->multi, CURLMOPT_TIMERFUNCTION, fetch_on_timer);
     (void)curl_multi_setopt(pool->multi, CURLMOPT_TIMERDATA, pool);
-    (void)curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS, (long)KEPT_CONNECTIONS);
+    (void)curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS, (long)POOLED_CONNECTIONS);
 }
 
 static void fetch_pool_done(struct fetch_pool *pool)
@@ -205,20 +205,20 @@ static void fetch_pool_done(struct fetch_pool *pool)
     loop_timer_stop(&pool->timer);
 }
 
-const char *fetch_loop_roots(void)
+const char *fetch_loop_ca_file(void)
 {
     return curl.roots;
 }
 
 void fetch_loop_init(const char *roots)
 {
-    MUST(curl.any.multi == NULL);
+    MUST(curl.shared.multi == NULL);
     /* Never undone: callers that wake up after fetch_loop_done() still free their easy handles. */
     MUST(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
     list_init(&curl.transfers);
     list_init(&curl.watches);
-    fetch_pool_init(&curl.any);
-    fetch_pool_init(&curl.crowd);
+    fetch_pool_init(&curl.shared);
+    fetch_pool_init(&curl.push);
     fetch_pool_init(&curl.streams);
     curl.roots = roots;
 }
@@ -227,8 +227,8 @@ void fetch_loop_done(void)
 {
     LIST_FOR (node, &curl.transfers)
         transfer_finish(LIST_ITEM(node, struct fetch_transfer, link), CURLE_COULDNT_CONNECT);
-    fetch_pool_done(&curl.any);
-    fetch_pool_done(&curl.crowd);
+    fetch_pool_done(&curl.shared);
+    fetch_pool_done(&curl.push);
     fetch_pool_done(&curl.streams);
     curl.roots = NULL;
     LIST_FOR (node, &curl.watches)
@@ -250,9 +250,9 @@ static void transfer_add(struct fetch_pool *pool, struct fetch_transfer *transfe
 {
     (void)curl_easy_setopt(transfer->easy, CURLOPT_PRIVATE, transfer);
     (void)curl_easy_setopt(transfer->easy, CURLOPT_CLOSESOCKETFUNCTION, on_socket_close);
-    if (transfer->crowd_connections > 0)
+    if (transfer->max_host_connections > 0)
         (void)curl_multi_setopt(
-            pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, transfer->crowd_connections);
+            pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, transfer->max_host_connections);
     list_append(&curl.transfers, &transfer->link);
     MUST(curl_multi_add_handle(pool->multi, transfer->easy) == CURLM_OK);
 }

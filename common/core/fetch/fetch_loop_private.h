@@ -14,17 +14,17 @@ struct fetch_transfer {
     struct await await;
     struct list link;
     CURL *easy;
-    CURLcode code;          /* result of the transfer */
-    long crowd_connections; /* above 0: one of many transfers to one host, which has at most this
+    CURLcode code;             /* result of the transfer */
+    long max_host_connections; /* above 0: one of many transfers to one host, which has at most this
                                many connections */
-    bool streams;           /* a fetch_stream, whose connections have a pool of their own */
+    bool is_stream;            /* a fetch_stream, whose connections have a pool of their own */
     void (*on_end)(struct fetch_transfer *transfer); /* only for fetch_loop_start() */
 };
 
 /* fetch_loop_init() starts the module. `roots`: PEM file of trusted root certificates, NULL = the
- * system's; borrowed until fetch_loop_done(). fetch_loop_roots() returns it. */
+ * system's; borrowed until fetch_loop_done(). fetch_loop_ca_file() returns it. */
 void fetch_loop_init(const char *roots);
-const char *fetch_loop_roots(void);
+const char *fetch_loop_ca_file(void);
 /* Closes pooled connections, and ends running transfers with CURLE_COULDNT_CONNECT. */
 void fetch_loop_done(void);
 

@@ -30,7 +30,7 @@ static const char *const reserved_headers[] = {
 /* token, RFC 9110 section 5.6.2 */
 static bool message_is_token(struct str text)
 {
-    return text.len > 0 && ascii_only(text, ASCII_ALNUM, ASCII_TOKEN_MARKS);
+    return text.len > 0 && ascii_has_only(text, ASCII_ALNUM, ASCII_TOKEN_MARKS);
 }
 
 static bool is_field_value(struct str text)
@@ -43,7 +43,7 @@ static bool is_field_value(struct str text)
     return true;
 }
 
-bool fetch_sets_header(struct str name)
+bool fetch_header_is_reserved(struct str name)
 {
     for (size_t i = 0; i < ARRAY_LEN(reserved_headers); i++)
         if (str_ieq(name, str_from(reserved_headers[i])))
@@ -78,7 +78,7 @@ int fetch_message_check(const struct fetch_request *request)
         const struct fetch_header *header = &request->headers[i];
         bytes += header->name.len + header->value.len;
         if (!message_is_token(header->name) || !is_field_value(header->value) ||
-            fetch_sets_header(header->name))
+            fetch_header_is_reserved(header->name))
             return FETCH_BAD_HEADER;
     }
     return bytes <= FETCH_MAX_HEADER_BYTES ? 0 : FETCH_BAD_HEADER;
@@ -177,7 +177,7 @@ size_t fetch_answer_on_header(char *data, size_t size, size_t count, void *arg)
  * smaller (libcurl enforces it). The Content-Length of a compressed body says nothing about the
  * unpacked size, so its limit counts. The result is doubled, because the buffer grows by
  * doubling. */
-static uint64_t room_for(const struct fetch_answer *answer)
+static uint64_t budget_needed(const struct fetch_answer *answer)
 {
     uint64_t most = answer->body.max;
     curl_off_t said = -1;
@@ -189,7 +189,7 @@ static uint64_t room_for(const struct fetch_answer *answer)
 }
 
 /* Returns the content coding of a response, STR_NONE without one, "several" for more than one. */
-static struct str coding_of(const struct fetch_response *response)
+static struct str content_coding_of(const struct fetch_response *response)
 {
     struct str rest = fetch_response_header(response, "content-encoding");
     struct str coding = STR_NONE;
@@ -206,7 +206,7 @@ static struct str coding_of(const struct fetch_response *response)
 /* Chooses the decompressor by the content coding, before the first byte of the body. */
 static void unpacker_choose(struct fetch_answer *answer)
 {
-    struct str coding = coding_of(&answer->response);
+    struct str coding = content_coding_of(&answer->response);
 
     if (coding.ptr == NULL)
         return;
@@ -219,16 +219,16 @@ static void unpacker_choose(struct fetch_answer *answer)
         answer->response.unreadable = true;
 }
 
-static bool answer_has_room(struct fetch_answer *answer, size_t bytes)
+static bool answer_has_budget(struct fetch_answer *answer, size_t bytes)
 {
-    return answer->body.len + bytes <= FETCH_ROOM_FIRST_BYTES ||
-           fetch_room_take(&answer->room, room_for(answer), answer->easy);
+    return answer->body.len + bytes <= FETCH_BUDGET_FREE_BYTES ||
+           fetch_budget_acquire(&answer->budget, budget_needed(answer), answer->easy);
 }
 
 /* Adds an uncompressed chunk to the body. Returns the result of fetch_answer_on_body(). */
 static size_t answer_add(struct fetch_answer *answer, struct str piece)
 {
-    if (!answer_has_room(answer, piece.len))
+    if (!answer_has_budget(answer, piece.len))
         return CURL_WRITEFUNC_PAUSE;
     strbuf_str(&answer->body, piece);
     answer->too_large = answer->too_large || answer->body.overflow;
@@ -240,22 +240,22 @@ static size_t answer_add(struct fetch_answer *answer, struct str piece)
  * that is already unpacked is then skipped. Returns the result of fetch_answer_on_body(). */
 static size_t answer_unpack(struct fetch_answer *answer, struct str piece)
 {
-    struct str rest = {piece.ptr + answer->unpacked, piece.len - answer->unpacked};
+    struct str rest = {piece.ptr + answer->unpacked_bytes, piece.len - answer->unpacked_bytes};
     char out[UNPACK_BYTES];
     size_t made;
 
     do {
-        if (!answer_has_room(answer, sizeof(out)))
+        if (!answer_has_budget(answer, sizeof(out)))
             return CURL_WRITEFUNC_PAUSE;
-        if (!gunzip_some(answer->unpacker, &rest, out, sizeof(out), &made)) {
+        if (!gunzip_step(answer->unpacker, &rest, out, sizeof(out), &made)) {
             answer->response.unreadable = true;
             return 0;
         }
-        answer->unpacked = piece.len - rest.len;
+        answer->unpacked_bytes = piece.len - rest.len;
         strbuf_str(&answer->body, (struct str){out, made});
         answer->too_large = answer->too_large || answer->body.overflow;
     } while ((made > 0 || rest.len > 0) && !answer->too_large);
-    answer->unpacked = 0;
+    answer->unpacked_bytes = 0;
     return answer->too_large ? 0 : piece.len;
 }
 
@@ -264,16 +264,16 @@ size_t fetch_answer_on_body(char *data, size_t size, size_t count, void *arg)
     struct fetch_answer *answer = arg;
     struct str piece = {data, size * count};
 
-    if (answer->received == 0 && answer->unpacker_arena == NULL)
+    if (answer->received_bytes == 0 && answer->unpacker_arena == NULL)
         unpacker_choose(answer);
     if (answer->response.unreadable)
         return 0;
     size_t taken =
         answer->unpacker != NULL ? answer_unpack(answer, piece) : answer_add(answer, piece);
     if (taken != CURL_WRITEFUNC_PAUSE)
-        answer->received += taken;
+        answer->received_bytes += taken;
     /* Limit received bytes as well: a body that unpacks to nothing may be endless. */
-    answer->too_large = answer->too_large || answer->received > answer->body.max;
+    answer->too_large = answer->too_large || answer->received_bytes > answer->body.max;
     return answer->too_large ? 0 : taken;
 }
 
@@ -281,7 +281,7 @@ void fetch_answer_end(struct fetch_answer *answer)
 {
     struct fetch_response *response = &answer->response;
 
-    if (answer->unpacker != NULL && !gunzip_is_whole(answer->unpacker))
+    if (answer->unpacker != NULL && !gunzip_is_complete(answer->unpacker))
         response->unreadable = true;
     if (answer->unpacker_arena != NULL)
         arena_free(answer->unpacker_arena);

@@ -6,7 +6,7 @@
 #include "base/gunzip.h"
 #include "base/strbuf.h"
 #include "fetch/fetch.h"
-#include "fetch/fetch_room_private.h"
+#include "fetch/fetch_budget_private.h"
 
 /* Checks method and headers. Returns 0 or FETCH_BAD_HEADER. */
 int fetch_message_check(const struct fetch_request *request) MUSTCHECK;
@@ -27,12 +27,12 @@ struct fetch_answer {
     struct fetch_response response;
     size_t header_bytes; /* of all responses, including interim ones */
     bool too_large;
-    size_t received;              /* bytes of the body before unpacking */
+    size_t received_bytes;        /* bytes of the body before unpacking */
     struct gunzip *unpacker;      /* NULL = no content coding */
     struct arena *unpacker_arena; /* freed by fetch_answer_end() */
-    size_t unpacked; /* bytes already unpacked of a chunk that will be delivered again */
-    CURL *easy;      /* set once the transfer has started */
-    struct fetch_room_wait room;
+    size_t unpacked_bytes; /* bytes already unpacked of a chunk that will be delivered again */
+    CURL *easy;            /* set once the transfer has started */
+    struct fetch_budget_wait budget;
 };
 /* fetch_answer_init() prepares for a body of at most `max_bytes`, 0 = default. The other two
  * functions are libcurl's header and write callbacks. */

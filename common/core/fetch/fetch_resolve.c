@@ -14,7 +14,7 @@
 #include "fetch/fetch_address_private.h"
 #include "loop/task.h"
 
-enum { PER_OWNER = 4 }; /* one owner may use 1/PER_OWNER of the threads */
+enum { OWNER_FRACTION = 4 }; /* one owner may use 1/OWNER_FRACTION of the threads */
 
 /* Owned by the thread until it is in `done`, then by the loop. Only the loop uses "loop"
  * members. */
@@ -77,7 +77,7 @@ static int resolve_look_up(const char *host, struct fetch_addresses *ret)
     bool room = true;
     ret->all_public = true;
     for (const struct addrinfo *one = found; one; one = one->ai_next) {
-        ret->all_public = ret->all_public && fetch_address_public(one->ai_addr);
+        ret->all_public = ret->all_public && fetch_address_is_public(one->ai_addr);
         room = room && list_add(ret, one->ai_addr);
     }
     freeaddrinfo(found);
@@ -130,7 +130,8 @@ static void resolve_on_wake(uv_async_t *wake UNUSED)
 
     while ((lookup = done_take()) != NULL) {
         if (lookup->rc == 0)
-            fetch_resolve_keep(lookup->project, lookup->host, clock_mono_ms(), &lookup->addresses);
+            fetch_resolve_cache_put(
+                lookup->project, lookup->host, clock_mono_ms(), &lookup->addresses);
         lookup_finish(lookup, lookup->rc);
         shares_release(&resolver.shares, lookup->share, 1);
         free(lookup);
@@ -144,7 +145,7 @@ static void shares_prepare(unsigned max_threads)
     const struct shares_config config = {
         .name = "fetch_lookups",
         .limit = max_threads,
-        .per_owner = max_threads / PER_OWNER > 0 ? max_threads / PER_OWNER : 1,
+        .per_owner = max_threads / OWNER_FRACTION > 0 ? max_threads / OWNER_FRACTION : 1,
         .waiting = max_threads,
         .leave_room = true,
     };
@@ -160,7 +161,7 @@ void fetch_resolve_init(unsigned max_threads)
     MUST(wake != NULL && uv_async_init(loop_uv(), wake, resolve_on_wake) == 0);
     uv_unref((uv_handle_t *)wake);
     list_init(&resolver.running);
-    fetch_resolve_forget();
+    fetch_resolve_cache_clear();
     shares_prepare(max_threads);
     (void)pthread_mutex_lock(&resolver.lock);
     list_init(&resolver.done);
@@ -236,36 +237,36 @@ static struct lookup *lookup_start(int64_t project, const char *host, struct sha
 }
 
 /* Returns whether no new lookup is needed: addresses are cached, or *ret_lookup is running. */
-static bool is_asked(struct share_owner owner,
-                     const char *host,
-                     struct fetch_addresses *ret_addresses,
-                     struct lookup **ret_lookup)
+static bool is_cached_or_running(struct share_owner owner,
+                                 const char *host,
+                                 struct fetch_addresses *ret_addresses,
+                                 struct lookup **ret_lookup)
 {
     *ret_lookup = NULL;
-    if (fetch_resolve_cached(owner.project, host, clock_mono_ms(), ret_addresses))
+    if (fetch_resolve_cache_get(owner.project, host, clock_mono_ms(), ret_addresses))
         return true;
     *ret_lookup = lookup_find(owner.project, host);
     return *ret_lookup != NULL;
 }
 
 /* co: Returns in *ret_lookup the lookup to wait for, or NULL when *ret_addresses is filled. */
-AWAITS static int lookup_get(struct task *task,
-                             const char *host,
-                             struct share_owner owner,
-                             int64_t limit_ms,
-                             struct fetch_addresses *ret_addresses,
-                             struct lookup **ret_lookup)
+AWAITS static int lookup_find_or_start(struct task *task,
+                                       const char *host,
+                                       struct share_owner owner,
+                                       int64_t limit_ms,
+                                       struct fetch_addresses *ret_addresses,
+                                       struct lookup **ret_lookup)
 {
     struct share *share;
 
-    if (is_asked(owner, host, ret_addresses, ret_lookup))
+    if (is_cached_or_running(owner, host, ret_addresses, ret_lookup))
         return 0;
     int rc = shares_acquire(task, &resolver.shares, owner, 1, limit_ms, &share);
     if (rc != 0)
         return rc == -EAGAIN ? FETCH_BUSY : rc;
     if (!resolver.wake) { /* fetch_resolve_done() was called during the wait */
         rc = FETCH_UNREACHABLE;
-    } else if (!is_asked(owner, host, ret_addresses, ret_lookup)) {
+    } else if (!is_cached_or_running(owner, host, ret_addresses, ret_lookup)) {
         *ret_lookup = lookup_start(owner.project, host, share);
         if (*ret_lookup)
             return 0;
@@ -287,7 +288,7 @@ int fetch_resolve(struct task *task,
 
     if (!resolver.wake)
         return FETCH_UNREACHABLE;
-    TRY(lookup_get(task, host, owner, limit_ms, ret_addresses, &lookup));
+    TRY(lookup_find_or_start(task, host, owner, limit_ms, ret_addresses, &lookup));
     if (!lookup)
         return 0;
     await_init(&waiter.await);

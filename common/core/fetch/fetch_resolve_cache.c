@@ -6,29 +6,29 @@
 
 /* Each project uses one row of slots, shared with few other projects, and evicts only names
  * there. */
-enum { ROWS = 64, PLACES = 8 };
+enum { ROWS = 64, ROW_SLOTS = 8 };
 
-struct kept {
+struct cached_name {
     int64_t project, until_ms; /* until_ms: mono, 0 = empty */
     struct fetch_addresses addresses;
     char host[FETCH_HOST_BYTES];
 };
 
-static struct kept rows[ROWS][PLACES];
+static struct cached_name rows[ROWS][ROW_SLOTS];
 
-static struct kept *row_of(int64_t project)
+static struct cached_name *row_of(int64_t project)
 {
     return rows[(uint64_t)project % ROWS];
 }
 
-bool fetch_resolve_cached(int64_t project,
-                          const char *host,
-                          int64_t now_ms,
-                          struct fetch_addresses *ret_addresses)
+bool fetch_resolve_cache_get(int64_t project,
+                             const char *host,
+                             int64_t now_ms,
+                             struct fetch_addresses *ret_addresses)
 {
-    const struct kept *row = row_of(project);
+    const struct cached_name *row = row_of(project);
 
-    for (size_t i = 0; i < PLACES; i++) {
+    for (size_t i = 0; i < ROW_SLOTS; i++) {
         if (row[i].until_ms > now_ms && row[i].project == project &&
             strcmp(row[i].host, host) == 0) {
             *ret_addresses = row[i].addresses;
@@ -38,15 +38,16 @@ bool fetch_resolve_cached(int64_t project,
     return false;
 }
 
-void fetch_resolve_keep(int64_t project,
-                        const char *host,
-                        int64_t now_ms,
-                        const struct fetch_addresses *addresses)
+void fetch_resolve_cache_put(int64_t project,
+                             const char *host,
+                             int64_t now_ms,
+                             const struct fetch_addresses *addresses)
 {
-    struct kept *row = row_of(project);
-    struct kept *place = row; /* the slot of the same name, else the one that expires first */
+    struct cached_name *row = row_of(project);
+    struct cached_name *place =
+        row; /* the slot of the same name, else the one that expires first */
 
-    for (size_t i = 0; i < PLACES; i++) {
+    for (size_t i = 0; i < ROW_SLOTS; i++) {
         bool same = row[i].project == project && strcmp(row[i].host, host) == 0;
         if (same || row[i].until_ms < place->until_ms)
             place = &row[i];
@@ -54,15 +55,15 @@ void fetch_resolve_keep(int64_t project,
             break;
     }
     place->project = project;
-    place->until_ms = now_ms + FETCH_KEPT_MS;
+    place->until_ms = now_ms + FETCH_RESOLVE_CACHE_MS;
     place->addresses = *addresses;
     memcpy(place->host, host, strlen(host) + 1);
 }
 
-void fetch_resolve_forget(void)
+void fetch_resolve_cache_clear(void)
 {
     for (size_t i = 0; i < ROWS; i++) {
-        for (size_t k = 0; k < PLACES; k++)
+        for (size_t k = 0; k < ROW_SLOTS; k++)
             rows[i][k].until_ms = 0;
     }
 }

@@ -13,9 +13,9 @@
 #include "base/result.h"
 #include "loop/shares.h"
 
-#define FETCH_MAX_ADDRESSES 16
-#define FETCH_HOST_BYTES    256
-#define FETCH_KEPT_MS       5000
+#define FETCH_MAX_ADDRESSES    16
+#define FETCH_HOST_BYTES       256
+#define FETCH_RESOLVE_CACHE_MS 5000
 
 struct fetch_addresses {
     bool all_public;
@@ -42,14 +42,14 @@ AWAITS int fetch_resolve(struct task *task,
 /* --- fetch_resolve_cache.c; loop thread --- */
 
 /* any: Returns whether the name is in the cache, with its addresses. */
-bool fetch_resolve_cached(int64_t project,
-                          const char *host,
-                          int64_t now_ms,
-                          struct fetch_addresses *ret_addresses);
-/* any: Caches the addresses of a name for FETCH_KEPT_MS. Evicts at most one name. */
-void fetch_resolve_keep(int64_t project,
-                        const char *host,
-                        int64_t now_ms,
-                        const struct fetch_addresses *addresses);
+bool fetch_resolve_cache_get(int64_t project,
+                             const char *host,
+                             int64_t now_ms,
+                             struct fetch_addresses *ret_addresses);
+/* any: Caches the addresses of a name for FETCH_RESOLVE_CACHE_MS. Evicts at most one name. */
+void fetch_resolve_cache_put(int64_t project,
+                             const char *host,
+                             int64_t now_ms,
+                             const struct fetch_addresses *addresses);
 /* any: Empties the cache. */
-void fetch_resolve_forget(void);
+void fetch_resolve_cache_clear(void);

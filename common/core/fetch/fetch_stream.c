@@ -26,12 +26,12 @@ struct fetch_stream {
     struct curl_slist *headers, *resolve;
     struct fetch_guard guard; /* only if the request is guarded */
     int64_t idle_ms;
-    struct str piece; /* the unsent part of the chunk being sent */
-    char *buffer;     /* received data; malloc */
-    size_t lent;      /* bytes of `buffer` handed to the reader */
-    size_t filled;
+    struct str chunk;  /* the unsent part of the chunk being sent */
+    char *buffer;      /* received data; malloc */
+    size_t read_bytes; /* bytes of `buffer` handed to the reader */
+    size_t received_bytes;
     bool open, waiting, ended;
-    bool send_rests, receive_rests;
+    bool is_send_paused, is_receive_paused;
     bool has_head;
 };
 
@@ -98,12 +98,12 @@ static size_t stream_on_body(char *data, size_t size, size_t count, void *arg)
     struct fetch_stream *stream = arg;
     size_t bytes = size * count;
 
-    if (bytes > FETCH_STREAM_BYTES - stream->filled) {
-        stream->receive_rests = true;
+    if (bytes > FETCH_STREAM_BYTES - stream->received_bytes) {
+        stream->is_receive_paused = true;
         return CURL_WRITEFUNC_PAUSE;
     }
-    memcpy(stream->buffer + stream->filled, data, bytes);
-    stream->filled += bytes;
+    memcpy(stream->buffer + stream->received_bytes, data, bytes);
+    stream->received_bytes += bytes;
     stream_wake(stream);
     return bytes;
 }
@@ -112,26 +112,26 @@ static size_t stream_on_send(char *out, size_t size, size_t count, void *arg)
 {
     struct fetch_stream *stream = arg;
     size_t room = size * count;
-    size_t take = stream->piece.len < room ? stream->piece.len : room;
+    size_t take = stream->chunk.len < room ? stream->chunk.len : room;
 
     if (take == 0) {
-        stream->send_rests = true;
+        stream->is_send_paused = true;
         stream_wake(stream);
         return CURL_READFUNC_PAUSE;
     }
-    memcpy(out, stream->piece.ptr, take);
-    stream->piece = (struct str){stream->piece.ptr + take, stream->piece.len - take};
-    if (stream->piece.len == 0)
+    memcpy(out, stream->chunk.ptr, take);
+    stream->chunk = (struct str){stream->chunk.ptr + take, stream->chunk.len - take};
+    if (stream->chunk.len == 0)
         stream_wake(stream);
     return take;
 }
 
 /* --- calls to libcurl --- */
 
-static void stream_go_on(struct fetch_stream *stream)
+static void stream_resume(struct fetch_stream *stream)
 {
-    int rests =
-        (stream->send_rests ? CURLPAUSE_SEND : 0) | (stream->receive_rests ? CURLPAUSE_RECV : 0);
+    int rests = (stream->is_send_paused ? CURLPAUSE_SEND : 0) |
+                (stream->is_receive_paused ? CURLPAUSE_RECV : 0);
 
     if (!stream->ended)
         (void)curl_easy_pause(stream->transfer.easy, rests);
@@ -154,10 +154,10 @@ static void stream_set_options(CURL *easy,
     (void)curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, STREAM_CHUNK);
     (void)curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, STREAM_CHUNK);
     (void)curl_easy_setopt(
-        easy, CURLOPT_FRESH_CONNECT, request->fresh || request->guarded ? 1L : 0L);
-    (void)curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, request->guarded ? 1L : 0L);
-    if (fetch_loop_roots())
-        (void)curl_easy_setopt(easy, CURLOPT_CAINFO, fetch_loop_roots());
+        easy, CURLOPT_FRESH_CONNECT, request->is_fresh_connection || request->is_guarded ? 1L : 0L);
+    (void)curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, request->is_guarded ? 1L : 0L);
+    if (fetch_loop_ca_file())
+        (void)curl_easy_setopt(easy, CURLOPT_CAINFO, fetch_loop_ca_file());
     if (request->body_bytes >= 0) {
         (void)curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
         (void)curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->body_bytes);
@@ -175,7 +175,7 @@ static void stream_set_options(CURL *easy,
     (void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, stream);
 }
 
-static void stream_closed(void *arg)
+static void stream_on_arena_end(void *arg)
 {
     fetch_stream_close(arg);
 }
@@ -201,7 +201,7 @@ int fetch_stream_open(struct task *task,
     struct fetch_stream *stream = ARENA_NEW(task->arena, stream);
 
     TRY(fetch_message_check(&head));
-    if (request->guarded)
+    if (request->is_guarded)
         TRY(stream_guard(task, stream, request));
     CURL *easy = curl_easy_init();
     stream->buffer = malloc(FETCH_STREAM_BYTES);
@@ -210,17 +210,17 @@ int fetch_stream_open(struct task *task,
     stream->idle_ms = request->idle_ms;
     stream->open = true;
     stream->transfer =
-        (struct fetch_transfer){.easy = easy, .streams = true, .on_end = stream_on_end};
+        (struct fetch_transfer){.easy = easy, .is_stream = true, .on_end = stream_on_end};
     fetch_answer_init(&stream->answer, task->arena, 1);
     stream->answer.easy = easy;
     stream->headers = fetch_message_headers(task->arena, &head, false);
-    if (request->guarded)
-        stream->resolve = fetch_guard_set(easy, task->arena, &stream->guard);
+    if (request->is_guarded)
+        stream->resolve = fetch_guard_apply(easy, task->arena, &stream->guard);
     else
         (void)curl_easy_setopt(easy, CURLOPT_URL, arena_cstr(task->arena, request->url));
     stream_set_options(easy, stream, request, fetch_message_method(&head));
-    arena_defer(task->arena, stream_closed, stream);
-    task_lasts(task);
+    arena_defer(task->arena, stream_on_arena_end, stream);
+    task_mark_lasting(task);
     fetch_loop_start(&stream->transfer);
     *ret = stream;
     return 0;
@@ -263,14 +263,14 @@ static bool is_refused(const struct fetch_stream *stream)
 int fetch_stream_write(struct fetch_stream *stream, struct str piece)
 {
     MUST(stream->open);
-    stream->piece = piece;
-    if (stream->send_rests && piece.len > 0) {
-        stream->send_rests = false;
-        stream_go_on(stream);
+    stream->chunk = piece;
+    if (stream->is_send_paused && piece.len > 0) {
+        stream->is_send_paused = false;
+        stream_resume(stream);
     }
-    while (stream->piece.len > 0 && !stream->ended && !is_refused(stream))
+    while (stream->chunk.len > 0 && !stream->ended && !is_refused(stream))
         TRY(stream_wait_or_close(stream));
-    stream->piece = STR_NONE;
+    stream->chunk = STR_NONE;
     /* Prefer a response that arrived early to the error that ended the connection after it. */
     return stream->ended && !stream->has_head ? stream_end_rc(stream) : 0;
 }
@@ -292,13 +292,13 @@ int fetch_stream_read(struct fetch_stream *stream, struct str *ret)
 {
     MUST(stream->open);
     for (;;) {
-        if (stream->lent == stream->filled)
-            stream->lent = stream->filled = 0;
-        if (stream->filled > stream->lent)
+        if (stream->read_bytes == stream->received_bytes)
+            stream->read_bytes = stream->received_bytes = 0;
+        if (stream->received_bytes > stream->read_bytes)
             break;
-        if (stream->receive_rests) {
-            stream->receive_rests = false;
-            stream_go_on(stream);
+        if (stream->is_receive_paused) {
+            stream->is_receive_paused = false;
+            stream_resume(stream);
             continue;
         }
         if (stream->ended) {
@@ -307,12 +307,13 @@ int fetch_stream_read(struct fetch_stream *stream, struct str *ret)
         }
         TRY(stream_wait_or_close(stream));
     }
-    *ret = (struct str){stream->buffer + stream->lent, stream->filled - stream->lent};
-    stream->lent = stream->filled;
+    *ret = (struct str){stream->buffer + stream->read_bytes,
+                        stream->received_bytes - stream->read_bytes};
+    stream->read_bytes = stream->received_bytes;
     return 0;
 }
 
-int fetch_stream_rest(struct fetch_stream *stream, size_t most, struct str *ret)
+int fetch_stream_read_all(struct fetch_stream *stream, size_t most, struct str *ret)
 {
     struct strbuf text;
     struct str piece;
@@ -333,7 +334,7 @@ void fetch_stream_close(struct fetch_stream *stream)
     if (!stream->open)
         return;
     stream->open = false;
-    stream->piece = STR_NONE;
+    stream->chunk = STR_NONE;
     if (!stream->ended)
         fetch_loop_stop(&stream->transfer);
     stream->ended = true;

@@ -21,11 +21,11 @@ struct fetch_stream_request {
     struct str method, url;
     const struct fetch_header *headers; /* see struct fetch_request */
     size_t nheaders;
-    int64_t body_bytes; /* total that fetch_stream_write() will get, exactly; -1 = no body */
-    int64_t idle_ms;    /* longest wait without progress */
-    bool fresh;         /* use a new connection, for example because a pooled one was dead */
-    bool guarded; /* the operator did not configure the address: apply the address rules of fetch(),
-                     and do not reuse the connection */
+    int64_t body_bytes;       /* total that fetch_stream_write() will get, exactly; -1 = no body */
+    int64_t idle_ms;          /* longest wait without progress */
+    bool is_fresh_connection; /* use a new connection, for example because a pooled one was dead */
+    bool is_guarded; /* the operator did not configure the address: apply the address rules of
+                     fetch(), and do not reuse the connection */
 };
 
 struct fetch_stream;
@@ -46,7 +46,8 @@ AWAITS int fetch_stream_head(struct fetch_stream *stream, const struct fetch_res
  * empty chunk means that the body has ended where the server said it would. */
 AWAITS int fetch_stream_read(struct fetch_stream *stream, struct str *ret) MUSTCHECK;
 /* co: Reads the remaining body as one arena-owned text. FETCH_TOO_LARGE above `most` bytes. */
-AWAITS int fetch_stream_rest(struct fetch_stream *stream, size_t most, struct str *ret) MUSTCHECK;
+AWAITS int fetch_stream_read_all(struct fetch_stream *stream, size_t most, struct str *ret)
+    MUSTCHECK;
 /* any: Closes the stream. An unread rest of the response is dropped together with its connection.
  * Idempotent. */
 void fetch_stream_close(struct fetch_stream *stream);

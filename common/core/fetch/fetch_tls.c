@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/panic.h"
 
-#define AUTHORITIES_MS (24LL * 3600 * 1000)
+#define CONTEXT_MS (24LL * 3600 * 1000)
 
 static const unsigned char protocols[] = "\x02h2\x08http/1.1";
 
@@ -64,11 +64,11 @@ static SSL_CTX *context_get(void)
     }
     context_drop();
     context = made;
-    context_until_ms = now_ms + AUTHORITIES_MS;
+    context_until_ms = now_ms + CONTEXT_MS;
     return context;
 }
 
-static void peer_name(SSL *ssl, const char *host, bool is_address)
+static void peer_name_set(SSL *ssl, const char *host, bool is_address)
 {
     char text[64] = "";
 
@@ -99,7 +99,7 @@ int fetch_tls_open(struct fetch_tls *tls, const char *host, bool is_address)
     MUST(BIO_new_bio_pair(&own, FETCH_TLS_OUT_BYTES, &tls->wire, FETCH_TLS_IN_BYTES) == 1);
     SSL_set_bio(tls->ssl, own, own);
     SSL_set_connect_state(tls->ssl);
-    peer_name(tls->ssl, host, is_address);
+    peer_name_set(tls->ssl, host, is_address);
     return 0;
 }
 
@@ -154,12 +154,12 @@ static size_t tls_span(int bytes)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-size_t fetch_tls_room(struct fetch_tls *tls, char **ret_data)
+size_t fetch_tls_input(struct fetch_tls *tls, char **ret_data)
 {
     return tls_span(BIO_nwrite0(tls->wire, ret_data));
 }
 
-void fetch_tls_arrived(struct fetch_tls *tls, size_t bytes)
+void fetch_tls_input_commit(struct fetch_tls *tls, size_t bytes)
 {
     char *data;
 
@@ -171,7 +171,7 @@ size_t fetch_tls_output(struct fetch_tls *tls, char **ret_data)
     return tls_span(BIO_nread0(tls->wire, ret_data));
 }
 
-void fetch_tls_sent(struct fetch_tls *tls, size_t bytes)
+void fetch_tls_output_commit(struct fetch_tls *tls, size_t bytes)
 {
     char *data;
 

@@ -41,10 +41,10 @@ int fetch_tls_write(struct fetch_tls *tls, const void *data, size_t bytes);
 /* Returns whether the peer chose HTTP/2. Call it after the handshake. */
 bool fetch_tls_chose_h2(const struct fetch_tls *tls);
 
-/* The encrypted side. fetch_tls_room() returns where received bytes go and how many fit (0 = full),
- * fetch_tls_arrived() reports how many were put there. fetch_tls_output() returns the bytes to send
- * (0 = none), fetch_tls_sent() reports how many were sent. */
-size_t fetch_tls_room(struct fetch_tls *tls, char **ret_data);
-void fetch_tls_arrived(struct fetch_tls *tls, size_t bytes);
+/* The encrypted side. fetch_tls_input() returns where received bytes go and how many fit (0 =
+ * full), fetch_tls_input_commit() reports how many were put there. fetch_tls_output() returns the
+ * bytes to send (0 = none), fetch_tls_output_commit() reports how many were sent. */
+size_t fetch_tls_input(struct fetch_tls *tls, char **ret_data);
+void fetch_tls_input_commit(struct fetch_tls *tls, size_t bytes);
 size_t fetch_tls_output(struct fetch_tls *tls, char **ret_data);
-void fetch_tls_sent(struct fetch_tls *tls, size_t bytes);
+void fetch_tls_output_commit(struct fetch_tls *tls, size_t bytes);

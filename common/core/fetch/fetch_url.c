@@ -10,15 +10,15 @@
 #include "fetch/fetch.h"
 #include "fetch/fetch_address_private.h"
 
-enum { REMEMBERED = 16 };
+enum { CACHED_URLS = 16 };
 
 /* A cache of parsed URLs: each slot has the last URL of its hash. The allow list affects the
  * result, so fetch_url_allow_done() empties the cache. */
-static struct remembered {
+static struct cached_url {
     struct arena *arena; /* NULL = empty slot */
     struct str text;
     struct fetch_url url;
-} remembered[REMEMBERED];
+} remembered[CACHED_URLS];
 
 static struct arena *allow_arena;
 static struct str *allow_list;
@@ -36,9 +36,9 @@ void fetch_url_allow(const struct str *allow, size_t nallow)
 
 void fetch_url_allow_done(void)
 {
-    for (size_t i = 0; i < REMEMBERED; i++) {
+    for (size_t i = 0; i < CACHED_URLS; i++) {
         arena_free(remembered[i].arena);
-        remembered[i] = (struct remembered){0};
+        remembered[i] = (struct cached_url){0};
     }
     arena_free(allow_arena);
     allow_arena = NULL;
@@ -73,7 +73,7 @@ static bool authority_cut(struct str url, struct str *ret_authority)
         if (url.len < start || !str_ieq((struct str){url.ptr, start}, schemes[i]))
             continue;
         size_t end = start;
-        while (end < url.len && !ascii_among(url.ptr[end], "/?#"))
+        while (end < url.len && !ascii_is_in(url.ptr[end], "/?#"))
             end++;
         *ret_authority = (struct str){url.ptr + start, end - start};
         return true;
@@ -83,9 +83,9 @@ static bool authority_cut(struct str url, struct str *ret_authority)
 
 /* Accepts only characters of names, addresses and ports: no credentials, and no escapes, which
  * could hide dots, digits and zone ids. */
-static bool authority_plain(struct str authority)
+static bool authority_is_plain(struct str authority)
 {
-    return authority.len > 0 && ascii_only(authority, ASCII_ALNUM, "-._:[]");
+    return authority.len > 0 && ascii_has_only(authority, ASCII_ALNUM, "-._:[]");
 }
 
 /* --- host --- */
@@ -106,7 +106,7 @@ static bool ends_in_number(struct str host)
         label = str_split(&rest, '.');
     if (str_starts(label, STR("0x")) || str_starts(label, STR("0X")))
         return true;
-    return ascii_only(label, ASCII_DIGIT, "");
+    return ascii_has_only(label, ASCII_DIGIT, "");
 }
 
 /* Reads the host. Drops one trailing dot, also from the URL that libcurl uses. */
@@ -147,12 +147,12 @@ static int port_read(struct fetch_url *url)
     return 0;
 }
 
-static bool literal_public(struct arena *arena, const char *host)
+static bool literal_is_public(struct arena *arena, const char *host)
 {
     if (host[0] != '[')
-        return fetch_address_text_public(host);
+        return fetch_address_text_is_public(host);
     struct str inside = {host + 1, strlen(host) - 2};
-    return fetch_address_text_public(arena_cstr(arena, inside));
+    return fetch_address_text_is_public(arena_cstr(arena, inside));
 }
 
 static int rules_check(struct arena *arena, struct fetch_url *url)
@@ -163,7 +163,7 @@ static int rules_check(struct arena *arena, struct fetch_url *url)
     url->any_address = with_port || (common_port && allow_has(str_from(url->host)));
     if (!common_port && !with_port)
         return FETCH_REFUSED;
-    if (url->is_address && !url->any_address && !literal_public(arena, url->host))
+    if (url->is_address && !url->any_address && !literal_is_public(arena, url->host))
         return FETCH_REFUSED;
     return 0;
 }
@@ -179,7 +179,7 @@ static int address_read(struct arena *arena, struct str url, struct fetch_url *r
 
     if (url.len == 0 || url.len > FETCH_MAX_URL_BYTES || !is_printable(url))
         return FETCH_BAD_URL;
-    if (!authority_cut(url, &authority) || !authority_plain(authority))
+    if (!authority_cut(url, &authority) || !authority_is_plain(authority))
         return FETCH_BAD_URL;
     result->parsed = curl_url();
     MUST(result->parsed != NULL);
@@ -216,9 +216,9 @@ struct str fetch_url_target(struct arena *arena, const struct fetch_url *url)
     return target;
 }
 
-static int url_remember(struct remembered *place, struct str url)
+static int url_cache_put(struct cached_url *place, struct str url)
 {
-    struct remembered made = {.arena = arena_new(0)};
+    struct cached_url made = {.arena = arena_new(0)};
     int rc = fetch_url_parse(made.arena, url, &made.url);
 
     if (rc != 0) {
@@ -232,12 +232,12 @@ static int url_remember(struct remembered *place, struct str url)
     return 0;
 }
 
-int fetch_url_parse_again(struct arena *arena, struct str url, struct fetch_url *ret_url)
+int fetch_url_parse_cached(struct arena *arena, struct str url, struct fetch_url *ret_url)
 {
-    struct remembered *place = &remembered[str_hash(url) % REMEMBERED];
+    struct cached_url *place = &remembered[str_hash(url) % CACHED_URLS];
 
     if (place->arena == NULL || !str_eq(place->text, url))
-        TRY(url_remember(place, url));
+        TRY(url_cache_put(place, url));
     *ret_url = place->url;
     ret_url->parsed = NULL;
     ret_url->host = arena_strdup(arena, place->url.host);
@@ -323,7 +323,7 @@ int fetch_url_join(struct arena *arena, struct str base, struct str location, st
     return 0;
 }
 
-bool fetch_url_allowed(struct str url)
+bool fetch_url_is_allowed(struct str url)
 {
     struct fetch_url parsed;
     struct arena *arena = arena_new(0);

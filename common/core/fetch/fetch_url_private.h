@@ -13,7 +13,7 @@
 
 struct fetch_url {
     CURLU *parsed;     /* released with the arena */
-    struct str target; /* path and query; set by fetch_url_parse_again() only */
+    struct str target; /* path and query; set by fetch_url_parse_cached() only */
     const char *host;  /* without trailing dot; IPv6 literals in brackets */
     long port;
     bool secure;      /* https: TLS negotiates whether a connection can carry several requests */
@@ -26,7 +26,8 @@ struct fetch_url {
 int fetch_url_parse(struct arena *arena, struct str url, struct fetch_url *ret_url) MUSTCHECK;
 
 /* Like fetch_url_parse(), with a cache of a few URLs. The result has `target`, but no `parsed`. */
-int fetch_url_parse_again(struct arena *arena, struct str url, struct fetch_url *ret_url) MUSTCHECK;
+int fetch_url_parse_cached(struct arena *arena, struct str url, struct fetch_url *ret_url)
+    MUSTCHECK;
 
 /* any: Returns path and query of a URL that has `parsed`. Arena-owned. */
 struct str fetch_url_target(struct arena *arena, const struct fetch_url *url);

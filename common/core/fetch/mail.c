@@ -14,24 +14,24 @@
 
 #define REASON_BYTES    200
 #define DEFAULT_SEND_MS 30000
-#define KEPT_SECONDS    30 /* how long an idle connection can be reused */
+#define POOLED_SECONDS  30 /* how long an idle connection can be reused */
 
 /* State of one attempt to send, in the task's arena; cleared before each attempt. */
 struct mail_op {
     struct fetch_transfer transfer;
     const struct mail_route *route;
-    struct await asked; /* done when the text is requested or the transfer is over */
-    struct str rest;    /* the part of the message not yet handed to libcurl */
-    long reply;         /* the server's last reply code */
-    long connections;   /* opened for this attempt; 0 = a pooled one was used */
-    int refusal;        /* non-zero result of before_text() */
-    bool wanted;        /* the server has requested the text */
-    bool allowed;       /* before_text() agreed: the text may be sent */
-    bool ended;         /* the transfer is over */
+    struct await text_wait; /* done when the text is requested or the transfer is over */
+    struct str rest;        /* the part of the message not yet handed to libcurl */
+    long reply_code;        /* the server's last reply code */
+    long connections;       /* opened for this attempt; 0 = a pooled one was used */
+    int before_text_rc;     /* non-zero result of before_text() */
+    bool is_text_requested; /* the server has requested the text */
+    bool is_text_allowed;   /* before_text() agreed: the text may be sent */
+    bool is_ended;          /* the transfer is over */
     bool text_sent; /* the whole text was sent: the outcome is unknown until the server replies */
-    bool said_all;  /* `said` is complete: the next line begins another reply */
-    size_t said_len;
-    char said[REASON_BYTES]; /* the server's last refusal, its lines joined by blanks */
+    bool is_refusal_complete; /* `said` is complete: the next line begins another reply */
+    size_t refusal_len;
+    char refusal_text[REASON_BYTES]; /* the server's last refusal, its lines joined by blanks */
     char error[CURL_ERROR_SIZE];
 };
 
@@ -94,12 +94,12 @@ static size_t mail_on_read(char *out, size_t size, size_t count, void *arg)
     size_t room = size * count;
     size_t len = op->rest.len < room ? op->rest.len : room;
 
-    op->wanted = true;
-    if (op->refusal != 0)
+    op->is_text_requested = true;
+    if (op->before_text_rc != 0)
         return CURL_READFUNC_ABORT;
-    if (!op->allowed) {
-        if (!op->asked.done)
-            await_done(&op->asked, 0);
+    if (!op->is_text_allowed) {
+        if (!op->text_wait.done)
+            await_done(&op->text_wait, 0);
         return CURL_READFUNC_PAUSE;
     }
     if (len == 0)
@@ -112,11 +112,11 @@ static size_t mail_on_read(char *out, size_t size, size_t count, void *arg)
 
 static void reply_add(struct mail_op *op, struct str text)
 {
-    size_t room = sizeof(op->said) - op->said_len;
+    size_t room = sizeof(op->refusal_text) - op->refusal_len;
     size_t len = text.len < room ? text.len : room;
 
-    memcpy(op->said + op->said_len, text.ptr, len);
-    op->said_len += len;
+    memcpy(op->refusal_text + op->refusal_len, text.ptr, len);
+    op->refusal_len += len;
 }
 
 /* Receives a line of a reply, such as "550-5.1.1 Nobody"; in the last line a blank replaces the
@@ -128,10 +128,10 @@ static size_t mail_on_reply(char *data, size_t size, size_t count, void *arg)
 
     if (line.len == 0 || (line.ptr[0] != '4' && line.ptr[0] != '5'))
         return size * count;
-    if (op->said_all)
-        op->said_len = 0;
-    op->said_all = line.len < 4 || line.ptr[3] != '-';
-    if (op->said_len > 0) {
+    if (op->is_refusal_complete)
+        op->refusal_len = 0;
+    op->is_refusal_complete = line.len < 4 || line.ptr[3] != '-';
+    if (op->refusal_len > 0) {
         reply_add(op, STR(" "));
         line = line.len > 4 ? (struct str){line.ptr + 4, line.len - 4} : STR("");
     }
@@ -178,7 +178,7 @@ static void mail_set_options(CURL *easy,
     (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     (void)curl_easy_setopt(easy, CURLOPT_PROXY, "");
     (void)curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
-    (void)curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, (long)KEPT_SECONDS);
+    (void)curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, (long)POOLED_SECONDS);
     (void)curl_easy_setopt(
         easy, CURLOPT_MAIL_FROM, arena_printf(arena, "<%.*s>", STR_ARG(from)).ptr);
     (void)curl_easy_setopt(easy, CURLOPT_MAIL_RCPT, recipients);
@@ -187,8 +187,8 @@ static void mail_set_options(CURL *easy,
     (void)curl_easy_setopt(easy, CURLOPT_READDATA, op);
     (void)curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, mail_on_reply);
     (void)curl_easy_setopt(easy, CURLOPT_HEADERDATA, op);
-    if (fetch_loop_roots())
-        (void)curl_easy_setopt(easy, CURLOPT_CAINFO, fetch_loop_roots());
+    if (fetch_loop_ca_file())
+        (void)curl_easy_setopt(easy, CURLOPT_CAINFO, fetch_loop_ca_file());
     (void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, op->error);
     (void)curl_easy_setopt(easy,
                            CURLOPT_TIMEOUT_MS,
@@ -200,7 +200,7 @@ static void mail_set_options(CURL *easy,
  * mail. libcurl returns CURLE_SEND_ERROR when sender, recipients or DATA are refused. */
 static bool reply_is_of_mail(const struct mail_op *op)
 {
-    return op->reply >= 400 && op->reply != 530 &&
+    return op->reply_code >= 400 && op->reply_code != 530 &&
            (op->text_sent || op->transfer.code == CURLE_SEND_ERROR);
 }
 
@@ -208,13 +208,13 @@ static bool reply_is_of_mail(const struct mail_op *op)
  * the text was sent. Only the first digit of the code counts (RFC 5321 section 4.2). */
 static int end_rc(const struct mail_op *op)
 {
-    long reply = op->reply;
+    long reply = op->reply_code;
     CURLcode code = op->transfer.code;
 
     if (code == CURLE_OK || (op->text_sent && reply / 100 == 2))
         return 0;
-    if (op->refusal != 0)
-        return op->refusal;
+    if (op->before_text_rc != 0)
+        return op->before_text_rc;
     if (code == CURLE_OUT_OF_MEMORY)
         PANIC("libcurl: out of memory");
     if (reply_is_of_mail(op))
@@ -229,29 +229,29 @@ AWAITS static int mail_transfer(struct task *task, void *arg)
     struct mail_op *op = arg;
     int rc = fetch_loop_run(task, &op->transfer);
 
-    op->ended = true;
-    if (!op->asked.done)
-        await_done(&op->asked, 0);
+    op->is_ended = true;
+    if (!op->text_wait.done)
+        await_done(&op->text_wait, 0);
     return rc;
 }
 
 /* Nothing to do: when this wait is cancelled, the transfer is cancelled as well. */
-static void asked_abandon(struct await *await)
+static void text_wait_abandon(struct await *await)
 {
     (void)await;
 }
 
-AWAITS static int mail_answer(struct task *task, void *arg)
+AWAITS static int mail_agree(struct task *task, void *arg)
 {
     struct mail_op *op = arg;
 
-    TRY(await_wait(task, &op->asked, 0));
-    if (op->ended)
+    TRY(await_wait(task, &op->text_wait, 0));
+    if (op->is_ended)
         return 0;
     if (op->route->before_text != NULL)
-        op->refusal = op->route->before_text(task, op->route->arg);
-    op->allowed = op->refusal == 0;
-    if (!op->ended)
+        op->before_text_rc = op->route->before_text(task, op->route->arg);
+    op->is_text_allowed = op->before_text_rc == 0;
+    if (!op->is_ended)
         (void)curl_easy_pause(op->transfer.easy, CURLPAUSE_CONT);
     return 0;
 }
@@ -262,18 +262,18 @@ AWAITS static int mail_try(struct task *task,
                            struct curl_slist *recipients,
                            bool fresh)
 {
-    struct task_call calls[] = {{mail_transfer, op, 0}, {mail_answer, op, 0}};
+    struct task_call calls[] = {{mail_transfer, op, 0}, {mail_agree, op, 0}};
     CURL *easy = curl_easy_init();
 
     MUST(easy != NULL);
     op->transfer.easy = easy;
-    await_init(&op->asked);
-    op->asked.abandon = asked_abandon;
+    await_init(&op->text_wait);
+    op->text_wait.abandon = text_wait_abandon;
     mail_set_options(easy, task->arena, op, from, recipients);
     (void)curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
     int rc = task_all(task, calls, ARRAY_LEN(calls));
     if (rc == 0) {
-        (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &op->reply);
+        (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &op->reply_code);
         (void)curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &op->connections);
         rc = end_rc(op);
     } else if (op->text_sent) {
@@ -285,10 +285,10 @@ AWAITS static int mail_try(struct task *task,
 
 /* Returns whether a pooled connection was closed by the server before the text, or had carried as
  * many mails as the server permits (421). */
-static bool kept_was_dead(const struct mail_op *op, int rc)
+static bool pooled_connection_was_dead(const struct mail_op *op, int rc)
 {
-    return rc == MAIL_UNREACHABLE && op->connections == 0 && !op->wanted &&
-           (op->reply == 0 || op->reply == 421);
+    return rc == MAIL_UNREACHABLE && op->connections == 0 && !op->is_text_requested &&
+           (op->reply_code == 0 || op->reply_code == 421);
 }
 
 /* --- messages --- */
@@ -300,7 +300,7 @@ struct signing {
     int64_t now_ms;
 };
 
-static void sign_it(void *arg)
+static void message_sign(void *arg)
 {
     struct signing *signing = arg;
 
@@ -315,7 +315,7 @@ AWAITS static struct str signed_message(struct task *task, const struct mail *ma
     signing.message = mail_message(task->arena, mail, signing.now_ms);
     if (mail->dkim == NULL)
         return signing.message;
-    work_beside(task, sign_it, &signing);
+    work_off_thread(task, message_sign, &signing);
     size_t len = signing.header.len + signing.message.len;
     char *text = arena_alloc(task->arena, len);
     memcpy(text, signing.header.ptr, signing.header.len);
@@ -324,22 +324,25 @@ AWAITS static struct str signed_message(struct task *task, const struct mail *ma
 }
 
 /* Returns the server's reply about the mail. All other errors concern the operator's server, so
- * only the operator gets their details (`trouble`). */
+ * only the operator gets their details (`server_error`). */
 static struct mail_outcome mail_outcome_of(struct arena *arena, const struct mail_op *op)
 {
     struct mail_outcome outcome = {.reason = STR("the mail server is currently not available")};
 
     if (reply_is_of_mail(op)) {
-        char *said = arena_alloc(arena, op->said_len + 1);
-        for (size_t i = 0; i < op->said_len; i++)
-            said[i] = (unsigned char)op->said[i] < ' ' || op->said[i] == 0x7f ? ' ' : op->said[i];
-        outcome.reason = utf8_clean(arena, (struct str){said, op->said_len});
+        char *said = arena_alloc(arena, op->refusal_len + 1);
+        for (size_t i = 0; i < op->refusal_len; i++)
+            said[i] = (unsigned char)op->refusal_text[i] < ' ' || op->refusal_text[i] == 0x7f
+                          ? ' '
+                          : op->refusal_text[i];
+        outcome.reason = utf8_clean(arena, (struct str){said, op->refusal_len});
         return outcome;
     }
     if (op->text_sent)
         outcome.reason = STR("the mail server received the mail but did not confirm it");
-    outcome.trouble = op->error[0] ? arena_printf(arena, "%s", op->error)
-                                   : arena_printf(arena, "the server replied %ld", op->reply);
+    outcome.server_error = op->error[0]
+                               ? arena_printf(arena, "%s", op->error)
+                               : arena_printf(arena, "the server replied %ld", op->reply_code);
     return outcome;
 }
 
@@ -358,7 +361,7 @@ int mail_send(struct task *task,
     *op = (struct mail_op){.route = route, .rest = message};
     struct str from = mail_address_wire(task->arena, mail->from);
     int rc = mail_try(task, op, from, recipients, false);
-    if (kept_was_dead(op, rc)) {
+    if (pooled_connection_was_dead(op, rc)) {
         *op = (struct mail_op){.route = route, .rest = message};
         rc = mail_try(task, op, from, recipients, true);
     }

@@ -49,9 +49,9 @@ struct mail_route {
 
 /* Why a message was not sent. Borrowed or arena-owned. */
 struct mail_outcome {
-    struct str reason;  /* the server's reply about the mail, or a plain sentence */
-    struct str trouble; /* an error of the server itself, for the operator only: may contain the
-                           server's name */
+    struct str reason;       /* the server's reply about the mail, or a plain sentence */
+    struct str server_error; /* an error of the server itself, for the operator only: may contain
+                           the server's name */
 };
 
 /* any: Checks the URL of a server: "smtp://[user:password@]host[:587][/ehlo-name]" with STARTTLS,

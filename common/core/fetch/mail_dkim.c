@@ -9,9 +9,9 @@
 #include "crypto/digest.h"
 #include "crypto/rsa_key.h"
 
-#define HEAD_BYTES  ((size_t)256 * 1024)
-#define FOLDED_B64  70
-#define NAMES_A_ROW 6
+#define HEAD_BYTES     ((size_t)256 * 1024)
+#define FOLDED_B64     70
+#define NAMES_PER_LINE 6
 
 /* The signed headers. The signature names each once more than the message has it, so adding another
  * one breaks the signature (RFC 6376 section 8.15). */
@@ -135,7 +135,7 @@ static void put_signed_names(struct strbuf *out, struct str head)
             strbuf_printf(out,
                           "%s%s%s",
                           count > 0 ? ":" : "",
-                          count > 0 && count % NAMES_A_ROW == 0 ? "\r\n  " : "",
+                          count > 0 && count % NAMES_PER_LINE == 0 ? "\r\n  " : "",
                           signed_names[i]);
     }
 }

@@ -17,7 +17,7 @@
 
 /* --- checks --- */
 
-static bool header_ok(struct str text, size_t max)
+static bool header_is_valid(struct str text, size_t max)
 {
     if (text.len > max || !utf8_valid(text))
         return false;
@@ -103,8 +103,8 @@ int mail_check(struct arena *arena, const struct mail *mail, struct str *ret_rea
             arena_printf(arena, "a mail must have 1 to %d recipients", MAIL_MAX_RECIPIENTS);
         return MAIL_BAD_ADDRESS;
     }
-    if (!header_ok(mail->subject, MAIL_MAX_SUBJECT) ||
-        !header_ok(mail->from_name, MAIL_MAX_SUBJECT)) {
+    if (!header_is_valid(mail->subject, MAIL_MAX_SUBJECT) ||
+        !header_is_valid(mail->from_name, MAIL_MAX_SUBJECT)) {
         *ret_reason = STR("the subject or sender name has line breaks or other control characters, "
                           "or is too long");
         return MAIL_BAD_HEADER;
@@ -118,7 +118,7 @@ int mail_check(struct arena *arena, const struct mail *mail, struct str *ret_rea
 
 /* --- headers --- */
 
-static bool mail_plain(struct str text)
+static bool header_is_plain(struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         if ((unsigned char)text.ptr[i] >= 0x7f)
@@ -128,7 +128,7 @@ static bool mail_plain(struct str text)
     return text.len <= PLAIN_BYTES && memmem(text.ptr, text.len, "=?", 2) == NULL;
 }
 
-static void put_words(struct strbuf *out, struct str text)
+static void put_encoded_words(struct strbuf *out, struct str text)
 {
     bool first = true;
 
@@ -145,10 +145,10 @@ static void put_words(struct strbuf *out, struct str text)
 static void put_text_header(struct strbuf *out, const char *name, struct str value)
 {
     strbuf_printf(out, "%s: ", name);
-    if (mail_plain(value))
+    if (header_is_plain(value))
         strbuf_str(out, value);
     else
-        put_words(out, value);
+        put_encoded_words(out, value);
     strbuf_cstr(out, "\r\n");
 }
 
@@ -171,7 +171,7 @@ static void mail_put_from(struct strbuf *out, const struct mail *mail)
 
     strbuf_cstr(out, "From: ");
     if (mail->from_name.len) {
-        put_words(out, mail->from_name);
+        put_encoded_words(out, mail->from_name);
         strbuf_printf(out, " <%.*s>\r\n", STR_ARG(from));
     } else {
         strbuf_printf(out, "%.*s\r\n", STR_ARG(from));

@@ -41,7 +41,7 @@ void bounds_done(struct http_server *server)
 
 /* Adds `amount` to `held`. Returns false when the limit is reached. */
 static bool
-hold_more(struct shares *shares, struct share_owner owner, struct held *held, uint64_t amount)
+hold_add(struct shares *shares, struct share_owner owner, struct share_hold *held, uint64_t amount)
 {
     if (shares_try(shares, owner, amount, &held->share) != 0)
         return false;
@@ -49,11 +49,11 @@ hold_more(struct shares *shares, struct share_owner owner, struct held *held, ui
     return true;
 }
 
-static void bounds_release(struct shares *shares, struct held *held)
+static void bounds_release(struct shares *shares, struct share_hold *held)
 {
     if (held->amount > 0)
         shares_release(shares, held->share, held->amount);
-    *held = (struct held){0};
+    *held = (struct share_hold){0};
 }
 
 /* Connections of a trusted proxy do not count, because it carries the requests of many clients. */
@@ -63,33 +63,34 @@ bool bounds_connect(struct http_conn *conn)
 
     if (server->config.is_proxy != NULL && server->config.is_proxy(conn->peer))
         return true;
-    return hold_more(&server->connections, http_address_owner(conn->peer), &conn->held, 1);
+    return hold_add(
+        &server->connections, http_address_owner(conn->peer), &conn->connection_hold, 1);
 }
 
 void bounds_disconnect(struct http_conn *conn)
 {
-    bounds_release(&conn->server->connections, &conn->held);
+    bounds_release(&conn->server->connections, &conn->connection_hold);
 }
 
 bool bounds_await_body(struct exchange *ex)
 {
     return ex->body_held.amount > 0 ||
-           hold_more(&ex->req.server->bodies, http_address_owner(ex->req.peer), &ex->body_held, 1);
+           hold_add(&ex->req.server->bodies, http_address_owner(ex->req.peer), &ex->body_held, 1);
 }
 
 bool bounds_hold_body(struct exchange *ex, uint64_t bytes)
 {
     uint64_t held = ex->body_bytes_held.amount;
 
-    return bytes <= held || hold_more(&ex->req.server->body_bytes,
-                                      http_address_owner(ex->req.peer),
-                                      &ex->body_bytes_held,
-                                      bytes - held);
+    return bytes <= held || hold_add(&ex->req.server->body_bytes,
+                                     http_address_owner(ex->req.peer),
+                                     &ex->body_bytes_held,
+                                     bytes - held);
 }
 
-int bounds_wait_for_room(struct exchange *ex, uint64_t bytes)
+int bounds_acquire_body(struct exchange *ex, uint64_t bytes)
 {
-    struct held *held = &ex->body_bytes_held;
+    struct share_hold *held = &ex->body_bytes_held;
 
     if (bytes <= held->amount)
         return 0;
@@ -98,7 +99,7 @@ int bounds_wait_for_room(struct exchange *ex, uint64_t bytes)
                             &ex->req.server->body_bytes,
                             http_address_owner(ex->req.peer),
                             more,
-                            http_room_wait_ms(ex->req.server),
+                            http_body_wait_ms(ex->req.server),
                             &held->share);
     if (rc == 0)
         held->amount += more;
@@ -118,7 +119,7 @@ bool bounds_hold_unsent(struct exchange *ex, uint64_t bytes)
 
     if (bytes <= held || ex->req.body_counted || unsent == NULL)
         return true;
-    return hold_more(unsent, share_owner_of(&ex->req.task), &ex->unsent_held, bytes - held);
+    return hold_add(unsent, share_owner_of(&ex->req.task), &ex->unsent_held, bytes - held);
 }
 
 void bounds_release_unsent(struct exchange *ex)

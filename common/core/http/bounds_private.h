@@ -23,9 +23,9 @@ bool bounds_await_body(struct exchange *ex);
 /* Counts the `bytes` that have arrived of an incomplete body. False: they are too many. */
 bool bounds_hold_body(struct exchange *ex, uint64_t bytes);
 /* co: Waits until there is room for `bytes` of the body, including the bytes that have arrived.
- * Addresses take turns. Returns 0, REQ_BODY_REFUSED (no room within http_room_wait_ms(), or too
+ * Addresses take turns. Returns 0, REQ_BODY_REFUSED (no room within http_body_wait_ms(), or too
  * many waiters), or a negative. */
-AWAITS int bounds_wait_for_room(struct exchange *ex, uint64_t bytes) MUSTCHECK;
+AWAITS int bounds_acquire_body(struct exchange *ex, uint64_t bytes) MUSTCHECK;
 /* Call it when the body is complete or its handler no longer waits. */
 void bounds_release_body(struct exchange *ex);
 

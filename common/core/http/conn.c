@@ -20,7 +20,7 @@
 #define PENDING_MAX      4096U
 #define LINGER_MS        2000
 #define RATE_WINDOW_MS   5000
-#define WRITE_PIECES_MAX 4U
+#define WRITE_CHUNKS_MAX 4U
 
 /* One read buffer for the process: every byte is consumed or copied before the callback returns. */
 static char read_buffer[READ_BYTES];
@@ -59,7 +59,7 @@ static void http_on_closed(uv_handle_t *handle)
     free(conn);
     server->stats.connections_open--;
     server_accept_more(server);
-    server_maybe_done(server);
+    server_end_if_idle(server);
 }
 
 static void http_conn_close(struct http_conn *conn)
@@ -70,19 +70,19 @@ static void http_conn_close(struct http_conn *conn)
     uv_close((uv_handle_t *)&conn->tcp, http_on_closed);
 }
 
-void conn_lost(struct http_conn *conn)
+void conn_abort(struct http_conn *conn)
 {
     struct exchange *ex = conn->exchange;
 
     if (conn->state == CONN_CLOSING)
         return;
     http_conn_close(conn);
-    feed_lost(conn);
+    feed_on_conn_end(conn);
     /* A response that is still being written is ended by its write callback. */
     if (!ex || (ex->phase == EXCHANGE_WRITING && !ex->req.streaming))
         return;
     conn->exchange = NULL;
-    exchange_orphan(ex);
+    exchange_detach_conn(ex);
 }
 
 /* --- input --- */
@@ -121,7 +121,7 @@ static size_t conn_consume(struct http_conn *conn, const char *data, size_t len)
     while (used < len && conn->state != CONN_CLOSING) {
         struct exchange *ex = conn->exchange;
         size_t bytes;
-        if (conn->discard || conn->state == CONN_LINGER)
+        if (conn->is_discarding || conn->state == CONN_LINGER)
             return len;
         if (conn->drain_left > 0) {
             bytes = len - used < conn->drain_left ? len - used : conn->drain_left;
@@ -155,7 +155,7 @@ static void http_on_alloc(uv_handle_t *handle, size_t suggested UNUSED, uv_buf_t
 
     if (ex && ex->phase != EXCHANGE_HEAD)
         bytes = ex->body_complete ? PENDING_MAX - conn->pending_len : READ_BYTES;
-    *buf = uv_buf_init(read_buffer, conn->discard ? READ_BYTES : (unsigned)bytes);
+    *buf = uv_buf_init(read_buffer, conn->is_discarding ? READ_BYTES : (unsigned)bytes);
 }
 
 static void http_on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf);
@@ -176,7 +176,7 @@ static void conn_update_reading(struct http_conn *conn)
     if (!want)
         (void)uv_read_stop((uv_stream_t *)&conn->tcp);
     else if (uv_read_start((uv_stream_t *)&conn->tcp, http_on_alloc, http_on_read) != 0)
-        conn_lost(conn);
+        conn_abort(conn);
 }
 
 /* The client has closed its side: complete requests are still answered (half-close). */
@@ -187,7 +187,7 @@ static void conn_check_eof(struct http_conn *conn)
     if (!conn->eof || conn->state == CONN_CLOSING || conn->pending_len > 0)
         return;
     if (!ex || ex->phase == EXCHANGE_HEAD || (!ex->body_complete && ex->phase == EXCHANGE_RUNNING))
-        conn_lost(conn);
+        conn_abort(conn);
 }
 
 static void conn_feed_pending(struct http_conn *conn)
@@ -213,7 +213,7 @@ static void http_on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf
         conn_check_eof(conn);
     } else if (nread < 0) {
         conn->reading = false;
-        conn_lost(conn);
+        conn_abort(conn);
         return;
     }
     conn_update_reading(conn);
@@ -232,7 +232,7 @@ void conn_resume_input(struct http_conn *conn)
  * would reset the connection and lose the response (RFC 9112 section 9.6). */
 static void conn_linger(struct http_conn *conn)
 {
-    conn->discard = true;
+    conn->is_discarding = true;
     pending_drop(conn, conn->pending_len);
     if (conn->eof || shutdown(conn_fd(conn), SHUT_WR) != 0) {
         http_conn_close(conn);
@@ -242,35 +242,35 @@ static void conn_linger(struct http_conn *conn)
     conn_update_reading(conn);
 }
 
-void conn_feeds(struct http_conn *conn)
+void conn_begin_feed(struct http_conn *conn)
 {
     conn->exchange = NULL;
     if (conn->state == CONN_CLOSING)
         return;
-    conn->discard = true; /* a client of a feed sends no more requests */
+    conn->is_discarding = true; /* a client of a feed sends no more requests */
     pending_drop(conn, conn->pending_len);
     conn_set_state(conn, CONN_FEED);
     if (!conn->feed)
-        conn_finish(conn);
+        conn_close_after_writes(conn);
     else if (conn->server->draining)
-        conn_lost(conn);
+        conn_abort(conn);
     else
         conn_resume_input(conn);
 }
 
-void conn_finish(struct http_conn *conn)
+void conn_close_after_writes(struct http_conn *conn)
 {
-    conn->finishing = true;
-    conn_finished(conn);
+    conn->is_finishing = true;
+    conn_on_written(conn);
 }
 
-void conn_finished(struct http_conn *conn)
+void conn_on_written(struct http_conn *conn)
 {
-    if (conn->finishing && conn->state == CONN_FEED && conn_queued(conn) == 0)
+    if (conn->is_finishing && conn->state == CONN_FEED && conn_queued_bytes(conn) == 0)
         conn_linger(conn);
 }
 
-void conn_next(struct http_conn *conn, bool keep_alive)
+void conn_end_exchange(struct http_conn *conn, bool keep_alive)
 {
     conn->exchange = NULL;
     if (conn->state == CONN_CLOSING)
@@ -317,7 +317,7 @@ struct queued_write {
     char data[];
 };
 
-size_t conn_queued(const struct http_conn *conn)
+size_t conn_queued_bytes(const struct http_conn *conn)
 {
     return uv_stream_get_write_queue_size((const uv_stream_t *)&conn->tcp);
 }
@@ -329,16 +329,16 @@ static void on_queued_written(uv_write_t *write, int status)
 
     free(CONTAINER_OF(write, struct queued_write, write));
     if (status < 0) {
-        conn_lost(conn);
+        conn_abort(conn);
         return;
     }
     if (!ex) {
-        conn_finished(conn);
+        conn_on_written(conn);
         return;
     }
-    if (ex->phase == EXCHANGE_WRITING && ex->req.streaming && conn_queued(conn) == 0) {
-        exchange_written(ex);
-    } else if (ex->waiting == WAIT_WRITE && conn_queued(conn) <= ex->queue_wanted) {
+    if (ex->phase == EXCHANGE_WRITING && ex->req.streaming && conn_queued_bytes(conn) == 0) {
+        exchange_on_written(ex);
+    } else if (ex->waiting == WAIT_WRITE && conn_queued_bytes(conn) <= ex->queue_wanted) {
         ex->waiting = WAIT_NONE;
         await_done(&ex->await, 0);
     }
@@ -346,7 +346,7 @@ static void on_queued_written(uv_write_t *write, int status)
 
 void conn_write(struct http_conn *conn, const struct str *pieces, size_t count)
 {
-    uv_buf_t bufs[WRITE_PIECES_MAX];
+    uv_buf_t bufs[WRITE_CHUNKS_MAX];
     struct queued_write *queued;
     uv_buf_t rest;
     size_t total = 0;
@@ -354,17 +354,17 @@ void conn_write(struct http_conn *conn, const struct str *pieces, size_t count)
     size_t at = 0;
     int rc;
 
-    MUST(count <= WRITE_PIECES_MAX);
+    MUST(count <= WRITE_CHUNKS_MAX);
     for (size_t i = 0; i < count; i++) {
         bufs[i] = uv_buf_init((char *)pieces[i].ptr, (unsigned)pieces[i].len);
         total += pieces[i].len;
     }
     conn->server->stats.bytes_out += total;
     conn->out_total += total;
-    if (conn_queued(conn) == 0) {
+    if (conn_queued_bytes(conn) == 0) {
         rc = uv_try_write((uv_stream_t *)&conn->tcp, bufs, (unsigned)count);
         if (rc < 0 && rc != UV_EAGAIN) {
-            conn_lost(conn);
+            conn_abort(conn);
             return;
         }
         sent = rc > 0 ? (size_t)rc : 0;
@@ -384,7 +384,7 @@ void conn_write(struct http_conn *conn, const struct str *pieces, size_t count)
     }
     if (uv_write(&queued->write, (uv_stream_t *)&conn->tcp, &rest, 1, on_queued_written) != 0) {
         free(queued);
-        conn_lost(conn);
+        conn_abort(conn);
     }
 }
 
@@ -392,7 +392,7 @@ void conn_write_head(struct http_conn *conn, struct str head)
 {
     ssize_t sent = 0;
 
-    if (conn_queued(conn) == 0)
+    if (conn_queued_bytes(conn) == 0)
         sent = send(conn_fd(conn), head.ptr, head.len, MSG_MORE | MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0) /* conn_write() will report the error */
         sent = 0;
@@ -408,21 +408,21 @@ void conn_write_head(struct http_conn *conn, struct str head)
 /* Detects slow readers by the bytes that the peer acknowledges per window while something is
  * queued. Bytes in the kernel's buffer count as queued, or the buffer's size would distort the
  * rate. */
-static bool write_stalled(struct http_conn *conn, int64_t now_ms)
+static bool write_is_stalled(struct http_conn *conn, int64_t now_ms)
 {
     uint64_t least = conn->server->config.limits.body_min_rate * RATE_WINDOW_MS / 1000;
     uint64_t acknowledged;
     bool stalled;
     int in_kernel = 0;
 
-    if (conn_queued(conn) == 0) {
+    if (conn_queued_bytes(conn) == 0) {
         conn->stall_since_ms = 0;
         return false;
     }
     if (conn->stall_since_ms != 0 && now_ms - conn->stall_since_ms < RATE_WINDOW_MS)
         return false;
     (void)ioctl(conn_fd(conn), SIOCOUTQ, &in_kernel);
-    acknowledged = conn->out_total - conn_queued(conn) - (uint64_t)in_kernel;
+    acknowledged = conn->out_total - conn_queued_bytes(conn) - (uint64_t)in_kernel;
     stalled = conn->stall_since_ms != 0 && acknowledged - conn->stall_mark < least;
     conn->stall_mark = acknowledged;
     conn->stall_since_ms = now_ms;
@@ -435,7 +435,7 @@ void conn_reset(struct http_conn *conn)
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
 
     (void)setsockopt(conn_fd(conn), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-    conn_lost(conn);
+    conn_abort(conn);
 }
 
 static const struct http_fault fault_slow_head = {
@@ -452,7 +452,7 @@ static void sweep_old(struct http_server *server, enum http_conn_state state, in
             exchange_fail(conn->exchange, &fault_slow_head, true);
             conn_set_state(conn, CONN_BUSY);
         } else {
-            conn_lost(conn);
+            conn_abort(conn);
         }
     }
 }
@@ -467,14 +467,14 @@ void conn_sweep(struct http_server *server, int64_t now_ms)
     LIST_FOR (link, &server->conns[CONN_BUSY]) {
         struct http_conn *conn = LIST_ITEM(link, struct http_conn, link);
         struct exchange *ex = conn->exchange;
-        if (write_stalled(conn, now_ms))
+        if (write_is_stalled(conn, now_ms))
             conn_reset(conn);
         else if (body_too_slow(ex, now_ms))
             body_fail(ex, REQ_BODY_TIMEOUT);
     }
     LIST_FOR (link, &server->conns[CONN_FEED]) {
         struct http_conn *conn = LIST_ITEM(link, struct http_conn, link);
-        if (write_stalled(conn, now_ms))
+        if (write_is_stalled(conn, now_ms))
             conn_reset(conn);
     }
 }

@@ -36,7 +36,7 @@ static size_t bytes_in_memory(int fd, int64_t offset, size_t bytes)
 }
 
 /* Queues a few cached bytes on a full socket. Returns how many. */
-static size_t queue_some(struct http_conn *conn, int fd, int64_t offset, size_t bytes)
+static size_t bytes_queue(struct http_conn *conn, int fd, int64_t offset, size_t bytes)
 {
     char some[WAIT_BYTES];
     struct iovec into = {some, bytes < sizeof(some) ? bytes : sizeof(some)};
@@ -53,13 +53,13 @@ size_t conn_send_file(struct http_conn *conn, int fd, int64_t offset, int64_t by
 {
     off_t at = (off_t)offset;
 
-    if (conn_queued(conn) > 0)
+    if (conn_queued_bytes(conn) > 0)
         return 0;
     size_t once = bytes < (int64_t)FILE_ONCE_BYTES ? (size_t)bytes : FILE_ONCE_BYTES;
     size_t known = bytes_in_memory(fd, offset, once);
     ssize_t sent = known > 0 ? sendfile(conn_fd(conn), fd, &at, known) : 0;
     if (sent < 0 && errno == EAGAIN)
-        return queue_some(conn, fd, offset, known);
+        return bytes_queue(conn, fd, offset, known);
     if (sent <= 0) /* a plain write will report the error */
         return 0;
     conn->server->stats.bytes_out += (uint64_t)sent;

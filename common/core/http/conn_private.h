@@ -30,7 +30,7 @@ struct exchange;
 struct http_feed;
 
 /* An amount that is held of a struct shares; 0 = nothing. */
-struct held {
+struct share_hold {
     struct share *share;
     uint64_t amount;
 };
@@ -49,10 +49,10 @@ struct http_conn {
     size_t pending_cap;
     uint32_t drain_left; /* unread bytes to skip of a small request body */
     bool reading;
-    bool eof;         /* the client has closed its side */
-    bool discard;     /* drop all further input, for example because framing is lost */
-    bool finishing;   /* close once all queued bytes are written */
-    struct held held; /* of server->connections */
+    bool eof;           /* the client has closed its side */
+    bool is_discarding; /* drop all further input, for example because framing is lost */
+    bool is_finishing;  /* close once all queued bytes are written */
+    struct share_hold connection_hold; /* of server->connections */
     char peer[46];
 
     uint64_t out_total;     /* bytes written, including queued bytes */
@@ -67,7 +67,7 @@ enum exchange_phase {
     EXCHANGE_WRITING, /* the response is being written */
 };
 
-enum exchange_wait { WAIT_NONE, WAIT_BODY_SOME, WAIT_BODY_ALL, WAIT_WRITE };
+enum exchange_wait { WAIT_NONE, WAIT_BODY_CHUNK, WAIT_BODY_WHOLE, WAIT_WRITE };
 
 struct body_buffer {
     char *ptr; /* arena */
@@ -78,9 +78,9 @@ struct body_buffer {
 struct exchange {
     struct req req; /* first */
     enum exchange_phase phase;
-    struct list link; /* in server->done */
-    int result;       /* of the handler */
-    bool counted;     /* in stats.requests_in_flight */
+    struct list link;  /* in server->done */
+    int result;        /* of the handler */
+    bool is_in_flight; /* in stats.requests_in_flight */
 
     struct head_scan scan;
     struct strbuf head_text;
@@ -94,13 +94,13 @@ struct exchange {
     uint64_t body_taken;
     bool body_complete;
     bool is_stalled;   /* the limit for bodies is reached: the socket is not read */
-    int body_error;    /* REQ_BODY_TIMEOUT, REQ_BODY_BROKEN, REQ_BODY_REFUSED */
+    int body_error;    /* REQ_BODY_TIMEOUT, REQ_BODY_MALFORMED, REQ_BODY_REFUSED */
     bool body_started; /* the first byte has arrived: the client needs no 100 Continue */
     /* For a body that is unpacked while it is read. */
     struct gunzip *gunzip;   /* NULL = the body is not unpacked */
-    struct str packed;       /* bytes that were read and are not unpacked yet */
+    struct str packed_bytes; /* bytes that were read and are not unpacked yet */
     bool packed_ended;       /* no more packed bytes will come */
-    char *unpacked;          /* the current unpacked chunk, at most BODY_BUFFER_BYTES */
+    char *unpacked_chunk;    /* the current unpacked chunk, at most BODY_BUFFER_BYTES */
     uint64_t unpacked_bytes; /* of all chunks */
     bool continue_sent;
 
@@ -111,17 +111,17 @@ struct exchange {
     int64_t wait_since_ms;
     int64_t body_waited_ms;
     uint64_t body_window_bytes;
-    struct held body_held; /* of server->bodies, while the handler waits for the body */
-    struct held body_bytes_held;
+    struct share_hold body_held; /* of server->bodies, while the handler waits for the body */
+    struct share_hold body_bytes_held;
 
     /* Response. */
     bool keep_alive; /* decided when the head of the response is written */
     bool head_sent;
     bool chunked;
     bool stream_ended;
-    bool feeds; /* serves a feed: the exchange ends before its response */
+    bool is_feed; /* serves a feed: the exchange ends before its response */
     uv_write_t write;
-    struct held unsent_held;
+    struct share_hold unsent_held;
 };
 
 /* resp_stream_write() waits while more bytes than this are queued on the socket. */
@@ -163,25 +163,25 @@ struct http_server {
 void conn_open(struct http_server *server, int fd, const char *peer);
 /* Closes the socket at once and cancels a running exchange: the client is gone, or must go.
  * Idempotent. */
-void conn_lost(struct http_conn *conn);
-/* Like conn_lost(), for a client that does not read: the kernel drops the unsent bytes. */
+void conn_abort(struct http_conn *conn);
+/* Like conn_abort(), for a client that does not read: the kernel drops the unsent bytes. */
 void conn_reset(struct http_conn *conn);
 /* Closes the connection once all queued bytes are written. */
-void conn_finish(struct http_conn *conn);
-/* Queued bytes were written: closes a connection that conn_finish() waits for. */
-void conn_finished(struct http_conn *conn);
+void conn_close_after_writes(struct http_conn *conn);
+/* Queued bytes were written: closes a connection that conn_close_after_writes() waits for. */
+void conn_on_written(struct http_conn *conn);
 /* The request that began a feed is over: the connection now serves only the feed. */
-void conn_feeds(struct http_conn *conn);
+void conn_begin_feed(struct http_conn *conn);
 /* The body buffer has room again: decodes pending input and continues reading. */
 void conn_resume_input(struct http_conn *conn);
 /* The exchange has ended: continues with the next request, or closes. */
-void conn_next(struct http_conn *conn, bool keep_alive);
+void conn_end_exchange(struct http_conn *conn, bool keep_alive);
 /* Sends the chunks; queues a copy of the bytes that the socket does not take. */
 void conn_write(struct http_conn *conn, const struct str *pieces, size_t count);
 /* Like conn_write(), for a head that is followed by data at once: the kernel waits for the data
  * before it sends a packet that is not full. */
 void conn_write_head(struct http_conn *conn, struct str head);
-size_t conn_queued(const struct http_conn *conn);
+size_t conn_queued_bytes(const struct http_conn *conn);
 int conn_fd(const struct http_conn *conn);
 /* conn_file.c: Sends bytes of a file that are in the page cache, as many as the socket takes now,
  * or queues a few when the socket is full. Returns how many. 0: bytes are already queued, or the

@@ -60,14 +60,14 @@ static void exchange_free(struct exchange *ex)
 {
     struct http_server *server = ex->req.server;
 
-    if (ex->counted)
+    if (ex->is_in_flight)
         server->stats.requests_in_flight--;
     bounds_release_body(ex);
     bounds_release_unsent(ex);
     server->exchanges--;
     list_remove(&ex->link);
     server_arena_give(server, ex->req.task.arena);
-    server_maybe_done(server);
+    server_end_if_idle(server);
 }
 
 /* Logs and frees the exchange, then continues with its connection. */
@@ -85,12 +85,12 @@ static void exchange_end(struct exchange *ex)
         server->config.finished(&ex->req);
     if (conn && keep_alive && !ex->body_complete)
         conn->drain_left = (uint32_t)ex->body.left;
-    bool feeds = ex->feeds;
+    bool feeds = ex->is_feed;
     exchange_free(ex);
     if (conn && feeds)
-        conn_feeds(conn);
+        conn_begin_feed(conn);
     else if (conn)
-        conn_next(conn, keep_alive);
+        conn_end_exchange(conn, keep_alive);
 }
 
 static void exchange_done(struct exchange *ex, int result)
@@ -102,10 +102,10 @@ static void exchange_done(struct exchange *ex, int result)
     ex->req.failure = result < 0 || unanswered ? result : 0;
     ex->phase = EXCHANGE_DONE;
     list_append(&server->done, &ex->link);
-    loop_at_turn_end(&server->done_hook);
+    loop_at_tick_end(&server->done_hook);
 }
 
-void exchange_orphan(struct exchange *ex)
+void exchange_detach_conn(struct exchange *ex)
 {
     ex->req.conn = NULL;
     switch (ex->phase) {
@@ -157,7 +157,7 @@ void exchange_fail(struct exchange *ex, const struct http_fault *fault, bool clo
 {
     if (close) {
         ex->req.close_after = true;
-        ex->req.conn->discard = true;
+        ex->req.conn->is_discarding = true;
         ex->req.server->stats.parse_errors++;
     }
     exchange_answer(ex, fault);
@@ -205,7 +205,7 @@ static void exchange_begin(struct exchange *ex)
         return;
     }
     server->stats.requests_in_flight++;
-    ex->counted = true;
+    ex->is_in_flight = true;
     ex->phase = EXCHANGE_RUNNING;
     req->task.deadline_ms = req->started_us / 1000 + server->config.request_timeout_ms;
     task_start(&req->task, exchange_run, ex);
@@ -234,7 +234,7 @@ bool exchange_keeps_alive(const struct exchange *ex)
     const struct http_conn *conn = ex->req.conn;
 
     if (!conn || !ex->head.keep_alive || ex->req.close_after || ex->req.server->draining ||
-        ex->body_error != 0 || conn->discard)
+        ex->body_error != 0 || conn->is_discarding)
         return false;
     if (conn->eof && conn->pending_len == 0)
         return false;
@@ -255,7 +255,7 @@ static const struct http_fault *fault_of(int result)
 /* Returns whether a large response must be refused because it does not fit the limit of unread
  * bytes. Only a GET is refused: after a change the response is sent anyway, as far as the socket
  * takes it at once. */
-static bool is_unread_too_much(struct exchange *ex)
+static bool is_over_unread_limit(struct exchange *ex)
 {
     size_t bytes = ex->req.body.len;
 
@@ -272,7 +272,7 @@ static void exchange_respond(struct exchange *ex)
         exchange_end(ex);
         return;
     }
-    if (ex->feeds) {
+    if (ex->is_feed) {
         exchange_end(ex);
         return;
     }
@@ -280,20 +280,20 @@ static void exchange_respond(struct exchange *ex)
         bool broken = ex->result < 0 || !ex->stream_ended;
         ex->phase = EXCHANGE_WRITING;
         if (broken)
-            conn_lost(req->conn); /* ends the exchange: the client sees an incomplete response */
-        else if (conn_queued(req->conn) == 0)
+            conn_abort(req->conn); /* ends the exchange: the client sees an incomplete response */
+        else if (conn_queued_bytes(req->conn) == 0)
             exchange_end(ex);
         return;
     }
     if (ex->result < 0 || req->status == 0 || req->body.overflow || req->extra_headers.overflow)
         exchange_answer(ex, fault_of(ex->result));
-    else if (is_unread_too_much(ex))
+    else if (is_over_unread_limit(ex))
         exchange_answer(ex, &fault_unread);
     ex->keep_alive = exchange_keeps_alive(ex);
     resp_send(ex);
 }
 
-void exchange_written(struct exchange *ex)
+void exchange_on_written(struct exchange *ex)
 {
     exchange_end(ex);
 }

@@ -11,14 +11,14 @@
 
 /* --- chunks --- */
 
-static struct http_piece *piece_of(struct str head, struct str text)
+static struct http_chunk *chunk_make(struct str head, struct str text)
 {
-    struct http_piece *piece = malloc(sizeof(*piece) + head.len + text.len);
+    struct http_chunk *piece = malloc(sizeof(*piece) + head.len + text.len);
 
     if (!piece)
         PANIC("out of memory");
     piece->refs = 1;
-    piece->headed = false;
+    piece->has_head = false;
     piece->len = head.len + text.len;
     if (head.len > 0)
         memcpy(piece->data, head.ptr, head.len);
@@ -26,26 +26,26 @@ static struct http_piece *piece_of(struct str head, struct str text)
     return piece;
 }
 
-struct http_piece *http_piece_new(struct str text)
+struct http_chunk *http_chunk_new(struct str text)
 {
-    return piece_of(STR_NONE, text);
+    return chunk_make(STR_NONE, text);
 }
 
-struct http_piece *http_piece_headed(struct str text)
+struct http_chunk *http_chunk_new_headed(struct str text)
 {
-    struct http_piece *piece = piece_of(STR_NONE, text);
+    struct http_chunk *piece = chunk_make(STR_NONE, text);
 
-    piece->headed = text.len > 0; /* an empty chunk gets no head */
+    piece->has_head = text.len > 0; /* an empty chunk gets no head */
     return piece;
 }
 
-struct http_piece *http_piece_ref(struct http_piece *piece)
+struct http_chunk *http_chunk_ref(struct http_chunk *piece)
 {
     piece->refs++;
     return piece;
 }
 
-void http_piece_unref(struct http_piece *piece)
+void http_chunk_unref(struct http_chunk *piece)
 {
     if (piece && --piece->refs == 0)
         free(piece);
@@ -67,7 +67,7 @@ bool http_feed_begin(struct req *req, struct str content_type, struct http_feed 
     req->streaming = true;
     ex->head_sent = true;
     ex->keep_alive = false;
-    ex->feeds = true;
+    ex->is_feed = true;
     head = resp_head(ex, -1);
     req->bytes_out = head.len;
     conn_write(conn, &head, 1);
@@ -79,12 +79,12 @@ bool http_feed_begin(struct req *req, struct str content_type, struct http_feed 
     return true;
 }
 
-bool http_client_left(const struct req *req)
+bool http_client_has_left(const struct req *req)
 {
     return !req->conn || req->conn->eof;
 }
 
-void feed_lost(struct http_conn *conn)
+void feed_on_conn_end(struct http_conn *conn)
 {
     struct http_feed *feed = conn->feed;
 
@@ -92,7 +92,7 @@ void feed_lost(struct http_conn *conn)
         return;
     conn->feed = NULL;
     feed->conn = NULL;
-    feed->closed(feed->arg);
+    feed->on_closed(feed->arg);
 }
 
 void http_feed_close(struct http_feed *feed)
@@ -103,7 +103,7 @@ void http_feed_close(struct http_feed *feed)
         return;
     feed->conn = NULL;
     conn->feed = NULL;
-    conn_finish(conn);
+    conn_close_after_writes(conn);
 }
 
 /* --- sending --- */
@@ -111,7 +111,7 @@ void http_feed_close(struct http_feed *feed)
 /* A part of a chunk that the socket did not take at once. */
 struct feed_write {
     uv_write_t write;
-    struct http_piece *piece;
+    struct http_chunk *piece;
     struct http_server *server;
     struct share *share;
     size_t len;
@@ -121,7 +121,7 @@ static void feed_write_free(struct feed_write *waiting)
 {
     if (waiting->share)
         shares_release(waiting->server->config.unsent, waiting->share, waiting->len);
-    http_piece_unref(waiting->piece);
+    http_chunk_unref(waiting->piece);
     free(waiting);
 }
 
@@ -131,26 +131,26 @@ static void feed_on_written(uv_write_t *write, int status)
 
     feed_write_free(CONTAINER_OF(write, struct feed_write, write));
     if (status < 0)
-        conn_lost(conn);
+        conn_abort(conn);
     else
-        conn_finished(conn);
+        conn_on_written(conn);
 }
 
 /* Queues the unsent part of a chunk. False: too many bytes are queued already. */
-static bool feed_wait_for(struct http_feed *feed, struct http_piece *piece, size_t sent)
+static bool feed_queue(struct http_feed *feed, struct http_chunk *piece, size_t sent)
 {
     struct http_conn *conn = feed->conn;
     struct shares *unsent = conn->server->config.unsent;
     size_t len = piece->len - sent;
     struct share *share = NULL;
 
-    if (conn_queued(conn) + len > feed->queued_max ||
+    if (conn_queued_bytes(conn) + len > feed->queued_max ||
         (unsent && shares_try(unsent, feed->owner, len, &share) != 0))
         return false;
     struct feed_write *waiting = malloc(sizeof(*waiting));
     if (!waiting)
         PANIC("out of memory");
-    waiting->piece = http_piece_ref(piece);
+    waiting->piece = http_chunk_ref(piece);
     waiting->server = conn->server;
     waiting->share = share;
     waiting->len = len;
@@ -164,63 +164,65 @@ static bool feed_wait_for(struct http_feed *feed, struct http_piece *piece, size
 /* Queues the unsent part of a head and its chunk: a copy of both, or the shared chunk once the head
  * is sent. */
 static bool
-feed_wait(struct http_feed *feed, struct str head, struct http_piece *piece, size_t sent)
+feed_queue_headed(struct http_feed *feed, struct str head, struct http_chunk *piece, size_t sent)
 {
     if (sent >= head.len)
-        return feed_wait_for(feed, piece, sent - head.len);
-    struct http_piece *whole = piece_of(head, (struct str){piece->data, piece->len});
-    bool waits = feed_wait_for(feed, whole, sent);
-    http_piece_unref(whole);
+        return feed_queue(feed, piece, sent - head.len);
+    struct http_chunk *whole = chunk_make(head, (struct str){piece->data, piece->len});
+    bool waits = feed_queue(feed, whole, sent);
+    http_chunk_unref(whole);
     return waits;
 }
 
 /* Writes the chunks as far as the socket takes them at once. Returns how many bytes were written;
  * negative: the connection failed. */
-static ssize_t
-feed_try(struct http_feed *feed, struct http_piece *const *pieces, size_t count, size_t *ret_len)
+static ssize_t feed_write_now(struct http_feed *feed,
+                              struct http_chunk *const *pieces,
+                              size_t count,
+                              size_t *ret_len)
 {
-    uv_buf_t bufs[2 * FEED_PIECES];
+    uv_buf_t bufs[2 * FEED_CHUNKS];
     unsigned used = 0;
 
     *ret_len = 0;
     for (size_t i = 0; i < count; i++) {
-        struct http_piece *piece = pieces[i];
-        if (piece->headed && feed->head.len > 0)
+        struct http_chunk *piece = pieces[i];
+        if (piece->has_head && feed->head.len > 0)
             bufs[used++] = uv_buf_init((char *)feed->head.ptr, (unsigned)feed->head.len);
         if (piece->len > 0)
             bufs[used++] = uv_buf_init(piece->data, (unsigned)piece->len);
-        *ret_len += piece->len + (piece->headed ? feed->head.len : 0);
+        *ret_len += piece->len + (piece->has_head ? feed->head.len : 0);
     }
-    if (used == 0 || conn_queued(feed->conn) > 0)
+    if (used == 0 || conn_queued_bytes(feed->conn) > 0)
         return 0;
     int rc = uv_try_write((uv_stream_t *)&feed->conn->tcp, bufs, used);
     return rc == UV_EAGAIN ? 0 : rc;
 }
 
-void http_feed_send_all(struct http_feed *feed, struct http_piece *const *pieces, size_t count)
+void http_feed_send_all(struct http_feed *feed, struct http_chunk *const *pieces, size_t count)
 {
     struct http_conn *conn = feed->conn;
     size_t len;
 
     if (!conn)
         return;
-    MUST(count <= FEED_PIECES);
-    ssize_t taken = feed_try(feed, pieces, count, &len);
+    MUST(count <= FEED_CHUNKS);
+    ssize_t taken = feed_write_now(feed, pieces, count, &len);
     if (taken < 0) {
-        conn_lost(conn);
+        conn_abort(conn);
         return;
     }
     conn->server->stats.bytes_out += len;
     conn->out_total += len;
     size_t sent = (size_t)taken;
     for (size_t i = 0; i < count; i++) {
-        const struct str head = pieces[i]->headed ? feed->head : STR_NONE;
+        const struct str head = pieces[i]->has_head ? feed->head : STR_NONE;
         size_t whole = head.len + pieces[i]->len;
         if (sent >= whole) {
             sent -= whole;
             continue;
         }
-        if (!feed_wait(feed, head, pieces[i], sent)) {
+        if (!feed_queue_headed(feed, head, pieces[i], sent)) {
             conn_reset(conn);
             return;
         }
@@ -228,7 +230,7 @@ void http_feed_send_all(struct http_feed *feed, struct http_piece *const *pieces
     }
 }
 
-void http_feed_send(struct http_feed *feed, struct http_piece *piece)
+void http_feed_send(struct http_feed *feed, struct http_chunk *piece)
 {
     http_feed_send_all(feed, &piece, 1);
 }

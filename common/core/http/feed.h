@@ -17,25 +17,25 @@
 #include "loop/shares.h"
 
 /* A chunk of bytes for any number of feeds, reference counted. */
-struct http_piece {
+struct http_chunk {
     unsigned refs;
-    bool headed; /* each feed's own `head` is sent before it */
+    bool has_head; /* each feed's own `head` is sent before it */
     size_t len;
     char data[];
 };
 /* any: Returns a chunk with a copy of the text and one reference. */
-struct http_piece *http_piece_new(struct str text);
-/* any: Like http_piece_new(), but each feed sends its `head` before the chunk, unless the chunk is
- * empty. http_piece_ref() adds a reference and returns the chunk. */
-struct http_piece *http_piece_headed(struct str text);
-struct http_piece *http_piece_ref(struct http_piece *piece);
+struct http_chunk *http_chunk_new(struct str text);
+/* any: Like http_chunk_new(), but each feed sends its `head` before the chunk, unless the chunk is
+ * empty. http_chunk_ref() adds a reference and returns the chunk. */
+struct http_chunk *http_chunk_new_headed(struct str text);
+struct http_chunk *http_chunk_ref(struct http_chunk *piece);
 /* any: Drops a reference, and frees the chunk with its last one. Accepts NULL. */
-void http_piece_unref(struct http_piece *piece);
+void http_chunk_unref(struct http_chunk *piece);
 
 /* Embedded in its owner, which keeps it until closed() was called or http_feed_close() returned. */
 struct http_feed {
     struct http_conn *conn; /* NULL = the feed has ended */
-    void (*closed)(void *arg);
+    void (*on_closed)(void *arg);
     void *arg;
     struct str head;          /* sent before each headed chunk, to this feed only; borrowed */
     struct share_owner owner; /* of the bytes queued for the client */
@@ -48,12 +48,12 @@ struct http_feed {
 bool http_feed_begin(struct req *req, struct str content_type, struct http_feed *feed);
 /* any: Returns whether the client has closed its side or gone. A client that closed its side still
  * gets the response (half-close); a handler that takes long can check this and stop. */
-bool http_client_left(const struct req *req);
+bool http_client_has_left(const struct req *req);
 /* any: Sends or queues a chunk; on failure the feed ends. */
-void http_feed_send(struct http_feed *feed, struct http_piece *piece);
-#define FEED_PIECES 16
-/* any: Like http_feed_send() for up to FEED_PIECES chunks, in one system call if the socket takes
+void http_feed_send(struct http_feed *feed, struct http_chunk *piece);
+#define FEED_CHUNKS 16
+/* any: Like http_feed_send() for up to FEED_CHUNKS chunks, in one system call if the socket takes
  * them. */
-void http_feed_send_all(struct http_feed *feed, struct http_piece *const *pieces, size_t count);
+void http_feed_send_all(struct http_feed *feed, struct http_chunk *const *pieces, size_t count);
 /* any: Ends the feed once all queued bytes are written; closed() is not called. Idempotent. */
 void http_feed_close(struct http_feed *feed);

@@ -4,4 +4,4 @@
 #include "http/feed.h"
 
 /* conn.c: the connection is gone; ends its feed, if there is one. */
-void feed_lost(struct http_conn *conn);
+void feed_on_conn_end(struct http_conn *conn);

@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 
 /* Converts ISO-8859-1, whose bytes are the first 256 code points. */
-static struct str latin1(struct arena *arena, struct str bytes)
+static struct str latin1_to_utf8(struct arena *arena, struct str bytes)
 {
     char *out = arena_alloc(arena, 2 * bytes.len + 1);
     size_t len = 0;
@@ -26,12 +26,12 @@ static bool filename_convert(struct arena *arena, struct str charset, struct str
         return utf8_valid(*bytes);
     if (!str_ieq(charset, STR("iso-8859-1")))
         return false;
-    *bytes = latin1(arena, *bytes);
+    *bytes = latin1_to_utf8(arena, *bytes);
     return true;
 }
 
 /* Decodes escapes of `mark` and two hexadecimal digits, such as "%2f" or "=2F". */
-static bool unescape(struct arena *arena, struct str text, char mark, struct str *ret_bytes)
+static bool escapes_decode(struct arena *arena, struct str text, char mark, struct str *ret_bytes)
 {
     char *out = arena_alloc(arena, text.len + 1);
     size_t len = 0;
@@ -72,7 +72,7 @@ static bool encoded_word_take(struct arena *arena, struct str *rest, struct str 
     if (str_ieq(encoding, STR("b")))
         return codec_b64_decode(arena, text, ret_text) &&
                filename_convert(arena, charset, ret_text);
-    return str_ieq(encoding, STR("q")) && unescape(arena, text, '=', ret_text) &&
+    return str_ieq(encoding, STR("q")) && escapes_decode(arena, text, '=', ret_text) &&
            filename_convert(arena, charset, ret_text);
 }
 
@@ -98,7 +98,7 @@ struct str filename_decode(struct arena *arena, struct str sent)
 
     if (encoded_words(arena, sent, &name))
         return name;
-    return utf8_valid(sent) ? sent : latin1(arena, sent);
+    return utf8_valid(sent) ? sent : latin1_to_utf8(arena, sent);
 }
 
 bool filename_decode_extended(struct arena *arena, struct str value, struct str *ret_name)
@@ -107,6 +107,6 @@ bool filename_decode_extended(struct arena *arena, struct str value, struct str 
     struct str language = str_split(&value, '\'');
 
     (void)language;
-    return value.len > 0 && unescape(arena, value, '%', ret_name) &&
+    return value.len > 0 && escapes_decode(arena, value, '%', ret_name) &&
            filename_convert(arena, charset, ret_name);
 }

@@ -10,7 +10,7 @@ static bool is_alnum(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-bool languages_tag_ok(struct str tag)
+bool languages_tag_is_valid(struct str tag)
 {
     size_t run = 0;
 
@@ -66,7 +66,7 @@ void languages_parse(struct str header, struct languages *ret_languages)
         struct str rest = str_split(&header, ',');
         struct str tag = str_trim(str_split(&rest, ';'));
         unsigned weight = rest.ptr ? weight_of(rest) : WEIGHT_ONE;
-        if (weight > 0 && (str_is(tag, "*") || languages_tag_ok(tag)))
+        if (weight > 0 && (str_is(tag, "*") || languages_tag_is_valid(tag)))
             languages_insert(ret_languages, tag, weight);
     }
 }
@@ -80,7 +80,7 @@ static int find_tag(struct str wanted, const struct str *tags, size_t count)
 }
 
 /* Drops the last subtag, and also a single character before it (RFC 4647 section 3.4). */
-static struct str shorter(struct str tag)
+static struct str tag_shorten(struct str tag)
 {
     while (tag.len > 0 && tag.ptr[tag.len - 1] != '-')
         tag.len--;
@@ -93,7 +93,7 @@ static struct str shorter(struct str tag)
 
 static int pick_range(struct str range, const struct str *tags, size_t count)
 {
-    for (struct str part = range; part.len > 0; part = shorter(part)) {
+    for (struct str part = range; part.len > 0; part = tag_shorten(part)) {
         int found = find_tag(part, tags, count);
         if (found >= 0)
             return found;

@@ -20,4 +20,4 @@ void languages_parse(struct str header, struct languages *ret_languages);
 int languages_pick(const struct languages *languages, const struct str *tags, size_t count);
 /* any: Returns whether a tag is well-formed: letters, digits and '-', as in "de", "pt-BR",
  * "zh-Hant-TW". */
-bool languages_tag_ok(struct str tag);
+bool languages_tag_is_valid(struct str tag);

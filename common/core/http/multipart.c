@@ -34,7 +34,7 @@ struct multipart {
     char window[WINDOW_BYTES];
 };
 
-static int malformed(struct multipart *mp, const char *reason)
+static int multipart_refuse(struct multipart *mp, const char *reason)
 {
     mp->reason = reason;
     return MULTIPART_INVALID;
@@ -55,7 +55,7 @@ const char *multipart_reason(const struct multipart *mp)
 
 static bool is_token_char(char c)
 {
-    return c > ' ' && c < 127 && !ascii_among(c, "()<>@,;:\\\"/[]?={}");
+    return c > ' ' && c < 127 && !ascii_is_in(c, "()<>@,;:\\\"/[]?={}");
 }
 
 static void multipart_skip_blanks(struct str *text)
@@ -144,7 +144,7 @@ static bool boundary_ok(struct str boundary)
 {
     return boundary.len > 0 && boundary.len <= BOUNDARY_MAX &&
            boundary.ptr[boundary.len - 1] != ' ' &&
-           ascii_only(boundary, ASCII_ALNUM, "'()+_,-./:=? ");
+           ascii_has_only(boundary, ASCII_ALNUM, "'()+_,-./:=? ");
 }
 
 static bool find_boundary(struct arena *arena, struct str content_type, struct str *ret_boundary)
@@ -229,14 +229,14 @@ AWAITS static int window_fill(struct multipart *mp)
         int rc = mp->source(mp->source_arg, mp->max_total_bytes, &mp->input);
         if (rc == REQ_BODY_TOO_LARGE)
             return MULTIPART_TOO_LARGE;
-        if (rc == REQ_BODY_BROKEN)
-            return malformed(mp, "the body ends early");
+        if (rc == REQ_BODY_MALFORMED)
+            return multipart_refuse(mp, "the body ends early");
         if (rc != 0)
             return rc;
         mp->input_ended = mp->input.len == 0;
     }
     if (mp->input_ended)
-        return malformed(mp, "the last boundary is missing");
+        return multipart_refuse(mp, "the last boundary is missing");
     if (mp->start > 0) {
         memmove(mp->window, mp->window + mp->start, mp->end - mp->start);
         mp->end -= mp->start;
@@ -293,7 +293,7 @@ AWAITS static int pass_delimiter(struct multipart *mp)
             return rc;
     }
     if (!str_starts(window_view(mp), STR("\r\n")))
-        return malformed(mp, "a boundary is followed by other text");
+        return multipart_refuse(mp, "a boundary is followed by other text");
     mp->start += 2;
     mp->state = MP_HEAD;
     return 0;
@@ -443,7 +443,7 @@ AWAITS static int take_part_head(struct multipart *mp, struct multipart_part *re
             return 0;
         }
         if (view.len > HEAD_BYTES_MAX + 4)
-            return malformed(mp, "the head of a part is longer than 8 KB");
+            return multipart_refuse(mp, "the head of a part is longer than 8 KB");
         rc = window_fill(mp);
         if (rc != 0)
             return rc;
@@ -473,7 +473,7 @@ int multipart_next(struct multipart *mp, struct multipart_part *ret_part)
         if (rc != 0)
             return rc;
         if (memcmp(mp->window + mp->start, mp->delimiter + 2, mp->delimiter_len - 2) == 0)
-            return malformed(mp, "a part begins with a boundary");
+            return multipart_refuse(mp, "a part begins with a boundary");
         mp->state = MP_DATA;
     }
     *ret_part = part;

@@ -85,12 +85,12 @@ static bool http_is_token(struct str text)
 }
 
 /* Room for "METHOD SP ... SP HTTP/1.1" around the longest accepted target. */
-#define REQUEST_LINE_ROOM 64U
+#define REQUEST_LINE_EXTRA 64U
 
 static const struct http_fault *scan_size_fault(const struct head_scan *scan,
                                                 const struct http_limits *limits)
 {
-    if (scan->lines == 0 && scan->line_bytes > limits->target_bytes + REQUEST_LINE_ROOM)
+    if (scan->lines == 0 && scan->line_bytes > limits->target_bytes + REQUEST_LINE_EXTRA)
         return &fault_uri_long;
     if (scan->bytes > limits->header_bytes)
         return scan->lines == 0 ? &fault_uri_long : &fault_head_large;
@@ -326,7 +326,7 @@ static bool parse_length(struct str text, int64_t *ret_length)
 }
 
 /* Decides how the body is framed (RFC 9112 sections 6.1 and 6.3). */
-static const struct http_fault *judge_framing(const struct fields *fields, struct head *head)
+static const struct http_fault *framing_check(const struct fields *fields, struct head *head)
 {
     head->content_length = -1;
     head->chunked = false;
@@ -356,12 +356,12 @@ static size_t host_name_len(struct str host)
     size_t i = 0;
 
     if (host.len > 0 && host.ptr[0] == '[') {
-        for (i = 1; i < host.len && ascii_among(host.ptr[i], "0123456789abcdefABCDEF:.");)
+        for (i = 1; i < host.len && ascii_is_in(host.ptr[i], "0123456789abcdefABCDEF:.");)
             i++;
         return i >= 3 && i < host.len && host.ptr[i] == ']' ? i + 1 : 0;
     }
     while (i < host.len && http_class_of(host.ptr[i]) == BYTE_TOKEN &&
-           !ascii_among(host.ptr[i], "#^`|"))
+           !ascii_is_in(host.ptr[i], "#^`|"))
         i++;
     return i;
 }
@@ -383,7 +383,7 @@ static bool http_host_ok(struct str host)
 
 /* Splits a target in origin, absolute or asterisk form (RFC 9112 section 3.2) into path and
  * query. */
-static const struct http_fault *judge_target(struct str host, struct head *head)
+static const struct http_fault *target_split(struct str host, struct head *head)
 {
     struct str target = head->target;
     const char *question;
@@ -447,7 +447,7 @@ static int on_field(llhttp_t *parser, const char *at, size_t len)
 
 /* Bytes above 0x7F are opaque (RFC 9110 section 5.5), and no value that we compare has any. A
  * question mark instead of each prevents matches, and keeps the raw bytes from being passed on. */
-static struct str without_high(struct str value)
+static struct str high_bytes_mask(struct str value)
 {
     char *text = (char *)value.ptr; /* points into the head's own buffer */
 
@@ -464,7 +464,7 @@ static int on_value(llhttp_t *parser, const char *at, size_t len)
     if (grammar->head->header_count == 0)
         return HPE_USER;
     grammar->head->headers[grammar->head->header_count - 1].value =
-        without_high(str_trim((struct str){at, len}));
+        high_bytes_mask(str_trim((struct str){at, len}));
     return 0;
 }
 
@@ -525,14 +525,14 @@ static const struct http_fault *http_parse_text(struct arena *arena,
         if (fault)
             return fault;
     }
-    fault = judge_framing(&fields, head);
+    fault = framing_check(&fields, head);
     if (fault)
         return fault;
     if (fields.hosts > 1 || (fields.hosts == 0 && !head->http10) ||
         (fields.hosts == 1 && !http_host_ok(fields.host)))
         return &fault_host;
     head->keep_alive = !fields.close && (!head->http10 || fields.keep_alive);
-    return judge_target(fields.host, head);
+    return target_split(fields.host, head);
 }
 
 int head_parse(struct arena *arena,

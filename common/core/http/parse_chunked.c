@@ -45,7 +45,7 @@ void body_reader_init(struct body_reader *reader, const struct head *head)
 
 static bool is_token_byte(char c)
 {
-    return ascii_only((struct str){&c, 1}, ASCII_ALNUM, ASCII_TOKEN_MARKS);
+    return ascii_has_only((struct str){&c, 1}, ASCII_ALNUM, ASCII_TOKEN_MARKS);
 }
 
 static bool is_text_byte(char c)
@@ -77,7 +77,7 @@ static enum state step_extension(struct body_reader *reader, char c)
     bool name_begins = reader->digits != 0;
 
     reader->digits = 0; /* from here on `digits` only says whether a name must begin */
-    if (++reader->extra > EXTENSION_MAX)
+    if (++reader->extra_bytes > EXTENSION_MAX)
         return ST_BAD;
     switch ((enum state)reader->state) {
     case ST_EXT_NAME:
@@ -117,7 +117,7 @@ static enum state step_extension(struct body_reader *reader, char c)
 
 static enum state step_trailer(struct body_reader *reader, char c)
 {
-    if (++reader->extra > TRAILER_BYTES_MAX)
+    if (++reader->extra_bytes > TRAILER_BYTES_MAX)
         return ST_BAD;
     switch ((enum state)reader->state) {
     case ST_TRAILER:
@@ -149,7 +149,7 @@ static enum state chunked_step(struct body_reader *reader, char c)
         if (c != '\n')
             return ST_BAD;
         reader->digits = 0;
-        reader->extra = 0;
+        reader->extra_bytes = 0;
         return reader->left > 0 ? ST_CHUNK : ST_TRAILER;
     case ST_CHUNK_CR:
         return c == '\r' ? ST_CHUNK_LF : ST_BAD;

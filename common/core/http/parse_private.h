@@ -69,8 +69,8 @@ int head_parse(struct arena *arena,
                const struct http_fault **ret_fault) MUSTCHECK;
 
 struct body_reader {
-    uint64_t left;  /* bytes left of the body, or of the current chunk */
-    uint16_t extra; /* bytes of extensions or trailers so far */
+    uint64_t left;        /* bytes left of the body, or of the current chunk */
+    uint16_t extra_bytes; /* bytes of extensions or trailers so far */
     uint8_t digits;
     uint8_t state;
 };

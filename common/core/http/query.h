@@ -33,5 +33,5 @@ int query_parse(struct arena *arena,
 struct str query_get(const struct query *query, const char *name);
 
 /* The error for sort[]=a&sort[]=b, the lists of other API conventions. */
-#define QUERY_NO_BRACKETS                                                                          \
+#define QUERY_BRACKETS_ERROR                                                                       \
     "takes no brackets: send it once, with values separated by commas, as in sort=name,-id"

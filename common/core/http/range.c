@@ -10,7 +10,7 @@ static bool range_digits(struct str text, int64_t *ret_value)
 {
     int64_t value = 0;
 
-    if (text.len == 0 || !ascii_only(text, ASCII_DIGIT, ""))
+    if (text.len == 0 || !ascii_has_only(text, ASCII_DIGIT, ""))
         return false;
     for (size_t i = 0; i < text.len; i++) {
         int digit = text.ptr[i] - '0';

@@ -1,9 +1,9 @@
 /*
- * Request bodies, read on demand. The loop decodes into one buffer (`filling`) while it has room.
- * The handler takes this buffer as a chunk, and the loop continues with the other one. While both
- * are full the socket is not read. A body that is read as a whole acquires room in the server's
- * limits before more than a little of it is read. It acquires room for the whole announced length
- * at once, so that no two bodies wait for each other.
+ * Request bodies, read on demand. The loop decodes into one buffer (`filling_buffer`) while it has
+ * room. The handler takes this buffer as a chunk, and the loop continues with the other one. While
+ * both are full the socket is not read. A body that is read as a whole acquires room in the
+ * server's limits before more than a little of it is read. It acquires room for the whole announced
+ * length at once, so that no two bodies wait for each other.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,14 +17,14 @@
 #define FIRST_BYTES    4096U
 #define RATE_WINDOW_MS 5000
 
-static struct body_buffer *filling(struct exchange *ex)
+static struct body_buffer *filling_buffer(struct exchange *ex)
 {
     return &ex->buffers[ex->filling];
 }
 
 static void buffer_reserve(struct exchange *ex, size_t cap)
 {
-    struct body_buffer *buffer = filling(ex);
+    struct body_buffer *buffer = filling_buffer(ex);
 
     if (cap <= buffer->cap)
         return;
@@ -35,7 +35,7 @@ static void buffer_reserve(struct exchange *ex, size_t cap)
 /* Grows the buffer to the announced length, or doubles it, within the limit. */
 static void buffer_grow(struct exchange *ex)
 {
-    struct body_buffer *buffer = filling(ex);
+    struct body_buffer *buffer = filling_buffer(ex);
     size_t cap = buffer->cap > 0 ? buffer->cap * 2 : FIRST_BYTES;
 
     if (!ex->head.chunked && ex->body.left < cap)
@@ -51,11 +51,11 @@ static void body_wake(struct exchange *ex, int rc)
 
 static void wake_reader(struct exchange *ex)
 {
-    if (ex->waiting != WAIT_BODY_SOME && ex->waiting != WAIT_BODY_ALL)
+    if (ex->waiting != WAIT_BODY_CHUNK && ex->waiting != WAIT_BODY_WHOLE)
         return;
     if (ex->body_complete || ex->body_error != 0 || ex->is_stalled ||
-        filling(ex)->len >= ex->buffer_limit ||
-        (ex->waiting == WAIT_BODY_SOME && filling(ex)->len > 0))
+        filling_buffer(ex)->len >= ex->buffer_limit ||
+        (ex->waiting == WAIT_BODY_CHUNK && filling_buffer(ex)->len > 0))
         body_wake(ex, 0);
 }
 
@@ -67,7 +67,7 @@ void body_fail(struct exchange *ex, int error)
 }
 
 /* Counts incomplete bodies. The project's limits count complete ones (app/admission.h). */
-static void account(struct exchange *ex)
+static void body_count(struct exchange *ex)
 {
     if (ex->body_complete)
         bounds_release_body(ex);
@@ -85,7 +85,7 @@ size_t body_feed(struct exchange *ex, const char *data, size_t len)
         return len; /* the connection closes after the response */
     ex->body_started = true;
     while (total < len && !ex->body_complete && !ex->is_stalled) {
-        struct body_buffer *buffer = filling(ex);
+        struct body_buffer *buffer = filling_buffer(ex);
         size_t used;
         size_t made;
         int rc;
@@ -101,7 +101,7 @@ size_t body_feed(struct exchange *ex, const char *data, size_t len)
         total += used;
         ex->body_complete = rc == BODY_COMPLETE;
         if (rc == BODY_BAD) {
-            body_fail(ex, REQ_BODY_BROKEN);
+            body_fail(ex, REQ_BODY_MALFORMED);
             return len;
         }
         if (used == 0)
@@ -109,7 +109,7 @@ size_t body_feed(struct exchange *ex, const char *data, size_t len)
     }
     ex->req.bytes_in += total;
     ex->body_window_bytes += total;
-    account(ex);
+    body_count(ex);
     wake_reader(ex);
     return total;
 }
@@ -118,7 +118,7 @@ bool body_too_slow(const struct exchange *ex, int64_t now_ms)
 {
     int64_t waited_ms;
 
-    if (ex->waiting != WAIT_BODY_SOME && ex->waiting != WAIT_BODY_ALL)
+    if (ex->waiting != WAIT_BODY_CHUNK && ex->waiting != WAIT_BODY_WHOLE)
         return false;
     waited_ms = ex->body_waited_ms + now_ms - ex->wait_since_ms;
     return waited_ms >= RATE_WINDOW_MS &&
@@ -142,27 +142,27 @@ static void body_on_abandon(struct await *await)
 }
 
 /* A request that waits for its body is not in flight, so thousands of them lock out no others. */
-static void step_aside(struct exchange *ex)
+static void in_flight_leave(struct exchange *ex)
 {
     ex->req.server->stats.requests_in_flight--;
-    ex->counted = false;
+    ex->is_in_flight = false;
 }
 
-static int step_back(struct exchange *ex, int rc)
+static int in_flight_return(struct exchange *ex, int rc)
 {
     struct http_server *server = ex->req.server;
 
     if (rc == 0 && server->stats.requests_in_flight >= server->config.limits.requests_max)
         return REQ_BODY_REFUSED;
     server->stats.requests_in_flight++;
-    ex->counted = true;
+    ex->is_in_flight = true;
     return rc;
 }
 
-AWAITS static int wait_aside(struct exchange *ex)
+AWAITS static int body_wait_outside(struct exchange *ex)
 {
-    step_aside(ex);
-    return step_back(ex, await_wait(&ex->req.task, &ex->await, 0));
+    in_flight_leave(ex);
+    return in_flight_return(ex, await_wait(&ex->req.task, &ex->await, 0));
 }
 
 /* Waits for a change of the body. Returns 0 when there is one. */
@@ -185,8 +185,8 @@ AWAITS static int body_wait(struct exchange *ex, enum exchange_wait what)
     ex->await.abandon = body_on_abandon;
     ex->waiting = what;
     ex->wait_since_ms = (int64_t)uv_now(loop_uv());
-    if (what == WAIT_BODY_ALL)
-        rc = wait_aside(ex);
+    if (what == WAIT_BODY_WHOLE)
+        rc = body_wait_outside(ex);
     else
         rc = await_wait(&ex->req.task, &ex->await, 0);
     count_wait(ex);
@@ -220,9 +220,9 @@ bool req_body_is_awaited(struct req *req)
 
 /* Waits for room in the server's limits: for the announced length; for a chunked body first for a
  * little, then for the largest size that is allowed. */
-AWAITS static int body_make_room(struct exchange *ex, size_t max_bytes)
+AWAITS static int body_acquire_room(struct exchange *ex, size_t max_bytes)
 {
-    struct body_buffer *buffer = filling(ex);
+    struct body_buffer *buffer = filling_buffer(ex);
     bool is_announced = !ex->head.chunked;
     size_t most = max_bytes + 1; /* a byte above the limit shows that the body is too large */
 
@@ -230,8 +230,8 @@ AWAITS static int body_make_room(struct exchange *ex, size_t max_bytes)
         most = buffer->len + (size_t)ex->body.left;
     else if (buffer->len < BODY_BUFFER_BYTES && most > BODY_BUFFER_BYTES)
         most = BODY_BUFFER_BYTES;
-    step_aside(ex);
-    TRY(step_back(ex, bounds_wait_for_room(ex, most)));
+    in_flight_leave(ex);
+    TRY(in_flight_return(ex, bounds_acquire_body(ex, most)));
     if (is_announced)
         buffer_reserve(ex, most);
     ex->buffer_limit = is_announced ? max_bytes + 1 : most;
@@ -243,15 +243,15 @@ AWAITS static int body_make_room(struct exchange *ex, size_t max_bytes)
 int req_body_read_all(struct req *req, size_t max_bytes, struct str *ret_body)
 {
     struct exchange *ex = EXCHANGE(req);
-    struct body_buffer *buffer = filling(ex);
+    struct body_buffer *buffer = filling_buffer(ex);
 
     if (req->content_length > 0 && (uint64_t)req->content_length > max_bytes)
         return REQ_BODY_TOO_LARGE;
     while (!ex->body_complete && ex->body_error == 0 && buffer->len <= max_bytes) {
-        TRY(body_make_room(ex, max_bytes));
+        TRY(body_acquire_room(ex, max_bytes));
         if (ex->body_complete || ex->body_error != 0 || buffer->len > max_bytes)
             break;
-        int rc = body_wait(ex, WAIT_BODY_ALL);
+        int rc = body_wait(ex, WAIT_BODY_WHOLE);
         if (rc != 0)
             return rc;
     }
@@ -270,34 +270,34 @@ void req_body_replace(struct req *req, struct str body)
 
     MUST(ex->body_complete && body.len > 0);
     /* Do not overwrite the text that was read before: it must live as long as the request. */
-    *filling(ex) = (struct body_buffer){0};
+    *filling_buffer(ex) = (struct body_buffer){0};
     buffer_reserve(ex, body.len);
-    memcpy(filling(ex)->ptr, body.ptr, body.len);
-    filling(ex)->len = body.len;
+    memcpy(filling_buffer(ex)->ptr, body.ptr, body.len);
+    filling_buffer(ex)->len = body.len;
 }
 
-AWAITS static int body_read_piece(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
+AWAITS static int body_read_chunk(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
 {
     struct exchange *ex = EXCHANGE(req);
     struct body_buffer *piece;
 
     if (req->content_length > 0 && (uint64_t)req->content_length > max_total_bytes)
         return REQ_BODY_TOO_LARGE;
-    while (filling(ex)->len == 0 && !ex->body_complete && ex->body_error == 0) {
-        int rc = body_wait(ex, WAIT_BODY_SOME);
+    while (filling_buffer(ex)->len == 0 && !ex->body_complete && ex->body_error == 0) {
+        int rc = body_wait(ex, WAIT_BODY_CHUNK);
         if (rc != 0)
             return rc;
     }
     if (ex->body_error != 0)
         return ex->body_error;
-    piece = filling(ex);
+    piece = filling_buffer(ex);
     ex->body_taken += piece->len;
     if (ex->body_taken > max_total_bytes)
         return REQ_BODY_TOO_LARGE;
     *ret_piece = piece->len > 0 ? (struct str){piece->ptr, piece->len} : STR("");
     if (piece->len > 0) {
         ex->filling ^= 1;
-        filling(ex)->len = 0;
+        filling_buffer(ex)->len = 0;
         ex->is_stalled = false; /* chunks are small, and few requests read in chunks at a time */
         resume_input(ex);
     }
@@ -305,33 +305,34 @@ AWAITS static int body_read_piece(struct req *req, uint64_t max_total_bytes, str
 }
 
 AWAITS static int
-body_unpack_piece(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
+body_unpack_chunk(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
 {
     struct exchange *ex = EXCHANGE(req);
     size_t made = 0;
 
     for (;;) {
         TRY(task_yield_if_due(&req->task));
-        if (!gunzip_some(ex->gunzip, &ex->packed, ex->unpacked, BODY_BUFFER_BYTES, &made))
-            return REQ_BODY_BROKEN;
+        if (!gunzip_step(
+                ex->gunzip, &ex->packed_bytes, ex->unpacked_chunk, BODY_BUFFER_BYTES, &made))
+            return REQ_BODY_MALFORMED;
         if (made > 0 || ex->packed_ended)
             break;
-        if (ex->packed.len > 0)
+        if (ex->packed_bytes.len > 0)
             continue;
-        TRY(body_read_piece(req, max_total_bytes, &ex->packed));
-        ex->packed_ended = ex->packed.len == 0;
+        TRY(body_read_chunk(req, max_total_bytes, &ex->packed_bytes));
+        ex->packed_ended = ex->packed_bytes.len == 0;
     }
-    if (made == 0 && !gunzip_is_whole(ex->gunzip))
-        return REQ_BODY_BROKEN;
+    if (made == 0 && !gunzip_is_complete(ex->gunzip))
+        return REQ_BODY_MALFORMED;
     ex->unpacked_bytes += made;
     if (ex->unpacked_bytes > max_total_bytes)
         return REQ_BODY_TOO_LARGE;
-    *ret_piece = made > 0 ? (struct str){ex->unpacked, made} : STR("");
+    *ret_piece = made > 0 ? (struct str){ex->unpacked_chunk, made} : STR("");
     return 0;
 }
 
 int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
 {
-    return EXCHANGE(req)->gunzip != NULL ? body_unpack_piece(req, max_total_bytes, ret_piece)
-                                         : body_read_piece(req, max_total_bytes, ret_piece);
+    return EXCHANGE(req)->gunzip != NULL ? body_unpack_chunk(req, max_total_bytes, ret_piece)
+                                         : body_read_chunk(req, max_total_bytes, ret_piece);
 }

@@ -12,7 +12,7 @@ void req_unpack_stream(struct req *req)
     struct exchange *ex = EXCHANGE(req);
 
     ex->gunzip = gunzip_new(req->task.arena);
-    ex->unpacked = arena_alloc(req->task.arena, BODY_BUFFER_BYTES);
+    ex->unpacked_chunk = arena_alloc(req->task.arena, BODY_BUFFER_BYTES);
 }
 
 int req_unpack_measure(struct req *req, size_t max_bytes, size_t *ret_bytes)
@@ -26,13 +26,13 @@ int req_unpack_measure(struct req *req, size_t max_bytes, size_t *ret_bytes)
     *ret_bytes = 0;
     do {
         TRY(task_yield_if_due(&req->task));
-        if (!gunzip_some(gunzip, &input, scratch, STEP_BYTES, &made))
-            return REQ_BODY_BROKEN;
+        if (!gunzip_step(gunzip, &input, scratch, STEP_BYTES, &made))
+            return REQ_BODY_MALFORMED;
         *ret_bytes += made;
         if (*ret_bytes > max_bytes)
             return REQ_BODY_TOO_LARGE;
     } while (made > 0 || input.len > 0);
-    return gunzip_is_whole(gunzip) ? 0 : REQ_BODY_BROKEN;
+    return gunzip_is_complete(gunzip) ? 0 : REQ_BODY_MALFORMED;
 }
 
 int req_unpack(struct req *req, size_t bytes)
@@ -47,7 +47,7 @@ int req_unpack(struct req *req, size_t bytes)
     while (len < bytes) {
         size_t room = bytes - len < STEP_BYTES ? bytes - len : STEP_BYTES;
         TRY(task_yield_if_due(&req->task));
-        MUST(gunzip_some(gunzip, &input, text + len, room, &made));
+        MUST(gunzip_step(gunzip, &input, text + len, room, &made));
         len += made;
     }
     *buffer = (struct body_buffer){.ptr = text, .len = bytes, .cap = bytes};

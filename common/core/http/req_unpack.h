@@ -10,7 +10,7 @@
 /* any: From now on req_body_read() returns unpacked bytes, which its limit counts as well. */
 void req_unpack_stream(struct req *req);
 /* co: Measures the unpacked size of the body that req_body_read_all() has read. Returns 0,
- * REQ_BODY_TOO_LARGE (above `max_bytes`), REQ_BODY_BROKEN (not gzip, or truncated), or a
+ * REQ_BODY_TOO_LARGE (above `max_bytes`), REQ_BODY_MALFORMED (not gzip, or truncated), or a
  * negative. */
 AWAITS int req_unpack_measure(struct req *req, size_t max_bytes, size_t *ret_bytes) MUSTCHECK;
 /* co: Unpacks the body, whose size `bytes` was measured. From now on req_body_read_all() returns

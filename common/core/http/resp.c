@@ -182,9 +182,9 @@ static void resp_on_written(uv_write_t *write, int status)
 
     if (status < 0) {
         ex->keep_alive = false;
-        conn_lost(ex->req.conn);
+        conn_abort(ex->req.conn);
     }
-    exchange_written(ex);
+    exchange_on_written(ex);
 }
 
 /* Uses one system call when the socket has room. Bytes that the socket does not take stay in the
@@ -214,13 +214,13 @@ void resp_send(struct exchange *ex)
     req->bytes_out = total;
     req->server->stats.bytes_out += total;
 
-    if (conn_queued(req->conn) == 0) {
+    if (conn_queued_bytes(req->conn) == 0) {
         sent = uv_try_write(stream, bufs, count);
         if (sent == UV_EAGAIN)
             sent = 0;
     }
     if (sent == (int)total) {
-        exchange_written(ex);
+        exchange_on_written(ex);
         return;
     }
     if (sent >= 0 && !bounds_hold_unsent(ex, total - (size_t)sent))

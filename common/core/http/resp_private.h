@@ -2,7 +2,7 @@
 /* Writes responses to the socket. */
 #include "http/conn_private.h"
 
-/* Writes head and body; calls exchange_written() at once or later. */
+/* Writes head and body; calls exchange_on_written() at once or later. */
 void resp_send(struct exchange *ex);
 /* Formats the head of a response in the arena. body_bytes < 0: the length is unknown (chunked, or
  * until the connection closes). */

@@ -10,7 +10,7 @@
 #include "http/resp_private.h"
 #include "loop/work.h"
 
-#define FILE_PIECE_BYTES 131072U
+#define FILE_CHUNK_BYTES 131072U
 
 static void stream_on_abandon(struct await *await)
 {
@@ -18,11 +18,11 @@ static void stream_on_abandon(struct await *await)
 }
 
 /* Waits while more than `bytes` are queued. */
-AWAITS static int wait_queued(struct exchange *ex, size_t bytes)
+AWAITS static int queue_wait(struct exchange *ex, size_t bytes)
 {
     struct req *req = &ex->req;
 
-    while (req->conn && conn_queued(req->conn) > bytes) {
+    while (req->conn && conn_queued_bytes(req->conn) > bytes) {
         int rc;
         await_init(&ex->await);
         ex->await.abandon = stream_on_abandon;
@@ -36,7 +36,7 @@ AWAITS static int wait_queued(struct exchange *ex, size_t bytes)
 }
 
 /* Sends chunks, then waits while too much is queued. */
-AWAITS static int send_pieces(struct exchange *ex, const struct str *pieces, size_t count)
+AWAITS static int chunks_send(struct exchange *ex, const struct str *pieces, size_t count)
 {
     struct req *req = &ex->req;
 
@@ -45,7 +45,7 @@ AWAITS static int send_pieces(struct exchange *ex, const struct str *pieces, siz
     for (size_t i = 0; i < count; i++)
         req->bytes_out += pieces[i].len;
     conn_write(req->conn, pieces, count);
-    return wait_queued(ex, STREAM_QUEUE_MAX);
+    return queue_wait(ex, STREAM_QUEUE_MAX);
 }
 
 /* Sends the head. length < 0: the length is not known in advance. */
@@ -67,10 +67,10 @@ AWAITS static int stream_begin(struct exchange *ex, int status, int64_t length)
     }
     head = resp_head(ex, length);
     if (length <= 0 || resp_has_no_body(ex))
-        return send_pieces(ex, &head, 1);
+        return chunks_send(ex, &head, 1);
     ex->req.bytes_out += head.len;
     conn_write_head(ex->req.conn, head);
-    return wait_queued(ex, STREAM_QUEUE_MAX);
+    return queue_wait(ex, STREAM_QUEUE_MAX);
 }
 
 int resp_stream_begin(struct req *req, int status, struct str content_type)
@@ -96,12 +96,12 @@ int resp_stream_write(struct req *req, struct str piece)
     if (piece.len == 0 || resp_has_no_body(ex))
         return 0;
     if (!ex->chunked)
-        return send_pieces(ex, &piece, 1);
+        return chunks_send(ex, &piece, 1);
     pieces[0] = (struct str){size_line,
                              (size_t)snprintf(size_line, sizeof(size_line), "%zx\r\n", piece.len)};
     pieces[1] = piece;
     pieces[2] = STR("\r\n");
-    return send_pieces(ex, pieces, 3);
+    return chunks_send(ex, pieces, 3);
 }
 
 int resp_stream_file(struct req *req, int fd, int64_t offset, int64_t bytes, int64_t *ret_sent)
@@ -109,7 +109,7 @@ int resp_stream_file(struct req *req, int fd, int64_t offset, int64_t bytes, int
     struct exchange *ex = EXCHANGE(req);
 
     MUST(!ex->chunked);
-    TRY(wait_queued(ex, 0));
+    TRY(queue_wait(ex, 0));
     TRY(task_yield_if_due(&req->task)); /* a client that reads as fast as we send is not alone */
     if (!req->conn)
         return -ECANCELED;
@@ -126,7 +126,7 @@ int resp_stream_end(struct req *req)
     if (!req->conn)
         return -ECANCELED;
     ex->stream_ended = true;
-    return ex->chunked ? send_pieces(ex, &last, 1) : 0;
+    return ex->chunked ? chunks_send(ex, &last, 1) : 0;
 }
 
 struct file_read {
@@ -149,17 +149,17 @@ static void file_read(void *arg)
         read->got = -errno;
 }
 
-AWAITS static int file_send_piece(struct exchange *ex, struct file_read *read, int64_t length)
+AWAITS static int file_send_chunk(struct exchange *ex, struct file_read *read, int64_t length)
 {
     if (!read->buffer)
-        read->buffer = arena_alloc(ex->req.task.arena, FILE_PIECE_BYTES);
-    read->bytes = length < (int64_t)FILE_PIECE_BYTES ? (size_t)length : FILE_PIECE_BYTES;
+        read->buffer = arena_alloc(ex->req.task.arena, FILE_CHUNK_BYTES);
+    read->bytes = length < (int64_t)FILE_CHUNK_BYTES ? (size_t)length : FILE_CHUNK_BYTES;
     TRY(work_run(&ex->req.task, WORK_FILE, file_read, read));
     if (read->got <= 0)
         return ERROR(read->got < 0 ? (int)read->got : -EIO); /* shorter than announced */
     read->offset += read->got;
     const struct str piece = {read->buffer, (size_t)read->got};
-    return send_pieces(ex, &piece, 1);
+    return chunks_send(ex, &piece, 1);
 }
 
 AWAITS static int file_send(struct exchange *ex, struct file_read *read, int64_t length)
@@ -171,7 +171,7 @@ AWAITS static int file_send(struct exchange *ex, struct file_read *read, int64_t
         TRY(resp_stream_file(&ex->req, read->fd, read->offset, end - read->offset, &sent));
         read->offset += sent;
         if (sent == 0)
-            TRY(file_send_piece(ex, read, end - read->offset));
+            TRY(file_send_chunk(ex, read, end - read->offset));
     }
     return 0;
 }

@@ -52,7 +52,7 @@ enum route_header {
     HEADER_RANGE = 32, /* with If-Range; adds 206 and 416 to .ok.status */
 };
 
-struct route_ok {
+struct route_success {
     int status;
     const struct schema *schema; /* NULL = no body */
     bool list;                   /* the body is a list envelope of .schema */
@@ -68,8 +68,8 @@ struct route {
     enum perm perm;
     enum perm perm_or;     /* a permission that suffices instead of .perm */
     enum perm perm_and;    /* a system permission that is required as well */
-    const char *own;       /* path parameter: the user of this id needs no .perm */
-    bool ticket;           /* ?ticket= replaces credentials (live changes) */
+    const char *own_param; /* path parameter: the user of this id needs no .perm */
+    bool takes_ticket;     /* ?ticket= replaces credentials (live changes) */
     const char *id_prefix; /* {id} may also be the payment processor's id, with this prefix */
     const struct query_param *query; /* NULL = none */
     bool open_query;           /* unknown parameters are ignored: shared links get utm_source= */
@@ -82,9 +82,9 @@ struct route {
                            bounds */
     size_t body_max;    /* 0 = the server's JSON limit */
     bool large_as_text; /* a body above the JSON limit is not parsed: .run reads its text */
-    struct route_ok ok;
+    struct route_success success;
     const struct schema *dry_run; /* the 200 response with ?dry_run=true, which changes nothing */
-    int fails[8];                 /* statuses of the handler, beyond those of every route */
+    int extra_statuses[8];        /* statuses of the handler, beyond those of every route */
     /* AWAITS; returns the status of the response that it has written, or a negative. It is called
      * again, with its transaction rolled back and its response discarded, when the transaction
      * conflicted with others, or when its refusal or failure may be due to an outdated model. It is

@@ -79,7 +79,7 @@ void router_free(struct router *router)
 }
 
 /* Returns the index of the literal, or the index at which it belongs. */
-static size_t literal_place(const struct router_node *node, struct str segment)
+static size_t literal_index(const struct router_node *node, struct str segment)
 {
     size_t low = 0;
     size_t high = node->literal_count;
@@ -95,7 +95,7 @@ static size_t literal_place(const struct router_node *node, struct str segment)
 
 static struct router_node *literal_find(const struct router_node *node, struct str segment)
 {
-    size_t place = literal_place(node, segment);
+    size_t place = literal_index(node, segment);
     if (place < node->literal_count && str_eq(node->literals[place].segment, segment))
         return &node->literals[place];
     return NULL;
@@ -103,7 +103,7 @@ static struct router_node *literal_find(const struct router_node *node, struct s
 
 static struct router_node *literal_add(struct router_node *node, struct str segment)
 {
-    size_t place = literal_place(node, segment);
+    size_t place = literal_index(node, segment);
     struct router_node *grown =
         must_alloc(realloc(node->literals, (node->literal_count + 1) * sizeof(*grown)));
     memmove(&grown[place + 1], &grown[place], (node->literal_count - place) * sizeof(*grown));
@@ -231,14 +231,14 @@ static bool segment_decode(struct arena *arena, struct str raw, struct str *ret_
     return true;
 }
 
-struct walk {
+struct path_segments {
     struct str segments[SEGMENTS_MAX];
     size_t count;
     bool trailing_slash;
     bool too_deep;
 };
 
-static int path_split(struct arena *arena, struct str path, struct walk *walk)
+static int path_split(struct arena *arena, struct str path, struct path_segments *walk)
 {
     struct str rest;
 
@@ -286,8 +286,9 @@ static bool node_answers(const struct router_node *node, bool trailing_slash)
 
 /* Searches depth-first, literals before parameters; NULL when no route matches. `by_param` says
  * which segments are parameters. Each node of the trie is visited at most once. */
-static const struct router_node *
-node_match(const struct router_node *root, const struct walk *walk, bool by_param[SEGMENTS_MAX])
+static const struct router_node *node_match(const struct router_node *root,
+                                            const struct path_segments *walk,
+                                            bool by_param[SEGMENTS_MAX])
 {
     const struct router_node *nodes[SEGMENTS_MAX + 1];
     size_t depth = 0;
@@ -340,7 +341,7 @@ int router_find(const struct router *router,
                 struct route_match *ret_match,
                 struct str *ret_allow)
 {
-    struct walk walk;
+    struct path_segments walk;
     bool by_param[SEGMENTS_MAX];
     const struct router_node *node;
     const struct entry *entry;

@@ -134,7 +134,7 @@ int http_address_check(const char *host, int port)
     return 0;
 }
 
-unsigned http_connections_fit(unsigned wanted, unsigned others)
+unsigned http_connections_limit(unsigned wanted, unsigned others)
 {
     rlim_t files = (rlim_t)wanted + others;
     struct rlimit limit;
@@ -178,7 +178,7 @@ const struct http_limits *http_server_limits(const struct http_server *server)
     return &server->config.limits;
 }
 
-int64_t http_room_wait_ms(const struct http_server *server)
+int64_t http_body_wait_ms(const struct http_server *server)
 {
     return server->config.request_timeout_ms / 3;
 }
@@ -321,7 +321,7 @@ static void on_listener_closed(uv_handle_t *handle)
     struct http_server *server = CONTAINER_OF((uv_poll_t *)handle, struct http_server, listener);
 
     server->listener_open = false;
-    server_maybe_done(server);
+    server_end_if_idle(server);
 }
 
 static void close_listener(struct http_server *server)
@@ -338,10 +338,10 @@ static void close_listener(struct http_server *server)
 static void close_all(struct http_server *server, enum http_conn_state state)
 {
     LIST_FOR (link, &server->conns[state])
-        conn_lost(LIST_ITEM(link, struct http_conn, link));
+        conn_abort(LIST_ITEM(link, struct http_conn, link));
 }
 
-static void report_drained(struct http_server *server)
+static void drain_report(struct http_server *server)
 {
     loop_fn drained = server->drained;
 
@@ -353,17 +353,17 @@ static void report_drained(struct http_server *server)
 
 static void on_drain_timer(void *arg)
 {
-    report_drained(arg);
+    drain_report(arg);
 }
 
-void server_maybe_done(struct http_server *server)
+void server_end_if_idle(struct http_server *server)
 {
     bool idle = server->stats.connections_open == 0 && server->exchanges == 0;
 
     if (!idle)
         return;
     if (server->draining && !server->stopping) {
-        report_drained(server); /* may stop the server; then this is called again */
+        drain_report(server); /* may stop the server; then this is called again */
         return;
     }
     if (!server->stopping || server->listener_open || server->done_hook.queued)
@@ -384,7 +384,7 @@ void http_server_drain(struct http_server *server, int64_t limit_ms, loop_fn don
     close_listener(server);
     close_all(server, CONN_IDLE);
     close_all(server, CONN_FEED);
-    server_maybe_done(server);
+    server_end_if_idle(server);
 }
 
 void http_server_stop(struct http_server *server)
@@ -396,5 +396,5 @@ void http_server_stop(struct http_server *server)
     close_listener(server);
     for (size_t state = 0; state < CONN_CLOSING; state++)
         close_all(server, (enum http_conn_state)state);
-    server_maybe_done(server);
+    server_end_if_idle(server);
 }

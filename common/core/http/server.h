@@ -25,7 +25,7 @@ struct http_limits {
     unsigned bodies_per_address; /* 256 that handlers wait for; above: 503 */
     uint64_t body_bytes; /* 32 MB of incomplete bodies, at least the largest body that a handler
                             reads as a whole. Addresses take turns; above: bodies are not read, and
-                            after http_room_wait_ms() their requests get 503. */
+                            after http_body_wait_ms() their requests get 503. */
 };
 extern const struct http_limits http_limits_default;
 
@@ -83,13 +83,13 @@ int http_address_check(const char *host, int port) MUSTCHECK;
 /* any: Returns how many of the `wanted` connections fit into the limit of open files, in addition
  * to `others` files. Raises the soft limit as far as needed and allowed. http_server_port() returns
  * the port of a server. */
-unsigned http_connections_fit(unsigned wanted, unsigned others);
+unsigned http_connections_limit(unsigned wanted, unsigned others);
 int http_server_port(const struct http_server *server);
 /* any: Returns the limits of the server's configuration; borrowed. */
 const struct http_limits *http_server_limits(const struct http_server *server);
 /* any: Returns for how many milliseconds a request waits until other bodies leave room for its own:
  * a third of its time, 10 s of 30 s. http_server_stats() returns the counters; borrowed. */
-int64_t http_room_wait_ms(const struct http_server *server);
+int64_t http_body_wait_ms(const struct http_server *server);
 const struct http_stats *http_server_stats(const struct http_server *server);
 /* any: Stops accepting, closes idle connections and feeds, and answers running requests with
  * Connection: close. Calls done(arg) when no connection is left, or after `limit_ms`. */

@@ -96,7 +96,7 @@ static int digit_at(struct str text, size_t at)
 /* Moves *at from the first byte of a number to its end. Returns false when jsonb cannot hold the
  * number; this includes numbers that a double can hold, such as 0e99999 and 1e-20000. Does not
  * check the grammar, which jansson does. */
-static bool number_fits(struct str text, size_t *at)
+static bool number_fits_jsonb(struct str text, size_t *at)
 {
     size_t i = *at + 1;
     int fraction = 0;
@@ -129,7 +129,7 @@ static int refuse_range(struct jr_error *ret_error, struct str text, size_t at)
 }
 
 /* Runs first: jansson recurses up to 2,048 levels and reports NUL and BOM as other errors. */
-static int scan(struct str text, struct jr_error *ret_error)
+static int text_prescan(struct str text, struct jr_error *ret_error)
 {
     const char *nul = memchr(text.ptr, '\0', text.len);
     struct str before = {text.ptr, nul != NULL ? (size_t)(nul - text.ptr) : text.len};
@@ -148,21 +148,21 @@ static int scan(struct str text, struct jr_error *ret_error)
         if (c != '-' && (c < '0' || c > '9'))
             continue;
         at = begin;
-        if (!number_fits(before, &at))
+        if (!number_fits_jsonb(before, &at))
             return refuse_range(ret_error, text, begin);
     }
     return nul != NULL ? refuse_at(ret_error, text, before.len, "U+0000 is not allowed") : 0;
 }
 
-static void jr_give_up(void *value)
+static void value_unref_deferred(void *value)
 {
     json_decref(value);
 }
 
-json_t *jr_adopt(struct arena *arena, json_t *value)
+json_t *jr_attach(struct arena *arena, json_t *value)
 {
     MUST(value != NULL);
-    arena_defer(arena, jr_give_up, value);
+    arena_defer(arena, value_unref_deferred, value);
     return value;
 }
 
@@ -175,7 +175,7 @@ static int jr_read_text(struct arena *arena,
 {
     if (text.len == 0)
         return jr_refuse(ret_error, 1, 1, "unexpected end of text");
-    int rc = scan(text, ret_error);
+    int rc = text_prescan(text, ret_error);
     if (rc != 0)
         return rc;
     json_error_t error;
@@ -188,8 +188,8 @@ static int jr_read_text(struct arena *arena,
         ret_error->at = error.position > 0 ? (size_t)error.position : 0;
         return JR_INVALID;
     }
-    number_keep_literals(&root, original);
-    (void)jr_adopt(arena, root);
+    number_attach_literals(&root, original);
+    (void)jr_attach(arena, root);
     *ret_root = root;
     return 0;
 }
@@ -278,12 +278,13 @@ static bool is_wide_integer(struct str number)
 }
 
 /* Whether a double or jsonb cannot hold the number. */
-static bool is_beyond_all(struct str number)
+static bool is_unrepresentable(struct str number)
 {
     size_t at = 0;
     double value;
 
-    return num_is_json(number) && !(number_fits(number, &at) && num_parse_f64(number, &value));
+    return num_is_json(number) &&
+           !(number_fits_jsonb(number, &at) && num_parse_f64(number, &value));
 }
 
 int jr_parse_stored(struct arena *arena,
@@ -295,12 +296,12 @@ int jr_parse_stored(struct arena *arena,
         arena, numbers_wrap(arena, text, is_wide_integer, "", ".0"), text, ret_root, ret_error);
 }
 
-int jr_parse_foreign(struct arena *arena,
-                     struct str text,
-                     json_t **ret_root,
-                     struct jr_error *ret_error)
+int jr_parse_external(struct arena *arena,
+                      struct str text,
+                      json_t **ret_root,
+                      struct jr_error *ret_error)
 {
-    text = numbers_wrap(arena, utf8_unmarked(text), is_beyond_all, "\"", "\"");
+    text = numbers_wrap(arena, utf8_unmarked(text), is_unrepresentable, "\"", "\"");
     return jr_parse_stored(arena, text, ret_root, ret_error);
 }
 

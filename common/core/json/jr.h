@@ -33,10 +33,10 @@ int jr_parse_stored(struct arena *arena,
 /* Like jr_parse_stored(), for a text that a third-party server wrote. Skips a byte order mark at
  * the beginning. A number that a double or jsonb cannot hold (1e400, 1e-20000, more than 512 bytes)
  * becomes a string of its characters. */
-int jr_parse_foreign(struct arena *arena,
-                     struct str text,
-                     json_t **ret_root,
-                     struct jr_error *ret_error) MUSTCHECK;
+int jr_parse_external(struct arena *arena,
+                      struct str text,
+                      json_t **ret_root,
+                      struct jr_error *ret_error) MUSTCHECK;
 /* any: Returns an upper bound in bytes of the memory that the parsed tree of `text` would take,
  * computed from the brackets, commas and strings in `text`, which need not be JSON. The tree can be
  * far larger than the text: a value of two bytes may become an object of three hundred. Counting
@@ -53,8 +53,8 @@ struct str jr_number(const json_t *value, char *buf);
  * for the root, and when the path is too long to be shown. */
 struct str jr_path(struct arena *arena, struct str text, size_t at);
 /* any: Passes the caller's reference to the arena, which drops it when it is reset or freed.
- * Returns `value`. Use jr_own() for trees that may be large. */
-json_t *jr_adopt(struct arena *arena, json_t *value);
+ * Returns `value`. Use jr_attach_large() for trees that may be large. */
+json_t *jr_attach(struct arena *arena, json_t *value);
 /* Returns a new reference to a JSON string that jsonb can hold: U+0000 and invalid UTF-8 become
  * U+FFFD. */
 json_t *jr_text(struct str text) MUSTCHECK;

@@ -32,7 +32,7 @@ static void *node_alloc(size_t bytes)
 
 /* Runs before main(), so before jansson allocates any node: a node of jansson's default allocator
  * could not be distinguished from ours. */
-__attribute__((constructor)) static void room_for_literals(void)
+__attribute__((constructor)) static void allocator_install(void)
 {
     json_set_alloc_funcs(node_alloc, free);
 }
@@ -97,7 +97,7 @@ struct str number_next(struct str text, size_t *at)
 }
 
 /* Whether printing the double would not give the literal. */
-static bool is_lost(struct str literal, double value)
+static bool is_inexact(struct str literal, double value)
 {
     char buf[PRINT_BYTES];
 
@@ -105,9 +105,9 @@ static bool is_lost(struct str literal, double value)
 }
 
 /* Returns a new node that replaces `value`, or NULL when `value` can stay. */
-static json_t *with_literal(const json_t *value, struct str literal)
+static json_t *node_new_with_literal(const json_t *value, struct str literal)
 {
-    if (literal.ptr == NULL || !is_lost(literal, json_real_value(value)))
+    if (literal.ptr == NULL || !is_inexact(literal, json_real_value(value)))
         return NULL;
     json_t *plain = json_real(json_real_value(value));
     MUST(plain != NULL);
@@ -118,7 +118,7 @@ static json_t *with_literal(const json_t *value, struct str literal)
     return (json_t *)(void *)node;
 }
 
-struct literals {
+struct literal_cursor {
     struct str text;
     size_t at;
 };
@@ -128,32 +128,32 @@ struct literals {
 
 /* Walks the tree in step with the text: members are iterated in the order of the text. Returns the
  * node that replaces `value`, or NULL. */
-static json_t *jr_number_keep(struct literals *in, json_t *value)
+static json_t *literals_attach(struct literal_cursor *in, json_t *value)
 {
     if (json_is_object(value)) {
         for (void *at = json_object_iter(value); at != NULL;
              at = json_object_iter_next(value, at)) {
-            json_t *other = jr_number_keep(in, json_object_iter_value(at));
+            json_t *other = literals_attach(in, json_object_iter_value(at));
             if (other != NULL)
                 MUST(json_object_iter_set_new(value, at, other) == 0);
         }
         return NULL;
     }
     for (size_t i = 0; i < json_array_size(value); i++) {
-        json_t *other = jr_number_keep(in, json_array_get(value, i));
+        json_t *other = literals_attach(in, json_array_get(value, i));
         if (other != NULL)
             MUST(json_array_set_new(value, i, other) == 0);
     }
     if (!json_is_number(value))
         return NULL;
     struct str literal = number_next(in->text, &in->at);
-    return json_is_real(value) ? with_literal(value, literal) : NULL;
+    return json_is_real(value) ? node_new_with_literal(value, literal) : NULL;
 }
 
 /* NOLINTEND(misc-no-recursion, clang-analyzer-unix.Malloc) */
 
 /* Whether a double loses some number of the text. In most texts none, so the tree is not walked. */
-static bool any_lost(struct str text)
+static bool has_inexact_number(struct str text)
 {
     size_t at = 0;
 
@@ -163,19 +163,19 @@ static bool any_lost(struct str text)
         double value = 0;
         (void)number_end(number, 0, &integer);
         if (integer ? number_is_wide(number)
-                    : !num_parse_f64(number, &value) || is_lost(number, value))
+                    : !num_parse_f64(number, &value) || is_inexact(number, value))
             return true;
     }
     return false;
 }
 
-void number_keep_literals(json_t **root, struct str text)
+void number_attach_literals(json_t **root, struct str text)
 {
-    struct literals in = {.text = text};
+    struct literal_cursor in = {.text = text};
 
-    if (!any_lost(text))
+    if (!has_inexact_number(text))
         return;
-    json_t *other = jr_number_keep(&in, *root);
+    json_t *other = literals_attach(&in, *root);
     if (other == NULL)
         return;
     json_decref(*root);

@@ -16,4 +16,4 @@ struct str number_next(struct str text, size_t *at);
 bool number_is_wide(struct str digits);
 /* any: Stores the literals of `text` in the reals of `*root`, which was parsed from it, where
  * printing the double would give another text. Replaces *root when *root itself is such a real. */
-void number_keep_literals(json_t **root, struct str text);
+void number_attach_literals(json_t **root, struct str text);

@@ -5,13 +5,13 @@
 
 #define PATH_BYTES 1024
 
-struct level {
+struct path_level {
     bool array;
     size_t index;
     struct str key; /* as written, without its quotes */
 };
 
-static struct str jr_path_print(struct arena *arena, const struct level *levels, size_t depth)
+static struct str jr_path_print(struct arena *arena, const struct path_level *levels, size_t depth)
 {
     struct strbuf out;
 
@@ -27,7 +27,7 @@ static struct str jr_path_print(struct arena *arena, const struct level *levels,
 
 struct str jr_path(struct arena *arena, struct str text, size_t at)
 {
-    struct level levels[JR_MAX_DEPTH];
+    struct path_level levels[JR_MAX_DEPTH];
     size_t depth = 0;
     size_t end = 0;
 
@@ -37,7 +37,7 @@ struct str jr_path(struct arena *arena, struct str text, size_t at)
             if (depth > 0 && !levels[depth - 1].array && end - i >= 2)
                 levels[depth - 1].key = (struct str){text.ptr + i + 1, end - i - 2};
         } else if ((c == '{' || c == '[') && depth < JR_MAX_DEPTH) {
-            levels[depth++] = (struct level){.array = c == '[', .key = STR("")};
+            levels[depth++] = (struct path_level){.array = c == '[', .key = STR("")};
         } else if ((c == '}' || c == ']') && depth > 0) {
             depth--;
         } else if (c == ',' && depth > 0) {

@@ -90,7 +90,7 @@ static void put_literal(struct jw *w, const char *text, size_t len)
 }
 
 /* Length of the leading part of the text that needs no escaping. */
-static size_t clean_run(const char *text, size_t len)
+static size_t unescaped_length(const char *text, size_t len)
 {
     const uint64_t ones = 0x0101010101010101u;
     const uint64_t highs = 0x8080808080808080u;
@@ -117,7 +117,7 @@ size_t jw_str_bytes(struct str text)
     size_t bytes = text.len;
 
     for (;;) {
-        size_t run = clean_run(text.ptr, text.len);
+        size_t run = unescaped_length(text.ptr, text.len);
         if (run == text.len)
             return bytes;
         bytes += escapes[(unsigned char)text.ptr[run]] == 'u' ? 5 : 1;
@@ -144,7 +144,7 @@ static size_t jw_put_escape(char *to, unsigned char c)
 static void put_escaped(struct strbuf *out, struct str text)
 {
     while (text.len > 0) {
-        size_t run = clean_run(text.ptr, text.len);
+        size_t run = unescaped_length(text.ptr, text.len);
         memcpy(out->ptr + out->len, text.ptr, run);
         out->len += run;
         text.ptr += run;
@@ -197,7 +197,7 @@ void jw_init(struct jw *w, struct strbuf *out)
     *w = (struct jw){.out = out};
 }
 
-bool jw_done(const struct jw *w)
+bool jw_is_complete(const struct jw *w)
 {
     return w->depth == 0 && w->comma && !w->out->overflow;
 }

@@ -23,7 +23,7 @@ struct jw {
 /* Starts a new value in `out`, which is borrowed. `out->overflow` is the only error. */
 void jw_init(struct jw *w, struct strbuf *out);
 /* Whether exactly one whole value was written and fitted the buffer. */
-bool jw_done(const struct jw *w);
+bool jw_is_complete(const struct jw *w);
 /* jw_obj() and jw_arr() open an object or array, jw_obj_end() and jw_arr_end() close it. */
 void jw_obj(struct jw *w);
 void jw_obj_end(struct jw *w);

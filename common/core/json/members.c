@@ -8,7 +8,7 @@
 
 static void members_skip(struct json_members *members, const char *set)
 {
-    while (members->at < members->end && ascii_among(*members->at, set))
+    while (members->at < members->end && ascii_is_in(*members->at, set))
         members->at++;
 }
 
@@ -63,7 +63,7 @@ static struct str members_read_value(struct json_members *members)
     else if (*from == '{' || *from == '[')
         members_skip_scope(members);
     else
-        while (members->at < members->end && !ascii_among(*members->at, ",}] \t\r\n"))
+        while (members->at < members->end && !ascii_is_in(*members->at, ",}] \t\r\n"))
             members->at++;
     return (struct str){from, (size_t)(members->at - from)};
 }

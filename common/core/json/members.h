@@ -2,7 +2,7 @@
 /*
  * Reads members of a JSON object from its text without building a tree, for texts of megabytes of
  * which a few values are needed. The text must be known to be JSON: written by jw, or accepted by
- * jr_parse() or skim(). Any thread.
+ * jr_parse() or skim_parse(). Any thread.
  */
 #include "base/arena.h"
 #include "base/str.h"

@@ -15,17 +15,17 @@
 #define LIST_MAX    1000               /* items, when the field sets no limit */
 #define EXACT_MAX   9007199254740992.0 /* 2^53: doubles represent all integers up to here */
 #define SHOWN_BYTES 100  /* bytes of an unknown member's name that an answer repeats */
-#define PLACE_BYTES 4096 /* bytes of a field path */
-#define PLACE_DEPTH 32   /* names of a field path; deeper paths lose their beginning */
+#define PATH_BYTES  4096 /* bytes of a field path */
+#define PATH_DEPTH  32   /* names of a field path; deeper paths lose their beginning */
 
 /* Position of the decoder in the body. Printed only for a finding. */
-struct schema_place {
-    const struct schema_place *parent;
+struct schema_path {
+    const struct schema_path *parent;
     struct str name; /* without a pointer: an array item, at `index` */
     size_t index;
 };
 
-struct walk {
+struct schema_decoder {
     struct arena *arena;
     struct schema_errors *errors;
 };
@@ -33,17 +33,17 @@ struct walk {
 /* --- findings --- */
 
 /* Counts a finding. Returns false when the array of findings is full. */
-static bool finding_count(struct schema_errors *errors)
+static bool finding_reserve(struct schema_errors *errors)
 {
     return errors->count++ < ARRAY_LEN(errors->items);
 }
 
-static void verror(struct arena *arena,
-                   struct schema_errors *errors,
-                   struct str field,
-                   const char *code,
-                   const char *format,
-                   va_list args)
+static void finding_set(struct arena *arena,
+                        struct schema_errors *errors,
+                        struct str field,
+                        const char *code,
+                        const char *format,
+                        va_list args)
 {
     struct str message = arena_vprintf(arena, format, args);
     errors->items[errors->count - 1] = (struct schema_error){field, code, message};
@@ -56,11 +56,11 @@ void schema_error_add(struct arena *arena,
                       const char *format,
                       ...)
 {
-    if (!finding_count(errors))
+    if (!finding_reserve(errors))
         return;
     va_list args;
     va_start(args, format);
-    verror(arena, errors, arena_dup(arena, field), problem_code(code), format, args);
+    finding_set(arena, errors, arena_dup(arena, field), problem_code(code), format, args);
     va_end(args);
 }
 
@@ -71,25 +71,25 @@ void schema_error_add_code(struct arena *arena,
                            const char *format,
                            ...)
 {
-    if (!finding_count(errors))
+    if (!finding_reserve(errors))
         return;
     va_list args;
     va_start(args, format);
-    verror(arena, errors, arena_dup(arena, field), code, format, args);
+    finding_set(arena, errors, arena_dup(arena, field), code, format, args);
     va_end(args);
 }
 
 /* Prints a field path such as "items[3].price". */
-static struct str schema_place_print(struct arena *arena, const struct schema_place *place)
+static struct str schema_path_print(struct arena *arena, const struct schema_path *place)
 {
-    const struct schema_place *chain[PLACE_DEPTH];
+    const struct schema_path *chain[PATH_DEPTH];
     size_t count = 0;
-    for (; place != NULL && count < PLACE_DEPTH; place = place->parent)
+    for (; place != NULL && count < PATH_DEPTH; place = place->parent)
         chain[count++] = place;
     struct strbuf out;
-    strbuf_init(&out, arena, PLACE_BYTES);
+    strbuf_init(&out, arena, PATH_BYTES);
     while (count > 0) {
-        const struct schema_place *part = chain[--count];
+        const struct schema_path *part = chain[--count];
         if (part->name.ptr == NULL) {
             strbuf_printf(&out, "[%zu]", part->index);
             continue;
@@ -101,19 +101,19 @@ static struct str schema_place_print(struct arena *arena, const struct schema_pl
     return strbuf_view(&out);
 }
 
-static void PRINTF_LIKE(4, 5) fail(const struct walk *walk,
-                                   const struct schema_place *at,
-                                   enum problem code,
-                                   const char *format,
-                                   ...)
+static void PRINTF_LIKE(4, 5) finding_add_at(const struct schema_decoder *walk,
+                                             const struct schema_path *at,
+                                             enum problem code,
+                                             const char *format,
+                                             ...)
 {
     struct schema_errors *errors = walk->errors;
-    if (!finding_count(errors))
+    if (!finding_reserve(errors))
         return;
     va_list args;
     va_start(args, format);
-    verror(
-        walk->arena, errors, schema_place_print(walk->arena, at), problem_code(code), format, args);
+    finding_set(
+        walk->arena, errors, schema_path_print(walk->arena, at), problem_code(code), format, args);
     va_end(args);
 }
 
@@ -130,7 +130,7 @@ static size_t schema_limit_of(double max, size_t otherwise)
     return max > 0 ? (size_t)max : otherwise;
 }
 
-static const char *format_words(const char *format)
+static const char *format_error_text(const char *format)
 {
     static const struct {
         const char *format;
@@ -152,8 +152,8 @@ static const char *format_words(const char *format)
     return "has the wrong format";
 }
 
-static void schema_check_values(const struct walk *walk,
-                                const struct schema_place *at,
+static void schema_check_values(const struct schema_decoder *walk,
+                                const struct schema_path *at,
                                 const char *const *values,
                                 struct str text)
 {
@@ -161,17 +161,18 @@ static void schema_check_values(const struct walk *walk,
         if (str_is(text, *it))
             return;
     struct strbuf list;
-    strbuf_init(&list, walk->arena, PLACE_BYTES);
+    strbuf_init(&list, walk->arena, PATH_BYTES);
     for (const char *const *it = values; *it != NULL; it++)
         strbuf_printf(&list, "%s%s", it == values ? "" : ", ", *it);
-    fail(walk, at, PROBLEM_OUT_OF_RANGE, "must be one of: %.*s", STR_ARG(strbuf_view(&list)));
+    finding_add_at(
+        walk, at, PROBLEM_OUT_OF_RANGE, "must be one of: %.*s", STR_ARG(strbuf_view(&list)));
 }
 
 /* Checks enum and format of a text, or of an item of a list of texts. */
-static void check_words(const struct walk *walk,
-                        const struct schema_place *at,
-                        const struct field *field,
-                        struct str text)
+static void check_enum_and_format(const struct schema_decoder *walk,
+                                  const struct schema_path *at,
+                                  const struct field *field,
+                                  struct str text)
 {
     if (field->values != NULL)
         schema_check_values(walk, at, field->values, text);
@@ -179,35 +180,38 @@ static void check_words(const struct walk *walk,
     if (field->type == FIELD_TIME && format == NULL)
         format = "date-time";
     if (format != NULL && !schema_format_ok(format, text))
-        fail(walk, at, PROBLEM_PATTERN, "%s", format_words(format));
+        finding_add_at(walk, at, PROBLEM_PATTERN, "%s", format_error_text(format));
 }
 
-static void check_length(
-    const struct walk *walk, const struct schema_place *at, size_t min, size_t max, struct str text)
+static void check_length(const struct schema_decoder *walk,
+                         const struct schema_path *at,
+                         size_t min,
+                         size_t max,
+                         struct str text)
 {
     if (text.len > max && utf8_length(text) > max)
-        fail(walk, at, PROBLEM_TOO_LONG, "must be at most %zu characters", max);
+        finding_add_at(walk, at, PROBLEM_TOO_LONG, "must be at most %zu characters", max);
     else if (min == 1 && text.len == 0)
-        fail(walk, at, PROBLEM_OUT_OF_RANGE, "must not be empty");
+        finding_add_at(walk, at, PROBLEM_OUT_OF_RANGE, "must not be empty");
     else if (min > 1 && utf8_length(text) < min)
-        fail(walk, at, PROBLEM_OUT_OF_RANGE, "must be at least %zu characters", min);
+        finding_add_at(walk, at, PROBLEM_OUT_OF_RANGE, "must be at least %zu characters", min);
 }
 
-static void schema_read_text(const struct walk *walk,
-                             const struct schema_place *at,
+static void schema_read_text(const struct schema_decoder *walk,
+                             const struct schema_path *at,
                              const struct field *field,
                              const json_t *value,
                              struct in_str *out)
 {
     if (!json_is_string(value)) {
-        fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected a string");
+        finding_add_at(walk, at, PROBLEM_TYPE_MISMATCH, "expected a string");
         return;
     }
     struct str text = schema_text_of(value);
     if (field->format != NULL && strcmp(field->format, "email") == 0)
         text = email_trim(text);
     check_length(walk, at, (size_t)field->min, schema_limit_of(field->max, TEXT_MAX), text);
-    check_words(walk, at, field, text);
+    check_enum_and_format(walk, at, field, text);
     out->value = text;
 }
 
@@ -221,8 +225,8 @@ static const char *number_print(char buf[40], double value)
     return buf;
 }
 
-static void check_bounds(const struct walk *walk,
-                         const struct schema_place *at,
+static void check_bounds(const struct schema_decoder *walk,
+                         const struct schema_path *at,
                          const struct field *field,
                          double value)
 {
@@ -235,16 +239,16 @@ static void check_bounds(const struct walk *walk,
     number_print(min, field->min);
     number_print(max, field->max);
     if (field->has_min && field->has_max)
-        fail(walk, at, PROBLEM_OUT_OF_RANGE, "must be between %s and %s", min, max);
+        finding_add_at(walk, at, PROBLEM_OUT_OF_RANGE, "must be between %s and %s", min, max);
     else if (low)
-        fail(walk, at, PROBLEM_OUT_OF_RANGE, "must be at least %s", min);
+        finding_add_at(walk, at, PROBLEM_OUT_OF_RANGE, "must be at least %s", min);
     else
-        fail(walk, at, PROBLEM_OUT_OF_RANGE, "must be at most %s", max);
+        finding_add_at(walk, at, PROBLEM_OUT_OF_RANGE, "must be at most %s", max);
 }
 
 /* Accepts an integer, or a real with an integral value. */
-static bool schema_read_integer(const struct walk *walk,
-                                const struct schema_place *at,
+static bool schema_read_integer(const struct schema_decoder *walk,
+                                const struct schema_path *at,
                                 const json_t *value,
                                 int64_t *ret_number)
 {
@@ -254,19 +258,20 @@ static bool schema_read_integer(const struct walk *walk,
     }
     double real = json_real_value(value); /* 0 for anything else */
     if (!json_is_real(value) || real != floor(real)) {
-        fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected an integer");
+        finding_add_at(walk, at, PROBLEM_TYPE_MISMATCH, "expected an integer");
         return false;
     }
     if (fabs(real) > EXACT_MAX) {
-        fail(walk, at, PROBLEM_OUT_OF_RANGE, "must be written as an integer without an exponent");
+        finding_add_at(
+            walk, at, PROBLEM_OUT_OF_RANGE, "must be written as an integer without an exponent");
         return false;
     }
     *ret_number = (int64_t)real;
     return true;
 }
 
-static void schema_read_i64(const struct walk *walk,
-                            const struct schema_place *at,
+static void schema_read_i64(const struct schema_decoder *walk,
+                            const struct schema_path *at,
                             const struct field *field,
                             const json_t *value,
                             struct in_i64 *out)
@@ -275,14 +280,14 @@ static void schema_read_i64(const struct walk *walk,
         check_bounds(walk, at, field, (double)out->value);
 }
 
-static void schema_read_f64(const struct walk *walk,
-                            const struct schema_place *at,
+static void schema_read_f64(const struct schema_decoder *walk,
+                            const struct schema_path *at,
                             const struct field *field,
                             const json_t *value,
                             struct in_f64 *out)
 {
     if (!json_is_number(value)) {
-        fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected a number");
+        finding_add_at(walk, at, PROBLEM_TYPE_MISMATCH, "expected a number");
         return;
     }
     out->value = json_number_value(value);
@@ -290,69 +295,69 @@ static void schema_read_f64(const struct walk *walk,
     check_bounds(walk, at, field, out->value);
 }
 
-static void schema_read_bool(const struct walk *walk,
-                             const struct schema_place *at,
+static void schema_read_bool(const struct schema_decoder *walk,
+                             const struct schema_path *at,
                              const json_t *value,
                              struct in_bool *out)
 {
     if (!json_is_boolean(value))
-        fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected true or false");
+        finding_add_at(walk, at, PROBLEM_TYPE_MISMATCH, "expected true or false");
     out->value = json_is_true(value);
 }
 
 /* --- containers --- */
 
-static void walk_object(const struct walk *walk,
-                        const struct schema_place *at,
-                        const struct schema *schema,
-                        const json_t *object,
-                        char *out);
+static void decode_object(const struct schema_decoder *walk,
+                          const struct schema_path *at,
+                          const struct schema *schema,
+                          const json_t *object,
+                          char *out);
 
-static void schema_read_json(const struct walk *walk,
-                             const struct schema_place *at,
+static void schema_read_json(const struct schema_decoder *walk,
+                             const struct schema_path *at,
                              const struct field *field,
                              const json_t *value,
                              struct in_json *out)
 {
     if (field->type == FIELD_MAP && !json_is_object(value))
-        fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected an object");
+        finding_add_at(walk, at, PROBLEM_TYPE_MISMATCH, "expected an object");
     out->value = (json_t *)value;
 }
 
-static bool schema_check_list(const struct walk *walk,
-                              const struct schema_place *at,
+static bool schema_check_list(const struct schema_decoder *walk,
+                              const struct schema_path *at,
                               const struct field *field,
                               const json_t *value)
 {
     if (!json_is_array(value)) {
-        fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected an array");
+        finding_add_at(walk, at, PROBLEM_TYPE_MISMATCH, "expected an array");
         return false;
     }
     size_t count = json_array_size(value);
     size_t min = (size_t)field->min;
     size_t max = schema_limit_of(field->max, LIST_MAX);
     if (count > max)
-        fail(walk, at, PROBLEM_TOO_LONG, "must have at most %zu items", max);
+        finding_add_at(walk, at, PROBLEM_TOO_LONG, "must have at most %zu items", max);
     else if (count < min)
-        fail(walk, at, PROBLEM_OUT_OF_RANGE, "must have at least %zu items", min);
+        finding_add_at(walk, at, PROBLEM_OUT_OF_RANGE, "must have at least %zu items", min);
     return count <= max;
 }
 
-static void schema_read_ids(const struct walk *walk,
-                            const struct schema_place *at,
+static void schema_read_ids(const struct schema_decoder *walk,
+                            const struct schema_path *at,
                             const json_t *array,
                             struct in_ids *out)
 {
     out->count = json_array_size(array);
     out->items = ARENA_ARRAY(walk->arena, out->items, out->count);
     for (size_t i = 0; i < out->count; i++) {
-        struct schema_place item = {.parent = at, .index = i};
+        struct schema_path item = {.parent = at, .index = i};
         (void)schema_read_integer(walk, &item, json_array_get(array, i), &out->items[i]);
     }
 }
 
-static void read_texts(const struct walk *walk,
-                       const struct schema_place *at,
+static void read_texts(const struct schema_decoder *walk,
+                       const struct schema_path *at,
                        const struct field *field,
                        const json_t *array,
                        struct in_strs *out)
@@ -360,15 +365,15 @@ static void read_texts(const struct walk *walk,
     out->count = json_array_size(array);
     out->items = ARENA_ARRAY(walk->arena, out->items, out->count);
     for (size_t i = 0; i < out->count; i++) {
-        struct schema_place item = {.parent = at, .index = i};
+        struct schema_path item = {.parent = at, .index = i};
         const json_t *value = json_array_get(array, i);
         if (!json_is_string(value)) {
-            fail(walk, &item, PROBLEM_TYPE_MISMATCH, "expected a string");
+            finding_add_at(walk, &item, PROBLEM_TYPE_MISMATCH, "expected a string");
             continue;
         }
         out->items[i] = schema_text_of(value);
         check_length(walk, &item, 0, TEXT_MAX, out->items[i]);
-        check_words(walk, &item, field, out->items[i]);
+        check_enum_and_format(walk, &item, field, out->items[i]);
     }
 }
 
@@ -377,27 +382,27 @@ static void read_texts(const struct walk *walk,
 /* Whether the schema does not describe the members of its object. */
 static bool is_loose(const struct schema *schema)
 {
-    return schema->value != NULL || schema->loose;
+    return schema->value != NULL || schema->is_unchecked;
 }
 
 /* Decodes a value of a sub-schema. Returns false when the value is not an object. */
-static bool read_sub(const struct walk *walk,
-                     const struct schema_place *at,
-                     const struct schema *sub,
-                     const json_t *value,
-                     char *out)
+static bool read_sub_object(const struct schema_decoder *walk,
+                            const struct schema_path *at,
+                            const struct schema *sub,
+                            const json_t *value,
+                            char *out)
 {
     if (!json_is_object(value)) {
-        fail(walk, at, PROBLEM_TYPE_MISMATCH, "expected an object");
+        finding_add_at(walk, at, PROBLEM_TYPE_MISMATCH, "expected an object");
         return false;
     }
     if (!is_loose(sub))
-        walk_object(walk, at, sub, value, out);
+        decode_object(walk, at, sub, value, out);
     return true;
 }
 
-static void schema_read_list(const struct walk *walk,
-                             const struct schema_place *at,
+static void schema_read_list(const struct schema_decoder *walk,
+                             const struct schema_path *at,
                              const struct schema *sub,
                              const json_t *array,
                              struct in_list *out)
@@ -406,30 +411,30 @@ static void schema_read_list(const struct walk *walk,
     out->count = json_array_size(array);
     out->items = arena_zalloc(walk->arena, out->count * size);
     for (size_t i = 0; i < out->count; i++) {
-        struct schema_place item = {.parent = at, .index = i};
+        struct schema_path item = {.parent = at, .index = i};
         json_t *value = json_array_get(array, i);
         char *to = (char *)out->items + i * size;
-        if (read_sub(walk, &item, sub, value, to) && is_loose(sub))
+        if (read_sub_object(walk, &item, sub, value, to) && is_loose(sub))
             memcpy(to, &value, sizeof(value));
     }
 }
 
-static void schema_read_object(const struct walk *walk,
-                               const struct schema_place *at,
+static void schema_read_object(const struct schema_decoder *walk,
+                               const struct schema_path *at,
                                const struct schema *sub,
                                const json_t *value,
                                struct in_obj *out)
 {
     char *to = is_loose(sub) ? NULL : arena_zalloc(walk->arena, sub->struct_bytes);
-    if (read_sub(walk, at, sub, value, to))
+    if (read_sub_object(walk, at, sub, value, to))
         out->value = is_loose(sub) ? (void *)value : to;
 }
 
 /* --- members --- */
 
 /* `out` is the in_* member of the struct. */
-static void schema_read_value(const struct walk *walk,
-                              const struct schema_place *at,
+static void schema_read_value(const struct schema_decoder *walk,
+                              const struct schema_path *at,
                               const struct field *field,
                               const json_t *value,
                               void *out)
@@ -480,8 +485,8 @@ static void schema_set_flags(void *out, bool null)
     flags[1] = null;
 }
 
-static void schema_read_member(const struct walk *walk,
-                               const struct schema_place *at,
+static void schema_read_member(const struct schema_decoder *walk,
+                               const struct schema_path *at,
                                const struct field *field,
                                const json_t *value,
                                void *out)
@@ -491,7 +496,7 @@ static void schema_read_member(const struct walk *walk,
     if (!null || field->type == FIELD_JSON)
         schema_read_value(walk, at, field, value, out);
     else if (!field->nullable)
-        fail(walk, at, PROBLEM_TYPE_MISMATCH, "must not be null");
+        finding_add_at(walk, at, PROBLEM_TYPE_MISMATCH, "must not be null");
 }
 
 static bool schema_has(const struct schema *schema, struct str name)
@@ -502,14 +507,14 @@ static bool schema_has(const struct schema *schema, struct str name)
     return false;
 }
 
-static bool service_sets(struct str name)
+static bool is_set_by_service(struct str name)
 {
     return str_is(name, "id") || str_is(name, "created_at") || str_is(name, "updated_at");
 }
 
 /* Reports unknown members. A name may have any length, so the answer repeats its beginning. */
-static void report_unknown(const struct walk *walk,
-                           const struct schema_place *at,
+static void report_unknown(const struct schema_decoder *walk,
+                           const struct schema_path *at,
                            const struct schema *schema,
                            json_t *object)
 {
@@ -517,33 +522,33 @@ static void report_unknown(const struct walk *walk,
         struct str name = {json_object_iter_key(it), json_object_iter_key_len(it)};
         if (schema_has(schema, name))
             continue;
-        struct schema_place member = {.parent = at, .name = utf8_cut(name, SHOWN_BYTES)};
-        if (service_sets(name))
-            fail(walk, &member, PROBLEM_READ_ONLY, "is set by the service");
+        struct schema_path member = {.parent = at, .name = utf8_cut(name, SHOWN_BYTES)};
+        if (is_set_by_service(name))
+            finding_add_at(walk, &member, PROBLEM_READ_ONLY, "is set by the service");
         else
-            fail(walk, &member, PROBLEM_UNKNOWN_FIELD, "is not a known field");
+            finding_add_at(walk, &member, PROBLEM_UNKNOWN_FIELD, "is not a known field");
     }
 }
 
-static void walk_object(const struct walk *walk,
-                        const struct schema_place *at,
-                        const struct schema *schema,
-                        const json_t *object,
-                        char *out)
+static void decode_object(const struct schema_decoder *walk,
+                          const struct schema_path *at,
+                          const struct schema *schema,
+                          const json_t *object,
+                          char *out)
 {
     size_t known = 0;
     for (size_t i = 0; i < schema->count; i++) {
         const struct field *field = &schema->fields[i];
-        struct schema_place member = {.parent = at, .name = str_from(field->name)};
+        struct schema_path member = {.parent = at, .name = str_from(field->name)};
         const json_t *value = json_object_get(object, field->name);
         if (value != NULL) {
             known++;
             schema_read_member(walk, &member, field, value, out + field->offset);
         } else if (field->required) {
-            fail(walk, &member, PROBLEM_REQUIRED, "is required");
+            finding_add_at(walk, &member, PROBLEM_REQUIRED, "is required");
         }
     }
-    if (known < json_object_size(object) && !schema->open)
+    if (known < json_object_size(object) && !schema->allows_unknown)
         report_unknown(walk, at, schema, (json_t *)object); /* iterating changes nothing */
 }
 
@@ -557,14 +562,14 @@ bool schema_decode(struct arena *arena,
                    void *ret_struct,
                    struct schema_errors *errors)
 {
-    struct walk walk = {.arena = arena, .errors = errors};
+    struct schema_decoder walk = {.arena = arena, .errors = errors};
     bool loose = is_loose(schema);
     MUST(loose || schema->struct_bytes > 0);
     if (!loose)
         memset(ret_struct, 0, schema->struct_bytes);
     if (!json_is_object(body))
-        fail(&walk, NULL, PROBLEM_TYPE_MISMATCH, "expected an object");
+        finding_add_at(&walk, NULL, PROBLEM_TYPE_MISMATCH, "expected an object");
     else if (!loose)
-        walk_object(&walk, NULL, schema, body, ret_struct);
+        decode_object(&walk, NULL, schema, body, ret_struct);
     return errors->count == 0;
 }

@@ -87,7 +87,8 @@ struct field {
     bool has_min;    /* min is meaningful (numbers) */
     bool has_max;    /* max is meaningful (numbers); texts and lists need only max */
     bool write_only; /* passwords */
-    bool noted;      /* in responses: the service updates this member without an edit by a client */
+    bool
+        is_volatile; /* in responses: the service updates this member without an edit by a client */
     double min;      /* number; text: fewest characters; list: fewest items */
     double max;      /* number; text: most characters (0 = 65,536); list: most items (0 = 1,000) */
     const char *const *values; /* enum, NULL-terminated */
@@ -104,10 +105,11 @@ struct schema {
     const struct field *fields;
     size_t count;
     size_t struct_bytes;
-    bool open; /* ignore unknown members (only where the documentation says so) */
+    bool allows_unknown; /* ignore unknown members (only where the documentation says so) */
     const char *doc;
     const char *example; /* JSON text */
-    bool loose; /* the handler checks the body: decoded as json_t, `fields` is documentation only */
+    bool is_unchecked; /* the handler checks the body: decoded as json_t, `fields` is documentation
+                          only */
     /* Instead of fields: one value of any shape (records, data). Its content is not checked. */
     const struct field *value;
 };
@@ -159,9 +161,10 @@ void schema_error_add_code(struct arena *arena,
  *
  * A member that is null becomes {set, null}. FIELD_JSON always accepts null, and then also has the
  * null as value. Reals count as integers when they are integral and within +-2^53. Of a schema with
- * `loose` or `value`, only whether `body` is an object is checked, and *ret_struct is not written.
- * As .sub of FIELD_OBJ or FIELD_LIST such a schema yields the json_t (in_obj.value, or an array of
- * json_t * in in_list.items). Texts are borrowed from `body`, arrays and structs are arena-owned.
+ * `is_unchecked` or `value`, only whether `body` is an object is checked, and *ret_struct is not
+ * written. As .sub of FIELD_OBJ or FIELD_LIST such a schema yields the json_t (in_obj.value, or an
+ * array of json_t * in in_list.items). Texts are borrowed from `body`, arrays and structs are
+ * arena-owned.
  */
 bool schema_decode(struct arena *arena,
                    const struct schema *schema,

@@ -16,7 +16,7 @@
 static bool identifier_ok(struct str value, const char *joiner, size_t min)
 {
     return value.len >= min && value.len <= NAME_MAX_BYTES && ascii_is(value.ptr[0], ASCII_LOWER) &&
-           ascii_only(value, ASCII_LOWER | ASCII_DIGIT, joiner);
+           ascii_has_only(value, ASCII_LOWER | ASCII_DIGIT, joiner);
 }
 
 static bool slug_ok(struct str value)
@@ -30,14 +30,14 @@ static bool format_name_ok(struct str value)
 }
 
 /* Whether the byte belongs to a character outside ASCII, which letters_ok() has checked. */
-static bool is_beyond(char c)
+static bool is_non_ascii(char c)
 {
     return (unsigned char)c >= 0x80;
 }
 
 /* Invisible characters and characters that change the direction of text: spaces, controls, marks of
  * direction and width, surrogates, private use, and code points that are not characters. */
-static bool is_unseen(uint32_t point)
+static bool is_invisible(uint32_t point)
 {
     return (point >= 0x80 && point <= 0xa0) || point == 0xad || point == 0x61c || point == 0x1680 ||
            point == 0x180e || (point >= 0x2000 && point <= 0x200f) ||
@@ -57,7 +57,7 @@ static bool letters_ok(struct str text)
         uint32_t point = more ? lead & (0x3fU >> more) : lead;
         for (size_t j = 1; j <= more; j++)
             point = point << 6U | ((unsigned char)text.ptr[i + j] & 0x3fU);
-        if (is_unseen(point))
+        if (is_invisible(point))
             return false;
         i += more + 1;
     }
@@ -76,7 +76,7 @@ static bool domain_ok(struct str domain)
             return false;
         for (size_t i = 0; i < label.len; i++)
             if (!ascii_is(label.ptr[i], ASCII_ALNUM) && label.ptr[i] != '-' &&
-                !is_beyond(label.ptr[i]))
+                !is_non_ascii(label.ptr[i]))
                 return false;
     }
     return true;
@@ -97,7 +97,8 @@ static bool email_ok(struct str value)
         bool edge = i == 0 || i == local.len - 1;
         if (c == '.' && (edge || local.ptr[i - 1] == '.'))
             return false;
-        if (!ascii_is(c, ASCII_ALNUM) && !is_beyond(c) && !ascii_among(c, "!#$%&'*+-/=?^_`{|}~."))
+        if (!ascii_is(c, ASCII_ALNUM) && !is_non_ascii(c) &&
+            !ascii_is_in(c, "!#$%&'*+-/=?^_`{|}~."))
             return false;
     }
     return true;
@@ -147,12 +148,12 @@ static bool url_ok(struct str value)
         return false;
     for (size_t i = 0; i < rest.len; i++) {
         char c = rest.ptr[i];
-        if ((unsigned char)c <= 0x20 || c == 0x7f || ascii_among(c, "\\<>\""))
+        if ((unsigned char)c <= 0x20 || c == 0x7f || ascii_is_in(c, "\\<>\""))
             return false;
     }
     struct str authority = {rest.ptr + 2, rest.len - 2};
     for (size_t i = 0; i < authority.len; i++)
-        if (ascii_among(authority.ptr[i], "/?#"))
+        if (ascii_is_in(authority.ptr[i], "/?#"))
             authority.len = i;
     return authority.len > 0 && authority_ok(authority);
 }

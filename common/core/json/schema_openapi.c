@@ -131,7 +131,7 @@ static void write_list(struct jw *w, const struct field *field)
         write_limit(w, "maxItems", field->max);
 }
 
-static bool is_decorated(const struct field *field)
+static bool has_annotations(const struct field *field)
 {
     return field->nullable || field->write_only || field->doc != NULL || field->example != NULL;
 }
@@ -148,7 +148,7 @@ static void write_object_ref(struct jw *w, const struct field *field)
         openapi_write_object(w, field->sub);
         return;
     }
-    if (!is_decorated(field)) {
+    if (!has_annotations(field)) {
         write_ref(w, field->sub);
         return;
     }
@@ -243,7 +243,7 @@ static void openapi_write_object(struct jw *w, const struct schema *schema)
         jw_obj_end(w);
     }
     bool output = schema->struct_bytes == 0;
-    if (!output && !schema->open)
+    if (!output && !schema->allows_unknown)
         JW_BOOL(w, "additionalProperties", false);
 }
 

@@ -11,24 +11,24 @@
 #include "base/utf8.h"
 #include "json/jr.h"
 
-#define LONG_NUMBER 15 /* characters: an integer up to this length always fits an int64 */
+#define SAFE_NUMBER_LEN 15 /* characters: an integer up to this length always fits an int64 */
 
 struct skim_scope {
     bool object;
-    uint32_t wanted; /* wanted paths that may continue in this scope */
-    uint32_t seen;   /* wanted keys already met in this scope, to detect duplicates */
+    uint32_t open_paths; /* wanted paths that may continue in this scope */
+    uint32_t seen_paths; /* wanted keys already met in this scope, to detect duplicates */
 };
 
 struct skim_reader {
     struct arena *arena;
     const char *at, *end;
-    struct skim *items;
+    struct skim_item *items;
     size_t count;
-    struct str keys[SKIM_WANTED_MAX][SKIM_DEPTH_MAX];
-    size_t lengths[SKIM_WANTED_MAX];
+    struct str keys[SKIM_PATHS_MAX][SKIM_DEPTH_MAX];
+    size_t lengths[SKIM_PATHS_MAX];
     struct skim_scope scopes[JR_MAX_DEPTH + 1]; /* [0] contains the root value */
     size_t depth;
-    uint32_t wanted; /* wanted paths that match the next value */
+    uint32_t open_paths; /* wanted paths that match the next value */
     const char *reason;
 };
 
@@ -44,7 +44,7 @@ static void skip_space(struct skim_reader *r)
         r->at++;
 }
 
-static bool skim_take(struct skim_reader *r, char c)
+static bool skim_accept(struct skim_reader *r, char c)
 {
     if (r->at == r->end || *r->at != c)
         return false;
@@ -82,7 +82,7 @@ static bool read_escape_u(struct skim_reader *r, unsigned *ret_point)
         *ret_point = high;
         return high != 0;
     }
-    if (high > 0xdbff || !skim_take(r, '\\') || !skim_take(r, 'u') || !read_unit(r, &low) ||
+    if (high > 0xdbff || !skim_accept(r, '\\') || !skim_accept(r, 'u') || !read_unit(r, &low) ||
         low < 0xdc00 || low > 0xdfff)
         return false;
     *ret_point = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
@@ -153,7 +153,7 @@ static bool read_string(struct skim_reader *r, struct str *ret_raw, bool *ret_es
 }
 
 /* Resolves the escapes of a string that read_string() has accepted. */
-static struct str decode(struct skim_reader *r, struct str raw)
+static struct str string_decode(struct skim_reader *r, struct str raw)
 {
     struct skim_reader again = {.at = raw.ptr, .end = raw.ptr + raw.len};
     struct strbuf out;
@@ -186,23 +186,23 @@ static bool skim_read_number(struct skim_reader *r, struct str *ret_text)
     int64_t whole;
     double real;
 
-    (void)skim_take(r, '-');
+    (void)skim_accept(r, '-');
     const char *digits = r->at;
     if (skim_skip_digits(r) == 0 || (*digits == '0' && r->at - digits > 1))
         return skim_refuse(r, "invalid syntax");
-    if (skim_take(r, '.')) {
+    if (skim_accept(r, '.')) {
         integer = false;
         if (skim_skip_digits(r) == 0)
             return skim_refuse(r, "invalid syntax");
     }
-    if (skim_take(r, 'e') || skim_take(r, 'E')) {
+    if (skim_accept(r, 'e') || skim_accept(r, 'E')) {
         integer = false;
-        (void)(skim_take(r, '+') || skim_take(r, '-'));
+        (void)(skim_accept(r, '+') || skim_accept(r, '-'));
         if (skim_skip_digits(r) == 0)
             return skim_refuse(r, "invalid syntax");
     }
     *ret_text = (struct str){from, (size_t)(r->at - from)};
-    if (ret_text->len <= LONG_NUMBER && integer)
+    if (ret_text->len <= SAFE_NUMBER_LEN && integer)
         return true;
     if (integer ? !num_parse_i64(*ret_text, &whole) : !num_parse_f64(*ret_text, &real))
         return skim_refuse(r, "number is out of range");
@@ -213,7 +213,7 @@ static bool skim_read_number(struct skim_reader *r, struct str *ret_text)
 
 static void split_paths(struct skim_reader *r)
 {
-    MUST(r->count <= SKIM_WANTED_MAX);
+    MUST(r->count <= SKIM_PATHS_MAX);
     for (size_t i = 0; i < r->count; i++) {
         struct str rest = str_from(r->items[i].path);
         while (rest.ptr != NULL) {
@@ -226,34 +226,35 @@ static void split_paths(struct skim_reader *r)
 }
 
 /* Sets r->wanted to the paths of the current scope that continue with this key. */
-static bool follow_key(struct skim_reader *r, struct str raw, bool escaped)
+static bool match_key(struct skim_reader *r, struct str raw, bool escaped)
 {
     struct skim_scope *scope = &r->scopes[r->depth];
     size_t level = r->depth - 1; /* index into keys: members of a root object have level 0 */
 
-    r->wanted = 0;
-    if (scope->wanted == 0)
+    r->open_paths = 0;
+    if (scope->open_paths == 0)
         return true;
-    struct str key = escaped ? decode(r, raw) : raw;
+    struct str key = escaped ? string_decode(r, raw) : raw;
     for (size_t i = 0; i < r->count; i++) {
-        if (!(scope->wanted >> i & 1U) || !str_eq(r->keys[i][level], key))
+        if (!(scope->open_paths >> i & 1U) || !str_eq(r->keys[i][level], key))
             continue;
-        if (scope->seen >> i & 1U)
+        if (scope->seen_paths >> i & 1U)
             return skim_refuse(r, "duplicate object key");
-        r->wanted |= 1U << i;
+        r->open_paths |= 1U << i;
     }
-    scope->seen |= r->wanted;
+    scope->seen_paths |= r->open_paths;
     return true;
 }
 
 /* Stores the value in the items whose path ends here. */
-static void skim_keep(struct skim_reader *r, enum skim_kind kind, struct str text, bool escaped)
+static void
+skim_store_value(struct skim_reader *r, enum skim_kind kind, struct str text, bool escaped)
 {
-    for (size_t i = 0; r->wanted != 0 && i < r->count; i++) {
-        if (!(r->wanted >> i & 1U) || r->lengths[i] != r->depth)
+    for (size_t i = 0; r->open_paths != 0 && i < r->count; i++) {
+        if (!(r->open_paths >> i & 1U) || r->lengths[i] != r->depth)
             continue;
         r->items[i].kind = kind;
-        r->items[i].text = escaped ? decode(r, text) : text;
+        r->items[i].text = escaped ? string_decode(r, text) : text;
     }
 }
 
@@ -261,14 +262,14 @@ static bool skim_open_scope(struct skim_reader *r, bool object)
 {
     uint32_t deeper = 0;
 
-    skim_keep(r, SKIM_OTHER, STR_NONE, false);
+    skim_store_value(r, SKIM_OTHER, STR_NONE, false);
     for (size_t i = 0; object && i < r->count; i++) {
-        if ((r->wanted >> i & 1U) && r->lengths[i] > r->depth)
+        if ((r->open_paths >> i & 1U) && r->lengths[i] > r->depth)
             deeper |= 1U << i;
     }
     if (r->depth == JR_MAX_DEPTH)
         return skim_refuse(r, "nested deeper than 64 levels");
-    r->scopes[++r->depth] = (struct skim_scope){.object = object, .wanted = deeper};
+    r->scopes[++r->depth] = (struct skim_scope){.object = object, .open_paths = deeper};
     return true;
 }
 
@@ -282,7 +283,7 @@ static bool read_word(struct skim_reader *r)
         if (!str_starts((struct str){r->at, (size_t)(r->end - r->at)}, words[i]))
             continue;
         r->at += words[i].len;
-        skim_keep(r, SKIM_OTHER, STR_NONE, false);
+        skim_store_value(r, SKIM_OTHER, STR_NONE, false);
         return true;
     }
     return skim_refuse(r, "invalid syntax");
@@ -293,17 +294,17 @@ static bool read_scalar(struct skim_reader *r)
     struct str text;
     bool escaped;
 
-    if (skim_take(r, '"')) {
+    if (skim_accept(r, '"')) {
         if (!read_string(r, &text, &escaped))
             return false;
-        skim_keep(r, SKIM_STRING, text, escaped);
+        skim_store_value(r, SKIM_STRING, text, escaped);
         return true;
     }
     if (*r->at != '-' && !ascii_is(*r->at, ASCII_DIGIT))
         return read_word(r);
     if (!skim_read_number(r, &text))
         return false;
-    skim_keep(r, SKIM_NUMBER, text, false);
+    skim_store_value(r, SKIM_NUMBER, text, false);
     return true;
 }
 
@@ -313,12 +314,12 @@ static bool skim_read_key(struct skim_reader *r)
     bool escaped;
 
     skip_space(r);
-    if (!skim_take(r, '"'))
+    if (!skim_accept(r, '"'))
         return skim_refuse(r, "expected a key or \"}\"");
-    if (!read_string(r, &raw, &escaped) || !follow_key(r, raw, escaped))
+    if (!read_string(r, &raw, &escaped) || !match_key(r, raw, escaped))
         return false;
     skip_space(r);
-    return skim_take(r, ':') || skim_refuse(r, "expected \":\"");
+    return skim_accept(r, ':') || skim_refuse(r, "expected \":\"");
 }
 
 /* After "{" or "[": closes an empty scope, else moves to the first value. */
@@ -327,12 +328,12 @@ static bool skim_enter(struct skim_reader *r, bool *ret_closed)
     const struct skim_scope *scope = &r->scopes[r->depth];
 
     skip_space(r);
-    *ret_closed = skim_take(r, scope->object ? '}' : ']');
+    *ret_closed = skim_accept(r, scope->object ? '}' : ']');
     if (*ret_closed) {
         r->depth--;
         return true;
     }
-    r->wanted = 0;
+    r->open_paths = 0;
     return !scope->object || skim_read_key(r);
 }
 
@@ -343,12 +344,12 @@ static bool skim_leave(struct skim_reader *r, bool *ret_more)
     while (r->depth > 0) {
         const struct skim_scope *scope = &r->scopes[r->depth];
         skip_space(r);
-        if (skim_take(r, ',')) {
+        if (skim_accept(r, ',')) {
             *ret_more = true;
-            r->wanted = 0;
+            r->open_paths = 0;
             return !scope->object || skim_read_key(r);
         }
-        if (!skim_take(r, scope->object ? '}' : ']'))
+        if (!skim_accept(r, scope->object ? '}' : ']'))
             return skim_refuse(
                 r, scope->object ? "expected \",\" or \"}\"" : "expected \",\" or \"]\"");
         r->depth--;
@@ -378,8 +379,11 @@ static bool skim_read_text(struct skim_reader *r)
     return r->at == r->end || skim_refuse(r, "unexpected text after the value");
 }
 
-int skim(
-    struct arena *arena, struct str text, struct skim *items, size_t count, const char **ret_reason)
+int skim_parse(struct arena *arena,
+               struct str text,
+               struct skim_item *items,
+               size_t count,
+               const char **ret_reason)
 {
     struct skim_reader reader = {
         .arena = arena,
@@ -387,7 +391,7 @@ int skim(
         .end = text.ptr + text.len,
         .items = items,
         .count = count,
-        .wanted = (1U << count) - 1,
+        .open_paths = (1U << count) - 1,
     };
 
     split_paths(&reader);

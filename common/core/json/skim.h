@@ -12,21 +12,21 @@
 #include "base/result.h"
 #include "base/str.h"
 
-#define SKIM_WANTED_MAX 16
-#define SKIM_DEPTH_MAX  8 /* keys of a wanted path */
+#define SKIM_PATHS_MAX 16
+#define SKIM_DEPTH_MAX 8 /* keys of a wanted path */
 
 enum skim_kind { SKIM_MISSING, SKIM_STRING, SKIM_NUMBER, SKIM_OTHER };
 
-struct skim {
+struct skim_item {
     const char *path; /* "data.object.id": keys without dots, outside of arrays */
     enum skim_kind kind;
     struct str text; /* STRING: decoded, borrowed from the text or the arena; NUMBER: as written */
 };
 
 /* Fills kind and text of every item; kind is SKIM_MISSING when the text has no such path. Returns
- * 0, or SKIM_INVALID with a static text in *ret_reason. `count`: at most SKIM_WANTED_MAX. */
-int skim(struct arena *arena,
-         struct str text,
-         struct skim *items,
-         size_t count,
-         const char **ret_reason) MUSTCHECK;
+ * 0, or SKIM_INVALID with a static text in *ret_reason. `count`: at most SKIM_PATHS_MAX. */
+int skim_parse(struct arena *arena,
+               struct str text,
+               struct skim_item *items,
+               size_t count,
+               const char **ret_reason) MUSTCHECK;

@@ -22,7 +22,7 @@
 struct line {
     char *at;
     char *end;
-    bool full;
+    bool overflow;
 };
 
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
@@ -39,8 +39,8 @@ static int64_t dropped; /* lines dropped since the last queued line */
 
 static void log_put(struct line *line, const char *text, size_t len)
 {
-    if (line->full || len > (size_t)(line->end - line->at)) {
-        line->full = true;
+    if (line->overflow || len > (size_t)(line->end - line->at)) {
+        line->overflow = true;
         return;
     }
     memcpy(line->at, text, len);
@@ -117,7 +117,7 @@ static void log_put_key(struct line *line, const char *key)
     log_put(line, ":", 1);
 }
 
-struct log_field log_at(const struct result_site *site, int rc)
+struct log_field log_site_field(const struct result_site *site, int rc)
 {
     bool noted = rc != 0 && site->rc == rc;
 
@@ -232,7 +232,7 @@ static void pid_refresh(void)
 }
 
 /* A child begins with an empty queue: the parent writes the queued lines. */
-static void after_fork_in_child(void)
+static void log_reset_child(void)
 {
     (void)pthread_mutex_init(&lock, NULL);
     queued = 0;
@@ -259,7 +259,7 @@ void log_init(const char *service, enum log_level level)
     if (prepared)
         return;
     prepared = true;
-    (void)pthread_atfork(NULL, NULL, after_fork_in_child);
+    (void)pthread_atfork(NULL, NULL, log_reset_child);
     panic_hook_set(flush_at_panic);
 }
 
@@ -287,7 +287,7 @@ void log_write(enum log_level level,
         put_i64(&line, dropped);
     }
     put_cstr(&line, "}\n");
-    if (line.full) {
+    if (line.overflow) {
         dropped++;
     } else {
         queued = (size_t)(line.at - queue);

@@ -33,9 +33,9 @@ struct log_field {
 #define L_SECRET(k, v)  ((struct log_field){.key = (k), .kind = LOG_F_SECRET, .text = (v)})
 #define L_RESULT(k, rc) L_CSTR((k), result_name(rc))
 /* "at": "<file>:<line>", where `rc` arose; no field when `site` records another result. */
-#define L_AT(site, rc) log_at((site), (rc))
+#define L_AT(site, rc) log_site_field((site), (rc))
 /* Does the work of L_AT(). */
-struct log_field log_at(const struct result_site *site, int rc);
+struct log_field log_site_field(const struct result_site *site, int rc);
 
 /* log_info("db.reconnected", L_CSTR("server", name), L_I64("tries", n)); fields are optional. */
 #define log_event(level, event, ...)                                                               \

@@ -17,7 +17,7 @@ struct background {
 
 static struct list running = {&running, &running};
 static size_t alive;
-static loop_fn waiting;
+static loop_fn wait_done_fn;
 static void *waiting_arg;
 
 struct background *background_new(int64_t limit_ms)
@@ -38,11 +38,11 @@ struct arena *background_arena(struct background *background)
 
 static void wake_waiting(void)
 {
-    loop_fn done = waiting;
+    loop_fn done = wait_done_fn;
 
     if (alive > 0 || done == NULL)
         return;
-    waiting = NULL;
+    wait_done_fn = NULL;
     done(waiting_arg);
 }
 
@@ -64,7 +64,7 @@ static void background_main(struct task *task, void *arg)
     background->fn(task, background->arg);
     list_remove(&background->link);
     background->hook = (struct loop_hook){.fn = background_free, .arg = background};
-    loop_at_turn_end(&background->hook);
+    loop_at_tick_end(&background->hook);
 }
 
 void background_start_as(struct background *background, const char *name, task_fn fn, void *arg)
@@ -83,7 +83,7 @@ void background_cancel(void)
 
 void background_wait(loop_fn done, void *arg)
 {
-    waiting = done;
+    wait_done_fn = done;
     waiting_arg = arg;
     wake_waiting();
 }

@@ -9,9 +9,9 @@
 #include "base/panic.h"
 #include "loop/background.h"
 
-#define LANE_LIMIT_MS ((int64_t)1 << 40)
+#define QUEUE_LIMIT_MS ((int64_t)1 << 40)
 
-struct batch_lane {
+struct batch_queue {
     struct batches *batches;
     int64_t owner;
     struct list entries; /* waiting entries, oldest first */
@@ -27,7 +27,7 @@ struct batch {
 
 static void batch_on_leave(struct await *await)
 {
-    list_remove(&CONTAINER_OF(await, struct batch_entry, turn)->link);
+    list_remove(&CONTAINER_OF(await, struct batch_entry, taken_await)->link);
 }
 
 static struct batch_entry *entry_take(struct list *node)
@@ -36,14 +36,14 @@ static struct batch_entry *entry_take(struct list *node)
 
     list_remove(node);
     entry->taken = true;
-    await_done(&entry->turn, 0);
+    await_done(&entry->taken_await, 0);
     return entry;
 }
 
 static void entry_end(struct batch_entry *entry, int rc)
 {
     entry->rc = rc;
-    await_done(&entry->written, 0);
+    await_done(&entry->written_await, 0);
 }
 
 /* Ends `count` entries of the batch, from index `from` on. */
@@ -58,12 +58,12 @@ static void batch_cut(struct batch *batch, size_t from, size_t count, int rc)
 }
 
 /* Takes as many waiting entries as fit in the batch. */
-static void fill_batch(struct batch_lane *lane, struct batch *batch)
+static void fill_batch(struct batch_queue *lane, struct batch *batch)
 {
     const struct batches *batches = lane->batches;
     size_t bytes = 0;
 
-    while (!list_empty(&lane->entries) && batch->count < batches->most) {
+    while (!list_empty(&lane->entries) && batch->count < batches->max_entries) {
         bytes += LIST_ITEM(lane->entries.next, struct batch_entry, link)->bytes;
         if (batch->count > 0 && bytes > batches->bytes)
             break;
@@ -74,9 +74,9 @@ static void fill_batch(struct batch_lane *lane, struct batch *batch)
 }
 
 /* Ends the entries of the batch, and of the lane, that are not to be written (.over). */
-static void end_those_over(struct batch_lane *lane, struct batch *batch)
+static void entries_end_expired(struct batch_queue *lane, struct batch *batch)
 {
-    int (*over)(const struct batch_entry *) = lane->batches->over;
+    int (*over)(const struct batch_entry *) = lane->batches->expired_rc;
     int rc;
 
     if (over == NULL)
@@ -89,11 +89,11 @@ static void end_those_over(struct batch_lane *lane, struct batch *batch)
             entry_end(entry_take(node), rc);
 }
 
-AWAITS static int try_entries(struct task *task,
-                              const struct batches *batches,
-                              struct batch_entry **entries,
-                              size_t count,
-                              size_t *ret_failed)
+AWAITS static int entries_write_once(struct task *task,
+                                     const struct batches *batches,
+                                     struct batch_entry **entries,
+                                     size_t count,
+                                     size_t *ret_failed)
 {
     struct arena *own = task->arena;
     int64_t started_us = clock_mono_us();
@@ -111,16 +111,16 @@ AWAITS static int try_entries(struct task *task,
 }
 
 /* co: writes the batch: all of its entries have a result afterwards. */
-AWAITS static void write_batch(struct task *task, struct batch_lane *lane, struct batch *batch)
+AWAITS static void write_batch(struct task *task, struct batch_queue *lane, struct batch *batch)
 {
     const struct batches *batches = lane->batches;
     struct backoff pause = batches->pause;
-    size_t most = batches->most;
+    size_t most = batches->max_entries;
     size_t failed;
 
-    for (end_those_over(lane, batch); batch->count > 0; end_those_over(lane, batch)) {
+    for (entries_end_expired(lane, batch); batch->count > 0; entries_end_expired(lane, batch)) {
         size_t count = batch->count < most ? batch->count : most;
-        int rc = try_entries(task, batches, batch->entries, count, &failed);
+        int rc = entries_write_once(task, batches, batch->entries, count, &failed);
         enum batch_end end = rc == 0 || task->cancelled ? BATCH_ENDED : batches->judge(rc);
         if (end == BATCH_AGAIN) {
             (void)!task_sleep(task, backoff_next(&pause));
@@ -130,67 +130,67 @@ AWAITS static void write_batch(struct task *task, struct batch_lane *lane, struc
             most = count / 2;
         } else {
             batch_cut(batch, 0, count, rc);
-            most = most < batches->most / 2 ? most * 2 : batches->most;
+            most = most < batches->max_entries / 2 ? most * 2 : batches->max_entries;
         }
     }
 }
 
-static struct str lane_key(const struct batch_lane *lane)
+static struct str batch_queue_key(const struct batch_queue *lane)
 {
     return (struct str){(const char *)&lane->owner, sizeof(lane->owner)};
 }
 
-static void free_idle(struct batch_lane *lane)
+static void free_idle(struct batch_queue *lane)
 {
     if (lane->running > 0 || lane->hook.queued || !list_empty(&lane->entries))
         return;
-    (void)map_remove(lane->batches->lanes, lane_key(lane));
+    (void)map_remove(lane->batches->queues, batch_queue_key(lane));
     free(lane);
 }
 
-static void run_lane(struct task *task, void *arg)
+static void batch_queue_run(struct task *task, void *arg)
 {
-    struct batch_lane *lane = arg;
-    struct batch_entry **room = ARENA_ARRAY(task->arena, room, lane->batches->most);
+    struct batch_queue *lane = arg;
+    struct batch_entry **room = ARENA_ARRAY(task->arena, room, lane->batches->max_entries);
 
     while (!list_empty(&lane->entries)) {
         struct batch batch = {.entries = room};
         fill_batch(lane, &batch);
         if (!list_empty(&lane->entries) && lane->running < lane->batches->at_once)
-            loop_at_turn_end(&lane->hook);
+            loop_at_tick_end(&lane->hook);
         write_batch(task, lane, &batch);
     }
     lane->running--;
     free_idle(lane);
 }
 
-static void batches_on_turn_end(void *arg)
+static void batches_on_tick_end(void *arg)
 {
-    struct batch_lane *lane = arg;
+    struct batch_queue *lane = arg;
 
     if (list_empty(&lane->entries) || lane->running == lane->batches->at_once) {
         free_idle(lane);
         return;
     }
     lane->running++;
-    background_run(LANE_LIMIT_MS, run_lane, lane);
+    background_run(QUEUE_LIMIT_MS, batch_queue_run, lane);
 }
 
-static struct batch_lane *lane_of(struct batches *batches, int64_t owner)
+static struct batch_queue *batch_queue_find(struct batches *batches, int64_t owner)
 {
-    struct batch_lane wanted = {.batches = batches, .owner = owner};
+    struct batch_queue wanted = {.batches = batches, .owner = owner};
 
-    if (batches->lanes == NULL)
-        batches->lanes = map_new();
-    struct batch_lane *lane = map_get(batches->lanes, lane_key(&wanted));
+    if (batches->queues == NULL)
+        batches->queues = map_new();
+    struct batch_queue *lane = map_get(batches->queues, batch_queue_key(&wanted));
     if (lane != NULL)
         return lane;
     lane = calloc(1, sizeof(*lane));
     MUST(lane != NULL);
     *lane = wanted;
     list_init(&lane->entries);
-    lane->hook = (struct loop_hook){.fn = batches_on_turn_end, .arg = lane};
-    (void)map_put(batches->lanes, lane_key(lane), lane);
+    lane->hook = (struct loop_hook){.fn = batches_on_tick_end, .arg = lane};
+    (void)map_put(batches->queues, batch_queue_key(lane), lane);
     return lane;
 }
 
@@ -199,19 +199,19 @@ int batches_write(struct task *task,
                   int64_t owner,
                   struct batch_entry *entry)
 {
-    struct batch_lane *lane = lane_of(batches, owner);
+    struct batch_queue *lane = batch_queue_find(batches, owner);
 
     entry->task = task;
-    await_init(&entry->turn);
-    await_init(&entry->written);
-    entry->turn.abandon = batches->stays ? NULL : batch_on_leave;
+    await_init(&entry->taken_await);
+    await_init(&entry->written_await);
+    entry->taken_await.abandon = batches->is_uninterruptible ? NULL : batch_on_leave;
     list_append(&lane->entries, &entry->link);
     if (lane->running < batches->at_once)
-        loop_at_turn_end(&lane->hook);
-    int rc = await_wait(task, &entry->turn, 0);
+        loop_at_tick_end(&lane->hook);
+    int rc = await_wait(task, &entry->taken_await, 0);
     if (!entry->taken)
         return rc;
-    rc = await_wait(task, &entry->written, 0);
+    rc = await_wait(task, &entry->written_await, 0);
     (void)rc; /* the result of the entry counts, even if its task was cancelled */
     return entry->rc;
 }

@@ -23,7 +23,7 @@ struct batch_entry {
     size_t bytes; /* set by the caller: the size that the entry counts for */
     /* Used by batches.c. */
     struct task *task;
-    struct await turn, written;
+    struct await taken_await, written_await;
     struct list link;
     bool taken;
     int rc;
@@ -38,25 +38,25 @@ enum batch_end {
 
 struct batches {
     /* Set by the caller. */
-    unsigned at_once;     /* batches of one owner that are under way */
-    size_t most;          /* entries of one batch */
-    size_t bytes;         /* bytes of one batch; at least one entry */
-    int64_t limit_ms;     /* time limit of one .write */
-    struct backoff pause; /* pauses before a repetition (BATCH_AGAIN) */
-    bool stays; /* an entry is written even if its task is cancelled; else the task may leave until
-                   a batch takes the entry */
+    unsigned at_once;        /* batches of one owner that are under way */
+    size_t max_entries;      /* entries of one batch */
+    size_t bytes;            /* bytes of one batch; at least one entry */
+    int64_t limit_ms;        /* time limit of one .write */
+    struct backoff pause;    /* pauses before a repetition (BATCH_AGAIN) */
+    bool is_uninterruptible; /* an entry is written even if its task is cancelled; else the task may
+                   leave until a batch takes the entry */
     /* any: compares two struct batch_entry * for qsort(): the order of entries in a batch; NULL =
      * as they arrived. */
     int (*order)(const void *left, const void *right);
     /* any: called before each .write: the result of an entry that is not to be written, else 0;
      * NULL = all are written. */
-    int (*over)(const struct batch_entry *entry);
+    int (*expired_rc)(const struct batch_entry *entry);
     /* AWAITS: writes all entries or none, in an arena that ends with the call. *ret_failed: the
      * entry that caused a failure, where that is known. */
     int (*write)(struct task *task, struct batch_entry **entries, size_t count, size_t *ret_failed);
     enum batch_end (*judge)(int rc); /* any: the meaning of a result other than 0 */
     /* Used by batches.c. */
-    struct map *lanes;
+    struct map *queues;
 };
 
 /* co: 0 when the entry was written, else a result of .write or .over; -ECANCELED or -ETIMEDOUT when

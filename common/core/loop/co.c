@@ -46,7 +46,7 @@ static void co_enter(struct co *co)
 }
 
 /* Called on the coroutine's stack, first thing after each switch to it. */
-static void arrived(struct co *co)
+static void co_arrive(struct co *co)
 {
 #if defined(GW_SANITIZE)
     __sanitizer_finish_switch_fiber(co->fake_stack, &loop_stack.bottom, &loop_stack.bytes);
@@ -63,14 +63,14 @@ static void co_leave(struct co *co)
         co->finished ? NULL : &co->fake_stack, loop_stack.bottom, loop_stack.bytes);
 #endif
     co_switch(&co->sp, loop_stack.sp);
-    arrived(co);
+    co_arrive(co);
 }
 
 /* Bottom frame of every coroutine. After fn has returned, the task's memory belongs to the caller
  * again, except `co`, which says that the task has ended. */
 static void co_main(struct co *co)
 {
-    arrived(co);
+    co_arrive(co);
     co->fn(co->task, co->arg);
     MUST(co->task->waiting == NULL && list_empty(&co->task->children));
     co->task->co = NULL;
@@ -134,13 +134,13 @@ void co_unyield(void)
 void co_drain(unsigned *budget)
 {
     MUST(current == NULL);
-    watch_end(NULL);
+    watch_run_end(NULL);
     while (*budget > 0 && !list_empty(&ready)) {
         struct co *co = LIST_ITEM(list_shift(&ready), struct co, link);
 
         (*budget)--;
         co_enter(co);
-        watch_end(co->task);
+        watch_run_end(co->task);
         if (co->finished) {
             alive--;
             co_pool_put(co);

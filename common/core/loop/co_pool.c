@@ -93,7 +93,7 @@ static void stack_cool(struct co *co)
     (void)madvise(co->low, bytes, MADV_DONTNEED);
 }
 
-static struct co *newest(struct list *head)
+static struct co *stack_pop(struct list *head)
 {
     struct co *co = LIST_ITEM(head->prev, struct co, link);
 
@@ -105,11 +105,11 @@ struct co *co_pool_get(void)
 {
     if (!list_empty(&pool.hot)) {
         pool.hot_count--;
-        return newest(&pool.hot);
+        return stack_pop(&pool.hot);
     }
     if (!list_empty(&pool.cold)) {
         pool.cold_count--;
-        return newest(&pool.cold);
+        return stack_pop(&pool.cold);
     }
     return stack_map();
 }
@@ -132,9 +132,9 @@ void co_pool_put(struct co *co)
 void co_pool_free(void)
 {
     while (!list_empty(&pool.hot))
-        stack_unmap(newest(&pool.hot));
+        stack_unmap(stack_pop(&pool.hot));
     while (!list_empty(&pool.cold))
-        stack_unmap(newest(&pool.cold));
+        stack_unmap(stack_pop(&pool.cold));
     pool.hot_count = 0;
     pool.cold_count = 0;
 }

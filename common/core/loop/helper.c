@@ -35,11 +35,11 @@ struct helper_call {
     struct share *share;
     uv_pipe_t pipe;
     struct await await;
-    bool waits;       /* the task waits for `await` */
-    bool left;        /* its task has left */
-    bool ended;       /* the child has ended */
-    bool closed;      /* uv_close() was called */
-    unsigned holders; /* references: the task's arena, the pipe */
+    bool waits;        /* the task waits for `await` */
+    bool is_abandoned; /* its task has left */
+    bool ended;        /* the child has ended */
+    bool closed;       /* uv_close() was called */
+    unsigned holders;  /* references: the task's arena, the pipe */
     uv_write_t write;
     char *unsent; /* rest of a write, allocated with malloc() */
     size_t from, held;
@@ -136,7 +136,7 @@ static int helper_program_start(struct helper *helper)
 }
 
 /* Sends the connection to the program. Returns false when the program does not run. */
-static bool helper_hand_over(const struct helper *helper, int fd)
+static bool helper_send_fd(const struct helper *helper, int fd)
 {
     union {
         struct cmsghdr head;
@@ -159,13 +159,13 @@ static bool helper_hand_over(const struct helper *helper, int fd)
            sendmsg(helper->control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
 }
 
-static int helper_hand_over_or_start(struct helper *helper, int fd)
+static int helper_send_fd_or_start(struct helper *helper, int fd)
 {
-    if (helper_hand_over(helper, fd))
+    if (helper_send_fd(helper, fd))
         return 0;
     helper_control_close(helper);
     TRY(helper_program_start(helper));
-    return helper_hand_over(helper, fd) ? 0 : HELPER_ENDED;
+    return helper_send_fd(helper, fd) ? 0 : HELPER_ENDED;
 }
 
 /* --- the end of a call --- */
@@ -229,9 +229,9 @@ static void helper_on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *b
     call->ended = count < 0;
     call->from = 0;
     call->held = count > 0 ? (size_t)count : 0;
-    if (call->left && call->ended)
+    if (call->is_abandoned && call->ended)
         helper_call_close(call);
-    if (call->left)
+    if (call->is_abandoned)
         return;
     (void)uv_read_stop(stream);
     helper_wake(call, 0);
@@ -239,9 +239,9 @@ static void helper_on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *b
 
 void helper_close(struct helper_call *call)
 {
-    if (call->left)
+    if (call->is_abandoned)
         return;
-    call->left = true;
+    call->is_abandoned = true;
     call->waits = false;
     int fd = -1;
     if (!call->ended && uv_fileno((uv_handle_t *)&call->pipe, &fd) == 0)
@@ -286,7 +286,7 @@ static int helper_open_in_slot(struct helper *helper, int *ret_fd)
         return HELPER_ENDED;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return ERROR(-errno);
-    int rc = helper_hand_over_or_start(helper, ends[1]);
+    int rc = helper_send_fd_or_start(helper, ends[1]);
     (void)close(ends[1]);
     if (rc != 0) {
         (void)close(ends[0]);
@@ -336,7 +336,7 @@ static void helper_on_written(uv_write_t *write, int status)
 
     free(call->unsent);
     call->unsent = NULL;
-    if (!call->left)
+    if (!call->is_abandoned)
         helper_wake(call, status != 0 ? HELPER_ENDED : 0);
 }
 

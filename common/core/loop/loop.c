@@ -38,14 +38,14 @@ static struct {
     bool open;
     bool stopping;
     bool grace_over;
-    int64_t turn_us; /* when the last turn ended, and libuv's idle time then */
+    int64_t tick_end_us; /* when the last turn ended, and libuv's idle time then */
     int64_t idle_us;
     int64_t lag_max_ms;
 } loop;
 
 /* --- turn --- */
 
-void loop_at_turn_end(struct loop_hook *hook)
+void loop_at_tick_end(struct loop_hook *hook)
 {
     if (hook->queued)
         return;
@@ -56,7 +56,7 @@ void loop_at_turn_end(struct loop_hook *hook)
 }
 
 /* Hooks that are queued by these hooks run in the next round. */
-static void run_hooks(void)
+static void hooks_run(void)
 {
     struct loop_hook *hook = loop.hooks;
 
@@ -76,11 +76,11 @@ static void measure_lag(void)
     int64_t now_us = clock_mono_us();
     int64_t idle_us = (int64_t)(uv_metrics_idle_time(&loop.uv) / 1000);
 
-    int64_t lag_ms = ((now_us - loop.turn_us) - (idle_us - loop.idle_us)) / 1000;
+    int64_t lag_ms = ((now_us - loop.tick_end_us) - (idle_us - loop.idle_us)) / 1000;
 
     if (lag_ms > loop.lag_max_ms)
         loop.lag_max_ms = lag_ms;
-    loop.turn_us = now_us;
+    loop.tick_end_us = now_us;
     loop.idle_us = idle_us;
 }
 
@@ -98,7 +98,7 @@ static void on_prepare(uv_prepare_t *prepare)
     co_unyield();
     co_drain(&budget);
     for (int round = 0; loop.hooks != NULL && round < HOOK_ROUNDS; round++) {
-        run_hooks();
+        hooks_run();
         co_drain(&budget);
     }
     if (co_pending() || loop.hooks != NULL)
@@ -136,7 +136,7 @@ static void size_thread_pool(void)
     MUST(setenv("UV_THREADPOOL_SIZE", text, 0) == 0);
 }
 
-static void open_own(void)
+static void handles_open(void)
 {
     MUST(uv_loop_init(&loop.uv) == 0);
     MUST(uv_loop_configure(&loop.uv, UV_METRICS_IDLE_TIME) == 0);
@@ -153,7 +153,7 @@ void loop_init(void)
 {
     MUST(!loop.open);
     size_thread_pool();
-    slice_ask(SLICE_LOOP_NS);
+    slice_set(SLICE_LOOP_NS);
     (void)signal(SIGPIPE, SIG_IGN);
     loop.stopping = false;
     loop.grace_over = false;
@@ -161,7 +161,7 @@ void loop_init(void)
     loop.lag_max_ms = 0;
     loop.hooks = NULL;
     loop.hooks_end = &loop.hooks;
-    open_own();
+    handles_open();
     loop.open = true;
 }
 
@@ -174,7 +174,7 @@ static void on_grace_over(uv_timer_t *timer)
 /* Runs the loop until the handles of all other code have had their close callbacks; coroutines
  * still run. Our own handles no longer keep the loop alive, except the idle handle: on_prepare()
  * starts it exactly while coroutines are ready. */
-static void run_out(void)
+static void loop_drain_handles(void)
 {
     signals_close();
     uv_unref((uv_handle_t *)&loop.prepare);
@@ -189,7 +189,7 @@ static void run_out(void)
     }
 }
 
-static void close_own(void)
+static void handles_close(void)
 {
     uv_close((uv_handle_t *)&loop.prepare, NULL);
     uv_close((uv_handle_t *)&loop.check, NULL);
@@ -210,12 +210,12 @@ static void count_handle(uv_handle_t *handle, void *count)
 void loop_run(void)
 {
     MUST(loop.open);
-    loop.turn_us = clock_mono_us();
-    watch_end(NULL);
+    loop.tick_end_us = clock_mono_us();
+    watch_run_end(NULL);
     while (!loop.stopping)
         (void)uv_run(&loop.uv, UV_RUN_DEFAULT);
-    run_out();
-    close_own();
+    loop_drain_handles();
+    handles_close();
     co_pool_free();
     if (uv_loop_close(&loop.uv) != 0) {
         /* A handle is still open. The process is about to end anyway; `open` keeps a second

@@ -32,7 +32,7 @@ struct loop_hook {
 /* loop/co: runs fn(arg) once at the end of this turn, after all ready coroutines and before
  * polling, so that it can flush what the turn collected. Nothing happens when the hook is already
  * queued. */
-void loop_at_turn_end(struct loop_hook *hook);
+void loop_at_tick_end(struct loop_hook *hook);
 
 /* The longest busy time of a turn since the last call, milliseconds (metrics). */
 int64_t loop_lag_take_ms(void);

@@ -9,8 +9,8 @@
 
 struct share {
     struct share_owner owner;
-    struct list ring;    /* while a task of the owner waits */
-    struct list waiters; /* oldest first */
+    struct list ring_link; /* while a task of the owner waits */
+    struct list waiters;   /* oldest first */
     unsigned waiting;
     uint64_t held;
 };
@@ -29,7 +29,7 @@ void shares_init(struct shares *shares, const struct shares_config *config)
 {
     MUST(config->limit > 0 && config->per_owner > 0);
     *shares = (struct shares){.config = *config, .owners = map_new()};
-    list_init(&shares->ring);
+    list_init(&shares->waiting_owners);
     list_init(&shares->named);
     if (config->name != NULL)
         list_append(&named, &shares->named);
@@ -57,13 +57,13 @@ static struct share *shares_find(struct shares *shares, const struct share_owner
     share = calloc(1, sizeof(*share));
     MUST(share != NULL);
     share->owner = *owner;
-    list_init(&share->ring);
+    list_init(&share->ring_link);
     list_init(&share->waiters);
     (void)map_put(shares->owners, shares_key_of(owner), share);
     return share;
 }
 
-static void forget_idle(struct shares *shares, struct share *share)
+static void share_free_if_idle(struct shares *shares, struct share *share)
 {
     if (share->held > 0 || !list_empty(&share->waiters))
         return;
@@ -93,20 +93,21 @@ static void shares_leave_queue(struct waiter *waiter)
     waiter->share->waiting--;
     waiter->shares->waiting--;
     if (list_empty(&waiter->share->waiters))
-        list_remove(&waiter->share->ring);
+        list_remove(&waiter->share->ring_link);
 }
 
-static struct waiter *first_of(const struct share *share)
+static struct waiter *share_first_waiter(const struct share *share)
 {
     return LIST_ITEM(share->waiters.next, struct waiter, link);
 }
 
 /* The first owner in turn that may take what its first task waits for. NULL when there is none. */
-static struct share *next_in_turn(const struct shares *shares)
+static struct share *shares_next_owner(const struct shares *shares)
 {
-    for (struct list *it = shares->ring.next; it != &shares->ring; it = it->next) {
-        struct share *share = LIST_ITEM(it, struct share, ring);
-        if (shares_may_take(shares, share, first_of(share)->amount))
+    for (struct list *it = shares->waiting_owners.next; it != &shares->waiting_owners;
+         it = it->next) {
+        struct share *share = LIST_ITEM(it, struct share, ring_link);
+        if (shares_may_take(shares, share, share_first_waiter(share)->amount))
             return share;
     }
     return NULL;
@@ -116,13 +117,13 @@ static void shares_serve(struct shares *shares)
 {
     struct share *share;
 
-    while ((share = next_in_turn(shares)) != NULL) {
-        struct waiter *waiter = first_of(share);
+    while ((share = shares_next_owner(shares)) != NULL) {
+        struct waiter *waiter = share_first_waiter(share);
         shares_leave_queue(waiter);
         shares_take(shares, share, waiter->amount);
         if (!list_empty(&share->waiters)) {
-            list_remove(&share->ring);
-            list_append(&shares->ring, &share->ring);
+            list_remove(&share->ring_link);
+            list_append(&shares->waiting_owners, &share->ring_link);
         }
         await_done(&waiter->await, 0);
     }
@@ -134,12 +135,12 @@ static void shares_abandon(struct await *await)
     struct shares *shares = waiter->shares;
 
     shares_leave_queue(waiter);
-    forget_idle(shares, waiter->share);
+    share_free_if_idle(shares, waiter->share);
     shares_serve(shares); /* the owner's next task may want less */
 }
 
 /* Takes an amount that is free, unless another task of the owner waits. */
-static bool take_at_once(struct shares *shares, struct share *share, uint64_t amount)
+static bool shares_take_now(struct shares *shares, struct share *share, uint64_t amount)
 {
     if (!list_empty(&share->waiters) || !shares_may_take(shares, share, amount))
         return false;
@@ -150,7 +151,7 @@ static bool take_at_once(struct shares *shares, struct share *share, uint64_t am
 static int shares_refuse(struct shares *shares, struct share *share)
 {
     shares->refused++;
-    forget_idle(shares, share);
+    share_free_if_idle(shares, share);
     return -EAGAIN;
 }
 
@@ -162,13 +163,15 @@ static void shares_enter_queue(struct waiter *waiter)
     await_init(&waiter->await);
     list_append(&share->waiters, &waiter->link);
     share->waiting++;
-    if (list_empty(&share->ring))
-        list_append(&shares->ring, &share->ring);
+    if (list_empty(&share->ring_link))
+        list_append(&shares->waiting_owners, &share->ring_link);
     shares->waiting++;
 }
 
-static int
-shares_wait_turn(struct task *task, struct waiter *waiter, struct shares *shares, int64_t limit_ms)
+static int shares_wait_in_queue(struct task *task,
+                                struct waiter *waiter,
+                                struct shares *shares,
+                                int64_t limit_ms)
 {
     shares_enter_queue(waiter);
     waiter->await.abandon = shares_abandon;
@@ -189,25 +192,25 @@ int shares_acquire(struct task *task,
         return -ECANCELED;
     struct share *share = shares_find(shares, &owner);
     struct waiter waiter = {.shares = shares, .share = share, .amount = amount};
-    if (!take_at_once(shares, share, amount)) {
+    if (!shares_take_now(shares, share, amount)) {
         if (amount > shares->config.limit || amount > shares->config.per_owner ||
             share->waiting >= shares->config.waiting)
             return shares_refuse(shares, share);
-        TRY(shares_wait_turn(task, &waiter, shares, limit_ms));
+        TRY(shares_wait_in_queue(task, &waiter, shares, limit_ms));
     }
     *ret_share = share;
     return 0;
 }
 
-struct share *shares_acquire_surely(struct task *task,
-                                    struct shares *shares,
-                                    struct share_owner owner,
-                                    uint64_t amount)
+struct share *shares_acquire_uninterruptible(struct task *task,
+                                             struct shares *shares,
+                                             struct share_owner owner,
+                                             uint64_t amount)
 {
     MUST(amount <= shares->config.limit && amount <= shares->config.per_owner);
     struct share *share = shares_find(shares, &owner);
     struct waiter waiter = {.shares = shares, .share = share, .amount = amount};
-    if (!take_at_once(shares, share, amount)) {
+    if (!shares_take_now(shares, share, amount)) {
         shares_enter_queue(&waiter);
         MUST(await_wait(task, &waiter.await, 0) == 0 || waiter.await.done);
     }
@@ -221,7 +224,7 @@ int shares_try(struct shares *shares,
 {
     struct share *share = shares_find(shares, &owner);
 
-    if (!take_at_once(shares, share, amount))
+    if (!shares_take_now(shares, share, amount))
         return shares_refuse(shares, share);
     *ret_share = share;
     return 0;
@@ -233,7 +236,7 @@ void shares_release(struct shares *shares, struct share *share, uint64_t amount)
     shares->held -= amount;
     share->held -= amount;
     shares_serve(shares);
-    forget_idle(shares, share);
+    share_free_if_idle(shares, share);
 }
 
 void shares_each(void (*visit)(const struct shares *shares, void *arg), void *arg)

@@ -46,20 +46,20 @@ struct shares {
     struct shares_config config;
     uint64_t held;
     unsigned waiting;
-    uint64_t refused;   /* how often -EAGAIN was returned */
-    struct map *owners; /* struct share_owner -> struct share */
-    struct list ring;   /* owners that wait, in turn */
-    struct list named;  /* in the list of shares with a name */
+    uint64_t refused;           /* how often -EAGAIN was returned */
+    struct map *owners;         /* struct share_owner -> struct share */
+    struct list waiting_owners; /* owners that wait, in turn */
+    struct list named;          /* in the list of shares with a name */
 };
 
 /* any: limit and per_owner must be above 0. */
 void shares_init(struct shares *shares, const struct shares_config *config);
 /* any: frees the memory; no owner may hold or wait. */
 void shares_done(struct shares *shares);
-/* any: the owner for a task: its project (task->tenant), 0 = the process itself. */
+/* any: the owner for a task: its project (task->project), 0 = the process itself. */
 static inline struct share_owner share_owner_of(const struct task *task)
 {
-    return (struct share_owner){.project = task->tenant};
+    return (struct share_owner){.project = task->project};
 }
 /* co: waits for `amount`. 0: the owner holds it until shares_release(); -EAGAIN: as many tasks of
  * the owner wait as may, or the amount is above limit or per_owner; -ECANCELED; -ETIMEDOUT (after
@@ -74,10 +74,10 @@ AWAITS int shares_acquire(struct task *task,
  * wait, and any number of the owner's tasks may wait. The amount must not be above limit and
  * per_owner. Every holder must release without waiting for the waiter, or both wait for ever.
  * Returns the share. */
-AWAITS struct share *shares_acquire_surely(struct task *task,
-                                           struct shares *shares,
-                                           struct share_owner owner,
-                                           uint64_t amount);
+AWAITS struct share *shares_acquire_uninterruptible(struct task *task,
+                                                    struct shares *shares,
+                                                    struct share_owner owner,
+                                                    uint64_t amount);
 /* any: takes `amount` without waiting: 0 or -EAGAIN. All that an owner takes is one share: each
  * call gives the same pointer, and the sum may be released at once. */
 int shares_try(struct shares *shares,

@@ -9,7 +9,7 @@
 
 #define SIGNALS_MAX 8
 
-static struct slot {
+static struct signal_slot {
     uv_signal_t uv;
     signals_fn fn;
     void *arg;
@@ -18,19 +18,19 @@ static struct slot {
 
 static void on_signal(uv_signal_t *uv, int signum)
 {
-    struct slot *slot = uv->data;
+    struct signal_slot *slot = uv->data;
 
     slot->fn(signum, slot->arg);
 }
 
 void signals_on(int signum, signals_fn fn, void *arg)
 {
-    struct slot *slot = slots;
+    struct signal_slot *slot = slots;
 
     while (slot < slots + SIGNALS_MAX && slot->used)
         slot++;
     MUST(slot < slots + SIGNALS_MAX);
-    *slot = (struct slot){.fn = fn, .arg = arg, .used = true};
+    *slot = (struct signal_slot){.fn = fn, .arg = arg, .used = true};
     slot->uv.data = slot;
     MUST(uv_signal_init(loop_uv(), &slot->uv) == 0);
     MUST(uv_signal_start(&slot->uv, on_signal, signum) == 0);
@@ -39,7 +39,7 @@ void signals_on(int signum, signals_fn fn, void *arg)
 
 static void signals_on_closed(uv_handle_t *handle)
 {
-    struct slot *slot = handle->data;
+    struct signal_slot *slot = handle->data;
 
     slot->used = false;
 }

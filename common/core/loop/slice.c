@@ -17,7 +17,7 @@ struct attr { /* struct sched_attr of the kernel, its first version */
     uint64_t runtime, deadline, period;
 };
 
-void slice_ask(uint64_t ns)
+void slice_set(uint64_t ns)
 {
     struct attr attr = {
         .size = sizeof(attr), .policy = SCHED_OTHER, .flags = RESET_ON_FORK, .runtime = ns};

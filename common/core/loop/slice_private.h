@@ -15,4 +15,4 @@
 /* any: sets the length of this thread's slices from now on; new threads and processes get the usual
  * one. Nothing happens when the operator has chosen a policy (chrt, CPUSchedulingPolicy=), which
  * has no such slices. */
-void slice_ask(uint64_t ns);
+void slice_set(uint64_t ns);

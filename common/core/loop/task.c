@@ -41,14 +41,14 @@ size_t task_stack_count(void)
 
 /* --- cancel --- */
 
-void task_lasts(struct task *task)
+void task_mark_lasting(struct task *task)
 {
     for (; task != NULL; task = task->parent)
-        task->lasting++;
+        task->lasting_count++;
 }
 
 /* Next in the tree below `root`, parents first; NULL after the last. */
-static struct task *next_below(const struct task *root, struct task *task)
+static struct task *task_next_below(const struct task *root, struct task *task)
 {
     if (!list_empty(&task->children))
         return LIST_ITEM(task->children.next, struct task, sibling);
@@ -66,7 +66,7 @@ void task_cancel(struct task *task)
     task->cancelled = true;
     if (task->co == NULL) /* not started or ended: no coroutine to wake, no children */
         return;
-    for (struct task *it = task; it != NULL; it = next_below(task, it)) {
+    for (struct task *it = task; it != NULL; it = task_next_below(task, it)) {
         it->cancelled = true;
         if (it->waiting != NULL && it->waiting->abandon != NULL)
             co_ready(it->co);
@@ -75,20 +75,20 @@ void task_cancel(struct task *task)
 
 /* --- several together --- */
 
-struct together {
+struct task_group {
     struct await await;
     size_t running;
 };
 
-struct child {
+struct task_child {
     struct task task;
     struct task_call *call;
-    struct together *together;
+    struct task_group *together;
 };
 
-static void run_child(struct task *task, void *arg)
+static void task_run_child(struct task *task, void *arg)
 {
-    struct child *child = arg;
+    struct task_child *child = arg;
 
     child->call->rc = child->call->fn(task, child->call->arg);
     list_remove(&task->sibling);
@@ -102,12 +102,12 @@ int task_all(struct task *task, struct task_call *calls, size_t count)
     if (count == 0)
         return 0;
 
-    struct together *together = ARENA_NEW(task->arena, together);
-    struct child *children = ARENA_ARRAY(task->arena, children, count);
+    struct task_group *together = ARENA_NEW(task->arena, together);
+    struct task_child *children = ARENA_ARRAY(task->arena, children, count);
     await_init(&together->await);
     together->running = count;
     for (size_t i = 0; i < count; i++) {
-        struct child *child = &children[i];
+        struct task_child *child = &children[i];
         child->call = &calls[i];
         child->together = together;
         child->task.arena = task->arena;
@@ -115,8 +115,8 @@ int task_all(struct task *task, struct task_call *calls, size_t count)
         child->task.cancelled = task->cancelled;
         child->task.log = task->log;
         child->task.name = task->name;
-        child->task.tenant = task->tenant;
-        task_launch(&child->task, task, run_child, child);
+        child->task.project = task->project;
+        task_launch(&child->task, task, task_run_child, child);
     }
     int rc = await_wait(task, &together->await, 0);
     int64_t db_us = 0; /* the children waited concurrently: the longest wait counts */

@@ -31,12 +31,12 @@ struct task {
     struct log_ctx log;
     struct result_site site; /* where its last unexpected error arose: ERROR() */
     const char *name;        /* name of its function, for the watch; set by task_start() */
-    int64_t tenant; /* number of the project that the task works for; 0 = the process itself */
-    int64_t db_us;  /* time spent waiting for the database (access log) */
-    unsigned
-        lasting; /* commits, writes and outgoing calls so far, which a repetition would repeat */
-    struct await *waiting; /* the await that it is suspended on */
-    struct list children;  /* tasks of task_all() */
+    int64_t project; /* number of the project that the task works for; 0 = the process itself */
+    int64_t db_us;   /* time spent waiting for the database (access log) */
+    unsigned lasting_count; /* commits, writes and outgoing calls so far, which a repetition would
+                               repeat */
+    struct await *waiting;  /* the await that it is suspended on */
+    struct list children;   /* tasks of task_all() */
     struct list sibling;
     struct task *parent;
 };
@@ -62,7 +62,7 @@ void task_start_as(struct task *task, const char *name, task_fn fn, void *arg);
 void task_cancel(struct task *task);
 /* any: records that the task, and the tasks that wait for it, did something that outlasts a
  * rollback. */
-void task_lasts(struct task *task);
+void task_mark_lasting(struct task *task);
 /* The task whose coroutine runs now; NULL on the loop's own stack. */
 struct task *task_current(void);
 /* Coroutines alive, stacks held (metrics). */
@@ -73,9 +73,9 @@ size_t task_stack_count(void);
 void await_init(struct await *await);
 /* co: suspends until done; returns the operation's rc, -ECANCELED or -ETIMEDOUT. Returns at once
  * when already done. `limit_ms` > 0 shortens the task's own deadline for this wait (0 = none). On
- * an early leave abandon() is called once, before the return. An operation that hands something
- * over must check await->done and await->rc: it may have completed even though the wait reports a
- * cancellation. */
+ * an early leave load_abandon() is called once, before the return. An operation that hands
+ * something over must check await->done and await->rc: it may have completed even though the wait
+ * reports a cancellation. */
 AWAITS int await_wait(struct task *task, struct await *await, int64_t limit_ms) MUSTCHECK;
 /* any: completes the await with `rc`; a second call panics. */
 void await_done(struct await *await, int rc);

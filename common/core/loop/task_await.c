@@ -33,7 +33,7 @@ void await_done(struct await *await, int rc)
 }
 
 /* The earlier of the task's deadline and the limit; 0 = none. */
-static int64_t due_at(const struct task *task, int64_t limit_ms)
+static int64_t wait_due_ms(const struct task *task, int64_t limit_ms)
 {
     if (limit_ms <= 0)
         return task->deadline_ms;
@@ -42,7 +42,7 @@ static int64_t due_at(const struct task *task, int64_t limit_ms)
 }
 
 /* 0, -ECANCELED or -ETIMEDOUT. */
-static int early_end(const struct task *task, int64_t due_ms)
+static int wait_early_rc(const struct task *task, int64_t due_ms)
 {
     if (task->cancelled)
         return -ECANCELED;
@@ -52,19 +52,19 @@ static int early_end(const struct task *task, int64_t due_ms)
 int await_wait(struct task *task, struct await *await, int64_t limit_ms)
 {
     MUST(task == task_current() && await->task == NULL);
-    int64_t due_ms = due_at(task, limit_ms);
+    int64_t due_ms = wait_due_ms(task, limit_ms);
     bool interruptible = await->abandon != NULL;
 
     await->task = task;
     task->waiting = await;
     if (!await->done && interruptible && due_ms != 0)
         loop_timer_start(&await->timer, due_ms - clock_mono_ms());
-    while (!await->done && !(interruptible && early_end(task, due_ms) != 0))
+    while (!await->done && !(interruptible && wait_early_rc(task, due_ms) != 0))
         co_suspend();
     loop_timer_stop(&await->timer);
     task->waiting = NULL;
     await->task = NULL;
-    int rc = early_end(task, due_ms);
+    int rc = wait_early_rc(task, due_ms);
     if (!await->done && interruptible)
         await->abandon(await);
     return rc != 0 ? rc : await->rc;
@@ -88,7 +88,7 @@ int task_sleep(struct task *task, int64_t delay_ms)
     MUST(task == task_current());
     if (delay_ms <= 0) {
         co_yield ();
-        return early_end(task, task->deadline_ms);
+        return wait_early_rc(task, task->deadline_ms);
     }
 
     struct await await;

@@ -55,7 +55,7 @@ static void sift_down(size_t index, struct loop_timer *timer)
     timer_put(index, timer);
 }
 
-static void grow(void)
+static void heap_grow(void)
 {
     size_t cap = heap.cap ? heap.cap * 2 : 64;
     struct loop_timer **at = realloc(heap.at, (cap + 1) * sizeof(struct loop_timer *));
@@ -110,7 +110,7 @@ void loop_timer_start(struct loop_timer *timer, int64_t delay_ms)
     timer->due_ms = clock_mono_ms() + (delay_ms > 0 ? delay_ms : 0);
     timer->order = heap.starts++;
     if (heap.count == heap.cap)
-        grow();
+        heap_grow();
     heap.count++;
     sift_up(heap.count, timer);
     if (!heap.firing && timer->due_ms < heap.armed_due_ms)

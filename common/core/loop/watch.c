@@ -26,7 +26,7 @@ int64_t watch_since_us(void)
 
 /* Processor time of the run that ends. It may include up to CPU_EVERY_US of earlier runs, but is
  * never more than the time that has passed. */
-static int64_t take_cpu(int64_t now_us)
+static int64_t run_cpu_us(int64_t now_us)
 {
     int64_t cpu_us = clock_thread_us();
     int64_t used_us = cpu_us - watch.cpu_us;
@@ -37,12 +37,12 @@ static int64_t take_cpu(int64_t now_us)
     return used_us < passed_us ? used_us : passed_us;
 }
 
-void watch_end(const struct task *task)
+void watch_run_end(const struct task *task)
 {
     int64_t now_us = clock_mono_us();
 
     if (now_us - watch.read_us >= CPU_EVERY_US) {
-        int64_t used_us = take_cpu(now_us);
+        int64_t used_us = run_cpu_us(now_us);
         if (used_us >= WATCH_LONG_US && watch.fn != NULL && watch.since_us != 0)
             watch.fn(task, used_us);
     }

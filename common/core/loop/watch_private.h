@@ -3,4 +3,4 @@
 #include "loop/watch.h"
 
 /* Ends a run of `task`, or a batch of callbacks (NULL); the next run begins. */
-void watch_end(const struct task *task);
+void watch_run_end(const struct task *task);

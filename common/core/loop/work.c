@@ -63,18 +63,18 @@ void work_divide_hashes(unsigned processes)
     work_limit(WORK_HASH, (cores + processes - 1) / processes, DEFAULT_WAITING);
 }
 
-static void on_thread(uv_work_t *uv)
+static void work_on_thread(uv_work_t *uv)
 {
     struct work *work = uv->data;
 
     if (work->kind == WORK_HASH)
-        slice_ask(SLICE_WORK_NS);
+        slice_set(SLICE_WORK_NS);
     work->fn(work->arg);
     if (work->kind == WORK_HASH)
-        slice_ask(SLICE_USUAL_NS);
+        slice_set(SLICE_USUAL_NS);
 }
 
-static void after_work(uv_work_t *uv, int status)
+static void work_finish(uv_work_t *uv, int status)
 {
     struct work *work = uv->data;
 
@@ -83,11 +83,11 @@ static void after_work(uv_work_t *uv, int status)
 }
 
 /* co: runs the work on a thread, and then releases its share. */
-AWAITS static int run_on_thread(struct task *task, struct work *work)
+AWAITS static int work_run_on_thread(struct task *task, struct work *work)
 {
     work->uv.data = work;
     await_init(&work->await);
-    MUST(uv_queue_work(loop_uv(), &work->uv, on_thread, after_work) == 0);
+    MUST(uv_queue_work(loop_uv(), &work->uv, work_on_thread, work_finish) == 0);
     return await_wait(task, &work->await, 0);
 }
 
@@ -96,40 +96,40 @@ int work_run(struct task *task, enum work_kind kind, work_fn fn, void *arg)
     struct work work = {.shares = shares_of(kind), .kind = kind, .fn = fn, .arg = arg};
 
     TRY(shares_acquire(task, work.shares, share_owner_of(task), 1, 0, &work.share));
-    return run_on_thread(task, &work);
+    return work_run_on_thread(task, &work);
 }
 
-void work_beside(struct task *task, work_fn fn, void *arg)
+void work_off_thread(struct task *task, work_fn fn, void *arg)
 {
     struct work work = {.shares = shares_of(WORK_PARSE), .kind = WORK_PARSE, .fn = fn, .arg = arg};
 
-    work.share = shares_acquire_surely(task, work.shares, share_owner_of(task), 1);
-    MUST(run_on_thread(task, &work) == 0 || work.await.done);
+    work.share = shares_acquire_uninterruptible(task, work.shares, share_owner_of(task), 1);
+    MUST(work_run_on_thread(task, &work) == 0 || work.await.done);
 }
 
 /* --- work without a task that waits --- */
 
-struct later {
+struct posted_work {
     uv_work_t uv;
     work_fn fn;
     void *arg;
 };
 
-static void later_on_thread(uv_work_t *uv)
+static void posted_on_thread(uv_work_t *uv)
 {
-    struct later *later = uv->data;
+    struct posted_work *later = uv->data;
 
     later->fn(later->arg);
 }
 
-static void after_later(uv_work_t *uv, int status UNUSED)
+static void posted_done(uv_work_t *uv, int status UNUSED)
 {
     free(uv->data);
 }
 
-void work_later(work_fn fn, void *arg)
+void work_post(work_fn fn, void *arg)
 {
-    struct later *later;
+    struct posted_work *later;
 
     if (!loop_is_open()) {
         fn(arg);
@@ -137,7 +137,7 @@ void work_later(work_fn fn, void *arg)
     }
     later = malloc(sizeof(*later));
     MUST(later != NULL);
-    *later = (struct later){.fn = fn, .arg = arg};
+    *later = (struct posted_work){.fn = fn, .arg = arg};
     later->uv.data = later;
-    MUST(uv_queue_work(loop_uv(), &later->uv, later_on_thread, after_later) == 0);
+    MUST(uv_queue_work(loop_uv(), &later->uv, posted_on_thread, posted_done) == 0);
 }

@@ -37,7 +37,7 @@ AWAITS int work_run(struct task *task, enum work_kind kind, work_fn fn, void *ar
  * of the product (bodies, outputs of steps, batches of the index). For a computation that is
  * useless once its task has left (an import, a picture) use work_run(), which ends with -ECANCELED.
  */
-AWAITS void work_beside(struct task *task, work_fn fn, void *arg);
+AWAITS void work_off_thread(struct task *task, work_fn fn, void *arg);
 /* any: runs fn(arg) on a thread at some later time, without a task that waits: for freeing large
  * memory. In a process without a loop fn(arg) runs at once. */
-void work_later(work_fn fn, void *arg);
+void work_post(work_fn fn, void *arg);

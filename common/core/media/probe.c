@@ -26,7 +26,7 @@ void facts_duration(struct media_facts *facts, double units, double units_a_seco
 }
 
 /* Returns MEDIA_MP4 for every brand that is not of a picture. */
-static enum media_kind kind_of_brand(const uint8_t *brand)
+static enum media_kind brand_kind(const uint8_t *brand)
 {
     static const struct {
         char name[5];
@@ -47,21 +47,21 @@ static enum media_kind kind_of_brand(const uint8_t *brand)
 }
 
 /* The brands in the file type box distinguish pictures from films. */
-static enum media_kind kind_of_boxes(struct media_source *source, const uint8_t *head)
+static enum media_kind boxes_kind(struct media_source *source, const uint8_t *head)
 {
     uint32_t bytes = be32(head);
-    enum media_kind kind = kind_of_brand(head + 8);
+    enum media_kind kind = brand_kind(head + 8);
 
     for (uint32_t at = 16; kind == MEDIA_MP4 && at + 4 <= bytes && at < 256; at += 4) {
         const uint8_t *brand = source_at(source, at, 4);
         if (!brand)
             break;
-        kind = kind_of_brand(brand);
+        kind = brand_kind(brand);
     }
     return kind;
 }
 
-static enum media_kind kind_of(struct media_source *source)
+static enum media_kind container_kind(struct media_source *source)
 {
     const uint8_t *head = source_at(source, 0, 12);
 
@@ -80,7 +80,7 @@ static enum media_kind kind_of(struct media_source *source)
     if (memcmp(head, "RIFF", 4) == 0 && memcmp(head + 8, "WAVE", 4) == 0)
         return MEDIA_WAV;
     if (memcmp(head + 4, "ftyp", 4) == 0)
-        return kind_of_boxes(source, head);
+        return boxes_kind(source, head);
     if (memcmp(head + 4, "moov", 4) == 0 || memcmp(head + 4, "wide", 4) == 0 ||
         memcmp(head + 4, "mdat", 4) == 0) /* old files without a file type box */
         return MEDIA_MP4;
@@ -92,7 +92,7 @@ static enum media_kind kind_of(struct media_source *source)
 }
 
 /* Returns the offset after the ID3 tag that FLAC and MP3 files may begin with. */
-static int64_t after_id3(struct media_source *source)
+static int64_t id3_end(struct media_source *source)
 {
     const uint8_t *head = source_at(source, 0, ID3_HEAD_BYTES);
 
@@ -106,7 +106,7 @@ static int64_t after_id3(struct media_source *source)
 
 static void probe_sound(struct media_source *source, struct media_facts *facts)
 {
-    int64_t at = after_id3(source);
+    int64_t at = id3_end(source);
     const uint8_t *head = source_at(source, at, 4);
 
     if (!head)
@@ -120,7 +120,7 @@ static void probe_sound(struct media_source *source, struct media_facts *facts)
 }
 
 /* Reports the size as shown: a quarter turn swaps width and height. */
-static void media_turn(struct media_facts *facts)
+static void facts_apply_turn(struct media_facts *facts)
 {
     uint32_t width = facts->width;
 
@@ -146,9 +146,9 @@ struct media_facts media_probe(struct media_source *source)
         [MEDIA_OGG] = probe_ogg,
         [MEDIA_WAV] = probe_wav,
     };
-    struct media_facts facts = {.kind = kind_of(source), .orientation = 1};
+    struct media_facts facts = {.kind = container_kind(source), .orientation = 1};
 
     parsers[facts.kind](source, &facts);
-    media_turn(&facts);
+    facts_apply_turn(&facts);
     return facts;
 }

@@ -13,14 +13,14 @@ struct box {
     int64_t from, end; /* of its content */
 };
 
-struct walk {
+struct box_reader {
     struct media_source *source;
     int boxes; /* boxes read so far */
 };
 
 /* Reads the box at *at and moves *at after it. Returns false at the end, when the box is malformed,
  * or when BOXES_MAX boxes have been read. */
-static bool next_box(struct walk *walk, int64_t *at, int64_t end, struct box *ret)
+static bool next_box(struct box_reader *walk, int64_t *at, int64_t end, struct box *ret)
 {
     const uint8_t *head = *at <= end - 8 ? source_at(walk->source, *at, 8) : NULL;
     int64_t head_bytes = 8;
@@ -48,7 +48,8 @@ static bool next_box(struct walk *walk, int64_t *at, int64_t end, struct box *re
 }
 
 /* Finds the first box of a type. */
-static bool find_box(struct walk *walk, int64_t at, int64_t end, const char *type, struct box *ret)
+static bool
+find_box(struct box_reader *walk, int64_t at, int64_t end, const char *type, struct box *ret)
 {
     while (next_box(walk, &at, end, ret))
         if (strcmp(ret->type, type) == 0)
@@ -56,7 +57,8 @@ static bool find_box(struct walk *walk, int64_t at, int64_t end, const char *typ
     return false;
 }
 
-static const uint8_t *box_at(struct walk *walk, const struct box *box, int64_t offset, size_t bytes)
+static const uint8_t *
+box_at(struct box_reader *walk, const struct box *box, int64_t offset, size_t bytes)
 {
     if (offset > box->end - box->from - (int64_t)bytes)
         return NULL;
@@ -65,7 +67,8 @@ static const uint8_t *box_at(struct walk *walk, const struct box *box, int64_t o
 
 /* --- films --- */
 
-static void movie_head(struct walk *walk, const struct box *box, struct media_facts *facts)
+static void
+movie_duration(struct box_reader *walk, const struct box *box, struct media_facts *facts)
 {
     const uint8_t *head = box_at(walk, box, 0, 20);
 
@@ -82,7 +85,8 @@ static void movie_head(struct walk *walk, const struct box *box, struct media_fa
 }
 
 /* The header of a fragmented film states no duration; its "mehd" box may. */
-static void fragments_head(struct walk *walk, const struct box *box, struct media_facts *facts)
+static void
+fragments_duration(struct box_reader *walk, const struct box *box, struct media_facts *facts)
 {
     struct box extends;
     struct box head;
@@ -105,7 +109,7 @@ static void fragments_head(struct walk *walk, const struct box *box, struct medi
         facts_duration(facts, wide ? (double)be64(at + 4) : be32(at + 4), scale);
 }
 
-static void track_size(struct walk *walk, const struct box *track, struct media_facts *facts)
+static void track_size(struct box_reader *walk, const struct box *track, struct media_facts *facts)
 {
     struct box box;
 
@@ -124,25 +128,25 @@ static void track_size(struct walk *walk, const struct box *track, struct media_
     facts_size(facts, (uint64_t)(quarter ? height : width), (uint64_t)(quarter ? width : height));
 }
 
-static void probe_movie(struct walk *walk, const struct box *movie, struct media_facts *facts)
+static void probe_movie(struct box_reader *walk, const struct box *movie, struct media_facts *facts)
 {
     int64_t at = movie->from;
     struct box box;
 
     while (next_box(walk, &at, movie->end, &box)) {
         if (strcmp(box.type, "mvhd") == 0)
-            movie_head(walk, &box, facts);
+            movie_duration(walk, &box, facts);
         else if (strcmp(box.type, "trak") == 0)
             track_size(walk, &box, facts);
     }
     if (facts->duration <= 0)
-        fragments_head(walk, movie, facts);
+        fragments_duration(walk, movie, facts);
 }
 
 /* --- pictures --- */
 
 /* Returns the number of the item that is the picture; 0 when none is stated. */
-static uint32_t primary_item(struct walk *walk, const struct box *meta)
+static uint32_t primary_item(struct box_reader *walk, const struct box *meta)
 {
     struct box box;
     const uint8_t *at = NULL;
@@ -158,7 +162,7 @@ static uint32_t primary_item(struct walk *walk, const struct box *meta)
 }
 
 /* Reads `count` property numbers from `at` on. Returns 0 when some of them are missing. */
-static size_t property_numbers(struct walk *walk,
+static size_t property_numbers(struct box_reader *walk,
                                const struct box *box,
                                int64_t at,
                                size_t count,
@@ -173,8 +177,11 @@ static size_t property_numbers(struct walk *walk,
 }
 
 /* Writes the numbers of the item's properties, which count from 1. Returns how many there are. */
-static size_t item_properties(
-    struct walk *walk, const struct box *box, uint32_t item, uint16_t *ret_numbers, size_t most)
+static size_t item_properties(struct box_reader *walk,
+                              const struct box *box,
+                              uint32_t item,
+                              uint16_t *ret_numbers,
+                              size_t most)
 {
     const uint8_t *at = box_at(walk, box, 0, 8);
 
@@ -212,7 +219,7 @@ static bool property_is_among(const uint16_t *numbers, size_t count, unsigned nu
 }
 
 /* Sets the size to the visible part of a HEIC, in whole pixels. Our AVIF reader does not crop. */
-static void picture_cut(struct walk *walk, const struct box *box, struct media_facts *facts)
+static void picture_crop(struct box_reader *walk, const struct box *box, struct media_facts *facts)
 {
     const uint8_t *cut = facts->kind == MEDIA_HEIC ? box_at(walk, box, 0, 16) : NULL;
 
@@ -220,7 +227,8 @@ static void picture_cut(struct walk *walk, const struct box *box, struct media_f
         facts_size(facts, be32(cut) / be32(cut + 4), be32(cut + 8) / be32(cut + 12));
 }
 
-static void probe_picture(struct walk *walk, const struct box *meta, struct media_facts *facts)
+static void
+probe_picture(struct box_reader *walk, const struct box *meta, struct media_facts *facts)
 {
     /* EXIF orientation by number of anticlockwise quarter turns, then by mirroring: none, upside
      * down, left to right. */
@@ -247,7 +255,7 @@ static void probe_picture(struct walk *walk, const struct box *meta, struct medi
         if (strcmp(box.type, "ispe") == 0 && (value = box_at(walk, &box, 4, 8)))
             facts_size(facts, be32(value), be32(value + 4));
         else if (strcmp(box.type, "clap") == 0)
-            picture_cut(walk, &box, facts);
+            picture_crop(walk, &box, facts);
         else if (strcmp(box.type, "irot") == 0 && (value = box_at(walk, &box, 0, 1)))
             turned = value[0] & 3;
         else if (strcmp(box.type, "imir") == 0 && (value = box_at(walk, &box, 0, 1)))
@@ -258,7 +266,7 @@ static void probe_picture(struct walk *walk, const struct box *meta, struct medi
 
 void probe_boxes(struct media_source *source, struct media_facts *facts)
 {
-    struct walk walk = {.source = source};
+    struct box_reader walk = {.source = source};
     int64_t at = 0;
     struct box box;
 

@@ -36,7 +36,7 @@ static bool is_frame(uint8_t marker)
     return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
 }
 
-static bool stands_alone(uint8_t marker)
+static bool is_standalone(uint8_t marker)
 {
     return marker == 0x01 || (marker >= 0xD0 && marker <= 0xD7);
 }
@@ -74,7 +74,7 @@ void probe_jpeg(struct media_source *source, struct media_facts *facts)
         uint8_t marker = next_marker(source, &at);
         if (marker == 0 || marker == 0xD9 || marker == 0xDA)
             return;
-        if (stands_alone(marker))
+        if (is_standalone(marker))
             continue;
         const uint8_t *head = source_at(source, at, is_frame(marker) ? 7 : 2);
         if (!head || be16(head) < 2)

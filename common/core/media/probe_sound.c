@@ -48,7 +48,7 @@ static uint64_t last_granule(struct media_source *source, uint32_t serial)
 {
     int64_t from = source->size > SOURCE_WINDOW_BYTES ? source->size - SOURCE_WINDOW_BYTES : 0;
     const uint8_t *bytes = NULL;
-    size_t count = source_some(source, from, SOURCE_WINDOW_BYTES, &bytes);
+    size_t count = source_read_partial(source, from, SOURCE_WINDOW_BYTES, &bytes);
 
     for (size_t at = count; at-- > 0;) {
         if (at + OGG_HEAD_BYTES > count || memcmp(bytes + at, "OggS", 4) != 0)
@@ -69,7 +69,7 @@ void probe_ogg(struct media_source *source, struct media_facts *facts)
 
     /* Each stream begins with one page. The first stream with sound gives the duration. */
     for (int i = 0; i < 8 && ogg.rate <= 0; i++) {
-        size_t count = source_some(source, at, OGG_HEAD_BYTES + 255 + 255, &page);
+        size_t count = source_read_partial(source, at, OGG_HEAD_BYTES + 255 + 255, &page);
         if (count < OGG_HEAD_BYTES || memcmp(page, "OggS", 4) != 0 || !(page[5] & 2))
             return;
         size_t head = OGG_HEAD_BYTES + (size_t)page[26];
@@ -159,7 +159,8 @@ static bool frame_read(const uint8_t *at, struct mp3_frame *ret)
 
 /* Returns the number of frames that the first frame states (Xing, Info or VBRI header), 0 when it
  * does not. Such a frame has no sound. */
-static uint32_t frames_told(struct media_source *source, int64_t at, const struct mp3_frame *frame)
+static uint32_t
+stated_frames(struct media_source *source, int64_t at, const struct mp3_frame *frame)
 {
     int64_t side = frame->low ? (frame->mono ? 9 : 17) : (frame->mono ? 17 : 32);
     const uint8_t *head = source_at(source, at + 4 + side, 12);
@@ -197,7 +198,7 @@ bool probe_mp3(struct media_source *source, struct media_facts *facts, int64_t a
             if (++from - at >= 4096 || from >= source->size)
                 return false;
     }
-    uint32_t frames = frames_told(source, from, &frame);
+    uint32_t frames = stated_frames(source, from, &frame);
     if (frames > 0) {
         facts_duration(facts, (double)frames * frame.samples, frame.rate);
         return true;

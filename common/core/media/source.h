@@ -23,8 +23,10 @@ struct media_source {
  * when the file has fewer. */
 const uint8_t *source_at(struct media_source *source, int64_t offset, size_t bytes);
 /* Like source_at(), but returns how many of the `bytes` exist, and sets *ret_bytes to them. */
-size_t
-source_some(struct media_source *source, int64_t offset, size_t bytes, const uint8_t **ret_bytes);
+size_t source_read_partial(struct media_source *source,
+                           int64_t offset,
+                           size_t bytes,
+                           const uint8_t **ret_bytes);
 
 /* Read integers of 2, 3, 4 or 8 bytes: be* in big-endian, le* in little-endian byte order. */
 static inline uint16_t be16(const uint8_t *at)

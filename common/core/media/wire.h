@@ -13,7 +13,7 @@
 #define MEDIA_PIXELS_LIMIT  100000000ULL /* pixels of a variant's source, all frames together */
 #define MEDIA_FRAMES_LIMIT  2000U        /* frames of an animation */
 #define MEDIA_INPUT_LIMIT   (64LL << 20) /* bytes of a variant's source */
-#define MEDIA_PIECE_BYTES   65536U       /* largest chunk, in both directions */
+#define MEDIA_CHUNK_BYTES   65536U       /* largest chunk, in both directions */
 #define MEDIA_VARIANT_BYTES (64LL << 20) /* bytes of an answer */
 
 enum media_op { MEDIA_OP_PROBE, MEDIA_OP_VARIANT };
@@ -29,23 +29,23 @@ struct media_request {
 };
 
 /* Messages of the sandbox. */
-enum media_says {
-    MEDIA_SAYS_READ,  /* asks for up to `bytes` from `offset`; the answer is their number (u32) and
-                         then the bytes; 0: there are none */
-    MEDIA_SAYS_PIECE, /* the next `bytes` of the variant follow */
-    MEDIA_SAYS_DONE,  /* struct media_facts of the file or of the variant follows */
-    MEDIA_SAYS_FAIL,  /* `bytes` is one of enum media_failure */
+enum media_message_kind {
+    MEDIA_MESSAGE_READ,  /* asks for up to `bytes` from `offset`; the answer is their number (u32)
+                         and  then the bytes; 0: there are none */
+    MEDIA_MESSAGE_CHUNK, /* the next `bytes` of the variant follow */
+    MEDIA_MESSAGE_DONE,  /* struct media_facts of the file or of the variant follows */
+    MEDIA_MESSAGE_FAIL,  /* `bytes` is one of enum media_failure */
 };
 
 struct media_message {
-    uint32_t says;
+    uint32_t kind;
     uint32_t bytes;
     int64_t offset;
 };
 
 enum media_failure {
     MEDIA_NOT_PICTURE, /* none of the supported formats */
-    MEDIA_BROKEN,      /* ends early or contradicts itself */
+    MEDIA_MALFORMED,   /* ends early or contradicts itself */
     MEDIA_TOO_LARGE,   /* exceeds the limit of pixels, bytes or memory */
     MEDIA_TOO_SLOW,    /* exceeds the limit of time */
 };

@@ -12,17 +12,17 @@
 #define NUMBERS_MAX 32768 /* per worker: 256 KB of address space, of which only some is used */
 #define BUCKETS_MAX 16
 
-#define NAMES_MAX  32 /* per metric_names(); the last one is "other" */
+#define NAMES_MAX  32 /* per metric_name_counters(); the last one is "other" */
 #define NAME_WORDS 6  /* of eight bytes each */
 
 enum series_kind { COUNTER, GAUGE, HISTOGRAM, NAMES };
 
-/* One name of metric_names() in a worker's slot. */
-struct named {
+/* One name of metric_name_counters() in a worker's slot. */
+struct name_counter {
     char name[NAME_WORDS * sizeof(uint64_t)]; /* empty = free, and so are the following entries */
     uint64_t count;
 };
-#define NAMED_NUMBERS (sizeof(struct named) / sizeof(uint64_t))
+#define NAMED_NUMBERS (sizeof(struct name_counter) / sizeof(uint64_t))
 
 struct metric {
     const char *name;
@@ -44,7 +44,7 @@ static unsigned worker_index;
 /* Before metrics_share() (unit tests, single tools) numbers go to a private slot. */
 static uint64_t private_slot[NUMBERS_MAX];
 
-static uint64_t *slot(unsigned worker)
+static uint64_t *worker_numbers(unsigned worker)
 {
     return shared ? shared + (size_t)worker * NUMBERS_MAX : private_slot;
 }
@@ -88,20 +88,20 @@ struct metric *metric_histogram(
     return metric;
 }
 
-struct metric *metric_names(const char *name, const char *label, const char *help)
+struct metric *metric_name_counters(const char *name, const char *label, const char *help)
 {
     return metrics_add(NAMES, name, label, help, NAMES_MAX * NAMED_NUMBERS);
 }
 
-static struct named *names_of(const struct metric *metric, unsigned worker)
+static struct name_counter *name_counters_of(const struct metric *metric, unsigned worker)
 {
-    return (struct named *)(void *)(slot(worker) + metric->first);
+    return (struct name_counter *)(void *)(worker_numbers(worker) + metric->first);
 }
 
 /* Writes the count before the name, because other workers may read at the same time. */
 void metric_count_name(struct metric *metric, const char *name)
 {
-    struct named *names = names_of(metric, worker_index);
+    struct name_counter *names = name_counters_of(metric, worker_index);
 
     for (size_t i = 0; i < NAMES_MAX; i++) {
         const char *wanted = i < NAMES_MAX - 1 ? name : "other";
@@ -117,17 +117,17 @@ void metric_count_name(struct metric *metric, const char *name)
 
 void metric_add(struct metric *metric, uint64_t value)
 {
-    slot(worker_index)[metric->first] += value;
+    worker_numbers(worker_index)[metric->first] += value;
 }
 
 void metric_set(struct metric *metric, int64_t value)
 {
-    slot(worker_index)[metric->first] = (uint64_t)value;
+    worker_numbers(worker_index)[metric->first] = (uint64_t)value;
 }
 
 void metric_observe(struct metric *metric, double value)
 {
-    uint64_t *numbers = slot(worker_index) + metric->first;
+    uint64_t *numbers = worker_numbers(worker_index) + metric->first;
     size_t bucket = 0;
     double sum;
 
@@ -161,7 +161,7 @@ static uint64_t metrics_total(size_t number)
     uint64_t sum = 0;
 
     for (unsigned worker = 0; worker < (worker_count ? worker_count : 1); worker++)
-        sum += slot(worker)[number];
+        sum += worker_numbers(worker)[number];
     return sum;
 }
 
@@ -171,7 +171,7 @@ static double total_double(size_t number)
 
     for (unsigned worker = 0; worker < (worker_count ? worker_count : 1); worker++) {
         double one;
-        memcpy(&one, &slot(worker)[number], sizeof(one));
+        memcpy(&one, &worker_numbers(worker)[number], sizeof(one));
         sum += one;
     }
     return sum;
@@ -204,7 +204,7 @@ static void print_histogram(struct strbuf *out, const struct metric *metric)
         out, "\n%s_count{%s} %llu\n", metric->name, metric->labels, (unsigned long long)count);
 }
 
-static bool ever_observed(const struct metric *metric)
+static bool histogram_has_values(const struct metric *metric)
 {
     for (size_t i = 0; i <= metric->bound_count; i++) {
         if (metrics_total(metric->first + i))
@@ -215,12 +215,12 @@ static bool ever_observed(const struct metric *metric)
 
 /* Returns the sum over all workers; 0 when a worker before `worker` has the name, because its sum
  * is printed already. */
-static uint64_t named_total(const struct metric *metric, unsigned worker, const char *name)
+static uint64_t name_counter_total(const struct metric *metric, unsigned worker, const char *name)
 {
     uint64_t sum = 0;
 
     for (unsigned w = 0; w < (worker_count ? worker_count : 1); w++) {
-        const struct named *names = names_of(metric, w);
+        const struct name_counter *names = name_counters_of(metric, w);
         for (size_t i = 0; i < NAMES_MAX && names[i].name[0]; i++) {
             if (strcmp(names[i].name, name) != 0)
                 continue;
@@ -235,9 +235,9 @@ static uint64_t named_total(const struct metric *metric, unsigned worker, const 
 static void print_names(struct strbuf *out, const struct metric *metric)
 {
     for (unsigned w = 0; w < (worker_count ? worker_count : 1); w++) {
-        const struct named *names = names_of(metric, w);
+        const struct name_counter *names = name_counters_of(metric, w);
         for (size_t i = 0; i < NAMES_MAX && names[i].name[0]; i++) {
-            uint64_t count = named_total(metric, w, names[i].name);
+            uint64_t count = name_counter_total(metric, w, names[i].name);
             if (count > 0)
                 strbuf_printf(out,
                               "%s{%s=\"%s\"} %llu\n",
@@ -249,11 +249,11 @@ static void print_names(struct strbuf *out, const struct metric *metric)
     }
 }
 
-static void print_one(struct strbuf *out, const struct metric *metric)
+static void metric_print(struct strbuf *out, const struct metric *metric)
 {
     if (metric->kind == HISTOGRAM) {
         /* Print no lines for a route that was never called. */
-        if (ever_observed(metric))
+        if (histogram_has_values(metric))
             print_histogram(out, metric);
     } else if (metric->kind == NAMES) {
         print_names(out, metric);
@@ -287,7 +287,7 @@ void metrics_print(struct strbuf *out)
                       kinds[registry[i].kind]);
         for (size_t k = i; k < registry_count; k++) {
             if (strcmp(registry[k].name, registry[i].name) == 0)
-                print_one(out, &registry[k]);
+                metric_print(out, &registry[k]);
         }
     }
 }

@@ -21,7 +21,7 @@ struct metric *metric_histogram(
 /* Registers a set of counters whose names become known at run time; `label` is the label for the
  * name. Names are texts of the program (of tasks and routes). A worker counts all names after its
  * first 31 as "other". */
-struct metric *metric_names(const char *name, const char *label, const char *help);
+struct metric *metric_name_counters(const char *name, const char *label, const char *help);
 /* any: Adds 1 to the counter of a name. The first 47 bytes of a name count, and are copied. */
 void metric_count_name(struct metric *metric, const char *name);
 /* any: Adds to a counter. Cheap and without locks, because each worker has its own numbers. */

@@ -67,7 +67,7 @@ static struct row *shares_metrics_row_of(struct part *part, const char *name)
     return row;
 }
 
-static void shares_metrics_forget(struct part *part)
+static void shares_metrics_clear(struct part *part)
 {
     size_t count = atomic_load_explicit(&part->count, memory_order_relaxed);
 
@@ -91,7 +91,7 @@ static void shares_metrics_add(const struct shares *shares, void *arg)
 void shares_metrics_measure(unsigned worker)
 {
     MUST(worker < part_count);
-    shares_metrics_forget(&parts[worker]);
+    shares_metrics_clear(&parts[worker]);
     shares_each(shares_metrics_add, &parts[worker]);
 }
 
@@ -107,7 +107,7 @@ static uint64_t shares_metrics_total(const char *name, enum column column)
 }
 
 /* Returns whether an earlier part has the name: names are printed where they first appear. */
-static bool printed_before(unsigned part, const char *name)
+static bool name_is_printed(unsigned part, const char *name)
 {
     for (unsigned i = 0; i < part; i++) {
         if (shares_metrics_find(&parts[i], name) != NULL)
@@ -122,7 +122,7 @@ static void print_column(struct strbuf *out, enum column column, const char *met
         size_t count = atomic_load_explicit(&parts[i].count, memory_order_acquire);
         for (size_t k = 0; k < count; k++) {
             const char *name = parts[i].rows[k].name;
-            if (!printed_before(i, name))
+            if (!name_is_printed(i, name))
                 strbuf_printf(out,
                               "%s{pool=\"%s\"} %llu\n",
                               metric,

@@ -12,7 +12,7 @@ enum { CMD_MS = 1000 };
 
 /* --- commands --- */
 
-static struct link *route(struct redis *redis, size_t argc, const struct str *argv)
+static struct link *client_route(struct redis *redis, size_t argc, const struct str *argv)
 {
     return &cluster_route(redis, argc, argv)->commands;
 }
@@ -24,7 +24,7 @@ int redis_cmd_within(struct task *task,
                      size_t argc,
                      const struct str *argv)
 {
-    return cmd_run(task, route(redis, argc, argv), limit_ms, ret_reply, argc, argv);
+    return cmd_run(task, client_route(redis, argc, argv), limit_ms, ret_reply, argc, argv);
 }
 
 int redis_cmd(struct task *task,
@@ -65,7 +65,7 @@ void redis_post_with(
         MUST(post != NULL);
         *post = (struct post){fn, arg};
     }
-    cmd_post(route(redis, argc, argv), CMD_MS, fn ? client_posted : NULL, post, argc, argv);
+    cmd_post(client_route(redis, argc, argv), CMD_MS, fn ? client_posted : NULL, post, argc, argv);
 }
 
 /* --- life --- */

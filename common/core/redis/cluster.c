@@ -23,7 +23,7 @@ enum {
     LEARN_AGAIN_MS = 250, /* while a node is down */
 };
 
-static void learn_in(struct redis *redis, int64_t delay_ms);
+static void slots_learn_after(struct redis *redis, int64_t delay_ms);
 
 /* --- nodes --- */
 
@@ -39,7 +39,7 @@ static void cluster_on_up(struct link *link)
     struct redis *redis = link->redis;
 
     if (redis->mode != REDIS_MODE_SINGLE)
-        learn_in(redis, 0);
+        slots_learn_after(redis, 0);
 }
 
 static void cluster_on_down(struct link *link)
@@ -47,7 +47,7 @@ static void cluster_on_down(struct link *link)
     struct node *node = CONTAINER_OF(link, struct node, commands);
 
     if (node->redis->mode == REDIS_MODE_CLUSTER)
-        learn_in(node->redis, LEARN_SOON_MS);
+        slots_learn_after(node->redis, LEARN_SOON_MS);
     if (!node->listed && !node->seed)
         link_close(link);
 }
@@ -58,7 +58,7 @@ static void node_init(struct redis *redis, struct node *node, struct address *ad
     node->address = *address;
     *address = (struct address){0};
     link_init(&node->commands, redis, &node->address);
-    node->commands.follows = true;
+    node->commands.follows_redirects = true;
     node->commands.on_up = cluster_on_up;
     node->commands.on_down = cluster_on_down;
 }
@@ -71,7 +71,7 @@ static bool is_closed(const struct node *node)
 }
 
 /* A node whose server has left the cluster, to be used again; NULL = none. */
-static struct node *left_node(struct redis *redis)
+static struct node *node_find_left(struct redis *redis)
 {
     for (size_t i = 0; i < redis->node_count; i++) {
         struct node *node = redis->nodes[i];
@@ -86,7 +86,7 @@ static struct node *left_node(struct redis *redis)
 
 struct node *cluster_add(struct redis *redis, struct address *address)
 {
-    struct node *node = left_node(redis);
+    struct node *node = node_find_left(redis);
 
     if (!node && redis->node_count == NODES_MAX) {
         address_done(address);
@@ -107,7 +107,7 @@ struct node *cluster_add(struct redis *redis, struct address *address)
 /* The node at an address, which is added and connected when it is new. An empty host means the
  * server `from`, which named the address. */
 static struct node *
-node_at(struct redis *redis, const struct address *from, struct str host, int64_t port)
+node_find_or_add(struct redis *redis, const struct address *from, struct str host, int64_t port)
 {
     struct address address = {.port = (int)port};
 
@@ -144,7 +144,7 @@ static uint16_t cluster_index_of(const struct redis *redis, const struct node *n
 
 /* --- owners of slots --- */
 
-static void be_cluster(struct redis *redis)
+static void mode_set_cluster(struct redis *redis)
 {
     redis->mode = REDIS_MODE_CLUSTER;
     if (redis->slots)
@@ -169,7 +169,7 @@ static void cluster_take_row(struct redis *redis, const struct address *from, co
         host->type == REDIS_REPLY_STRING ? (struct str){host->str, host->len} : STR_NONE;
     if (port->type != REDIS_REPLY_INTEGER)
         return;
-    struct node *node = node_at(redis, from, name, port->integer);
+    struct node *node = node_find_or_add(redis, from, name, port->integer);
     if (!node)
         return;
     node->listed = true;
@@ -179,9 +179,9 @@ static void cluster_take_row(struct redis *redis, const struct address *from, co
     }
 }
 
-static void take_slots(struct redis *redis, const struct address *from, const redisReply *reply)
+static void slots_replace(struct redis *redis, const struct address *from, const redisReply *reply)
 {
-    be_cluster(redis);
+    mode_set_cluster(redis);
     if (reply->elements == 0) /* the server knows no owners yet */
         return;
     for (size_t i = 0; i < REDIS_SLOTS; i++)
@@ -203,19 +203,19 @@ static void on_slots(int rc, const redisReply *reply, void *arg)
     if (redis->freeing)
         return;
     if (rc == 0 && reply->type == REDIS_REPLY_ARRAY) {
-        take_slots(redis, &node->address, reply);
+        slots_replace(redis, &node->address, reply);
         if (!redis_up(redis))
-            learn_in(redis, LEARN_AGAIN_MS);
+            slots_learn_after(redis, LEARN_AGAIN_MS);
     } else if (rc == REDIS_ERROR && redis->mode == REDIS_MODE_UNKNOWN) {
         /* "cluster support disabled", or our user must not run CLUSTER: then a MOVED will show that
          * this is a cluster. */
         redis->mode = REDIS_MODE_SINGLE;
     } else if (redis->mode == REDIS_MODE_CLUSTER) {
-        learn_in(redis, LEARN_AGAIN_MS);
+        slots_learn_after(redis, LEARN_AGAIN_MS);
     }
 }
 
-static void learn(void *arg)
+static void slots_learn(void *arg)
 {
     static const struct str argv[] = {STR_INIT("CLUSTER"), STR_INIT("SLOTS")};
     struct redis *redis = arg;
@@ -231,11 +231,12 @@ static void learn(void *arg)
         }
     }
     if (redis->mode == REDIS_MODE_CLUSTER)
-        learn_in(redis, LEARN_AGAIN_MS);
+        slots_learn_after(redis, LEARN_AGAIN_MS);
 }
 
-/* Runs learn() after the delay, once for all calls until then; a delay of 0 runs it at once. */
-static void learn_in(struct redis *redis, int64_t delay_ms)
+/* Runs slots_learn() after the delay, once for all calls until then; a delay of 0 runs it at once.
+ */
+static void slots_learn_after(struct redis *redis, int64_t delay_ms)
 {
     if (redis->freeing || (redis->learn_timer.heap_index != 0 && delay_ms > 0))
         return;
@@ -246,7 +247,7 @@ static void learn_in(struct redis *redis, int64_t delay_ms)
 
 /* A node for commands without a key and for slots without a known owner, if possible one that is
  * up. */
-static struct node *any_node(struct redis *redis)
+static struct node *node_pick_any(struct redis *redis)
 {
     for (size_t i = 0; i < redis->node_count; i++) {
         if (redis->nodes[i]->commands.state == LINK_UP)
@@ -266,7 +267,7 @@ struct node *cluster_route(struct redis *redis, size_t argc, const struct str *a
         if (index != SLOT_NONE)
             return redis->nodes[index];
     }
-    return any_node(redis);
+    return node_pick_any(redis);
 }
 
 struct node *cluster_redirect(struct redis *redis,
@@ -283,7 +284,7 @@ struct node *cluster_redirect(struct redis *redis,
         return NULL;
     if (str_is(word, "CLUSTERDOWN") || str_is(word, "READONLY") || str_is(word, "UNBLOCKED")) {
         if (redis->mode == REDIS_MODE_CLUSTER)
-            learn_in(redis, LEARN_SOON_MS);
+            slots_learn_after(redis, LEARN_SOON_MS);
         return NULL;
     }
     bool asking = str_is(word, "ASK");
@@ -296,13 +297,13 @@ struct node *cluster_redirect(struct redis *redis,
     struct str host = {rest.ptr, (size_t)(colon - rest.ptr)};
     if (!num_parse_i64((struct str){colon + 1, rest.len - host.len - 1}, &port))
         return NULL;
-    struct node *node = node_at(redis, from, host, port);
+    struct node *node = node_find_or_add(redis, from, host, port);
     if (!node)
         return NULL;
     if (!asking) {
-        be_cluster(redis);
+        mode_set_cluster(redis);
         redis->slots[slot] = cluster_index_of(redis, node);
-        learn_in(redis, LEARN_SOON_MS);
+        slots_learn_after(redis, LEARN_SOON_MS);
     }
     *ret_asking = asking;
     return node;
@@ -312,7 +313,7 @@ struct node *cluster_redirect(struct redis *redis,
 
 void cluster_init(struct redis *redis)
 {
-    loop_timer_init(&redis->learn_timer, learn, redis);
+    loop_timer_init(&redis->learn_timer, slots_learn, redis);
 }
 
 void cluster_done(struct redis *redis)

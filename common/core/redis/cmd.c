@@ -23,9 +23,9 @@ struct cmd {
     struct loop_timer timer;
     int64_t sent_ms;
     unsigned redirects;
-    bool asking;   /* sent after an ASKING */
-    bool given_up; /* timed out, or the task that waited has left */
-    char *text;    /* encoded for the wire */
+    bool asking;       /* sent after an ASKING */
+    bool is_abandoned; /* timed out, or the task that waited has left */
+    char *text;        /* encoded for the wire */
     size_t len;
 };
 
@@ -82,15 +82,15 @@ static void cmd_finish(struct cmd *cmd, int rc, const redisReply *reply)
 
 /* Sends a refused command to the node that the error names. Returns false when it names none, or
  * after REDIRECTS_MAX redirects. */
-static bool redirect(struct cmd *cmd, const redisReply *reply)
+static bool cmd_redirect(struct cmd *cmd, const redisReply *reply)
 {
     struct link *from = cmd->link;
 
-    if (!from->follows || reply->type != REDIS_REPLY_ERROR)
+    if (!from->follows_redirects || reply->type != REDIS_REPLY_ERROR)
         return false;
     struct node *node = cluster_redirect(
         from->redis, from->address, (struct str){reply->str, reply->len}, &cmd->asking);
-    if (!node || cmd->given_up || ++cmd->redirects > REDIRECTS_MAX ||
+    if (!node || cmd->is_abandoned || ++cmd->redirects > REDIRECTS_MAX ||
         (node->commands.state != LINK_UP && node->commands.failing))
         return false;
     cmd->link = &node->commands;
@@ -110,7 +110,7 @@ static void on_reply(redisAsyncContext *context, void *ptr, void *arg)
     if (reply) {
         cmd->link->last_reply_ms = clock_mono_ms();
         rc = reply->type == REDIS_REPLY_ERROR ? REDIS_ERROR : 0;
-        if (redirect(cmd, reply))
+        if (cmd_redirect(cmd, reply))
             return;
     }
     cmd_finish(cmd, rc, reply);
@@ -125,7 +125,7 @@ static void on_timeout(void *arg)
     /* No reply at all since the command was sent: the connection may be dead without an error. */
     bool no_reply = !queued && link->last_reply_ms <= cmd->sent_ms;
 
-    cmd->given_up = true;
+    cmd->is_abandoned = true;
     cmd_finish(cmd, REDIS_UNAVAILABLE, NULL);
     if (queued)
         cmd_free(cmd);
@@ -163,7 +163,7 @@ void cmd_fail_queued(struct link *link)
 }
 
 /* Encodes a command for the wire; free the text with redisFreeCommand(). */
-static char *format(size_t argc, const struct str *argv, size_t *ret_len)
+static char *cmd_format(size_t argc, const struct str *argv, size_t *ret_len)
 {
     MUST(argc > 0 && argc <= ARGS_MAX);
     const char **texts = calloc(argc, sizeof(*texts));
@@ -199,7 +199,7 @@ static struct cmd *cmd_start(struct link *link,
     cmd->link = link;
     cmd->done = done;
     cmd->arg = arg;
-    cmd->text = format(argc, argv, &cmd->len);
+    cmd->text = cmd_format(argc, argv, &cmd->len);
     loop_timer_init(&cmd->timer, on_timeout, cmd);
     loop_timer_start(&cmd->timer, limit_ms);
     list_append(&link->queue, &cmd->queued);
@@ -244,7 +244,7 @@ static void cmd_abandon(struct await *await)
     struct cmd_wait *wait = CONTAINER_OF(await, struct cmd_wait, await);
 
     wait->cmd->done = NULL;
-    wait->cmd->given_up = true;
+    wait->cmd->is_abandoned = true;
     wait->cmd = NULL;
 }
 

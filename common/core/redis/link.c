@@ -23,7 +23,7 @@ struct link_lookup {
     struct link *link; /* NULL = the link no longer waits */
 };
 
-static void lost(struct link *link);
+static void link_handle_loss(struct link *link);
 
 /* --- hiredis on uv_poll --- */
 
@@ -88,7 +88,7 @@ static void link_on_closed(uv_handle_t *handle)
 }
 
 /* Called before hiredis closes the socket. */
-static void cleanup(void *arg)
+static void poll_cleanup(void *arg)
 {
     struct link_poll *poll = arg;
 
@@ -113,7 +113,7 @@ static bool link_attach(struct link *link, redisAsyncContext *context)
     context->ev.delRead = del_read;
     context->ev.addWrite = add_write;
     context->ev.delWrite = del_write;
-    context->ev.cleanup = cleanup;
+    context->ev.cleanup = poll_cleanup;
     context->ev.data = poll;
     return true;
 }
@@ -128,7 +128,7 @@ static void ignore_reply(redisAsyncContext *context, void *reply, void *arg)
 }
 
 /* Sends AUTH and SELECT before every other command on the connection. */
-static void greet(struct link *link)
+static void link_authenticate(struct link *link)
 {
     const struct redis *redis = link->redis;
 
@@ -149,7 +149,7 @@ static void on_connect(const redisAsyncContext *context, int status)
         return;
     if (status != REDIS_OK) {
         link->context = NULL; /* hiredis frees the context after this */
-        lost(link);
+        link_handle_loss(link);
         return;
     }
     loop_timer_stop(&link->timer);
@@ -157,7 +157,7 @@ static void on_connect(const redisAsyncContext *context, int status)
     link->failing = false;
     link->backoff.tries = 0;
     link->last_reply_ms = clock_mono_ms();
-    greet(link);
+    link_authenticate(link);
     if (link->on_up)
         link->on_up(link);
     cmd_send_queued(link);
@@ -171,7 +171,7 @@ static void on_disconnect(const redisAsyncContext *context, int status)
     if (link->context != context)
         return;
     link->context = NULL;
-    lost(link);
+    link_handle_loss(link);
 }
 
 static void link_connect_to(struct link *link, const char *address)
@@ -182,7 +182,7 @@ static void link_connect_to(struct link *link, const char *address)
     MUST(context != NULL);
     if (context->err != 0 || !link_attach(link, context)) {
         redisAsyncFree(context);
-        lost(link);
+        link_handle_loss(link);
         return;
     }
     link->context = context;
@@ -208,7 +208,7 @@ static void on_looked_up(uv_getaddrinfo_t *req, int status, struct addrinfo *fou
     if (address[0])
         link_connect_to(link, address);
     else
-        lost(link);
+        link_handle_loss(link);
 }
 
 static void link_look_up(struct link *link)
@@ -221,7 +221,7 @@ static void link_look_up(struct link *link)
     if (uv_getaddrinfo(loop_uv(), &lookup->req, on_looked_up, link->address->host, NULL, &hints) !=
         0) {
         free(lookup);
-        lost(link);
+        link_handle_loss(link);
         return;
     }
     link->lookup = lookup;
@@ -241,7 +241,7 @@ void link_open(struct link *link)
 /* --- loss --- */
 
 /* Handles a lost context: connects again after a pause. */
-static void lost(struct link *link)
+static void link_handle_loss(struct link *link)
 {
     if (link->redis->freeing)
         return;
@@ -255,7 +255,7 @@ static void lost(struct link *link)
         link->on_down(link);
 }
 
-static void link_let_go(struct link *link)
+static void link_release(struct link *link)
 {
     redisAsyncContext *context = link->context;
 
@@ -270,8 +270,8 @@ static void link_let_go(struct link *link)
 
 void link_drop(struct link *link)
 {
-    link_let_go(link);
-    lost(link);
+    link_release(link);
+    link_handle_loss(link);
 }
 
 static void link_on_timer(void *arg)
@@ -299,6 +299,6 @@ void link_close(struct link *link)
 {
     loop_timer_stop(&link->timer);
     link->state = LINK_WAITING;
-    link_let_go(link);
+    link_release(link);
     cmd_fail_queued(link);
 }

@@ -36,9 +36,9 @@ struct link {
     struct list queue;          /* struct cmd waiting for the connection */
     uint8_t failed;             /* failed attempts: each uses the next of the host's addresses */
     struct backoff backoff;
-    int64_t last_reply_ms; /* monotonic: last reply */
-    bool failing;          /* the last attempt failed: commands fail at once */
-    bool follows;          /* its commands may be redirected to another node (cluster.c) */
+    int64_t last_reply_ms;  /* monotonic: last reply */
+    bool failing;           /* the last attempt failed: commands fail at once */
+    bool follows_redirects; /* its commands may be redirected to another node (cluster.c) */
     /* Both may be NULL. on_up() is called when the connection is up, before the queued commands are
      * sent; on_down() when it is lost, and after a failed attempt. */
     void (*on_up)(struct link *link);

@@ -84,23 +84,23 @@ void redis_post_with(
 /*
  * A lane: a connection for commands that block (XREADGROUP .. BLOCK), one at a time.
  */
-struct redis_lane;
+struct redis_blocking;
 /* any: makes a lane, which connects with its first command. Returns owned; must be freed before
  * `redis`. */
-struct redis_lane *redis_lane_new(struct redis *redis);
+struct redis_blocking *redis_blocking_new(struct redis *redis);
 /* any: frees a lane, on which no command may be running. NULL is allowed. */
-void redis_lane_free(struct redis_lane *lane);
+void redis_blocking_free(struct redis_blocking *lane);
 /* co: runs one command. limit_ms must be longer than the time that the command may block. Results
  * as of redis_cmd(). */
-AWAITS int redis_lane_cmd(struct task *task,
-                          struct redis_lane *lane,
-                          int64_t limit_ms,
-                          struct redis_reply *ret_reply,
-                          size_t argc,
-                          const struct str *argv) MUSTCHECK;
+AWAITS int redis_blocking_cmd(struct task *task,
+                              struct redis_blocking *lane,
+                              int64_t limit_ms,
+                              struct redis_reply *ret_reply,
+                              size_t argc,
+                              const struct str *argv) MUSTCHECK;
 /* any: ends the command that blocks now, as if its time were over. The call has no effect when the
  * command has not arrived yet, so only the command's own time is sure to end it. */
-void redis_lane_wake(struct redis_lane *lane);
+void redis_blocking_wake(struct redis_blocking *lane);
 
 /* Arguments for the calls above: expands to the count and the array.
  * redis_post(redis, REDIS_ARGS(STR("PUBLISH"), channel, text)) */

@@ -7,7 +7,7 @@
 #include "redis/link_private.h"
 #include "redis/url_private.h"
 
-static char *copy(struct str text)
+static char *url_part_copy(struct str text)
 {
     char *to = strndup(text.ptr ? text.ptr : "", text.len);
     MUST(to != NULL);
@@ -24,8 +24,8 @@ static void parse_user(struct redis *redis, struct str *rest)
     struct str both = {rest->ptr, (size_t)(at - rest->ptr)};
     free(redis->user);
     free(redis->password);
-    redis->user = copy(str_split(&both, ':'));
-    redis->password = copy(both);
+    redis->user = url_part_copy(str_split(&both, ':'));
+    redis->password = url_part_copy(both);
     *rest = (struct str){at + 1, rest->len - (size_t)(at + 1 - rest->ptr)};
 }
 
@@ -53,14 +53,15 @@ static bool parse_host(struct redis *redis, struct str rest, struct address *add
         const char *end = memchr(authority.ptr, ']', authority.len);
         if (!end)
             return false;
-        address->host = copy((struct str){authority.ptr + 1, (size_t)(end - authority.ptr) - 1});
+        address->host =
+            url_part_copy((struct str){authority.ptr + 1, (size_t)(end - authority.ptr) - 1});
         struct str port = {end + 1, authority.len - (size_t)(end + 1 - authority.ptr)};
         return port.len == 0 ||
                (port.ptr[0] == ':' &&
                 parse_port((struct str){port.ptr + 1, port.len - 1}, &address->port));
     }
     struct str host = str_split(&authority, ':');
-    address->host = copy(host);
+    address->host = url_part_copy(host);
     return host.len > 0 && (!authority.ptr || parse_port(authority, &address->port));
 }
 
@@ -70,7 +71,7 @@ bool url_parse(struct redis *redis, struct str url, struct address *ret_address)
 
     *ret_address = (struct address){0};
     if (str_starts(rest, STR("unix:"))) {
-        ret_address->path = copy((struct str){rest.ptr + 5, rest.len - 5});
+        ret_address->path = url_part_copy((struct str){rest.ptr + 5, rest.len - 5});
         return ret_address->path[0] == '/';
     }
     if (!str_starts(rest, STR("redis://")))

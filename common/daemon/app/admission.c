@@ -9,29 +9,30 @@
 #include "http/server.h"
 #include "json/jr.h"
 
-#define UPLOADS_MAX     64
-#define UPLOADS_WAITING 256
-#define UPLOAD_WAIT_MS  50000 /* proxies close a connection after a minute without traffic */
-#define UPLOAD_RETRY_S  "15"
-#define LOOKUPS_MAX     64
-#define LOOKUPS_OF_ONE  16
-#define LOOKUPS_WAITING 32
-#define LOOKUP_WAIT_MS  2000
-#define BODIES_BYTES    (20UL << 20)
-#define BODIES_WAITING  256
-#define BODY_COPIES     3    /* copies of a body: the text, its values, a statement */
-#define BODY_FREE_BYTES 1024 /* smaller bodies are bounded by the number of seats */
+#define UPLOADS_MAX          64
+#define UPLOADS_WAITING      256
+#define UPLOAD_WAIT_MS       50000 /* proxies close a connection after a minute without traffic */
+#define UPLOAD_RETRY_S       "15"
+#define LOOKUPS_MAX          64
+#define LOOKUPS_PER_ADDRESS  16
+#define LOOKUPS_WAITING      32
+#define LOOKUP_WAIT_MS       2000
+#define BODIES_BYTES         (20UL << 20)
+#define BODIES_WAITING       256
+#define BODY_COPIES          3    /* copies of a body: the text, its values, a statement */
+#define BODY_UNCOUNTED_BYTES 1024 /* smaller bodies are bounded by the number of seats */
 
-static struct shares seats[ADMIT_UPLOAD + 1];
+static struct shares permits[ADMIT_UPLOAD + 1];
 static struct shares bodies;
 static struct shares lookups;
 
-static unsigned at_least_one(unsigned number)
+static unsigned one_or_more(unsigned number)
 {
     return number > 0 ? number : 1;
 }
 
-static void share(struct shares *shares, const char *name, uint64_t limit, uint64_t per_owner)
+static void
+shares_init_slots(struct shares *shares, const char *name, uint64_t limit, uint64_t per_owner)
 {
     shares_init(shares,
                 &(struct shares_config){
@@ -41,11 +42,11 @@ static void share(struct shares *shares, const char *name, uint64_t limit, uint6
 /* One eighth of the requests is reserved for requests that belong to no project. */
 void admission_start(unsigned requests_max, size_t largest_body_bytes)
 {
-    unsigned eighth = at_least_one(requests_max / 8);
+    unsigned eighth = one_or_more(requests_max / 8);
 
-    share(&seats[ADMIT_CALLER], "requests", 6UL * eighth, 2UL * eighth);
-    share(&seats[ADMIT_PUBLIC], "requests_public", eighth, at_least_one(eighth / 2));
-    shares_init(&seats[ADMIT_UPLOAD],
+    shares_init_slots(&permits[ADMIT_AUTHENTICATED], "requests", 6UL * eighth, 2UL * eighth);
+    shares_init_slots(&permits[ADMIT_PUBLIC], "requests_public", eighth, one_or_more(eighth / 2));
+    shares_init(&permits[ADMIT_UPLOAD],
                 &(struct shares_config){.name = "uploads",
                                         .limit = UPLOADS_MAX,
                                         .per_owner = SHARES_ANY,
@@ -54,7 +55,7 @@ void admission_start(unsigned requests_max, size_t largest_body_bytes)
     shares_init(&lookups,
                 &(struct shares_config){.name = "project_lookups",
                                         .limit = LOOKUPS_MAX,
-                                        .per_owner = LOOKUPS_OF_ONE,
+                                        .per_owner = LOOKUPS_PER_ADDRESS,
                                         .waiting = LOOKUPS_WAITING,
                                         .leave_room = true});
     /* Separate from the quota of rows and answers, so that a request that holds a body can still
@@ -75,45 +76,45 @@ uint64_t admission_bytes(size_t largest_body_bytes)
     return least > BODIES_BYTES ? least : BODIES_BYTES;
 }
 
-void admission_leave(struct seat *seat)
+void admission_release(struct permit *seat)
 {
     if (seat->shares != NULL)
         shares_release(seat->shares, seat->share, 1);
     if (seat->bytes > 0)
         shares_release(&bodies, seat->bytes_share, seat->bytes);
-    *seat = (struct seat){0};
+    *seat = (struct permit){0};
 }
 
 static void admission_on_end(void *seat)
 {
-    admission_leave(seat);
+    admission_release(seat);
 }
 
-static struct seat *new_seat(struct req *r)
+static struct permit *permit_new(struct req *r)
 {
-    struct seat *seat = ARENA_NEW(r->task.arena, seat);
+    struct permit *seat = ARENA_NEW(r->task.arena, seat);
 
     arena_defer(r->task.arena, admission_on_end, seat);
     return seat;
 }
 
-int admission_enter(struct req *r, enum admission kind, struct seat **ret_seat)
+int admission_enter(struct req *r, enum admission kind, struct permit **ret_seat)
 {
-    struct seat *seat = new_seat(r);
+    struct permit *seat = permit_new(r);
 
-    if (shares_try(&seats[kind], share_owner_of(&r->task), 1, &seat->share) != 0)
+    if (shares_try(&permits[kind], share_owner_of(&r->task), 1, &seat->share) != 0)
         return fail(r,
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "This project has too many requests in flight; try again.");
-    seat->shares = &seats[kind];
+    seat->shares = &permits[kind];
     *ret_seat = seat;
     return 0;
 }
 
 /* co: Waits for a seat. The wait does not count towards the request's deadline. */
-AWAITS static int wait_for_upload(struct req *r, struct share **ret_share)
+AWAITS static int upload_permit_acquire(struct req *r, struct share **ret_share)
 {
-    struct shares *shares = &seats[ADMIT_UPLOAD];
+    struct shares *shares = &permits[ADMIT_UPLOAD];
     int64_t deadline_ms = r->task.deadline_ms;
     int64_t since_ms = clock_mono_ms();
 
@@ -126,10 +127,10 @@ AWAITS static int wait_for_upload(struct req *r, struct share **ret_share)
     return rc;
 }
 
-int admission_upload(struct req *r, struct seat **ret_seat)
+int admission_upload(struct req *r, struct permit **ret_seat)
 {
-    struct seat *seat = new_seat(r);
-    int rc = wait_for_upload(r, &seat->share);
+    struct permit *seat = permit_new(r);
+    int rc = upload_permit_acquire(r, &seat->share);
 
     if (rc == -EAGAIN || (rc == -ETIMEDOUT && !r->task.cancelled)) {
         resp_header(r, "Retry-After", STR(UPLOAD_RETRY_S));
@@ -138,16 +139,16 @@ int admission_upload(struct req *r, struct seat **ret_seat)
                     "This project has too many uploads in progress; try again.");
     }
     TRY(rc);
-    seat->shares = &seats[ADMIT_UPLOAD];
+    seat->shares = &permits[ADMIT_UPLOAD];
     *ret_seat = seat;
     return 0;
 }
 
-int admission_bytes_hold(struct req *r, struct seat *seat, uint64_t bytes)
+int admission_bytes_hold(struct req *r, struct permit *seat, uint64_t bytes)
 {
     uint64_t most = bodies.config.limit;
 
-    if (bytes <= BODY_FREE_BYTES)
+    if (bytes <= BODY_UNCOUNTED_BYTES)
         return 0;
     if (seat->bytes + bytes > most)
         return fail(r,
@@ -160,7 +161,7 @@ int admission_bytes_hold(struct req *r, struct seat *seat, uint64_t bytes)
                             &bodies,
                             share_owner_of(&r->task),
                             bytes,
-                            http_room_wait_ms(r->server),
+                            http_body_wait_ms(r->server),
                             &seat->bytes_share);
     if (rc == -EAGAIN || (rc == -ETIMEDOUT && !r->task.cancelled))
         return fail(r,
@@ -171,15 +172,15 @@ int admission_bytes_hold(struct req *r, struct seat *seat, uint64_t bytes)
     return 0;
 }
 
-int admission_body(struct req *r, struct seat *seat, struct str body)
+int admission_body(struct req *r, struct permit *seat, struct str body)
 {
-    if (body.len <= BODY_FREE_BYTES)
+    if (body.len <= BODY_UNCOUNTED_BYTES)
         return 0;
     size_t tree_bytes = req_json_is_large(r, body) ? 0 : jr_tree_bytes(body);
     return admission_bytes_hold(r, seat, (BODY_COPIES - 1) * body.len + tree_bytes);
 }
 
-AWAITS static int take_lookup(struct req *r, struct seat *seat)
+AWAITS static int lookup_permit_acquire(struct req *r, struct permit *seat)
 {
     struct share_owner owner = http_address_owner(r->peer);
     int rc = shares_acquire(&r->task, &lookups, owner, 1, LOOKUP_WAIT_MS, &seat->share);
@@ -198,21 +199,21 @@ int admission_find_project(struct req *r,
                            struct str slug,
                            struct project **ret_project)
 {
-    struct seat *seat;
+    struct permit *seat;
 
     /* Concurrent requests for one project share one look-up: while it runs, the project counts as
      * known. */
-    TRY(project_settle(&r->task, directory));
-    if (project_known(directory, slug))
+    TRY(project_epochs_wait(&r->task, directory));
+    if (project_is_known(directory, slug))
         return project_find(&r->task, directory, slug, ret_project);
-    seat = new_seat(r);
-    TRY(take_lookup(r, seat));
+    seat = permit_new(r);
+    TRY(lookup_permit_acquire(r, seat));
     int rc = project_find(&r->task, directory, slug, ret_project);
-    admission_leave(seat);
+    admission_release(seat);
     return rc;
 }
 
-int admission_take_project(struct req *r, int found)
+int admission_set_project(struct req *r, int found)
 {
     if (found == PROJECT_NOT_FOUND)
         return fail(r, PROBLEM_NOT_FOUND, "There is no such project.");
@@ -223,6 +224,6 @@ int admission_take_project(struct req *r, int found)
     TRY(found);
     r->scope->db = &r->scope->project->db;
     r->task.log.project = r->scope->project->slug;
-    r->task.tenant = r->scope->project->number;
+    r->task.project = r->scope->project->number;
     return 0;
 }

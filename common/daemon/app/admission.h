@@ -9,9 +9,9 @@
 #include "project/project.h"
 
 enum admission {
-    ADMIT_CALLER, /* with credentials: at most a quarter of all requests for one project */
-    ADMIT_PUBLIC, /* without credentials: at most a sixteenth for one project */
-    ADMIT_UPLOAD, /* the handler streams the body: only a few */
+    ADMIT_AUTHENTICATED, /* with credentials: at most a quarter of all requests for one project */
+    ADMIT_PUBLIC,        /* without credentials: at most a sixteenth for one project */
+    ADMIT_UPLOAD,        /* the handler streams the body: only a few */
 };
 
 /* any: Limit of a process in bytes for bodies of requests in flight and the values read from
@@ -19,7 +19,7 @@ enum admission {
 uint64_t admission_bytes(size_t largest_body_bytes);
 
 /* Released with the request's arena at the latest. */
-struct seat {
+struct permit {
     struct shares *shares; /* NULL = released */
     struct share *share;
     struct share *bytes_share;
@@ -30,19 +30,19 @@ struct seat {
  * largest of all bodies that routes read as a whole. */
 void admission_start(unsigned requests_max, size_t largest_body_bytes);
 
-/* any: Takes a seat of r's project (r->task.tenant). Returns 0 or the status of the refusal. */
-int admission_enter(struct req *r, enum admission kind, struct seat **ret_seat) MUSTCHECK;
+/* any: Takes a seat of r's project (r->task.project). Returns 0 or the status of the refusal. */
+int admission_enter(struct req *r, enum admission kind, struct permit **ret_seat) MUSTCHECK;
 /* co: Like admission_enter(), for a body that the handler streams. Waits for a seat before the body
  * is read. Returns 0, a status or a negative. */
-AWAITS int admission_upload(struct req *r, struct seat **ret_seat) MUSTCHECK;
+AWAITS int admission_upload(struct req *r, struct permit **ret_seat) MUSTCHECK;
 /* any: Releases the seat. */
-void admission_leave(struct seat *seat);
+void admission_release(struct permit *seat);
 /* co: Adds bytes of a body to those that the seat holds. Waits until the project may hold them. Up
  * to a kilobyte is not counted. Returns 0, a status or a negative. */
-AWAITS int admission_bytes_hold(struct req *r, struct seat *seat, uint64_t bytes) MUSTCHECK;
+AWAITS int admission_bytes_hold(struct req *r, struct permit *seat, uint64_t bytes) MUSTCHECK;
 /* co: Counts the memory of a whole body that is about to be parsed: its text and the tree that it
  * may become. Waits like admission_bytes_hold(). Returns 0, a status or a negative. */
-AWAITS int admission_body(struct req *r, struct seat *seat, struct str body) MUSTCHECK;
+AWAITS int admission_body(struct req *r, struct permit *seat, struct str body) MUSTCHECK;
 
 /* co: Runs project_find() for a request. Returns its result, or the status of a refusal. Look-ups
  * of projects that this process does not know are limited by client address, so that requests for
@@ -54,4 +54,4 @@ AWAITS int admission_find_project(struct req *r,
 /* any: Handles the result of admission_find_project() for r->scope->project. A project that was
  * found is set as the request's (database, log, tenant). A wrong or deleted project is 404, an
  * unreachable one 503. */
-int admission_take_project(struct req *r, int found) MUSTCHECK;
+int admission_set_project(struct req *r, int found) MUSTCHECK;

@@ -28,13 +28,13 @@
 #include "project/upkeep.h"
 #include "redis/redis.h"
 
-#define DEPENDENCY_WAIT_MS 5000
-#define LARGE_BLOCK_BYTES  (512 * 1024)
-#define SPARE_BYTES        (8U << 20) /* free memory that a worker may keep */
-#define SPARE_CHECK_MS     1000
-#define PUBLIC_VARIABLES   "GROUNDWORK_HOST, GROUNDWORK_PORT"
-#define ADMIN_VARIABLES    "GROUNDWORK_ADMIN_HOST, GROUNDWORK_ADMIN_PORT"
-#define EXIT_TIMEOUT_MS    2000 /* added to the drain timeout, before SIGKILL */
+#define DEPENDENCY_WAIT_MS   5000
+#define LARGE_BLOCK_BYTES    (512 * 1024)
+#define FREE_MEMORY_BYTES    (8U << 20) /* free memory that a worker may keep */
+#define FREE_MEMORY_CHECK_MS 1000
+#define PUBLIC_VARIABLES     "GROUNDWORK_HOST, GROUNDWORK_PORT"
+#define ADMIN_VARIABLES      "GROUNDWORK_ADMIN_HOST, GROUNDWORK_ADMIN_PORT"
+#define EXIT_TIMEOUT_MS      2000 /* added to the drain timeout, before SIGKILL */
 
 extern char **environ;
 
@@ -43,8 +43,8 @@ static int admin_port;
 static int public_fds[WORKERS_MAX]; /* of each worker; the supervisor has all of them */
 static int admin_fds[WORKERS_MAX];
 static int exit_code;
-static struct loop_timer spare_timer;
-static bool was_spare; /* more than SPARE_BYTES were free at the last check */
+static struct loop_timer free_memory_timer;
+static bool had_free_memory; /* more than FREE_MEMORY_BYTES were free at the last check */
 
 struct app *daemon_app(void)
 {
@@ -84,7 +84,7 @@ static void open_dependencies(void)
                                  .nallow = conf->fetch_allow.count,
                                  .max_in_flight = app.daemon->fetch_slots,
                                  .ca_file = conf->fetch_ca_file.ptr,
-                                 .max_arriving_bytes = app.daemon->fetch_bytes};
+                                 .budget_bytes = app.daemon->fetch_bytes};
 
     memcpy(config.master_key.bytes, conf->master_key.ptr, sizeof(config.master_key.bytes));
     if (conf->master_key_old.ptr) {
@@ -160,7 +160,7 @@ static void daemon_say(const char *text)
     fflush(stdout);
 }
 
-static enum log_level level_wanted(void)
+static enum log_level log_level_configured(void)
 {
     return (enum log_level)log_level_parse(app.conf->log_level);
 }
@@ -196,7 +196,7 @@ static void run_job(struct task *task, void *arg UNUSED)
     struct str reason = STR_NONE;
 
     exit_code = wait_dependencies(task);
-    log_init(app.daemon->name, level_wanted());
+    log_init(app.daemon->name, log_level_configured());
     if (!exit_code && job->run(task, app.directory, daemon_say, &reason) != 0) {
         fprintf(stderr, "%s: %s failed: %.*s\n", app.daemon->name, job->name, STR_ARG(reason));
         exit_code = 1;
@@ -239,7 +239,7 @@ static int probe_dependencies(void)
 
 static void daemon_on_drained(void *arg UNUSED)
 {
-    loop_timer_stop(&spare_timer);
+    loop_timer_stop(&free_memory_timer);
     app.daemon->stop(&app);
     health_stop(&app);
     close_dependencies();
@@ -304,14 +304,14 @@ static void tune_malloc(void)
 /* Memory freed by rows of many kilobytes lies between smaller blocks in use, so free() does not
  * return it to the system. Only memory that was also free at the last check is returned, because a
  * busy worker would soon allocate it again. */
-static void on_spare_check(void *arg UNUSED)
+static void on_free_memory_check(void *arg UNUSED)
 {
-    bool spare = mallinfo2().fordblks > SPARE_BYTES;
+    bool spare = mallinfo2().fordblks > FREE_MEMORY_BYTES;
 
-    if (spare && was_spare)
+    if (spare && had_free_memory)
         (void)malloc_trim(0);
-    was_spare = spare;
-    loop_timer_start(&spare_timer, SPARE_CHECK_MS);
+    had_free_memory = spare;
+    loop_timer_start(&free_memory_timer, FREE_MEMORY_CHECK_MS);
 }
 
 static void close_listeners(unsigned but);
@@ -332,8 +332,8 @@ static int worker_main(unsigned worker)
     signals_on(SIGHUP, on_hangup, NULL);
     work_divide_hashes((unsigned)app.conf->workers);
     open_dependencies();
-    loop_timer_init(&spare_timer, on_spare_check, NULL);
-    loop_timer_start(&spare_timer, SPARE_CHECK_MS);
+    loop_timer_init(&free_memory_timer, on_free_memory_check, NULL);
+    loop_timer_start(&free_memory_timer, FREE_MEMORY_CHECK_MS);
     watch_start();
     task_start(&task, start_worker, NULL);
     loop_run();
@@ -380,7 +380,7 @@ static const struct daemon_job *find_job(const char *name, const struct daemon *
 /* Runs a flag that needs no configuration. Returns -1 when there is none. */
 static int run_plain_flag(int argc, char **argv, const struct daemon *daemon)
 {
-    enum conf_help form = conf_help_wanted(argc, argv);
+    enum conf_help form = conf_help_from_args(argc, argv);
 
     if (form != CONF_HELP_NONE) {
         struct arena *arena = arena_new(0);
@@ -402,7 +402,7 @@ static int run_plain_flag(int argc, char **argv, const struct daemon *daemon)
  * a worker that dies wait for its successor, and the kernel distributes connections evenly. With
  * one shared socket no connection would depend on a successor, but the worker that wakes first
  * would accept a whole burst. */
-static int listen_for(const char *host, int port, int *fds, unsigned workers)
+static int listen_per_worker(const char *host, int port, int *fds, unsigned workers)
 {
     for (unsigned i = 0; i < workers; i++) {
         fds[i] = http_listen(host, port);
@@ -413,7 +413,7 @@ static int listen_for(const char *host, int port, int *fds, unsigned workers)
     return 0;
 }
 
-static int complain(const char *host, int port, const char *variables, int rc)
+static int print_listen_error(const char *host, int port, const char *variables, int rc)
 {
     fprintf(stderr,
             "%s: cannot listen on %s:%d (%s): %s\n",
@@ -431,12 +431,12 @@ static int listen_all(const struct conf_common *conf)
     int rc = 0;
 
     if (!app.daemon->portless)
-        rc = listen_for(conf->host.ptr, conf->port, public_fds, workers);
+        rc = listen_per_worker(conf->host.ptr, conf->port, public_fds, workers);
     if (rc != 0)
-        return complain(conf->host.ptr, conf->port, PUBLIC_VARIABLES, rc);
-    rc = listen_for(conf->admin_host.ptr, conf->admin_port, admin_fds, workers);
+        return print_listen_error(conf->host.ptr, conf->port, PUBLIC_VARIABLES, rc);
+    rc = listen_per_worker(conf->admin_host.ptr, conf->admin_port, admin_fds, workers);
     if (rc != 0)
-        return complain(conf->admin_host.ptr, conf->admin_port, ADMIN_VARIABLES, rc);
+        return print_listen_error(conf->admin_host.ptr, conf->admin_port, ADMIN_VARIABLES, rc);
     admin_port = http_listen_port(admin_fds[0]);
     return 0;
 }
@@ -476,19 +476,19 @@ static int check_ports(const struct conf_common *conf)
         bool used = ports[i].port != 0 && (i > 0 || !app.daemon->portless);
         int rc = used ? http_address_check(ports[i].host, ports[i].port) : 0;
         if (rc != 0)
-            return complain(ports[i].host, ports[i].port, ports[i].variables, rc);
+            return print_listen_error(ports[i].host, ports[i].port, ports[i].variables, rc);
     }
     if (!app.daemon->portless && conf->port != 0 && conf->port == conf->admin_port &&
         str_eq(conf->host, conf->admin_host)) /* sockets share ports: both would get connections */
-        return complain(conf->admin_host.ptr,
-                        conf->admin_port,
-                        PUBLIC_VARIABLES ", " ADMIN_VARIABLES,
-                        -EADDRINUSE);
+        return print_listen_error(conf->admin_host.ptr,
+                                  conf->admin_port,
+                                  PUBLIC_VARIABLES ", " ADMIN_VARIABLES,
+                                  -EADDRINUSE);
     return 0;
 }
 
 /* Checks the bounds of variables, then the daemon's own rules. Returns NULL when all is fine. */
-static const char *configure(struct arena *arena, const struct daemon *daemon, void *ret_conf)
+static const char *config_load(struct arena *arena, const struct daemon *daemon, void *ret_conf)
 {
     const char *error = conf_load(arena, daemon->conf, environ, ret_conf);
 
@@ -515,7 +515,7 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
     }
     arena = arena_new(0);
     conf = arena_zalloc(arena, daemon->conf->bytes);
-    error = configure(arena, daemon, conf);
+    error = config_load(arena, daemon, conf);
     harden_hide(conf, daemon->conf->bytes);
     harden_hide(conf->master_key.ptr, conf->master_key.len);
     harden_hide(conf->master_key_old.ptr, conf->master_key_old.len);
@@ -532,7 +532,7 @@ int daemon_main(int argc, char **argv, const struct daemon *daemon)
         code = probe_dependencies();
     if (code != 0)
         return code;
-    log_init(daemon->name, level_wanted());
+    log_init(daemon->name, log_level_configured());
     code = listen_all(conf);
     if (code != 0)
         return code;

@@ -58,7 +58,7 @@ struct daemon {
     const struct conf_spec *conf;
     const struct daemon_flag *flags; /* may be NULL */
     const struct daemon_job *jobs;   /* may be NULL */
-    uint64_t fetch_bytes;            /* fetch_config.max_arriving_bytes; 0 = its default */
+    uint64_t fetch_bytes;            /* fetch_config.budget_bytes; 0 = its default */
     unsigned fetch_slots;            /* fetch_config.max_in_flight; 0 = its default */
     bool portless;                   /* has no public port, only the admin port */
     unsigned extra_workers; /* in addition to WORKERS, for other work; indexes start at WORKERS */

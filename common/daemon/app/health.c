@@ -21,71 +21,80 @@ static struct {
         *bus_failed, *bus_reclaimed, *bus_dead, *bus_lost, *bus_backlog, *bus_pending,
         *bus_oldest_ms;
     struct metric *projects, *rights_hits, *rights_misses, *token_hits, *token_misses, *model_loads;
-} m;
+} health_metrics;
 
 static void prepare_bus(void)
 {
-    m.bus_up = metric_gauge("groundwork_bus_up", "", "Workers whose streams can be read");
-    m.bus_notifications =
+    health_metrics.bus_up =
+        metric_gauge("groundwork_bus_up", "", "Workers whose streams can be read");
+    health_metrics.bus_notifications =
         metric_counter("groundwork_bus_notifications_total", "", "Notifications passed to the bus");
-    m.bus_coalesced = metric_counter(
+    health_metrics.bus_coalesced = metric_counter(
         "groundwork_bus_coalesced_total", "", "Notifications merged into an equal pending entry");
-    m.bus_dropped =
+    health_metrics.bus_dropped =
         metric_counter("groundwork_bus_dropped_total",
                        "",
                        "Notifications dropped: Redis unreachable or full, or too many waiting");
-    m.bus_read = metric_counter("groundwork_bus_read_total", "", "Entries read");
-    m.bus_acked =
+    health_metrics.bus_read = metric_counter("groundwork_bus_read_total", "", "Entries read");
+    health_metrics.bus_acked =
         metric_counter("groundwork_bus_acked_total", "", "Entries handled and acknowledged");
-    m.bus_failed =
+    health_metrics.bus_failed =
         metric_counter("groundwork_bus_failed_total", "", "Entries whose handling failed");
-    m.bus_reclaimed =
+    health_metrics.bus_reclaimed =
         metric_counter("groundwork_bus_reclaimed_total",
                        "",
                        "Entries taken over because another consumer held them too long");
-    m.bus_dead =
+    health_metrics.bus_dead =
         metric_counter("groundwork_bus_dead_total", "", "Entries moved to the dead letters");
-    m.bus_lost =
+    health_metrics.bus_lost =
         metric_counter("groundwork_bus_lost_total", "", "Entries deleted before they were handled");
-    m.bus_backlog =
+    health_metrics.bus_backlog =
         metric_gauge("groundwork_bus_backlog", "", "Entries not read yet, in all partitions");
-    m.bus_pending = metric_gauge("groundwork_bus_pending", "", "Entries read but not acknowledged");
-    m.bus_oldest_ms =
+    health_metrics.bus_pending =
+        metric_gauge("groundwork_bus_pending", "", "Entries read but not acknowledged");
+    health_metrics.bus_oldest_ms =
         metric_gauge("groundwork_bus_oldest_ms", "", "Age of the oldest unacknowledged entry, ms");
 }
 
 void health_prepare(void)
 {
-    m.tasks = metric_gauge("groundwork_tasks", "", "Coroutines alive");
-    m.stacks = metric_gauge("groundwork_stacks", "", "Coroutine stacks allocated");
-    m.arenas = metric_gauge("groundwork_arenas", "", "Arenas alive");
-    m.lag_ms = metric_gauge(
+    health_metrics.tasks = metric_gauge("groundwork_tasks", "", "Coroutines alive");
+    health_metrics.stacks = metric_gauge("groundwork_stacks", "", "Coroutine stacks allocated");
+    health_metrics.arenas = metric_gauge("groundwork_arenas", "", "Arenas alive");
+    health_metrics.lag_ms = metric_gauge(
         "groundwork_loop_lag_ms", "", "Longest tick of the event loop since the last sample, ms");
-    m.fetches = metric_gauge("groundwork_fetches", "", "Outgoing requests in flight");
-    m.redis_up = metric_gauge("groundwork_redis_up", "", "Workers connected to Redis");
-    m.db_statements = metric_counter("groundwork_db_statements_total", "", "Statements run");
-    m.db_groups = metric_counter("groundwork_db_groups_total", "", "Pipelined groups sent");
-    m.db_in_flight = metric_gauge("groundwork_db_in_flight", "", "Statements in flight");
-    m.db_waiting = metric_gauge("groundwork_db_waiting", "", "Statements waiting for a connection");
-    m.db_leased = metric_gauge("groundwork_db_leased", "", "Connections leased");
-    m.db_open = metric_gauge("groundwork_db_connections", "", "Connections open");
-    m.db_retries = metric_counter("groundwork_db_retries_total", "", "Statements retried");
-    m.db_redispatched =
+    health_metrics.fetches = metric_gauge("groundwork_fetches", "", "Outgoing requests in flight");
+    health_metrics.redis_up = metric_gauge("groundwork_redis_up", "", "Workers connected to Redis");
+    health_metrics.db_statements =
+        metric_counter("groundwork_db_statements_total", "", "Statements run");
+    health_metrics.db_groups =
+        metric_counter("groundwork_db_groups_total", "", "Pipelined groups sent");
+    health_metrics.db_in_flight =
+        metric_gauge("groundwork_db_in_flight", "", "Statements in flight");
+    health_metrics.db_waiting =
+        metric_gauge("groundwork_db_waiting", "", "Statements waiting for a connection");
+    health_metrics.db_leased = metric_gauge("groundwork_db_leased", "", "Connections leased");
+    health_metrics.db_open = metric_gauge("groundwork_db_connections", "", "Connections open");
+    health_metrics.db_retries =
+        metric_counter("groundwork_db_retries_total", "", "Statements retried");
+    health_metrics.db_redispatched =
         metric_counter("groundwork_db_redispatched_total",
                        "",
                        "Reads moved to another connection because theirs was stuck");
-    m.db_reconnects = metric_counter("groundwork_db_reconnects_total", "", "Connections reopened");
+    health_metrics.db_reconnects =
+        metric_counter("groundwork_db_reconnects_total", "", "Connections reopened");
     prepare_bus();
-    m.projects = metric_gauge("groundwork_projects_cached", "", "Projects in the cache");
-    m.rights_hits =
+    health_metrics.projects =
+        metric_gauge("groundwork_projects_cached", "", "Projects in the cache");
+    health_metrics.rights_hits =
         metric_counter("groundwork_rights_cache_hits_total", "", "Rights found in the cache");
-    m.rights_misses =
+    health_metrics.rights_misses =
         metric_counter("groundwork_rights_cache_misses_total", "", "Rights read from the database");
-    m.token_hits =
+    health_metrics.token_hits =
         metric_counter("groundwork_token_cache_hits_total", "", "Tokens found in the cache");
-    m.token_misses = metric_counter(
+    health_metrics.token_misses = metric_counter(
         "groundwork_token_cache_misses_total", "", "Tokens verified because the cache lacked them");
-    m.model_loads =
+    health_metrics.model_loads =
         metric_counter("groundwork_model_loads_total", "", "Models read from the database");
 }
 
@@ -94,54 +103,54 @@ static void measure_database(struct app *app)
     struct db_stats stats;
 
     db_server_stats(directory_control(app->directory)->server, &stats);
-    metric_set(m.db_statements, (int64_t)stats.statements);
-    metric_set(m.db_groups, (int64_t)stats.groups);
-    metric_set(m.db_in_flight, stats.in_flight);
-    metric_set(m.db_waiting, stats.waiting);
-    metric_set(m.db_leased, stats.write_leased);
-    metric_set(m.db_open, (int64_t)stats.read_open + stats.write_open);
-    metric_set(m.db_retries, (int64_t)stats.retries);
-    metric_set(m.db_redispatched, (int64_t)stats.redispatched);
-    metric_set(m.db_reconnects, (int64_t)stats.reconnects);
+    metric_set(health_metrics.db_statements, (int64_t)stats.statements);
+    metric_set(health_metrics.db_groups, (int64_t)stats.groups);
+    metric_set(health_metrics.db_in_flight, stats.in_flight);
+    metric_set(health_metrics.db_waiting, stats.waiting);
+    metric_set(health_metrics.db_leased, stats.write_leased);
+    metric_set(health_metrics.db_open, (int64_t)stats.read_open + stats.write_open);
+    metric_set(health_metrics.db_retries, (int64_t)stats.retries);
+    metric_set(health_metrics.db_redispatched, (int64_t)stats.redispatched);
+    metric_set(health_metrics.db_reconnects, (int64_t)stats.reconnects);
 }
 
 static void measure_bus(struct bus *bus, bool first)
 {
     const struct bus_stats *stats = bus_stats(bus);
 
-    metric_set(m.bus_up, bus_up(bus));
-    metric_set(m.bus_notifications, (int64_t)stats->notified);
-    metric_set(m.bus_coalesced, (int64_t)stats->coalesced);
-    metric_set(m.bus_dropped, (int64_t)stats->dropped);
-    metric_set(m.bus_read, (int64_t)stats->read);
-    metric_set(m.bus_acked, (int64_t)stats->acked);
-    metric_set(m.bus_failed, (int64_t)stats->failed);
-    metric_set(m.bus_reclaimed, (int64_t)stats->reclaimed);
-    metric_set(m.bus_dead, (int64_t)stats->dead);
-    metric_set(m.bus_lost, (int64_t)stats->lost);
+    metric_set(health_metrics.bus_up, bus_is_up(bus));
+    metric_set(health_metrics.bus_notifications, (int64_t)stats->notified);
+    metric_set(health_metrics.bus_coalesced, (int64_t)stats->coalesced);
+    metric_set(health_metrics.bus_dropped, (int64_t)stats->dropped);
+    metric_set(health_metrics.bus_read, (int64_t)stats->read);
+    metric_set(health_metrics.bus_acked, (int64_t)stats->acked);
+    metric_set(health_metrics.bus_failed, (int64_t)stats->failed);
+    metric_set(health_metrics.bus_reclaimed, (int64_t)stats->reclaimed);
+    metric_set(health_metrics.bus_dead, (int64_t)stats->dead);
+    metric_set(health_metrics.bus_lost, (int64_t)stats->lost);
     if (!first) /* gauges are summed over workers, and every worker sees the same value */
         return;
-    metric_set(m.bus_backlog, stats->backlog);
-    metric_set(m.bus_pending, stats->pending);
-    metric_set(m.bus_oldest_ms, stats->oldest_ms);
+    metric_set(health_metrics.bus_backlog, stats->backlog);
+    metric_set(health_metrics.bus_pending, stats->pending);
+    metric_set(health_metrics.bus_oldest_ms, stats->oldest_ms);
 }
 
 static void health_measure(struct app *app)
 {
     const struct directory_stats *stats = directory_stats(app->directory);
 
-    metric_set(m.tasks, (int64_t)task_count());
-    metric_set(m.stacks, (int64_t)task_stack_count());
-    metric_set(m.arenas, (int64_t)arena_count());
-    metric_set(m.lag_ms, loop_lag_take_ms());
-    metric_set(m.fetches, fetch_in_flight());
-    metric_set(m.redis_up, redis_up(app->redis));
-    metric_set(m.projects, (int64_t)stats->projects);
-    metric_set(m.rights_hits, (int64_t)stats->rights_hits);
-    metric_set(m.rights_misses, (int64_t)stats->rights_misses);
-    metric_set(m.token_hits, (int64_t)stats->token_hits);
-    metric_set(m.token_misses, (int64_t)stats->token_misses);
-    metric_set(m.model_loads, (int64_t)stats->model_loads);
+    metric_set(health_metrics.tasks, (int64_t)task_count());
+    metric_set(health_metrics.stacks, (int64_t)task_stack_count());
+    metric_set(health_metrics.arenas, (int64_t)arena_count());
+    metric_set(health_metrics.lag_ms, loop_lag_take_ms());
+    metric_set(health_metrics.fetches, fetch_in_flight());
+    metric_set(health_metrics.redis_up, redis_up(app->redis));
+    metric_set(health_metrics.projects, (int64_t)stats->projects);
+    metric_set(health_metrics.rights_hits, (int64_t)stats->rights_hits);
+    metric_set(health_metrics.rights_misses, (int64_t)stats->rights_misses);
+    metric_set(health_metrics.token_hits, (int64_t)stats->token_hits);
+    metric_set(health_metrics.token_misses, (int64_t)stats->token_misses);
+    metric_set(health_metrics.model_loads, (int64_t)stats->model_loads);
     shares_metrics_measure(app->worker);
     measure_database(app);
     measure_bus(app->bus, app->worker == 0);
@@ -152,7 +161,7 @@ static void health_measure(struct app *app)
 /* Each worker samples its gauges once a second: /metrics shows the last sample of the others. */
 static struct loop_timer sample_timer;
 
-static void sample(void *arg)
+static void gauges_sample(void *arg)
 {
     health_measure(arg);
     loop_timer_start(&sample_timer, 1000);
@@ -224,7 +233,7 @@ int health_start(struct app *app)
         .problem = problem_put,
     };
 
-    loop_timer_init(&sample_timer, sample, app);
+    loop_timer_init(&sample_timer, gauges_sample, app);
     loop_timer_start(&sample_timer, 1000);
     return http_server_start(&config, &app->admin);
 }

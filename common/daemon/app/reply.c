@@ -31,7 +31,7 @@ static void put_errors(struct jw *w, const struct schema_errors *errors)
 
 /* Clients of GoTrue and OAuth below {base_url}/auth/v1, and clients of OpenAI below
  * {base_url}/ai/v1, expect problem members of their own. */
-static bool is_below(const struct req *r, struct str prefix)
+static bool is_path_below(const struct req *r, struct str prefix)
 {
     struct str rest = r->path;
 
@@ -108,9 +108,9 @@ static int put_problem(struct req *r,
     if (!detail.len)
         detail = str_from(info->title);
     JW_STR(&w, "detail", detail);
-    if (is_below(r, STR("auth/v1/")))
+    if (is_path_below(r, STR("auth/v1/")))
         put_sign_in(&w, problem, detail);
-    else if (is_below(r, STR("ai/v1/")))
+    else if (is_path_below(r, STR("ai/v1/")))
         put_openai(&w, status, info->code, detail, errors);
     if (r->request_id.len)
         JW_STR(&w, "request_id", r->request_id);
@@ -137,7 +137,7 @@ static void put_status_headers(struct req *r, int status, enum problem problem)
 }
 
 /* "user" for "/users/{id}": the segment before the last parameter, in the singular. */
-static struct str missing_thing(struct req *r)
+static struct str missing_resource_name(struct req *r)
 {
     static const struct {
         const char *segment, *thing;
@@ -174,14 +174,14 @@ int fail(struct req *r, enum problem problem, const char *detail, ...)
         text = arena_vprintf(r->task.arena, detail, args);
         va_end(args);
     } else if (problem == PROBLEM_NOT_FOUND) {
-        struct str thing = missing_thing(r);
+        struct str thing = missing_resource_name(r);
         if (thing.len)
             text = arena_printf(r->task.arena, "There is no such %.*s.", STR_ARG(thing));
     }
     return fail_with(r, problem, text, NULL);
 }
 
-static bool takes(const struct route *route, const char *name)
+static bool route_has_param(const struct route *route, const char *name)
 {
     for (const struct query_param *param = route->query; param && param->name; param++)
         if (str_is(str_from(param->name), name))
@@ -204,7 +204,7 @@ static struct str too_large_text(struct req *r)
     struct str text = STR_NONE;
 
     for (size_t i = 0; r->route && i < ARRAY_LEN(ways); i++)
-        if (takes(r->route, ways[i].param))
+        if (route_has_param(r->route, ways[i].param))
             text = arena_printf(
                 r->task.arena, "%.*s%s%s", STR_ARG(text), text.len ? ", " : "", ways[i].way);
     bool exports = r->route && str_ends(str_from(r->route->path), STR("/items"));
@@ -252,7 +252,7 @@ int fail_field(struct req *r, const char *field, enum problem code, const char *
     return fail_fields(r, errors);
 }
 
-int fail_taken(struct req *r, const char *field, const char *why, const char *detail)
+int fail_unique_violation(struct req *r, const char *field, const char *why, const char *detail)
 {
     struct arena *arena = r->task.arena;
     struct schema_errors *errors = ARENA_NEW(arena, errors);

@@ -43,7 +43,7 @@ int fail_with(struct req *r,
               const struct schema_errors *errors);
 /* Fails with 409 unique_violation and one finding. `why` says why `field` cannot have this value
  * ("is taken"). */
-int fail_taken(struct req *r, const char *field, const char *why, const char *detail);
+int fail_unique_violation(struct req *r, const char *field, const char *why, const char *detail);
 /* Fails with 400: the answer would exceed the largest answer. */
 int fail_too_large(struct req *r);
 /* Fails with the problem of a DB_* error; 500 for any other code. */
@@ -80,10 +80,10 @@ AWAITS int req_body_text(struct req *r, struct str *ret_text) MUSTCHECK;
 /* Sets *ret_gzip to whether the body is gzip. Responds 415 for any other Content-Encoding; when
  * `ret_gzip` is NULL, for gzip as well. */
 int req_encoding(struct req *r, bool *ret_gzip) MUSTCHECK;
-struct seat;
+struct permit;
 /* co: Decompresses the body that req_body_text() has read. Counts its bytes in the seat. Handlers
  * then read the decompressed body. May respond 400, 413, ... */
-AWAITS int req_body_unpack(struct req *r, struct seat *seat, struct str *ret_text) MUSTCHECK;
+AWAITS int req_body_unpack(struct req *r, struct permit *seat, struct str *ret_text) MUSTCHECK;
 /* Largest JSON body of this route in bytes: the route's limit, or the server's. */
 size_t req_json_max(const struct req *r);
 /* co: Reads the text of a JSON body without parsing it. Empty only when the route makes the body
@@ -135,7 +135,7 @@ AWAITS int sql_begin_ddl(struct req *r) MUSTCHECK;
 AWAITS int sql_commit(struct req *r) MUSTCHECK;
 /* co: Runs r->scope->begun() in `tx`, a transaction that the caller begins and commits. Returns a
  * status when the request is refused; the caller then rolls back. */
-AWAITS int sql_begun(struct req *r, struct db *tx) MUSTCHECK;
+AWAITS int sql_run_begin_hook(struct req *r, struct db *tx) MUSTCHECK;
 /* co: Serves a list endpoint: reads page parameters, runs `sql` with ORDER BY and a count in one
  * round trip, and responds with the envelope. `sql` is a :page statement. `default_sort` is one of
  * its sortable columns, ascending; '-' reverses. */
@@ -147,12 +147,12 @@ AWAITS int reply_page(struct req *r,
 /* co: Changes a row before it is written (rows_replace()), to hide what the caller may not see. */
 typedef void (*reply_row_fn)(struct req *r, const struct rows *rows, size_t row);
 /* co: Like reply_page(), with rows changed by `show`. */
-AWAITS int reply_page_shown(struct req *r,
-                            const char *default_sort,
-                            reply_row_fn show,
-                            const struct sql *sql,
-                            const struct db_param *params,
-                            size_t count);
+AWAITS int reply_page_masked(struct req *r,
+                             const char *default_sort,
+                             reply_row_fn show,
+                             const struct sql *sql,
+                             const struct db_param *params,
+                             size_t count);
 /* The parameters page, limit, sort, order and count, for route tables: page_query alone, or
  * PAGE_QUERY with more. */
 extern const struct query_param page_query[];

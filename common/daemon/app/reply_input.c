@@ -10,12 +10,12 @@
 #include "http/req_unpack.h"
 #include "http/resp.h"
 #include "http/server.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 
 const char *const page_orders[] = {"asc", "desc", NULL};
 const struct query_param page_query[] = {PAGE_QUERY, {0}};
 
-static int body_failure(struct req *r, int rc, size_t max_bytes)
+static int fail_body(struct req *r, int rc, size_t max_bytes)
 {
     switch (rc) {
     case REQ_BODY_TOO_LARGE:
@@ -27,7 +27,7 @@ static int body_failure(struct req *r, int rc, size_t max_bytes)
         return fail(r,
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "Too many request bodies from your address are being received; try again.");
-    case REQ_BODY_BROKEN:
+    case REQ_BODY_MALFORMED:
         return fail(r,
                     PROBLEM_BAD_REQUEST,
                     "The body ended early, or is not framed or compressed correctly.");
@@ -67,7 +67,7 @@ int req_body_text(struct req *r, struct str *ret_text)
     size_t max_bytes = req_json_max(r);
     int rc = req_body_read_all(r, max_bytes, ret_text);
 
-    return rc ? body_failure(r, rc, max_bytes) : 0;
+    return rc ? fail_body(r, rc, max_bytes) : 0;
 }
 
 int req_encoding(struct req *r, bool *ret_gzip)
@@ -88,14 +88,14 @@ int req_encoding(struct req *r, bool *ret_gzip)
     return 0;
 }
 
-int req_body_unpack(struct req *r, struct seat *seat, struct str *ret_text)
+int req_body_unpack(struct req *r, struct permit *seat, struct str *ret_text)
 {
     size_t max_bytes = req_json_max(r);
     size_t bytes;
     int rc = req_unpack_measure(r, max_bytes, &bytes);
 
     if (rc != 0)
-        return body_failure(r, rc, max_bytes);
+        return fail_body(r, rc, max_bytes);
     TRY(admission_bytes_hold(r, seat, bytes));
     TRY(req_unpack(r, bytes));
     return req_body_text(r, ret_text);
@@ -150,7 +150,7 @@ AWAITS static int input_read_json(struct req *r, json_t **ret_root, struct str *
     if (!text.len)
         return 0;
     int rc =
-        jr_parse_in_turn(&r->task, r->task.arena, text, r->route->exact_numbers, ret_root, &error);
+        jr_parse_queued(&r->task, r->task.arena, text, r->route->exact_numbers, ret_root, &error);
     if (rc == -EAGAIN)
         return fail(r,
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
@@ -202,7 +202,7 @@ int req_id(struct req *r, const char *param, int64_t *ret_id)
     return 0;
 }
 
-static const struct query_param *known_param(const struct query_param *params, struct str name)
+static const struct query_param *param_find(const struct query_param *params, struct str name)
 {
     for (; params && params->name; params++) {
         if (str_is(name, params->name))
@@ -259,7 +259,7 @@ static void input_check_value(struct arena *arena,
     }
 }
 
-static bool seen_before(const struct query *query, size_t index)
+static bool param_is_repeated(const struct query *query, size_t index)
 {
     for (size_t i = 0; i < index; i++) {
         if (query->items[i].key_count == 0 &&
@@ -273,7 +273,7 @@ static void
 check_item(struct req *r, const struct query *query, size_t index, struct schema_errors *errors)
 {
     const struct query_item *item = &query->items[index];
-    const struct query_param *param = known_param(r->route->query, item->name);
+    const struct query_param *param = param_find(r->route->query, item->name);
     struct arena *arena = r->task.arena;
 
     if (!param) {
@@ -285,8 +285,8 @@ check_item(struct req *r, const struct query *query, size_t index, struct schema
                          PROBLEM_UNKNOWN_PARAMETER,
                          "this endpoint has no such parameter");
     } else if (item->key_count > 0 && !param->deep) {
-        schema_error_add(arena, errors, item->name, PROBLEM_INVALID_QUERY, QUERY_NO_BRACKETS);
-    } else if (!param->deep && seen_before(query, index)) {
+        schema_error_add(arena, errors, item->name, PROBLEM_INVALID_QUERY, QUERY_BRACKETS_ERROR);
+    } else if (!param->deep && param_is_repeated(query, index)) {
         schema_error_add(
             arena, errors, item->name, PROBLEM_INVALID_QUERY, "is given more than once");
     } else if (!param->deep) {

@@ -6,7 +6,7 @@
 #include "http/resp.h"
 #include "project/project.h"
 
-static int done(struct req *r, int rc)
+static int check_result(struct req *r, int rc)
 {
     return sql_check(r, rc);
 }
@@ -19,7 +19,7 @@ int sql_one(struct req *r,
 {
     struct rows rows;
 
-    TRY(done(r, db_query(&r->task, r->scope->db, sql, params, count, &rows)));
+    TRY(check_result(r, db_query(&r->task, r->scope->db, sql, params, count, &rows)));
     if (!rows.count)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
     *ret_rows = rows;
@@ -32,7 +32,7 @@ int sql_all(struct req *r,
             const struct db_param *params,
             size_t count)
 {
-    return done(r, db_query(&r->task, r->scope->db, sql, params, count, ret_rows));
+    return check_result(r, db_query(&r->task, r->scope->db, sql, params, count, ret_rows));
 }
 
 int sql_exec(struct req *r,
@@ -43,7 +43,7 @@ int sql_exec(struct req *r,
 {
     struct rows rows;
 
-    TRY(done(r, db_query(&r->task, r->scope->db, sql, params, count, &rows)));
+    TRY(check_result(r, db_query(&r->task, r->scope->db, sql, params, count, &rows)));
     if (ret_affected)
         *ret_affected = rows.affected;
     return 0;
@@ -51,20 +51,20 @@ int sql_exec(struct req *r,
 
 int sql_batch(struct req *r, struct db_call *calls, size_t count)
 {
-    return done(r, db_batch(&r->task, r->scope->db, calls, count, NULL));
+    return check_result(r, db_batch(&r->task, r->scope->db, calls, count, NULL));
 }
 
 static int use_transaction(struct req *r, struct db *tx)
 {
     r->scope->db = tx;
-    return r->scope->begun ? r->scope->begun(r) : 0;
+    return r->scope->begin_hook ? r->scope->begin_hook(r) : 0;
 }
 
 int sql_begin(struct req *r)
 {
     struct db *tx;
 
-    TRY(done(r, db_begin(&r->task, r->scope->db, &tx)));
+    TRY(check_result(r, db_begin(&r->task, r->scope->db, &tx)));
     return use_transaction(r, tx);
 }
 
@@ -72,18 +72,18 @@ int sql_begin_ddl(struct req *r)
 {
     struct db *tx;
 
-    TRY(done(r, db_begin_ddl(&r->task, r->scope->db, &tx)));
+    TRY(check_result(r, db_begin_ddl(&r->task, r->scope->db, &tx)));
     return use_transaction(r, tx);
 }
 
-int sql_begun(struct req *r, struct db *tx)
+int sql_run_begin_hook(struct req *r, struct db *tx)
 {
     struct db *outside = r->scope->db;
 
-    if (!r->scope->begun)
+    if (!r->scope->begin_hook)
         return 0;
     r->scope->db = tx;
-    int rc = r->scope->begun(r);
+    int rc = r->scope->begin_hook(r);
     r->scope->db = outside;
     return rc;
 }
@@ -95,10 +95,10 @@ int sql_commit(struct req *r)
     r->scope->db = &r->scope->project->db;
     int rc = db_commit(&r->task, tx);
     if (rc == 0)
-        r->scope->begun = NULL;
+        r->scope->begin_hook = NULL;
     if (rc == DB_UNKNOWN) /* perhaps committed, so all processes must reload the project */
-        project_touch(&r->task, daemon_app()->directory, r->scope->project);
-    return done(r, rc);
+        project_epoch_raise(&r->task, daemon_app()->directory, r->scope->project);
+    return check_result(r, rc);
 }
 
 /* Splits "-created_at" or "created_at" into column and direction. Returns false when the
@@ -157,15 +157,15 @@ int reply_page(struct req *r,
                const struct db_param *params,
                size_t count)
 {
-    return reply_page_shown(r, default_sort, NULL, sql, params, count);
+    return reply_page_masked(r, default_sort, NULL, sql, params, count);
 }
 
-int reply_page_shown(struct req *r,
-                     const char *default_sort,
-                     reply_row_fn show,
-                     const struct sql *sql,
-                     const struct db_param *params,
-                     size_t count)
+int reply_page_masked(struct req *r,
+                      const char *default_sort,
+                      reply_row_fn show,
+                      const struct sql *sql,
+                      const struct db_param *params,
+                      size_t count)
 {
     struct page page;
     struct str column = STR_NONE;

@@ -15,16 +15,16 @@
 
 /* --- ids --- */
 
-static bool is_sane(struct str id)
+static bool is_valid_request_id(struct str id)
 {
-    return id.len >= 1 && id.len <= REQUEST_ID_MAX && ascii_only(id, ASCII_ALNUM, "-_.");
+    return id.len >= 1 && id.len <= REQUEST_ID_MAX && ascii_has_only(id, ASCII_ALNUM, "-_.");
 }
 
 void request_id_set(struct req *r)
 {
     struct str id = req_header(r, "x-request-id");
 
-    if (!is_sane(id)) {
+    if (!is_valid_request_id(id)) {
         char *text = arena_alloc(r->task.arena, 27);
         rand_ulid(text);
         id = (struct str){text, 26};
@@ -82,7 +82,7 @@ static bool parse_network(struct str text, struct network *ret_network)
     return true;
 }
 
-const char *peer_trust(const struct conf_list *proxies)
+const char *peer_set_trusted(const struct conf_list *proxies)
 {
     network_count = 0;
     for (size_t i = 0; i < proxies->count; i++) {
@@ -99,7 +99,7 @@ const char *peer_trust(const struct conf_list *proxies)
     return NULL;
 }
 
-static bool is_inside(const struct in6_addr *address, const struct network *network)
+static bool is_in_network(const struct in6_addr *address, const struct network *network)
 {
     unsigned whole = network->bits / 8;
     unsigned rest = network->bits % 8;
@@ -119,7 +119,7 @@ static bool is_trusted(struct str text)
     if (!parse_address(text, &address, &v4))
         return false;
     for (size_t i = 0; i < network_count; i++) {
-        if (is_inside(&address, &networks[i]))
+        if (is_in_network(&address, &networks[i]))
             return true;
     }
     return false;
@@ -131,7 +131,7 @@ bool peer_is_proxy(const char *peer)
 }
 
 /* Cuts the last address off a comma-separated list and returns it. */
-static struct str take_last(struct str *list)
+static struct str list_pop_last(struct str *list)
 {
     size_t at = list->len;
     struct str last;
@@ -145,13 +145,13 @@ static struct str take_last(struct str *list)
 
 /* Reads the addresses of one header line from its end. Returns false at the first address that is
  * not a trusted proxy or not an address. */
-static bool walk_back(struct str forwarded, char peer[REQ_PEER_BYTES])
+static bool forwarded_read_back(struct str forwarded, char peer[REQ_PEER_BYTES])
 {
     struct in6_addr parsed;
     bool v4;
 
     while (forwarded.len > 0) {
-        struct str address = take_last(&forwarded);
+        struct str address = list_pop_last(&forwarded);
         if (!parse_address(address, &parsed, &v4))
             return false;
         (void)snprintf(peer, REQ_PEER_BYTES, "%.*s", STR_ARG(address));
@@ -173,7 +173,7 @@ void peer_set(struct req *r)
     for (size_t i = r->header_count; i > 0 && goes_on; i--) {
         const struct http_header *header = &r->headers[i - 1];
         if (str_ieq(header->name, STR("x-forwarded-for")))
-            goes_on = walk_back(header->value, peer);
+            goes_on = forwarded_read_back(header->value, peer);
     }
     if (peer[0] != '\0' && strcmp(peer, r->peer) != 0)
         req_peer_set(r, peer);
@@ -182,20 +182,20 @@ void peer_set(struct req *r)
 /* --- lines --- */
 
 /* Logs an unexpected failure: the handler's result, or the error that was answered with 500. */
-static void failed_line(const struct req *r)
+static void failure_log(const struct req *r)
 {
     int rc = r->failure != 0 ? r->failure : r->task.site.rc;
 
     log_error("request.failed", L_RESULT("error", rc), L_AT(&r->task.site, rc));
 }
 
-void access_line(struct req *r, const char *caller, int64_t spent_us)
+void log_access_line(struct req *r, const char *caller, int64_t spent_us)
 {
     /* The coroutine has ended, but its context still names the request. */
     log_context_set(&r->task.log);
     if (r->status == 500 ||
         (r->failure != 0 && r->failure != -ECANCELED && r->failure != -ETIMEDOUT))
-        failed_line(r);
+        failure_log(r);
     log_info("access",
              L_CSTR("method", http_method_name(r->method)),
              L_I64("status", r->status),

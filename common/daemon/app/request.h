@@ -9,13 +9,13 @@
  * traces of both sides match, else to a new id. */
 void request_id_set(struct req *r);
 
-/* any: peer_set() sets r->peer to the client's address as reported by a trusted proxy. peer_trust()
- * is called once at start with the networks of the trusted proxies; it returns NULL, or what is
- * wrong with them. */
+/* any: peer_set() sets r->peer to the client's address as reported by a trusted proxy.
+ * peer_set_trusted() is called once at start with the networks of the trusted proxies; it returns
+ * NULL, or what is wrong with them. */
 void peer_set(struct req *r);
 bool peer_is_proxy(const char *peer); /* whether `peer` is in a trusted network */
-const char *peer_trust(const struct conf_list *proxies);
+const char *peer_set_trusted(const struct conf_list *proxies);
 
 /* any: Logs the line of a request after its response. `caller`: "user", "key", "none" ...;
  * `spent_us`: since the first byte. */
-void access_line(struct req *r, const char *caller, int64_t spent_us);
+void log_access_line(struct req *r, const char *caller, int64_t spent_us);

@@ -85,7 +85,7 @@ static struct child *child_of(pid_t pid, unsigned workers)
     return NULL;
 }
 
-static void note_death(struct child *child, int status)
+static void child_record_exit(struct child *child, int status)
 {
     int64_t lived_ms = clock_mono_ms() - child->started_ms;
 
@@ -118,7 +118,7 @@ static void kill_all(unsigned workers, int signum)
     }
 }
 
-static bool any_running(unsigned workers)
+static bool has_running_child(unsigned workers)
 {
     for (unsigned i = 0; i < workers; i++) {
         if (children[i].pid)
@@ -127,7 +127,7 @@ static bool any_running(unsigned workers)
     return false;
 }
 
-static void wait_a_little(void)
+static void loop_sleep(void)
 {
     struct timespec delay = {.tv_nsec = 20L * 1000 * 1000};
 
@@ -142,13 +142,13 @@ static int stop_all(unsigned workers, long timeout_ms)
     pid_t pid;
 
     kill_all(workers, SIGTERM);
-    while (any_running(workers)) {
+    while (has_running_child(workers)) {
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
             struct child *child = child_of(pid, workers);
             if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
                 code = 1;
                 if (child)
-                    note_death(child, status);
+                    child_record_exit(child, status);
             }
             if (child)
                 child->pid = 0;
@@ -158,7 +158,7 @@ static int stop_all(unsigned workers, long timeout_ms)
             kill_all(workers, SIGKILL);
             last_ms += 1000;
         }
-        wait_a_little();
+        loop_sleep();
     }
     return code;
 }
@@ -189,9 +189,9 @@ int supervisor_run(unsigned workers, long timeout_ms, supervisor_fn fn, void (*s
                 return WEXITSTATUS(status);
             }
             if (child)
-                note_death(child, status);
+                child_record_exit(child, status);
         }
-        wait_a_little();
+        loop_sleep();
     }
     stopping();
     return stop_all(workers, timeout_ms);

@@ -9,22 +9,22 @@ static struct metric *long_runs;
 
 void watch_prepare(void)
 {
-    long_runs =
-        metric_names("groundwork_long_runs_total",
-                     "task",
-                     "Runs that held the event loop for more than 5 ms without a wait, by task");
+    long_runs = metric_name_counters(
+        "groundwork_long_runs_total",
+        "task",
+        "Runs that held the event loop for more than 5 ms without a wait, by task");
 }
 
-static const char *name_of(const struct task *task)
+static const char *task_label(const struct task *task)
 {
     if (task == NULL)
         return "callbacks";
     return task->log.route != NULL ? task->log.route : task->name;
 }
 
-static void on_long(const struct task *task, int64_t cpu_us)
+static void on_long_run(const struct task *task, int64_t cpu_us)
 {
-    const char *name = name_of(task);
+    const char *name = task_label(task);
 
     metric_count_name(long_runs, name);
     log_context_set(task != NULL ? &task->log : NULL);
@@ -34,5 +34,5 @@ static void on_long(const struct task *task, int64_t cpu_us)
 
 void watch_start(void)
 {
-    watch_on_long_run(on_long);
+    watch_on_long_run(on_long_run);
 }

@@ -13,7 +13,7 @@ void completion_init(struct completion *completion, struct arena *arena)
     strbuf_init(&completion->text, arena, COMPLETION_TEXT_BYTES);
 }
 
-void completion_again(struct completion *completion)
+void completion_continue(struct completion *completion)
 {
     completion->call_count = 0;
     completion->finish = STR_NONE;
@@ -92,7 +92,8 @@ call_find(struct completion *completion, int64_t index, struct str id)
 /* Returns whether a part with a function name begins a new call rather than continuing `call`,
  * which has the same number or id. Some servers give all calls the same number or id, others repeat
  * the name in each part of a call. */
-static bool is_another(struct arena *arena, const struct completion_call *call, json_t *function)
+static bool
+part_begins_call(struct arena *arena, const struct completion_call *call, json_t *function)
 {
     struct str name = jr_str(function, "name");
     struct str arguments = jr_str(function, "arguments");
@@ -103,7 +104,7 @@ static bool is_another(struct arena *arena, const struct completion_call *call, 
     if (!str_eq(strbuf_view(&call->name), name))
         return true;
     return (arguments.ptr == NULL || str_starts(arguments, STR("{"))) &&
-           skim(arena, strbuf_view(&call->arguments), NULL, 0, &reason) == 0;
+           skim_parse(arena, strbuf_view(&call->arguments), NULL, 0, &reason) == 0;
 }
 
 /* Returns NULL when the answer has COMPLETION_CALLS_MAX calls already. */
@@ -121,7 +122,7 @@ static struct completion_call *call_new(struct completion *completion, int64_t i
 
 /* Returns the call that a part belongs to, a new one if necessary; NULL when there are too many.
  * Sets the part's "index" to the position of the call. */
-static struct completion_call *call_of(struct completion *completion, json_t *part)
+static struct completion_call *call_for_part(struct completion *completion, json_t *part)
 {
     struct str id = jr_str(part, "id");
     int64_t index = jr_i64(part, "index", -1);
@@ -129,7 +130,8 @@ static struct completion_call *call_of(struct completion *completion, json_t *pa
     bool is_sure = index >= 0 && id.len > 0;
 
     if (call == NULL ||
-        (!is_sure && is_another(completion->arena, call, json_object_get(part, "function")))) {
+        (!is_sure &&
+         part_begins_call(completion->arena, call, json_object_get(part, "function")))) {
         call = call_new(completion, index);
         if (call != NULL && id.len == 0)
             (void)json_object_set_new(
@@ -153,8 +155,8 @@ static void name_add(struct completion_call *call, json_t *function)
 
 static int call_add(struct completion *completion, json_t *part)
 {
-    struct str id = jr_str(part, "id"); /* read before call_of() may set one */
-    struct completion_call *call = call_of(completion, part);
+    struct str id = jr_str(part, "id"); /* read before call_for_part() may set one */
+    struct completion_call *call = call_for_part(completion, part);
     json_t *function = json_object_get(part, "function");
     struct str arguments = jr_str(function, "arguments");
 
@@ -220,7 +222,7 @@ int completion_add(struct completion *completion, json_t *chunk)
     if (!json_is_object(chunk))
         return ASSISTANT_BAD;
     if (completion_is_error(chunk)) {
-        completion->failed = true;
+        completion->has_failed = true;
         return 0;
     }
     usage_add(completion, chunk);

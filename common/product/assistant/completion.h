@@ -36,7 +36,7 @@ struct completion {
     size_t call_count;
     struct str finish; /* "stop", "length", "tool_calls", ...; STR_NONE = not finished */
     struct completion_usage usage;
-    bool failed;      /* the server sent an error in place of a chunk */
+    bool has_failed;  /* the server sent an error in place of a chunk */
     size_t new_bytes; /* length of the text in the last chunk */
     size_t bytes;     /* of the answer: text and call arguments */
 };
@@ -45,7 +45,7 @@ struct completion {
 void completion_init(struct completion *completion, struct arena *arena);
 /* any: Prepares for the model's next answer, after its tool calls were run. The text is kept and
  * grows; calls, finish reason, usage and the byte count start again. */
-void completion_again(struct completion *completion);
+void completion_continue(struct completion *completion);
 /* any: Adds one chunk ("object": "chat.completion.chunk"). Returns 0, or ASSISTANT_BAD when it is
  * not an object or the answer exceeds a limit above. An error object sets `failed` and returns 0.
  * The chunk is changed so that OpenAI's clients can join it: completion_message_tidy() is applied,

@@ -19,13 +19,13 @@ static void event_stream_field(struct event_stream *stream, struct str line)
         return;
     if (value.len > 0 && value.ptr[0] == ' ')
         value = (struct str){value.ptr + 1, value.len - 1};
-    if (stream->lines++ > 0)
+    if (stream->data_lines++ > 0)
         strbuf_char(&stream->data, '\n');
     strbuf_str(&stream->data, value);
 }
 
 /* An empty line ends an event. An event without `data` lines is not passed to fn. */
-static int line_end(struct event_stream *stream, event_stream_fn fn, void *arg)
+static int event_stream_line_end(struct event_stream *stream, event_stream_fn fn, void *arg)
 {
     struct str line = strbuf_view(&stream->line);
     struct str data;
@@ -37,16 +37,16 @@ static int line_end(struct event_stream *stream, event_stream_fn fn, void *arg)
         event_stream_field(stream, line);
         return stream->data.overflow ? ASSISTANT_BAD : 0;
     }
-    if (stream->lines == 0)
+    if (stream->data_lines == 0)
         return 0;
     data = strbuf_view(&stream->data);
-    stream->lines = 0;
+    stream->data_lines = 0;
     stream->data.len = 0;
     return fn(data, arg);
 }
 
 /* Returns the text before the next CR or LF. */
-static struct str line_part(struct str rest)
+static struct str line_before_end(struct str rest)
 {
     size_t len = 0;
 
@@ -56,33 +56,33 @@ static struct str line_part(struct str rest)
 }
 
 /* Skips a byte order mark at the beginning of the stream. */
-static struct str without_mark(struct event_stream *stream, struct str piece)
+static struct str skip_byte_order_mark(struct event_stream *stream, struct str piece)
 {
-    bool first = !stream->begun;
+    bool first = !stream->has_begun;
 
-    stream->begun = true;
+    stream->has_begun = true;
     return first ? utf8_unmarked(piece) : piece;
 }
 
 int event_stream_feed(struct event_stream *stream, struct str piece, event_stream_fn fn, void *arg)
 {
-    struct str rest = piece.len > 0 ? without_mark(stream, piece) : piece;
+    struct str rest = piece.len > 0 ? skip_byte_order_mark(stream, piece) : piece;
 
     while (rest.len > 0) {
-        struct str part = line_part(rest);
+        struct str part = line_before_end(rest);
         strbuf_str(&stream->line, part);
         if (stream->line.overflow)
             return ASSISTANT_BAD;
         if (part.len > 0)
-            stream->after_cr = false;
+            stream->is_after_cr = false;
         rest = (struct str){rest.ptr + part.len, rest.len - part.len};
         if (rest.len == 0)
             break;
-        bool second = stream->after_cr && rest.ptr[0] == '\n'; /* the LF of a CR LF */
-        stream->after_cr = rest.ptr[0] == '\r';
+        bool second = stream->is_after_cr && rest.ptr[0] == '\n'; /* the LF of a CR LF */
+        stream->is_after_cr = rest.ptr[0] == '\r';
         rest = (struct str){rest.ptr + 1, rest.len - 1};
         if (!second)
-            TRY(line_end(stream, fn, arg));
+            TRY(event_stream_line_end(stream, fn, arg));
     }
     return 0;
 }

@@ -15,8 +15,8 @@
 
 struct event_stream {
     struct strbuf line, data;
-    size_t lines;         /* `data` lines of the current event */
-    bool begun, after_cr; /* the first chunk has arrived; the last byte was CR */
+    size_t data_lines;           /* `data` lines of the current event */
+    bool has_begun, is_after_cr; /* the first chunk has arrived; the last byte was CR */
 };
 
 /* any: Prepares a parser. The unfinished line and event are buffered in `arena`. */

@@ -28,12 +28,12 @@ static size_t headers_of(struct arena *arena,
 
 /* --- refusals --- */
 
-static bool has_text(struct str text, struct str part)
+static bool text_contains(struct str text, struct str part)
 {
     return part.len <= text.len && memmem(text.ptr, text.len, part.ptr, part.len) != NULL;
 }
 
-struct str model_error_words(const struct model_server *server, const json_t *error)
+struct str model_error_message(const struct model_server *server, const json_t *error)
 {
     const json_t *inner = json_object_get(error, "error");
     const struct str places[] = {jr_str(inner, "message"), /* OpenAI's format */
@@ -44,7 +44,7 @@ struct str model_error_words(const struct model_server *server, const json_t *er
 
     for (size_t i = 0; i < ARRAY_LEN(places) && words.len == 0; i++)
         words = places[i];
-    if (words.len == 0 || (server->key.len > 0 && has_text(words, server->key)))
+    if (words.len == 0 || (server->key.len > 0 && text_contains(words, server->key)))
         return STR_NONE;
     return utf8_cut(words, REFUSAL_SHOWN);
 }
@@ -56,9 +56,9 @@ static unsigned quirks_of(struct str text, const json_t *body)
                               str_is(jr_str(error, "param"), "max_tokens");
     unsigned quirks = 0;
 
-    if (refuses_max_tokens || has_text(text, STR("max_completion_tokens")))
+    if (refuses_max_tokens || text_contains(text, STR("max_completion_tokens")))
         quirks |= MODEL_NO_MAX_TOKENS;
-    if (has_text(text, STR("stream_options")))
+    if (text_contains(text, STR("stream_options")))
         quirks |= MODEL_NO_STREAM_OPTIONS;
     return quirks;
 }
@@ -72,8 +72,8 @@ static void refusal_read(struct arena *arena,
     struct jr_error error;
     json_t *body = NULL;
 
-    if (jr_parse_foreign(arena, text, &body, &error) == 0)
-        ret_refusal->message = model_error_words(server, body);
+    if (jr_parse_external(arena, text, &body, &error) == 0)
+        ret_refusal->message = model_error_message(server, body);
     ret_refusal->status = status;
     if (model_is_bad_request(ret_refusal))
         ret_refusal->quirks = quirks_of(text, body);
@@ -110,11 +110,11 @@ struct str model_body_without(struct arena *arena, struct str body, unsigned qui
 
 /* --- requests --- */
 
-int model_ask(struct task *task,
-              const struct model_server *server,
-              struct str body,
-              struct fetch_stream **ret_stream,
-              struct model_refusal *ret_refusal)
+int model_request(struct task *task,
+                  const struct model_server *server,
+                  struct str body,
+                  struct fetch_stream **ret_stream,
+                  struct model_refusal *ret_refusal)
 {
     struct fetch_header headers[HEADERS_MAX];
     const struct fetch_response *head;
@@ -127,7 +127,7 @@ int model_ask(struct task *task,
         .nheaders = headers_of(task->arena, server, headers),
         .body_bytes = (int64_t)body.len,
         .idle_ms = server->stall_ms,
-        .guarded = true,
+        .is_guarded = true,
     };
 
     *ret_refusal = (struct model_refusal){0};
@@ -136,7 +136,7 @@ int model_ask(struct task *task,
     TRY(fetch_stream_head(stream, &head));
     if (head->status < 200 || head->status > 299) {
         long status = head->status;
-        if (fetch_stream_rest(stream, REFUSAL_BYTES, &text) != 0)
+        if (fetch_stream_read_all(stream, REFUSAL_BYTES, &text) != 0)
             text = STR("");
         refusal_read(task->arena, server, status, text, ret_refusal);
         fetch_stream_close(stream);
@@ -148,7 +148,7 @@ int model_ask(struct task *task,
 
 /* --- answers --- */
 
-struct reading {
+struct model_reader {
     event_stream_fn fn;
     void *arg;
     bool done;
@@ -156,7 +156,7 @@ struct reading {
 
 static int on_event(struct str event, void *arg)
 {
-    struct reading *reading = arg;
+    struct model_reader *reading = arg;
 
     if (reading->done)
         return 0;
@@ -167,10 +167,10 @@ static int on_event(struct str event, void *arg)
     return reading->fn(event, reading->arg);
 }
 
-int model_read(
+int model_answer_read(
     struct task *task, struct fetch_stream *stream, event_stream_fn fn, void *arg, bool *ret_done)
 {
-    struct reading reading = {.fn = fn, .arg = arg};
+    struct model_reader reading = {.fn = fn, .arg = arg};
     struct event_stream events;
     struct str piece;
     size_t bytes = 0;
@@ -219,7 +219,7 @@ int model_list(struct task *task,
         refusal_read(task->arena, server, response.status, response.body, ret_refusal);
         return ASSISTANT_REFUSED;
     }
-    if (jr_parse_foreign(task->arena, response.body, &body, &error) != 0)
+    if (jr_parse_external(task->arena, response.body, &body, &error) != 0)
         return ASSISTANT_BAD;
     const json_t *models = json_object_get(body, "data");
     if (!json_is_array(models))

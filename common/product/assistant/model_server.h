@@ -8,8 +8,8 @@
 #include "assistant/event_stream.h"
 #include "fetch/fetch_stream.h"
 
-#define MODEL_ANSWER_BYTES ((size_t)8 << 20) /* of a streamed answer, including its framing */
-#define MODEL_WHOLE_BYTES  ((size_t)1 << 20) /* of an answer that is not streamed */
+#define MODEL_ANSWER_BYTES     ((size_t)8 << 20) /* of a streamed answer, including its framing */
+#define MODEL_UNSTREAMED_BYTES ((size_t)1 << 20) /* of an answer that is not streamed */
 
 struct model_server {
     struct str endpoint; /* without a slash at its end: "https://api.example.com/v1" */
@@ -37,7 +37,7 @@ static inline bool model_is_bad_request(const struct model_refusal *refusal)
 }
 /* any: Returns the message of an error that the server sent, shortened; STR_NONE if there is none
  * or it contains the key. Borrows from `error`. */
-struct str model_error_words(const struct model_server *server, const json_t *error);
+struct str model_error_message(const struct model_server *server, const json_t *error);
 /* any: Returns the request without the members that the quirks name: max_tokens is renamed to
  * max_completion_tokens, stream_options is removed. Arena-owned, or `body` itself if it has neither
  * member. The time grows with the bytes of the body. */
@@ -46,21 +46,21 @@ struct str model_body_without(struct arena *arena, struct str body, unsigned qui
 /* co: Sends a completion request and waits for status and headers of the answer. Returns 0 for a
  * 2xx, ASSISTANT_REFUSED with *ret_refusal, or a result of fetch_stream.h. *ret_stream and
  * *ret_refusal are owned by the task's arena. */
-AWAITS int model_ask(struct task *task,
-                     const struct model_server *server,
-                     struct str body,
-                     struct fetch_stream **ret_stream,
-                     struct model_refusal *ret_refusal) MUSTCHECK;
+AWAITS int model_request(struct task *task,
+                         const struct model_server *server,
+                         struct str body,
+                         struct fetch_stream **ret_stream,
+                         struct model_refusal *ret_refusal) MUSTCHECK;
 
 /* co: Reads a streamed answer to its end and closes the stream. Calls fn(event, arg) for each event
  * before "[DONE]"; `event` is borrowed for the call, and fn may wait. *ret_done is always set and
  * says whether "[DONE]" arrived: without it the server may have ended the answer early. Returns 0,
  * a result of fn, ASSISTANT_BAD (too long or malformed), or a result of fetch_stream.h. */
-AWAITS int model_read(struct task *task,
-                      struct fetch_stream *stream,
-                      event_stream_fn fn,
-                      void *arg,
-                      bool *ret_done) MUSTCHECK;
+AWAITS int model_answer_read(struct task *task,
+                             struct fetch_stream *stream,
+                             event_stream_fn fn,
+                             void *arg,
+                             bool *ret_done) MUSTCHECK;
 
 struct model_names {
     struct str *items;

@@ -10,17 +10,17 @@
 #include "loop/background.h"
 #include "resume_sql.h"
 
-#define PROJECTS_AT_ONCE 16
-#define KEYS_AT_ONCE     64
-#define ROUND_LIMIT_MS   120000
-#define AT_ONCE_MS       1 /* delay of the next round, with a new arena, when there is more */
+#define PROJECTS_PER_ROUND 16
+#define KEYS_PER_PROJECT   64
+#define ROUND_LIMIT_MS     120000
+#define NEXT_ROUND_MS      1 /* delay of the next round, with a new arena, when there is more */
 
 static struct {
     struct directory *directory;
     struct loop_timer timer;
     int64_t interval_ms;
-    bool running;
-    bool stopped;
+    bool is_running;
+    bool is_stopped;
 } collector;
 
 AWAITS static int collect_keys(struct task *task, struct db *db, const struct rows *due)
@@ -43,18 +43,18 @@ AWAITS static int collect_project(struct task *task, struct db *db, bool *ret_mo
     TRY(db_query(task, db, SQL_RESUME_EXPIRE(), NULL));
     TRY(db_query(task,
                  db,
-                 SQL_FILE_GARBAGE_DUE(.seconds = ledger_again_seconds(), .most = KEYS_AT_ONCE),
+                 SQL_FILE_GARBAGE_DUE(.seconds = ledger_retry_seconds(), .most = KEYS_PER_PROJECT),
                  &due));
     if (due.count == 0)
         return 0;
     TRY(collect_keys(task, db, &due));
     log_info("files.collected", L_I64("project", db->schema), L_I64("removed", (int64_t)due.count));
-    *ret_more = due.count == KEYS_AT_ONCE;
+    *ret_more = due.count == KEYS_PER_PROJECT;
     return 0;
 }
 
 /* Removes the bytes of a deleted project before its row, so that a failure is repeated. */
-AWAITS static int collect_gone(struct task *task, int64_t number)
+AWAITS static int collect_deleted_project(struct task *task, int64_t number)
 {
     TRY(store_remove_project(task, number));
     log_info("files.project_removed", L_I64("project", number));
@@ -64,16 +64,16 @@ AWAITS static int collect_gone(struct task *task, int64_t number)
                     NULL);
 }
 
-/* co: Removes up to KEYS_AT_ONCE keys of a project. If more are due, the project is due again now,
- * after the projects that have waited longer. */
+/* co: Removes up to KEYS_PER_PROJECT keys of a project. If more are due, the project is due again
+ * now, after the projects that have waited longer. */
 AWAITS static int
-collect_one(struct task *task, const struct sql_file_projects_due_row *row, bool *ret_more)
+collect_due_project(struct task *task, const struct sql_file_projects_due_row *row, bool *ret_more)
 {
     struct db db = {.schema = row->number};
     bool more = false;
 
     if (!row->state.ptr)
-        return collect_gone(task, row->number);
+        return collect_deleted_project(task, row->number);
     db.server = directory_server(collector.directory, row->server);
     if (!db.server || !str_is(row->state, "active"))
         return 0;
@@ -87,7 +87,7 @@ collect_one(struct task *task, const struct sql_file_projects_due_row *row, bool
                     NULL);
 }
 
-/* co: Collects up to PROJECTS_AT_ONCE projects. *ret_more: there may be more projects or keys. */
+/* co: Collects up to PROJECTS_PER_ROUND projects. *ret_more: there may be more projects or keys. */
 AWAITS static int collect_round(struct task *task, bool *ret_more)
 {
     struct rows due;
@@ -95,12 +95,12 @@ AWAITS static int collect_round(struct task *task, bool *ret_more)
     TRY(db_query(task,
                  directory_control(collector.directory),
                  SQL_FILE_PROJECTS_DUE(.seconds = (collector.interval_ms + 999) / 1000,
-                                       .most = PROJECTS_AT_ONCE),
+                                       .most = PROJECTS_PER_ROUND),
                  &due));
-    *ret_more = due.count == PROJECTS_AT_ONCE;
+    *ret_more = due.count == PROJECTS_PER_ROUND;
     for (size_t i = 0; i < due.count; i++) {
         const struct sql_file_projects_due_row row = sql_file_projects_due_row(&due, i);
-        int rc = collect_one(task, &row, ret_more);
+        int rc = collect_due_project(task, &row, ret_more);
         if (rc == -ECANCELED || rc == -ETIMEDOUT)
             return rc;
         if (rc != 0) /* continue with the other projects */
@@ -116,23 +116,23 @@ AWAITS static void collect_run(struct task *task, void *arg UNUSED)
 
     if (rc != 0)
         log_debug("files.round_failed", L_RESULT("rc", rc));
-    collector.running = false;
-    if (!collector.stopped)
-        loop_timer_start(&collector.timer, rc == 0 && more ? AT_ONCE_MS : collector.interval_ms);
+    collector.is_running = false;
+    if (!collector.is_stopped)
+        loop_timer_start(&collector.timer, rc == 0 && more ? NEXT_ROUND_MS : collector.interval_ms);
 }
 
 static void collect_on_timer(void *arg UNUSED)
 {
-    collector.running = true;
+    collector.is_running = true;
     background_run(ROUND_LIMIT_MS, collect_run, NULL);
 }
 
 void collect_start(struct directory *directory, int64_t interval_ms)
 {
-    MUST(!collector.running);
+    MUST(!collector.is_running);
     collector.directory = directory;
     collector.interval_ms = interval_ms;
-    collector.stopped = false;
+    collector.is_stopped = false;
     loop_timer_init(&collector.timer, collect_on_timer, NULL);
     loop_timer_start(&collector.timer, interval_ms);
 }
@@ -141,6 +141,6 @@ void collect_stop(void)
 {
     if (!collector.directory)
         return;
-    collector.stopped = true;
+    collector.is_stopped = true;
     loop_timer_stop(&collector.timer);
 }

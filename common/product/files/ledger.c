@@ -13,17 +13,17 @@
 #include "resume_sql.h"
 
 #define REMOVE_LIMIT_MS 60000
-#define LOOK_MS         2000 /* most time that an upload waits for sizes and durations */
+#define MEDIA_PROBE_MS  2000 /* most time that an upload waits for sizes and durations */
 #define REMOVALS_MAX    64   /* background removals at a time; the collector removes the rest */
 
 static struct {
-    int64_t upload_seconds, again_seconds;
+    int64_t upload_seconds, retry_seconds;
 } times = {3600, 60};
 
 void ledger_start(int64_t upload_seconds, int64_t again_seconds)
 {
     times.upload_seconds = upload_seconds;
-    times.again_seconds = again_seconds;
+    times.retry_seconds = again_seconds;
 }
 
 int64_t upload_limit_ms(void)
@@ -31,12 +31,12 @@ int64_t upload_limit_ms(void)
     return times.upload_seconds * 1000;
 }
 
-int64_t ledger_again_seconds(void)
+int64_t ledger_retry_seconds(void)
 {
-    return times.again_seconds;
+    return times.retry_seconds;
 }
 
-int files_are_kept(struct task *task, struct directory *directory, bool *ret_kept)
+int files_exist(struct task *task, struct directory *directory, bool *ret_kept)
 {
     struct rows rows;
 
@@ -50,7 +50,7 @@ struct upload_file {
     struct str name;
     struct file_facts facts;
     struct media_facts media;
-    bool ended;
+    bool is_ended;
 };
 
 struct upload {
@@ -59,8 +59,8 @@ struct upload {
     size_t count;
     struct store_writer *writer; /* of the last file */
     int64_t bytes;               /* of the files that ended */
-    int64_t room;                /* as of upload_room() */
-    bool settled;                /* committed, or the result of the commit is unknown */
+    int64_t budget;              /* as of upload_budget() */
+    bool is_settled;             /* committed, or the result of the commit is unknown */
 };
 
 /* --- removal in the background --- */
@@ -109,7 +109,7 @@ AWAITS static void discard_claimed(struct task *task, struct discard *discard)
         int rc = db_query(
             task,
             &discard->db,
-            SQL_FILE_GARBAGE_CLAIM(.key = discard->keys[i], .seconds = times.again_seconds),
+            SQL_FILE_GARBAGE_CLAIM(.key = discard->keys[i], .seconds = times.retry_seconds),
             &rows);
         if (rc != 0)
             return;
@@ -141,7 +141,7 @@ static void upload_abandon(void *arg)
     struct background *background;
     struct discard *discard;
 
-    if (upload->settled || upload->count == 0 || removals == REMOVALS_MAX)
+    if (upload->is_settled || upload->count == 0 || removals == REMOVALS_MAX)
         return;
     removals++;
     background = background_new(REMOVE_LIMIT_MS);
@@ -159,13 +159,13 @@ struct upload *upload_new(const struct upload_config *config)
     struct upload *upload = ARENA_NEW(config->task->arena, upload);
 
     upload->config = *config;
-    upload->room = INT64_MAX;
+    upload->budget = INT64_MAX;
     project_hold(config->task->arena, config->project);
     arena_defer(config->task->arena, upload_abandon, upload);
     return upload;
 }
 
-int files_note_project(const struct upload_config *config)
+int files_register_project(const struct upload_config *config)
 {
     static struct map *noted;
     struct task *task = config->task;
@@ -188,7 +188,7 @@ int upload_begin(struct upload *upload, struct str name)
     struct upload_file *file = &upload->files[upload->count];
 
     MUST(upload->count < UPLOAD_FILES_MAX);
-    TRY(files_note_project(&upload->config));
+    TRY(files_register_project(&upload->config));
     file_key_new(upload->config.project->number, &file->key);
     file->name = file_name_clean(task->arena, name);
     struct db_call calls[] = {
@@ -201,7 +201,7 @@ int upload_begin(struct upload *upload, struct str name)
     TRY(db_batch(task, &upload->config.project->db, calls, ARRAY_LEN(calls), NULL));
     if (upload->config.quota > 0) {
         const int64_t kept = sql_file_totals_get_row(&calls[1].rows, 0).bytes;
-        upload->room = upload->config.quota - kept - upload->bytes;
+        upload->budget = upload->config.quota - kept - upload->bytes;
     }
     upload->writer = store_writer_new(task, &file->key);
     return 0;
@@ -209,7 +209,7 @@ int upload_begin(struct upload *upload, struct str name)
 
 int upload_write(struct upload *upload, struct str piece)
 {
-    if ((int64_t)piece.len > upload->room - store_written(upload->writer))
+    if ((int64_t)piece.len > upload->budget - store_written(upload->writer))
         return FILES_OVER_QUOTA;
     return store_write(upload->writer, piece);
 }
@@ -219,7 +219,7 @@ int upload_end(struct upload *upload)
     struct upload_file *file = &upload->files[upload->count - 1];
 
     TRY(store_finish(upload->writer, &file->facts));
-    file->ended = true;
+    file->is_ended = true;
     upload->bytes += file->facts.size;
     return 0;
 }
@@ -229,15 +229,15 @@ size_t upload_count(const struct upload *upload)
     return upload->count;
 }
 
-int64_t upload_room(const struct upload *upload)
+int64_t upload_budget(const struct upload *upload)
 {
-    return upload->room;
+    return upload->budget;
 }
 
 static struct db_call file_add_call(const struct upload *upload, const struct upload_file *file)
 {
     const struct upload_config *config = &upload->config;
-    struct str mime_type = type_named(str_from(file->facts.mime_type), file->name);
+    struct str mime_type = type_refine(str_from(file->facts.mime_type), file->name);
 
     return db_call_new(config->task->arena,
                        SQL_FILE_ADD(.key = str_from(file->key.name),
@@ -261,12 +261,12 @@ AWAITS static int upload_write_rows(struct upload *upload, struct db *tx, int64_
     struct task *task = upload->config.task;
     const struct upload_config *config = &upload->config;
     size_t count = 2 * upload->count + 1;
-    size_t all = config->resumes.len > 0 ? count + 1 : count;
+    size_t all = config->resume_id.len > 0 ? count + 1 : count;
     struct db_call *calls = ARENA_ARRAY(task->arena, calls, all);
 
     for (size_t i = 0; i < upload->count; i++) {
         const struct upload_file *file = &upload->files[i];
-        MUST(file->ended);
+        MUST(file->is_ended);
         calls[2 * i] =
             db_call_new(task->arena, SQL_FILE_GARBAGE_KEEP(.key = str_from(file->key.name)));
         calls[2 * i + 1] = file_add_call(upload, file);
@@ -278,14 +278,14 @@ AWAITS static int upload_write_rows(struct upload *upload, struct db *tx, int64_
     if (all > count)
         calls[count] = db_call_new(task->arena,
                                    SQL_RESUME_DONE(.key = str_from(upload->files[0].key.name),
-                                                   .id = config->resumes,
-                                                   .place = config->resumes_at));
+                                                   .id = config->resume_id,
+                                                   .place = config->resume_offset));
     TRY(db_batch(task, tx, calls, all, NULL));
     if (all > count && calls[count].rows.count == 0)
-        return FILES_LATE;
+        return FILES_COLLECTED;
     for (size_t i = 0; i < upload->count; i++) {
         if (calls[2 * i].rows.count == 0)
-            return FILES_LATE;
+            return FILES_COLLECTED;
         ids[i] = sql_file_add_row(&calls[2 * i + 1].rows, 0).id;
     }
     return calls[count - 1].rows.count > 0 ? 0 : FILES_OVER_QUOTA;
@@ -301,9 +301,9 @@ AWAITS static int upload_work(struct task *task, struct db *tx, void *arg)
     const struct upload_rows *rows = arg;
 
     (void)task;
-    rows->upload->settled = false;
+    rows->upload->is_settled = false;
     TRY(upload_write_rows(rows->upload, tx, rows->ids));
-    rows->upload->settled = true;
+    rows->upload->is_settled = true;
     return 0;
 }
 
@@ -311,20 +311,21 @@ AWAITS static int upload_work(struct task *task, struct db *tx, void *arg)
  * After any other result they may be files: the collector decides. */
 static int upload_settle(struct upload *upload, int rc)
 {
-    upload->settled = upload->settled && (rc <= 0 || rc == DB_UNKNOWN);
+    upload->is_settled = upload->is_settled && (rc <= 0 || rc == DB_UNKNOWN);
     return rc;
 }
 
-/* co: Reads sizes and durations for up to LOOK_MS; POST /files/{id}/probe can read others later. */
-AWAITS static int upload_look(struct upload *upload)
+/* co: Reads sizes and durations for up to MEDIA_PROBE_MS; POST /files/{id}/probe can read others
+ * later. */
+AWAITS static int upload_probe(struct upload *upload)
 {
-    int64_t end_ms = clock_mono_ms() + LOOK_MS;
+    int64_t end_ms = clock_mono_ms() + MEDIA_PROBE_MS;
 
     for (size_t i = 0; i < upload->count; i++) {
         struct upload_file *file = &upload->files[i];
         const struct media_file media = {file->key, file->facts.size};
-        if (media_tells(str_from(file->facts.mime_type)))
-            TRY(media_look_briefly(upload->config.task, &media, end_ms, &file->media));
+        if (media_may_have_facts(str_from(file->facts.mime_type)))
+            TRY(media_facts_read_until(upload->config.task, &media, end_ms, &file->media));
     }
     return 0;
 }
@@ -337,7 +338,7 @@ int upload_commit(struct upload *upload, const int64_t **ret_ids)
         .ids = ARENA_ARRAY(task->arena, rows.ids, upload->count),
     };
 
-    TRY(upload_look(upload));
+    TRY(upload_probe(upload));
     TRY(upload_settle(upload, db_transact(task, &upload->config.project->db, upload_work, &rows)));
     *ret_ids = rows.ids;
     return 0;
@@ -353,42 +354,42 @@ const struct file_facts *upload_facts(const struct upload *upload)
     return &upload->files[upload->count - 1].facts;
 }
 
-struct upload_keeping {
+struct upload_commit_job {
     struct upload *upload;
     struct db_call *calls;
     size_t count;
 };
 
-AWAITS static int keep_work(struct task *task, struct db *tx, void *arg)
+AWAITS static int upload_commit_work(struct task *task, struct db *tx, void *arg)
 {
-    const struct upload_keeping *keeping = arg;
+    const struct upload_commit_job *keeping = arg;
 
-    keeping->upload->settled = false;
+    keeping->upload->is_settled = false;
     TRY(db_batch(task, tx, keeping->calls, keeping->count, NULL));
     if (keeping->calls[0].rows.count == 0)
-        return FILES_LATE;
-    keeping->upload->settled = true;
+        return FILES_COLLECTED;
+    keeping->upload->is_settled = true;
     return 0;
 }
 
-int upload_keep_by(struct upload *upload, struct db_call *calls, size_t count)
+int upload_commit_by(struct upload *upload, struct db_call *calls, size_t count)
 {
     const struct upload_config *config = &upload->config;
-    struct upload_keeping keeping = {upload, calls, count};
+    struct upload_commit_job keeping = {upload, calls, count};
 
-    MUST(upload->count == 1 && upload->files[0].ended);
-    return upload_settle(upload,
-                         db_transact(config->task, &config->project->db, keep_work, &keeping));
+    MUST(upload->count == 1 && upload->files[0].is_ended);
+    return upload_settle(
+        upload, db_transact(config->task, &config->project->db, upload_commit_work, &keeping));
 }
 
-int upload_keep(struct upload *upload)
+int upload_store_part(struct upload *upload)
 {
     struct db_call call = db_call(SQL_RESUME_KEEP(.size = upload->files[0].facts.size,
-                                                  .id = upload->config.resumes,
-                                                  .place = upload->config.resumes_at,
+                                                  .id = upload->config.resume_id,
+                                                  .place = upload->config.resume_offset,
                                                   .key = str_from(upload->files[0].key.name)));
 
-    return upload_keep_by(upload, &call, 1);
+    return upload_commit_by(upload, &call, 1);
 }
 
 /* --- deletions --- */
@@ -409,7 +410,7 @@ int files_delete(
     }
     struct db_call calls[] = {
         db_call(SQL_FILE_GARBAGE_TAKE(.keys = sql_strs(keys, gone.count),
-                                      .seconds = times.again_seconds)),
+                                      .seconds = times.retry_seconds)),
         db_call(SQL_FILE_TOTALS_ADD(.bytes = -bytes, .files = -(int64_t)gone.count, .quota = 0)),
     };
     TRY(db_batch(task, tx, calls, ARRAY_LEN(calls), NULL));
@@ -417,7 +418,7 @@ int files_delete(
     return 0;
 }
 
-void files_discard(const struct db *db, const struct rows *keys)
+void files_bytes_remove(const struct db *db, const struct rows *keys)
 {
     struct background *background;
     struct discard *discard;

@@ -51,7 +51,7 @@ unsigned media_starts(void)
     return helper ? helper_starts(helper) : 0;
 }
 
-bool media_tells(struct str mime_type)
+bool media_may_have_facts(struct str mime_type)
 {
     const char *kind = type_kind(mime_type);
 
@@ -65,55 +65,56 @@ struct opt_f64 media_duration(const struct media_facts *facts)
 }
 
 /* One request to media-sandbox. */
-struct asked {
+struct sandbox_call {
     struct task *task;
     const struct media_file *file;
     struct media_request request;
     struct helper_call *call;
     struct store_reader *reader;
-    struct str ahead;    /* bytes of the file that were read last, borrowed from the reader */
-    int64_t ahead_at;    /* their offset */
-    media_piece_fn take; /* NULL = no variant is made */
+    struct str prefetched;     /* bytes of the file that were read last, borrowed from the reader */
+    int64_t prefetched_offset; /* their offset */
+    media_chunk_fn take_chunk; /* NULL = no variant is made */
     void *arg;
-    int64_t made; /* bytes of the variant */
-    char *piece;  /* MEDIA_PIECE_BYTES, arena-owned */
+    int64_t made_bytes; /* bytes of the variant */
+    char *chunk;        /* MEDIA_CHUNK_BYTES, arena-owned */
 };
 
 /* --- bytes of the file --- */
 
 /* Returns how many bytes to request from the store: making a variant usually reads the whole file,
  * probing a recording only some places. */
-static int64_t media_will_read(const struct asked *asked, int64_t offset)
+static int64_t media_prefetch_bytes(const struct sandbox_call *asked, int64_t offset)
 {
     int64_t rest = asked->file->size - offset;
 
-    return asked->take || rest < (int64_t)MEDIA_PIECE_BYTES ? rest : (int64_t)MEDIA_PIECE_BYTES;
+    return asked->take_chunk || rest < (int64_t)MEDIA_CHUNK_BYTES ? rest
+                                                                  : (int64_t)MEDIA_CHUNK_BYTES;
 }
 
-AWAITS static int media_read_more(struct asked *asked, int64_t offset)
+AWAITS static int media_prefetch(struct sandbox_call *asked, int64_t offset)
 {
-    int64_t bytes = media_will_read(asked, offset);
+    int64_t bytes = media_prefetch_bytes(asked, offset);
 
     if (!asked->reader)
         TRY(store_open(asked->task, &asked->file->key, offset, bytes, &asked->reader));
-    TRY(store_read(asked->reader, offset, bytes, &asked->ahead));
-    asked->ahead_at = offset;
+    TRY(store_read(asked->reader, offset, bytes, &asked->prefetched));
+    asked->prefetched_offset = offset;
     return 0;
 }
 
-AWAITS static int media_answer_read(struct asked *asked, const struct media_message *message)
+AWAITS static int media_answer_read(struct sandbox_call *asked, const struct media_message *message)
 {
     int64_t offset = message->offset;
     struct str piece = STR_NONE;
 
-    if (offset < 0 || message->bytes > MEDIA_PIECE_BYTES)
-        return PICTURE_BROKEN;
+    if (offset < 0 || message->bytes > MEDIA_CHUNK_BYTES)
+        return PICTURE_MALFORMED;
     if (offset < asked->file->size && message->bytes > 0) {
-        int64_t end = asked->ahead_at + (int64_t)asked->ahead.len;
-        if (offset < asked->ahead_at || offset >= end)
-            TRY(media_read_more(asked, offset));
-        size_t skip = (size_t)(offset - asked->ahead_at);
-        piece = (struct str){asked->ahead.ptr + skip, asked->ahead.len - skip};
+        int64_t end = asked->prefetched_offset + (int64_t)asked->prefetched.len;
+        if (offset < asked->prefetched_offset || offset >= end)
+            TRY(media_prefetch(asked, offset));
+        size_t skip = (size_t)(offset - asked->prefetched_offset);
+        piece = (struct str){asked->prefetched.ptr + skip, asked->prefetched.len - skip};
         if (piece.len > message->bytes)
             piece.len = message->bytes;
     }
@@ -124,30 +125,31 @@ AWAITS static int media_answer_read(struct asked *asked, const struct media_mess
 
 /* --- the sandbox's answer --- */
 
-AWAITS static int media_take_piece(struct asked *asked, const struct media_message *message)
+AWAITS static int media_take_chunk(struct sandbox_call *asked, const struct media_message *message)
 {
-    asked->made += message->bytes;
-    if (!asked->take || message->bytes > MEDIA_PIECE_BYTES || asked->made > MEDIA_VARIANT_BYTES)
+    asked->made_bytes += message->bytes;
+    if (!asked->take_chunk || message->bytes > MEDIA_CHUNK_BYTES ||
+        asked->made_bytes > MEDIA_VARIANT_BYTES)
         return PICTURE_TOO_LARGE;
-    if (!asked->piece)
-        asked->piece = arena_alloc(asked->task->arena, MEDIA_PIECE_BYTES);
-    TRY(helper_read(asked->call, asked->piece, message->bytes));
-    return asked->take(asked->arg, (struct str){asked->piece, message->bytes});
+    if (!asked->chunk)
+        asked->chunk = arena_alloc(asked->task->arena, MEDIA_CHUNK_BYTES);
+    TRY(helper_read(asked->call, asked->chunk, message->bytes));
+    return asked->take_chunk(asked->arg, (struct str){asked->chunk, message->bytes});
 }
 
 static int media_failure_result(uint32_t code)
 {
     static const int results[] = {
         [MEDIA_NOT_PICTURE] = PICTURE_NONE,
-        [MEDIA_BROKEN] = PICTURE_BROKEN,
+        [MEDIA_MALFORMED] = PICTURE_MALFORMED,
         [MEDIA_TOO_LARGE] = PICTURE_TOO_LARGE,
         [MEDIA_TOO_SLOW] = PICTURE_TOO_SLOW,
     };
 
-    return code < ARRAY_LEN(results) ? results[code] : PICTURE_BROKEN;
+    return code < ARRAY_LEN(results) ? results[code] : PICTURE_MALFORMED;
 }
 
-AWAITS static int media_listen(struct asked *asked, struct media_facts *ret)
+AWAITS static int sandbox_call_serve(struct sandbox_call *asked, struct media_facts *ret)
 {
     struct media_message message;
 
@@ -155,62 +157,63 @@ AWAITS static int media_listen(struct asked *asked, struct media_facts *ret)
                      (struct str){(const char *)&asked->request, sizeof(asked->request)}));
     for (;;) {
         TRY(helper_read(asked->call, &message, sizeof(message)));
-        if (message.says == MEDIA_SAYS_READ)
+        if (message.kind == MEDIA_MESSAGE_READ)
             TRY(media_answer_read(asked, &message));
-        else if (message.says == MEDIA_SAYS_PIECE)
-            TRY(media_take_piece(asked, &message));
-        else if (message.says == MEDIA_SAYS_DONE && message.bytes == sizeof(*ret))
+        else if (message.kind == MEDIA_MESSAGE_CHUNK)
+            TRY(media_take_chunk(asked, &message));
+        else if (message.kind == MEDIA_MESSAGE_DONE && message.bytes == sizeof(*ret))
             return helper_read(asked->call, ret, sizeof(*ret));
         else
-            return message.says == MEDIA_SAYS_FAIL ? media_failure_result(message.bytes)
-                                                   : PICTURE_BROKEN;
+            return message.kind == MEDIA_MESSAGE_FAIL ? media_failure_result(message.bytes)
+                                                      : PICTURE_MALFORMED;
     }
 }
 
 /* Tries again while no bytes of the variant have arrived: the sandbox may have been ended for a
  * reason other than this picture. */
-AWAITS static int media_ask(struct asked *asked, bool strangers, struct media_facts *ret)
+AWAITS static int
+sandbox_call_run(struct sandbox_call *asked, bool strangers, struct media_facts *ret)
 {
-    struct share_owner owner = {asked->task->tenant, strangers};
+    struct share_owner owner = {asked->task->project, strangers};
     int rc = HELPER_ENDED;
 
     if (!helper)
         return HELPER_ENDED;
     asked->request.size = asked->file->size;
-    for (unsigned i = 0; i < TRIES && rc == HELPER_ENDED && asked->made == 0; i++) {
+    for (unsigned i = 0; i < TRIES && rc == HELPER_ENDED && asked->made_bytes == 0; i++) {
         TRY(helper_open(asked->task, helper, owner, &asked->call));
-        rc = media_listen(asked, ret);
+        rc = sandbox_call_serve(asked, ret);
         helper_close(asked->call);
     }
     if (asked->reader)
         store_close(asked->reader);
-    return rc == HELPER_ENDED ? PICTURE_BROKEN : rc;
+    return rc == HELPER_ENDED ? PICTURE_MALFORMED : rc;
 }
 
-int media_look(struct task *task, const struct media_file *file, struct media_facts *ret)
+int media_facts_read(struct task *task, const struct media_file *file, struct media_facts *ret)
 {
-    struct asked asked = {
+    struct sandbox_call asked = {
         .task = task,
         .file = file,
         .request = {.op = MEDIA_OP_PROBE},
     };
 
-    TRY(media_ask(&asked, false, ret));
+    TRY(sandbox_call_run(&asked, false, ret));
     if (ret->width > SIDE_MAX || ret->height > SIDE_MAX || !isfinite(ret->duration))
         *ret = (struct media_facts){0}; /* a sandbox that reports such facts is compromised */
     return 0;
 }
 
-int media_look_briefly(struct task *task,
-                       const struct media_file *file,
-                       int64_t end_ms,
-                       struct media_facts *ret)
+int media_facts_read_until(struct task *task,
+                           const struct media_file *file,
+                           int64_t end_ms,
+                           struct media_facts *ret)
 {
     int64_t deadline_ms = task->deadline_ms;
 
     if (deadline_ms == 0 || end_ms < deadline_ms)
         task->deadline_ms = end_ms;
-    int rc = media_look(task, file, ret);
+    int rc = media_facts_read(task, file, ret);
     task->deadline_ms = deadline_ms;
     if (rc == 0)
         return 0;
@@ -223,11 +226,11 @@ int media_make(struct task *task,
                const struct media_file *file,
                const struct media_variant *variant,
                bool strangers,
-               media_piece_fn take,
+               media_chunk_fn take,
                void *arg,
                struct media_facts *ret)
 {
-    struct asked asked = {
+    struct sandbox_call asked = {
         .task = task,
         .file = file,
         .request =
@@ -239,9 +242,9 @@ int media_make(struct task *task,
                 .height = variant->height,
                 .is_still = variant->is_still,
             },
-        .take = take,
+        .take_chunk = take,
         .arg = arg,
     };
 
-    return media_ask(&asked, strangers, ret);
+    return sandbox_call_run(&asked, strangers, ret);
 }

@@ -4,9 +4,9 @@
  * media-sandbox decodes the bytes, which are untrusted. It can only read the file, through this
  * process.
  *
- * Results: those of the store. PICTURE_NONE, PICTURE_BROKEN, PICTURE_TOO_LARGE and PICTURE_TOO_SLOW
- * mean that the picture is at fault. HELPER_ENDED and -EAGAIN: try again later. -ECANCELED,
- * -ETIMEDOUT.
+ * Results: those of the store. PICTURE_NONE, PICTURE_MALFORMED, PICTURE_TOO_LARGE and
+ * PICTURE_TOO_SLOW mean that the picture is at fault. HELPER_ENDED and -EAGAIN: try again later.
+ * -ECANCELED, -ETIMEDOUT.
  */
 #include "db/sql.h"
 #include "files/store.h"
@@ -35,16 +35,17 @@ struct media_file {
 };
 
 /* any: Returns whether files of this type may have a size or a duration. */
-bool media_tells(struct str mime_type);
+bool media_may_have_facts(struct str mime_type);
 /* co: Reads size and duration of a file. Members of *ret that the file does not state are 0. */
-AWAITS int media_look(struct task *task, const struct media_file *file, struct media_facts *ret)
-    MUSTCHECK;
-/* co: Same as media_look(), but ends at end_ms (monotonic). Returns 0 with an empty *ret after any
- * failure except -ECANCELED. */
-AWAITS int media_look_briefly(struct task *task,
-                              const struct media_file *file,
-                              int64_t end_ms,
-                              struct media_facts *ret) MUSTCHECK;
+AWAITS int media_facts_read(struct task *task,
+                            const struct media_file *file,
+                            struct media_facts *ret) MUSTCHECK;
+/* co: Same as media_facts_read(), but ends at end_ms (monotonic). Returns 0 with an empty *ret
+ * after any failure except -ECANCELED. */
+AWAITS int media_facts_read_until(struct task *task,
+                                  const struct media_file *file,
+                                  int64_t end_ms,
+                                  struct media_facts *ret) MUSTCHECK;
 
 /* any: Returns the duration in seconds, rounded to milliseconds; not set if it is 0. */
 struct opt_f64 media_duration(const struct media_facts *facts);
@@ -57,7 +58,7 @@ struct media_variant {
 };
 /* Takes the next bytes of a variant, which are borrowed for the call. A result other than 0 ends
  * media_make(), which returns this result. */
-typedef AWAITS int (*media_piece_fn)(void *arg, struct str piece);
+typedef AWAITS int (*media_chunk_fn)(void *arg, struct str piece);
 /* co: Makes a variant of a picture: passes its bytes to take(arg, piece), then sets *ret to the
  * variant's facts. `strangers`: an anonymous client requests it, so it counts against the share of
  * the project's anonymous clients. */
@@ -65,6 +66,6 @@ AWAITS int media_make(struct task *task,
                       const struct media_file *file,
                       const struct media_variant *variant,
                       bool strangers,
-                      media_piece_fn take,
+                      media_chunk_fn take,
                       void *arg,
                       struct media_facts *ret) MUSTCHECK;

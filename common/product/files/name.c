@@ -18,7 +18,7 @@ static struct str last_segment(struct str path)
 /* Returns the length of the first character of `rest` if names must not have it, else 0. Names have
  * no C0, DEL, C1, line and paragraph separators (U+2028, U+2029), direction marks and overrides
  * (U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069), U+FEFF. */
-static size_t left_out(struct str rest)
+static size_t forbidden_char_bytes(struct str rest)
 {
     const unsigned char *at = (const unsigned char *)rest.ptr;
 
@@ -36,13 +36,13 @@ static size_t left_out(struct str rest)
     return at[0] == 0xEF && at[1] == 0xBB && at[2] == 0xBF ? 3 : 0;
 }
 
-static struct str without_marks(struct arena *arena, struct str name)
+static struct str name_strip(struct arena *arena, struct str name)
 {
     struct strbuf out;
 
     strbuf_init(&out, arena, name.len + 1);
     for (size_t i = 0; i < name.len;) {
-        size_t skip = left_out((struct str){name.ptr + i, name.len - i});
+        size_t skip = forbidden_char_bytes((struct str){name.ptr + i, name.len - i});
         if (skip == 0)
             strbuf_char(&out, name.ptr[i++]);
         i += skip;
@@ -60,7 +60,7 @@ static struct str ending_of(struct str name)
 
 /* Removes spaces at both ends, and dots at the end: "." and ".." are not valid names, and Windows
  * drops trailing dots. */
-static struct str trimmed(struct str name)
+static struct str name_trim(struct str name)
 {
     while (name.len > 0 && (name.ptr[name.len - 1] == ' ' || name.ptr[name.len - 1] == '.'))
         name.len--;
@@ -73,10 +73,10 @@ struct str file_name_clean(struct arena *arena, struct str sent)
 {
     struct str name = utf8_clean(arena, last_segment(sent));
 
-    name = trimmed(without_marks(arena, name));
+    name = name_trim(name_strip(arena, name));
     if (name.len > FILE_NAME_BYTES) {
         struct str ending = ending_of(name);
-        struct str stem = trimmed(utf8_cut(name, FILE_NAME_BYTES - ending.len));
+        struct str stem = name_trim(utf8_cut(name, FILE_NAME_BYTES - ending.len));
         name = arena_printf(arena, "%.*s%.*s", STR_ARG(stem), STR_ARG(ending));
     }
     return name.len > 0 ? arena_dup(arena, name) : STR("file");
@@ -94,12 +94,12 @@ struct str file_name_save_as(struct arena *arena, struct str wished, struct str 
     return file_name_clean(arena, arena_printf(arena, "%.*s%.*s", STR_ARG(name), STR_ARG(ending)));
 }
 
-bool file_name_ok(struct arena *arena, struct str name)
+bool file_name_is_clean(struct arena *arena, struct str name)
 {
     return name.len > 0 && str_eq(file_name_clean(arena, name), name);
 }
 
-bool file_name_in(struct arena *arena, struct str metadata, struct str *ret_name)
+bool file_name_of_metadata(struct arena *arena, struct str metadata, struct str *ret_name)
 {
     *ret_name = STR("file");
     while (metadata.len > 0) {

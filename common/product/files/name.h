@@ -19,9 +19,9 @@ struct str file_name_clean(struct arena *arena, struct str sent);
 struct str file_name_save_as(struct arena *arena, struct str wished, struct str own);
 /* any: Returns whether file_name_clean() would not change the name. For names that a user chooses
  * and that are refused rather than cleaned. */
-bool file_name_ok(struct arena *arena, struct str name);
+bool file_name_is_clean(struct arena *arena, struct str name);
 /* any: Reads the file name from the value of the header Upload-Metadata of tus, such as "filename
  * d29ybGQucGRm,is_confidential", and cleans it. When the value has no file name, the name is
  * "file". Other keys are ignored. Returns false when the value is malformed. *ret_name is
  * arena-owned or static. */
-bool file_name_in(struct arena *arena, struct str metadata, struct str *ret_name);
+bool file_name_of_metadata(struct arena *arena, struct str metadata, struct str *ret_name);

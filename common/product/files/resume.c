@@ -6,14 +6,14 @@
 
 struct resume_writer {
     struct upload_config config;
-    struct resume *resume;
+    struct resumable_upload *resume;
     struct upload *part; /* the current part; NULL = none */
     int64_t written;     /* bytes of the current part */
 };
 
 /* co: Checks the quota and the limits of unfinished uploads, in the transaction that adds one. */
 AWAITS static int
-resume_check_room(const struct upload_config *config, struct db *tx, int64_t length)
+resume_check_limits(const struct upload_config *config, struct db *tx, int64_t length)
 {
     struct rows rows;
 
@@ -29,19 +29,19 @@ resume_check_room(const struct upload_config *config, struct db *tx, int64_t len
     return fits ? 0 : FILES_OVER_QUOTA;
 }
 
-struct resume_new {
+struct resume_insert_job {
     const struct upload_config *config;
-    struct resume *resume;
+    struct resumable_upload *resume;
 };
 
 AWAITS static int resume_insert(struct task *task, struct db *tx, void *arg)
 {
-    const struct resume_new *new = arg;
+    const struct resume_insert_job *new = arg;
     const struct upload_config *config = new->config;
-    struct resume *resume = new->resume;
+    struct resumable_upload *resume = new->resume;
     struct rows rows;
 
-    TRY(resume_check_room(config, tx, resume->length));
+    TRY(resume_check_limits(config, tx, resume->length));
     TRY(db_query(task,
                  tx,
                  SQL_RESUME_ADD(.id = resume->id,
@@ -57,31 +57,32 @@ AWAITS static int resume_insert(struct task *task, struct db *tx, void *arg)
     return 0;
 }
 
-int resume_create(const struct upload_config *config, struct resume *resume)
+int resume_create(const struct upload_config *config, struct resumable_upload *resume)
 {
-    struct resume_new new = {config, resume};
+    struct resume_insert_job new = {config, resume};
     struct file_key id;
 
-    TRY(files_note_project(config)); /* so that the collector removes the upload if it expires */
+    TRY(files_register_project(
+        config)); /* so that the collector removes the upload if it expires */
     file_key_new(config->project->number, &id);
     resume->id = arena_dup(config->task->arena, str_from(id.name));
     return db_transact(config->task, &config->project->db, resume_insert, &new);
 }
 
-int resume_find(const struct upload_config *config, struct str id, struct resume *ret)
+int resume_find(const struct upload_config *config, struct str id, struct resumable_upload *ret)
 {
     struct rows rows;
 
     if (id.len != RESUME_ID_BYTES)
-        return FILES_GONE;
+        return FILES_MISSING;
     TRY(db_query(config->task,
                  &config->project->db,
                  SQL_RESUME_GET(.id = id, .created_by = config->created_by),
                  &rows));
     if (rows.count == 0)
-        return FILES_GONE;
+        return FILES_MISSING;
     const struct sql_resume_get_row row = sql_resume_get_row(&rows, 0);
-    *ret = (struct resume){
+    *ret = (struct resumable_upload){
         .id = id,
         .length = row.length,
         .received = row.received,
@@ -101,12 +102,13 @@ int resume_remove(const struct upload_config *config, struct db *db, struct str 
 
     TRY(db_query(
         config->task, db, SQL_RESUME_REMOVE(.id = id, .created_by = config->created_by), &rows));
-    return rows.count > 0 ? 0 : FILES_GONE;
+    return rows.count > 0 ? 0 : FILES_MISSING;
 }
 
 /* --- bytes --- */
 
-struct resume_writer *resume_writer_new(const struct upload_config *config, struct resume *resume)
+struct resume_writer *resume_writer_new(const struct upload_config *config,
+                                        struct resumable_upload *resume)
 {
     struct resume_writer *writer = ARENA_NEW(config->task->arena, writer);
 
@@ -119,8 +121,8 @@ struct resume_writer *resume_writer_new(const struct upload_config *config, stru
 
 AWAITS static int part_begin(struct resume_writer *writer)
 {
-    writer->config.resumes = writer->resume->id;
-    writer->config.resumes_at = writer->resume->received;
+    writer->config.resume_id = writer->resume->id;
+    writer->config.resume_offset = writer->resume->received;
     writer->part = upload_new(&writer->config);
     writer->written = 0;
     return upload_begin(writer->part, writer->resume->filename);
@@ -166,9 +168,9 @@ AWAITS static int resume_join(struct resume_writer *writer, struct upload **ret_
 
 /* Stores the last part and adds the file in one transaction. If the process dies before that, the
  * client must send the last part again. */
-AWAITS static int become_file(struct resume_writer *writer)
+AWAITS static int resume_complete(struct resume_writer *writer)
 {
-    struct resume *resume = writer->resume;
+    struct resumable_upload *resume = writer->resume;
     struct upload *whole = writer->part;
     const int64_t *ids = NULL;
 
@@ -182,13 +184,13 @@ AWAITS static int become_file(struct resume_writer *writer)
 
 AWAITS static int part_end(struct resume_writer *writer)
 {
-    struct resume *resume = writer->resume;
+    struct resumable_upload *resume = writer->resume;
 
     TRY(upload_end(writer->part));
     if (resume->received + writer->written == resume->length) {
-        TRY(become_file(writer));
+        TRY(resume_complete(writer));
     } else {
-        TRY(upload_keep(writer->part));
+        TRY(upload_store_part(writer->part));
         resume->received += writer->written;
     }
     writer->part = NULL;
@@ -197,7 +199,7 @@ AWAITS static int part_end(struct resume_writer *writer)
 
 int resume_write(struct resume_writer *writer, struct str piece)
 {
-    const struct resume *resume = writer->resume;
+    const struct resumable_upload *resume = writer->resume;
 
     if (!writer->part)
         TRY(part_begin(writer));
@@ -210,7 +212,7 @@ int resume_write(struct resume_writer *writer, struct str piece)
 
 int resume_end(struct resume_writer *writer)
 {
-    const struct resume *resume = writer->resume;
+    const struct resumable_upload *resume = writer->resume;
 
     if (!writer->part && resume->length == 0 && !resume->file_id.set)
         TRY(part_begin(writer));

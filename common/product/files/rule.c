@@ -6,80 +6,84 @@
 static const struct {
     const char *select, *parent, *sort, *lock, *page_name, *one_name, *lock_name;
 } kinds[] = {
-    [OF_FILES] = {"select f.id, f.filename, f.mime_type, f.size, encode(f.sha256, 'hex') as sha256,"
-                  " f.folder_id, e.name as entity, f.record_id as entity_id, d.name as field_name,"
-                  " f.is_public, f.width, f.height, f.duration, f.created_by as uploaded_by,"
-                  " f.created_at, f.updated_at, f.key as _key"
-                  " from {p}.files f left join {p}.entities e on e.id = f.entity_id"
-                  " left join {p}.fields d on d.id = f.field_id where true",
-                  " and f.folder_id",
-                  "id,filename,mime_type,size,created_at,updated_at",
-                  "select f.id from {p}.files f where f.id = any(",
-                  "files.page",
-                  "files.one",
-                  "files.lock"},
-    [OF_FOLDERS] = {"select f.id, f.name, f.parent_id, f.created_by, f.created_at, f.updated_at"
-                    " from {p}.folders f where true",
-                    " and f.parent_id",
-                    "id,name,created_at,updated_at",
-                    "select f.id from {p}.folders f where f.id = any(",
-                    "folders.page",
-                    "folders.one",
-                    "folders.lock"},
+    [FILES_KIND_FILE] =
+        {"select f.id, f.filename, f.mime_type, f.size, encode(f.sha256, 'hex') as sha256,"
+         " f.folder_id, e.name as entity, f.record_id as entity_id, d.name as field_name,"
+         " f.is_public, f.width, f.height, f.duration, f.created_by as uploaded_by,"
+         " f.created_at, f.updated_at, f.key as _key"
+         " from {p}.files f left join {p}.entities e on e.id = f.entity_id"
+         " left join {p}.fields d on d.id = f.field_id where true",
+         " and f.folder_id",
+         "id,filename,mime_type,size,created_at,updated_at",
+         "select f.id from {p}.files f where f.id = any(",
+         "files.page",
+         "files.one",
+         "files.lock"},
+    [FILES_KIND_FOLDER] =
+        {"select f.id, f.name, f.parent_id, f.created_by, f.created_at, f.updated_at"
+         " from {p}.folders f where true",
+         " and f.parent_id",
+         "id,name,created_at,updated_at",
+         "select f.id from {p}.folders f where f.id = any(",
+         "folders.page",
+         "folders.one",
+         "folders.lock"},
 };
 
-static struct owned *select_from(struct records_ctx *ctx, enum files_kind kind)
+static struct owned_statement *select_from(struct records_ctx *ctx, enum files_kind kind)
 {
-    struct owned *statement = owned_new(ctx);
+    struct owned_statement *statement = owned_new(ctx);
 
-    owned_text(statement, kinds[kind].select);
+    owned_add_text(statement, kinds[kind].select);
     return statement;
 }
 
-static void files_rule(struct owned *statement, enum files_kind kind, enum perm_action action)
+static void
+files_rule(struct owned_statement *statement, enum files_kind kind, enum perm_action action)
 {
-    if (kind == OF_FILES)
-        owned_file_rule(statement, action, "f");
+    if (kind == FILES_KIND_FILE)
+        owned_add_file_rule(statement, action, "f");
     else
-        owned_rule(statement, action, "f");
+        owned_add_rule(statement, action, "f");
 }
 
-static void page_filter(struct owned *statement, const struct files_filter *filter)
+static void page_filter(struct owned_statement *statement, const struct files_filter *filter)
 {
     bool beginning = filter->mime_type.ptr && str_ends(filter->mime_type, STR("/"));
 
     if (!filter->mime_type.ptr)
         return;
-    owned_text(statement, beginning ? " and starts_with(f.mime_type, " : " and f.mime_type = (");
-    owned_value(statement, P_STR(filter->mime_type), "text");
-    owned_text(statement, ")");
+    owned_add_text(statement,
+                   beginning ? " and starts_with(f.mime_type, " : " and f.mime_type = (");
+    owned_add_value(statement, P_STR(filter->mime_type), "text");
+    owned_add_text(statement, ")");
 }
 
 struct db_call
 files_page(struct records_ctx *ctx, enum files_kind kind, const struct files_filter *filter)
 {
-    struct owned *statement = select_from(ctx, kind);
+    struct owned_statement *statement = select_from(ctx, kind);
 
     if (filter->in_folder) {
-        owned_text(statement, kinds[kind].parent);
-        owned_text(statement, filter->folder_id ? " = " : " is null");
+        owned_add_text(statement, kinds[kind].parent);
+        owned_add_text(statement, filter->folder_id ? " = " : " is null");
         if (filter->folder_id)
-            owned_value(statement, P_I64(filter->folder_id), "bigint");
+            owned_add_value(statement, P_I64(filter->folder_id), "bigint");
     }
     page_filter(statement, filter);
     files_rule(statement, kind, ACT_READ);
-    return owned_call(statement, kinds[kind].page_name, SQL_PAGE, kinds[kind].sort);
+    return owned_finish(statement, kinds[kind].page_name, SQL_PAGE, kinds[kind].sort);
 }
 
 struct db_call
-files_one(struct records_ctx *ctx, enum files_kind kind, enum perm_action action, int64_t id)
+files_select(struct records_ctx *ctx, enum files_kind kind, enum perm_action action, int64_t id)
 {
-    struct owned *statement = select_from(ctx, kind);
+    struct owned_statement *statement = select_from(ctx, kind);
 
-    owned_text(statement, " and f.id = ");
-    owned_value(statement, P_I64(id), "bigint");
+    owned_add_text(statement, " and f.id = ");
+    owned_add_value(statement, P_I64(id), "bigint");
     files_rule(statement, kind, action);
-    return owned_call(statement, kinds[kind].one_name, SQL_OPT, NULL);
+    return owned_finish(statement, kinds[kind].one_name, SQL_OPT, NULL);
 }
 
 struct db_call files_lock(struct records_ctx *ctx,
@@ -88,25 +92,25 @@ struct db_call files_lock(struct records_ctx *ctx,
                           const int64_t *ids,
                           size_t count)
 {
-    struct owned *statement = owned_new(ctx);
+    struct owned_statement *statement = owned_new(ctx);
 
-    owned_text(statement, kinds[kind].lock);
-    owned_value(statement, P_I64S(ids, count), "bigint[]");
-    owned_text(statement, ")");
+    owned_add_text(statement, kinds[kind].lock);
+    owned_add_value(statement, P_I64S(ids, count), "bigint[]");
+    owned_add_text(statement, ")");
     files_rule(statement, kind, action);
-    owned_text(statement, " order by f.id for update of f");
-    return owned_write(statement, kinds[kind].lock_name, SQL_MANY);
+    owned_add_text(statement, " order by f.id for update of f");
+    return owned_finish_write(statement, kinds[kind].lock_name, SQL_MANY);
 }
 
-struct db_call files_unruled(struct records_ctx *ctx, int64_t id, bool is_public)
+struct db_call files_select_unruled(struct records_ctx *ctx, int64_t id, bool is_public)
 {
-    struct owned *statement = select_from(ctx, OF_FILES);
+    struct owned_statement *statement = select_from(ctx, FILES_KIND_FILE);
 
-    owned_text(statement, " and f.id = ");
-    owned_value(statement, P_I64(id), "bigint");
+    owned_add_text(statement, " and f.id = ");
+    owned_add_value(statement, P_I64(id), "bigint");
     if (is_public)
-        owned_text(statement, " and f.is_public");
-    return owned_call(statement, "files.unruled", SQL_OPT, NULL);
+        owned_add_text(statement, " and f.is_public");
+    return owned_finish(statement, "files.unruled", SQL_OPT, NULL);
 }
 
 void file_row_read(const struct rows *rows, size_t row, struct file_row *ret_file)

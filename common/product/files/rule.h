@@ -7,7 +7,7 @@
  */
 #include "records/records.h"
 
-enum files_kind { OF_FILES, OF_FOLDERS };
+enum files_kind { FILES_KIND_FILE, FILES_KIND_FOLDER };
 
 /* The filter of a list of files or folders. */
 struct files_filter {
@@ -22,7 +22,7 @@ files_page(struct records_ctx *ctx, enum files_kind kind, const struct files_fil
 /* any: Returns a statement that reads one file or folder; no row if the caller may not do `action`
  * with it. */
 struct db_call
-files_one(struct records_ctx *ctx, enum files_kind kind, enum perm_action action, int64_t id);
+files_select(struct records_ctx *ctx, enum files_kind kind, enum perm_action action, int64_t id);
 /* any: Returns a statement that locks, by ascending id, the rows among `ids` with which the caller
  * may do `action`; its only column is id. Run it in the transaction that does the action. */
 struct db_call files_lock(struct records_ctx *ctx,
@@ -32,7 +32,7 @@ struct db_call files_lock(struct records_ctx *ctx,
                           size_t count);
 /* any: Returns a statement that reads one file without the row rule; with `is_public` only if the
  * file is public. */
-struct db_call files_unruled(struct records_ctx *ctx, int64_t id, bool is_public);
+struct db_call files_select_unruled(struct records_ctx *ctx, int64_t id, bool is_public);
 
 /* The columns of a file that a download needs. */
 struct file_row {
@@ -40,5 +40,6 @@ struct file_row {
     struct str key, filename, mime_type;
     struct str sha256; /* hexadecimal */
 };
-/* any: Reads a row of files_page(), files_one() or files_unruled(). Borrows from `rows`. */
+/* any: Reads a row of files_page(), files_select() or files_select_unruled(). Borrows from `rows`.
+ */
 void file_row_read(const struct rows *rows, size_t row, struct file_row *ret_file);

@@ -30,7 +30,7 @@ static struct str sigv4_date(struct arena *arena, int64_t now_ms)
 }
 
 /* Sorts a few pairs by name, in place. */
-static void sort_pairs(struct sigv4_pair *pairs, size_t count)
+static void pairs_sort(struct sigv4_pair *pairs, size_t count)
 {
     for (size_t i = 1; i < count; i++)
         for (size_t k = i; k > 0 && str_cmp(pairs[k].name, pairs[k - 1].name) < 0; k--) {
@@ -49,7 +49,7 @@ static struct str query_text(struct arena *arena, const struct sigv4_pair *query
     for (size_t i = 0; i < count; i++)
         encoded[i] = (struct sigv4_pair){codec_percent(arena, query[i].name),
                                          codec_percent(arena, query[i].value)};
-    sort_pairs(encoded, count);
+    pairs_sort(encoded, count);
     strbuf_init(&out, arena, TEXT_BYTES);
     for (size_t i = 0; i < count; i++)
         strbuf_printf(
@@ -66,7 +66,7 @@ static struct str sigv4_header_text(struct arena *arena,
     struct strbuf text;
     struct strbuf names;
 
-    sort_pairs(headers, count);
+    pairs_sort(headers, count);
     strbuf_init(&text, arena, TEXT_BYTES);
     strbuf_init(&names, arena, TEXT_BYTES);
     for (size_t i = 0; i < count; i++) {
@@ -78,7 +78,7 @@ static struct str sigv4_header_text(struct arena *arena,
     return strbuf_view(&text);
 }
 
-static struct str hex_of(struct arena *arena, const uint8_t digest[DIGEST_SHA256_BYTES])
+static struct str digest_hex(struct arena *arena, const uint8_t digest[DIGEST_SHA256_BYTES])
 {
     return codec_hex(arena, (struct str){(const char *)digest, DIGEST_SHA256_BYTES});
 }
@@ -107,7 +107,7 @@ static struct str sigv4_signature(struct arena *arena,
         digest_hmac_sha256(from, i < ARRAY_LEN(steps) ? steps[i] : text, next);
         memcpy(step, next, sizeof(step));
     }
-    return hex_of(arena, step);
+    return digest_hex(arena, step);
 }
 
 static struct str canonical_request(struct arena *arena,
@@ -127,7 +127,7 @@ static struct str canonical_request(struct arena *arena,
                         STR_ARG(payload));
 }
 
-static struct str with_query(struct arena *arena, struct str path, struct str query)
+static struct str path_with_query(struct arena *arena, struct str path, struct str query)
 {
     return query.len ? arena_printf(arena, "%.*s?%.*s", STR_ARG(path), STR_ARG(query)) : path;
 }
@@ -153,7 +153,7 @@ void sigv4_sign(struct arena *arena,
         sigv4_header_text(arena, headers, SIGNED_ALWAYS + request->header_count, &names);
     struct str canonical =
         canonical_request(arena, request, query, text, names, request->payload_sha256);
-    ret->target = with_query(arena, request->path, query);
+    ret->target = path_with_query(arena, request->path, query);
     ret->authorization = arena_printf(arena,
                                       ALGORITHM " Credential=%.*s/%.8s/%.*s/s3/aws4_request,"
                                                 "SignedHeaders=%.*s,Signature=%.*s",

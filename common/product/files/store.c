@@ -47,7 +47,7 @@ void store_start(const char *dir)
     store = dir ? &disk_driver : NULL;
 }
 
-bool store_is_there(void)
+bool store_is_configured(void)
 {
     return store != NULL;
 }
@@ -78,7 +78,7 @@ struct store_writer *store_writer_new(struct task *task, const struct file_key *
 
 int store_write(struct store_writer *writer, struct str piece)
 {
-    MUST(!writer->finished);
+    MUST(!writer->is_finished);
     writer->written += (int64_t)piece.len;
     if (!writer->buffer) {
         writer->buffer = malloc(STORE_BUFFER_BYTES);
@@ -105,8 +105,8 @@ int64_t store_written(const struct store_writer *writer)
 
 int store_finish(struct store_writer *writer, struct file_facts *ret_facts)
 {
-    MUST(!writer->finished);
-    writer->finished = true;
+    MUST(!writer->is_finished);
+    writer->is_finished = true;
     TRY(store->finish(writer, (struct str){writer->buffer, writer->buffered}, ret_facts));
     ret_facts->size = writer->written;
     writer_done(writer);

@@ -7,8 +7,8 @@
  * calls (open, write, fsync, rename, unlink) run on threads, which are shared fairly between
  * projects. Bytes in the kernel's page cache are read without a thread.
  *
- * Results: FILES_GONE (no such bytes), FILES_FULL (no space left), FILES_AWAY (the store cannot be
- * reached or no thread is free: try again later), -ECANCELED, -ETIMEDOUT.
+ * Results: FILES_MISSING (no such bytes), FILES_FULL (no space left), FILES_UNAVAILABLE (the store
+ * cannot be reached or no thread is free: try again later), -ECANCELED, -ETIMEDOUT.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,7 +37,7 @@ const char *store_check(const char *dir, bool used);
  * installation stores no files. */
 void store_start(const char *dir);
 /* any: Returns whether this installation stores files. */
-bool store_is_there(void);
+bool store_is_configured(void);
 
 /* A bucket. All texts are NUL-terminated and must stay valid until the process ends. */
 struct store_s3 {
@@ -52,7 +52,7 @@ struct store_s3 {
 const char *store_s3_check(const struct store_s3 *config);
 /* any: Selects a bucket as the store, instead of store_start(). */
 void store_start_s3(const struct store_s3 *config);
-/* co: Sends one request to the bucket, at the start. Returns FILES_AWAY with *ret_reason
+/* co: Sends one request to the bucket, at the start. Returns FILES_UNAVAILABLE with *ret_reason
  * (arena-owned) if the store's answer needs an operator. Returns 0 also if the store only cannot be
  * reached or is overloaded, since every file's request tries again. */
 AWAITS int store_s3_probe(struct task *task, struct str *ret_reason) MUSTCHECK;
@@ -74,7 +74,7 @@ AWAITS int store_write(struct store_writer *writer, struct str piece) MUSTCHECK;
 /* any: Returns the number of bytes that were passed to store_write(). */
 int64_t store_written(const struct store_writer *writer);
 /* co: Completes the bytes. Returns 0 once they are stored under their key and would survive a power
- * cut; FILES_LATE when the collector has removed the unfinished bytes. */
+ * cut; FILES_COLLECTED when the collector has removed the unfinished bytes. */
 AWAITS int store_finish(struct store_writer *writer, struct file_facts *ret_facts) MUSTCHECK;
 
 struct store_reader;
@@ -89,7 +89,7 @@ AWAITS int store_open(struct task *task,
 /* any: Closes the reader; idempotent. Bytes that store_read() returned become invalid. */
 void store_close(struct store_reader *reader);
 /* co: Reads at least one and at most `bytes` bytes from `offset`, borrowed until the next call.
- * FILES_GONE when the stored bytes end at `offset`: the ledger promises more of them. */
+ * FILES_MISSING when the stored bytes end at `offset`: the ledger promises more of them. */
 AWAITS int store_read(struct store_reader *reader, int64_t offset, int64_t bytes, struct str *ret)
     MUSTCHECK;
 

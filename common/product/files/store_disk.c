@@ -3,9 +3,10 @@
  * as "<key>.part", flushed and renamed, then its folder is flushed. So all bytes are under the key
  * or none are, even after a crash of the process or the machine.
  *
- * The file <dir>/MARK shows that the store's volume is mounted: a volume that is not mounted looks
- * like an empty directory. A call that does not find a file or folder checks for the mark. Without
- * the mark it returns FILES_AWAY: nothing counts as missing, and no folder is created.
+ * The file <dir>/MARK_NAME shows that the store's volume is mounted: a volume that is not mounted
+ * looks like an empty directory. A call that does not find a file or folder checks for the mark.
+ * Without the mark it returns FILES_UNAVAILABLE: nothing counts as missing, and no folder is
+ * created.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,15 +27,15 @@
 #include "log/log.h"
 #include "loop/work.h"
 
-#define DIR_BYTES_MAX 1024
-#define PATH_BYTES    1152 /* the directory, project, folder and key */
-#define DIR_MODE      0700
-#define FILE_MODE     0600
-#define REMOVE_FILES  16 /* descriptors that nftw() may hold open */
+#define DIR_BYTES_MAX          1024
+#define PATH_BYTES             1152 /* the directory, project, folder and key */
+#define DIR_MODE               0700
+#define FILE_MODE              0600
+#define REMOVE_DESCRIPTORS_MAX 16 /* descriptors that nftw() may hold open */
 
 #define RENAME_CALL "rename"
 #define MARK_CALL   "check of the mark"
-#define MARK        "groundwork-files"
+#define MARK_NAME   "groundwork-files"
 
 static char root[DIR_BYTES_MAX + 1];
 
@@ -44,7 +45,7 @@ struct disk_path {
     char whole[PATH_BYTES];
 };
 
-static void paths(const struct file_key *key, struct disk_path *ret)
+static void disk_path_build(const struct file_key *key, struct disk_path *ret)
 {
     (void)snprintf(ret->folder,
                    sizeof(ret->folder),
@@ -63,9 +64,9 @@ static int disk_result(const char *what, int error)
     if (error == ENOSPC || error == EDQUOT)
         return FILES_FULL;
     if (error == ENOENT && strcmp(what, RENAME_CALL) == 0)
-        return FILES_LATE; /* the collector has removed the unfinished file */
+        return FILES_COLLECTED; /* the collector has removed the unfinished file */
     log_warn("files.store_failed", L_CSTR("call", what), L_I64("errno", error));
-    return FILES_AWAY;
+    return FILES_UNAVAILABLE;
 }
 
 /* The outcome of system calls on a thread, for disk_result(). */
@@ -74,7 +75,7 @@ struct disk_job {
     int error;        /* its errno */
 };
 
-static bool job_failed(struct disk_job *job, const char *call)
+static bool disk_job_fail(struct disk_job *job, const char *call)
 {
     job->call = call;
     job->error = errno;
@@ -87,7 +88,7 @@ AWAITS static int disk_run(struct task *task, work_fn fn, void *arg, const struc
     int rc = work_run(task, WORK_FILE, fn, arg);
 
     if (rc == -EAGAIN)
-        return FILES_AWAY;
+        return FILES_UNAVAILABLE;
     if (rc == 0 && job->call)
         rc = disk_result(job->call, job->error);
     return rc;
@@ -96,13 +97,13 @@ AWAITS static int disk_run(struct task *task, work_fn fn, void *arg, const struc
 /* --- starting --- */
 
 /* Creates the mark, an empty file, so that it survives a power cut. */
-static bool make_mark(const char *dir)
+static bool mark_create(const char *dir)
 {
     char path[PATH_BYTES];
     int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int fd;
 
-    (void)snprintf(path, sizeof(path), "%.1024s/%s", dir, MARK);
+    (void)snprintf(path, sizeof(path), "%.1024s/%s", dir, MARK_NAME);
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
     bool made = fd >= 0 && folder >= 0 && fsync(fd) == 0 && fsync(folder) == 0;
     if (fd >= 0)
@@ -112,11 +113,11 @@ static bool make_mark(const char *dir)
     return made;
 }
 
-static bool is_marked(const char *dir)
+static bool dir_has_mark(const char *dir)
 {
     char path[PATH_BYTES];
 
-    (void)snprintf(path, sizeof(path), "%.1024s/%s", dir, MARK);
+    (void)snprintf(path, sizeof(path), "%.1024s/%s", dir, MARK_NAME);
     return access(path, F_OK) == 0;
 }
 
@@ -128,12 +129,13 @@ const char *disk_check(const char *dir, bool used)
         return "cannot be created";
     if (access(dir, R_OK | W_OK | X_OK) != 0)
         return "is not a directory that can be written to";
-    if (is_marked(dir))
+    if (dir_has_mark(dir))
         return NULL;
     if (used)
-        return "has no file named " MARK ", so it does not have this installation's files: is its "
+        return "has no file named " MARK_NAME
+               ", so it does not have this installation's files: is its "
                "volume not mounted? (If the files are lost, create an empty file of that name.)";
-    return make_mark(dir) ? NULL : "cannot be written to";
+    return mark_create(dir) ? NULL : "cannot be written to";
 }
 
 void disk_start(const char *dir)
@@ -160,65 +162,65 @@ static void disk_reader_close(struct store_reader *reader)
 
 /* --- on threads --- */
 
-static bool flush_folder(const char *path, struct disk_job *job)
+static bool folder_flush(const char *path, struct disk_job *job)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd < 0)
-        return job_failed(job, "open folder");
-    bool ok = fsync(fd) == 0 || job_failed(job, "fsync folder");
+        return disk_job_fail(job, "open folder");
+    bool ok = fsync(fd) == 0 || disk_job_fail(job, "fsync folder");
     (void)close(fd);
     return ok;
 }
 
 /* Creates a folder, and flushes its parent before a file is written in the new folder. */
-static bool make_folder(char *path, struct disk_job *job)
+static bool folder_create(char *path, struct disk_job *job)
 {
     if (mkdir(path, DIR_MODE) != 0)
-        return errno == EEXIST || job_failed(job, "mkdir");
+        return errno == EEXIST || disk_job_fail(job, "mkdir");
     char *slash = strrchr(path, '/');
     *slash = '\0';
-    bool ok = flush_folder(path, job);
+    bool ok = folder_flush(path, job);
     *slash = '/';
     return ok;
 }
 
 /* Returns whether the whole store is missing: its volume is not mounted. Runs on a thread. */
-static bool store_is_away(struct disk_job *job)
+static bool store_is_unmounted(struct disk_job *job)
 {
-    if (is_marked(root))
+    if (dir_has_mark(root))
         return false;
     errno = ENODEV;
-    (void)job_failed(job, MARK_CALL);
+    (void)disk_job_fail(job, MARK_CALL);
     return true;
 }
 
-static bool make_folders(struct disk_path *path, struct disk_job *job)
+static bool folders_create(struct disk_path *path, struct disk_job *job)
 {
     char *slash = strrchr(path->folder, '/');
 
-    if (store_is_away(job))
+    if (store_is_unmounted(job))
         return false;
 
     *slash = '\0';
-    bool ok = make_folder(path->folder, job);
+    bool ok = folder_create(path->folder, job);
     *slash = '/';
-    return ok && make_folder(path->folder, job);
+    return ok && folder_create(path->folder, job);
 }
 
-static bool open_part(const struct file_key *key, int *ret_fd, struct disk_job *job)
+static bool part_open(const struct file_key *key, int *ret_fd, struct disk_job *job)
 {
     const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
     struct disk_path path;
 
-    paths(key, &path);
+    disk_path_build(key, &path);
     *ret_fd = open(path.part, flags, FILE_MODE);
     if (*ret_fd < 0 && errno == ENOENT) {
-        if (!make_folders(&path, job))
+        if (!folders_create(&path, job))
             return false;
         *ret_fd = open(path.part, flags, FILE_MODE);
     }
-    return *ret_fd >= 0 || job_failed(job, "open");
+    return *ret_fd >= 0 || disk_job_fail(job, "open");
 }
 
 static bool disk_write_all(int fd, struct str data, struct disk_job *job)
@@ -228,7 +230,7 @@ static bool disk_write_all(int fd, struct str data, struct disk_job *job)
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0)
-            return job_failed(job, "write");
+            return disk_job_fail(job, "write");
         data = (struct str){data.ptr + done, data.len - (size_t)done};
     }
     return true;
@@ -241,24 +243,24 @@ struct disk_write {
     struct file_facts *facts; /* set with the last piece; NULL before */
 };
 
-static bool put_piece(struct disk_write *job)
+static bool chunk_write(struct disk_write *job)
 {
     struct store_writer *writer = job->writer;
 
-    if (writer->fd < 0 && !open_part(&writer->key, &writer->fd, &job->job))
+    if (writer->fd < 0 && !part_open(&writer->key, &writer->fd, &job->job))
         return false;
     digest_update(&writer->digest, job->piece);
     return disk_write_all(writer->fd, job->piece, &job->job);
 }
 
-static void write_on_thread(void *arg)
+static void disk_write_run(void *arg)
 {
-    (void)put_piece(arg);
+    (void)chunk_write(arg);
 }
 
 /* Detects the type from the beginning of the file. If the last piece is not the whole file, its
  * beginning is read again, most likely from the page cache. */
-static void find_type(struct disk_write *job)
+static void type_find(struct disk_write *job)
 {
     struct str head = job->piece;
     char *copy = NULL;
@@ -273,34 +275,34 @@ static void find_type(struct disk_write *job)
     free(copy);
 }
 
-static void finish_on_thread(void *arg)
+static void disk_finish_run(void *arg)
 {
     struct disk_write *job = arg;
     struct disk_path path;
 
-    if (!put_piece(job))
+    if (!chunk_write(job))
         return;
     digest_final(&job->writer->digest, job->facts->sha256);
-    find_type(job);
-    paths(&job->writer->key, &path);
+    type_find(job);
+    disk_path_build(&job->writer->key, &path);
     if (fsync(job->writer->fd) != 0) {
-        (void)job_failed(&job->job, "fsync");
+        (void)disk_job_fail(&job->job, "fsync");
         return;
     }
     if (rename(path.part, path.whole) != 0) {
-        (void)job_failed(&job->job, RENAME_CALL);
+        (void)disk_job_fail(&job->job, RENAME_CALL);
         if (job->job.error == ENOENT)
-            (void)store_is_away(&job->job);
+            (void)store_is_unmounted(&job->job);
         return;
     }
-    (void)flush_folder(path.folder, &job->job);
+    (void)folder_flush(path.folder, &job->job);
 }
 
 AWAITS static int disk_write(struct store_writer *writer, struct str piece)
 {
     struct disk_write job = {.writer = writer, .piece = piece};
 
-    return disk_run(writer->task, write_on_thread, &job, &job.job);
+    return disk_run(writer->task, disk_write_run, &job, &job.job);
 }
 
 AWAITS static int
@@ -308,7 +310,7 @@ disk_finish(struct store_writer *writer, struct str rest, struct file_facts *ret
 {
     struct disk_write job = {.writer = writer, .piece = rest, .facts = ret_facts};
 
-    return disk_run(writer->task, finish_on_thread, &job, &job.job);
+    return disk_run(writer->task, disk_finish_run, &job, &job.job);
 }
 
 /* --- reading --- */
@@ -319,22 +321,22 @@ struct disk_open {
     int fd;
 };
 
-static void open_on_thread(void *arg)
+static void disk_open_run(void *arg)
 {
     struct disk_open *job = arg;
     struct disk_path path;
 
-    paths(job->key, &path);
+    disk_path_build(job->key, &path);
     job->fd = open(path.whole, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (job->fd < 0)
-        (void)job_failed(&job->job, "open");
+        (void)disk_job_fail(&job->job, "open");
     if (job->fd < 0 && job->job.error == ENOENT)
-        (void)store_is_away(&job->job);
+        (void)store_is_unmounted(&job->job);
 }
 
 /* Opens a file without a thread if the kernel can resolve the path from its cache (openat2(2),
  * RESOLVE_CACHED). Returns the descriptor, or -1. */
-static int open_known(const struct file_key *key)
+static int disk_open_cached(const struct file_key *key)
 {
     static bool unsupported;
     struct disk_path path;
@@ -343,7 +345,7 @@ static int open_known(const struct file_key *key)
 
     if (unsupported)
         return -1;
-    paths(key, &path);
+    disk_path_build(key, &path);
     fd = syscall(SYS_openat2, AT_FDCWD, path.whole, &how, sizeof(how));
     if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL))
         unsupported = true;
@@ -355,15 +357,15 @@ disk_open(struct store_reader *reader, int64_t offset UNUSED, int64_t bytes UNUS
 {
     struct disk_open job = {.key = &reader->key};
 
-    reader->fd = open_known(&reader->key);
+    reader->fd = disk_open_cached(&reader->key);
     if (reader->fd >= 0)
         return 0;
-    int rc = work_run(reader->task, WORK_FILE, open_on_thread, &job);
+    int rc = work_run(reader->task, WORK_FILE, disk_open_run, &job);
     if (rc == -EAGAIN)
-        return FILES_AWAY;
+        return FILES_UNAVAILABLE;
     TRY(rc);
     if (job.job.call)
-        return job.job.error == ENOENT ? FILES_GONE : disk_result(job.job.call, job.job.error);
+        return job.job.error == ENOENT ? FILES_MISSING : disk_result(job.job.call, job.job.error);
     reader->fd = job.fd;
     return 0;
 }
@@ -377,7 +379,7 @@ struct disk_read {
     ssize_t got;
 };
 
-static void read_on_thread(void *arg)
+static void disk_read_run(void *arg)
 {
     struct disk_read *job = arg;
 
@@ -385,7 +387,7 @@ static void read_on_thread(void *arg)
         job->got = pread(job->fd, job->buffer, job->bytes, job->offset);
     } while (job->got < 0 && errno == EINTR);
     if (job->got < 0)
-        (void)job_failed(&job->job, "read");
+        (void)disk_job_fail(&job->job, "read");
 }
 
 AWAITS static int
@@ -401,9 +403,9 @@ disk_read(struct store_reader *reader, int64_t offset, int64_t bytes, struct str
     struct iovec into = {job.buffer, job.bytes};
     job.got = preadv2(reader->fd, &into, 1, offset, RWF_NOWAIT);
     if (job.got <= 0) /* not in the page cache, or RWF_NOWAIT is not supported */
-        TRY(disk_run(reader->task, read_on_thread, &job, &job.job));
+        TRY(disk_run(reader->task, disk_read_run, &job, &job.job));
     if (job.got <= 0)
-        return FILES_GONE;
+        return FILES_MISSING;
     *ret = (struct str){job.buffer, (size_t)job.got};
     return 0;
 }
@@ -415,31 +417,31 @@ struct disk_remove {
     const struct file_key *key;
 };
 
-static bool unlink_one(const char *path, struct disk_job *job)
+static bool path_unlink(const char *path, struct disk_job *job)
 {
-    return unlink(path) == 0 || errno == ENOENT || job_failed(job, "unlink");
+    return unlink(path) == 0 || errno == ENOENT || disk_job_fail(job, "unlink");
 }
 
 /* Also flushes the folder, because the caller deletes the key's row next. */
-static void remove_on_thread(void *arg)
+static void disk_remove_run(void *arg)
 {
     struct disk_remove *job = arg;
     struct disk_path path;
 
-    paths(job->key, &path);
-    if (!unlink_one(path.part, &job->job) || !unlink_one(path.whole, &job->job))
+    disk_path_build(job->key, &path);
+    if (!path_unlink(path.part, &job->job) || !path_unlink(path.whole, &job->job))
         return;
     if (access(path.folder, F_OK) == 0)
-        (void)flush_folder(path.folder, &job->job);
+        (void)folder_flush(path.folder, &job->job);
     else
-        (void)store_is_away(&job->job);
+        (void)store_is_unmounted(&job->job);
 }
 
 AWAITS static int disk_remove(struct task *task, const struct file_key *key)
 {
     struct disk_remove job = {.key = key};
 
-    return disk_run(task, remove_on_thread, &job, &job.job);
+    return disk_run(task, disk_remove_run, &job, &job.job);
 }
 
 struct disk_remove_tree {
@@ -447,7 +449,7 @@ struct disk_remove_tree {
     int64_t project;
 };
 
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place)
+static int tree_entry_remove(const char *path, const struct stat *info, int type, struct FTW *place)
 {
     (void)info;
     (void)type;
@@ -455,24 +457,25 @@ static int remove_entry(const char *path, const struct stat *info, int type, str
     return remove(path) == 0 || errno == ENOENT ? 0 : -1;
 }
 
-static void remove_tree_on_thread(void *arg)
+static void disk_remove_tree_run(void *arg)
 {
     struct disk_remove_tree *job = arg;
     char path[PATH_BYTES];
 
     (void)snprintf(path, sizeof(path), "%.1024s/%lld", root, (long long)job->project);
-    if (store_is_away(&job->job))
+    if (store_is_unmounted(&job->job))
         return;
-    if (nftw(path, remove_entry, REMOVE_FILES, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0 &&
+    if (nftw(path, tree_entry_remove, REMOVE_DESCRIPTORS_MAX, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) !=
+            0 &&
         errno != ENOENT)
-        (void)job_failed(&job->job, "remove");
+        (void)disk_job_fail(&job->job, "remove");
 }
 
 AWAITS static int disk_remove_project(struct task *task, int64_t project)
 {
     struct disk_remove_tree job = {.project = project};
 
-    return disk_run(task, remove_tree_on_thread, &job, &job.job);
+    return disk_run(task, disk_remove_tree_run, &job, &job.job);
 }
 
 const struct store_driver disk_driver = {

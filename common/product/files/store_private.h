@@ -10,7 +10,7 @@ struct store_writer {
     int64_t written; /* bytes passed to store_write() */
     char *buffer;    /* malloc; NULL before the first bytes and after the last */
     size_t buffered;
-    bool finished;
+    bool is_finished;
     struct digest digest;
     int fd;               /* disk; -1 = not created yet */
     struct s3_writer *s3; /* S3; NULL = not created yet */
@@ -22,7 +22,7 @@ struct store_reader {
     char *buffer;                /* disk: malloc, allocated by the first read */
     int fd;                      /* disk; -1 = not open */
     struct fetch_stream *stream; /* S3; NULL = none */
-    int64_t at;                  /* S3: offset in the file of the stream's next byte */
+    int64_t stream_offset;       /* S3: offset in the file of the stream's next byte */
 };
 
 struct store_driver {

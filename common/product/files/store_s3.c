@@ -35,14 +35,14 @@ struct s3_writer {
     int fd;                    /* spool file; -1 = not created yet */
     int64_t spooled;           /* bytes of this part */
     struct digest sha256, md5; /* of this part */
-    bool typed;                /* mime_type is set */
+    bool has_mime_type;        /* mime_type is set */
     char mime_type[128];
-    struct str upload_id; /* of the multipart upload; no ptr = not begun */
-    struct strbuf parts;  /* the body of CompleteMultipartUpload so far */
-    struct digest tag;    /* MD5 over the MD5s of the parts */
+    struct str upload_id;   /* of the multipart upload; no ptr = not begun */
+    struct strbuf parts;    /* the body of CompleteMultipartUpload so far */
+    struct digest etag_md5; /* MD5 over the MD5s of the parts */
     int part_count;
-    bool doubtful; /* an ETag was not the expected one: read the bytes back */
-    bool repeated; /* the multipart upload may have been begun twice */
+    bool needs_read_back;    /* an ETag was not the expected one: read the bytes back */
+    bool may_be_begun_twice; /* the multipart upload may have been begun twice */
 };
 
 /* --- on threads --- */
@@ -50,12 +50,12 @@ struct s3_writer {
 struct s3_put {
     struct s3_writer *s3;
     struct str piece;
-    bool keep; /* write the piece to the spool file */
+    bool writes_spool; /* write the piece to the spool file */
     int error;
 };
 
 /* Creates a nameless file; if O_TMPFILE is not supported, a file that is unlinked at once. */
-static int spool_make(void)
+static int spool_create(void)
 {
     const struct str folder = s3_config()->spool_dir;
     char path[S3_SPOOL_BYTES];
@@ -76,7 +76,7 @@ static bool spool_write(struct s3_put *put)
     size_t done = 0;
 
     if (s3->fd < 0)
-        s3->fd = spool_make();
+        s3->fd = spool_create();
     while (s3->fd >= 0 && done < put->piece.len) {
         ssize_t some = pwrite(
             s3->fd, put->piece.ptr + done, put->piece.len - done, s3->spooled + (int64_t)done);
@@ -92,15 +92,15 @@ static bool spool_write(struct s3_put *put)
     return false;
 }
 
-static void put_on_thread(void *arg)
+static void s3_put_run(void *arg)
 {
     struct s3_put *put = arg;
     struct s3_writer *s3 = put->s3;
 
-    if (!s3->typed)
+    if (!s3->has_mime_type)
         type_detect(put->piece, s3->mime_type, sizeof(s3->mime_type));
-    s3->typed = true;
-    if (put->keep && !spool_write(put))
+    s3->has_mime_type = true;
+    if (put->writes_spool && !spool_write(put))
         return;
     digest_update(&s3->writer->digest, put->piece);
     digest_update(&s3->sha256, put->piece);
@@ -108,23 +108,23 @@ static void put_on_thread(void *arg)
     s3->spooled += (int64_t)put->piece.len;
 }
 
-AWAITS static int spool(struct s3_writer *s3, struct str piece, bool keep)
+AWAITS static int spool_append(struct s3_writer *s3, struct str piece, bool keep)
 {
-    struct s3_put put = {.s3 = s3, .piece = piece, .keep = keep};
-    int rc = work_run(s3->writer->task, WORK_FILE, put_on_thread, &put);
+    struct s3_put put = {.s3 = s3, .piece = piece, .writes_spool = keep};
+    int rc = work_run(s3->writer->task, WORK_FILE, s3_put_run, &put);
 
     if (rc == -EAGAIN)
-        return FILES_AWAY;
+        return FILES_UNAVAILABLE;
     TRY(rc);
     if (put.error == 0)
         return 0;
     log_warn("files.spool_failed", L_I64("errno", put.error));
-    return put.error == ENOSPC || put.error == EDQUOT ? FILES_FULL : FILES_AWAY;
+    return put.error == ENOSPC || put.error == EDQUOT ? FILES_FULL : FILES_UNAVAILABLE;
 }
 
 /* --- writing --- */
 
-static struct s3_writer *s3_writer_of(struct store_writer *writer)
+static struct s3_writer *s3_writer_get(struct store_writer *writer)
 {
     struct s3_writer *s3 = writer->s3;
 
@@ -148,7 +148,7 @@ static void s3_writer_close(struct store_writer *writer)
     writer->s3 = NULL;
     digest_done(&s3->sha256);
     digest_done(&s3->md5);
-    digest_done(&s3->tag);
+    digest_done(&s3->etag_md5);
     if (s3->fd >= 0)
         (void)close(s3->fd);
     s3->fd = -1;
@@ -156,7 +156,7 @@ static void s3_writer_close(struct store_writer *writer)
 
 /* Returns the body of a request: the spool file, or `text` if there is none. Starts new digests. */
 static struct s3_body
-part_take(struct s3_writer *s3, struct str text, uint8_t ret_md5[DIGEST_MD5_BYTES])
+part_body_take(struct s3_writer *s3, struct str text, uint8_t ret_md5[DIGEST_MD5_BYTES])
 {
     struct arena *arena = s3->writer->task->arena;
     uint8_t sha256[DIGEST_SHA256_BYTES];
@@ -181,7 +181,7 @@ static struct str tag_unquote(struct str tag, struct str quote)
 /* Returns whether an ETag is the one for these MD5 bytes. `parts`: number of parts of a multipart
  * upload, 0 = none. The ETag may be quoted, also as in XML. */
 static bool
-s3_tag_is(struct arena *arena, struct str tag, const uint8_t md5[DIGEST_MD5_BYTES], int parts)
+etag_is_md5(struct arena *arena, struct str tag, const uint8_t md5[DIGEST_MD5_BYTES], int parts)
 {
     struct str hex = codec_hex(arena, (struct str){(const char *)md5, DIGEST_MD5_BYTES});
     struct str expected = parts ? arena_printf(arena, "%.*s-%d", STR_ARG(hex), parts) : hex;
@@ -190,7 +190,7 @@ s3_tag_is(struct arena *arena, struct str tag, const uint8_t md5[DIGEST_MD5_BYTE
            str_ieq(tag_unquote(tag, STR("&quot;")), expected);
 }
 
-AWAITS static int begin_parts(struct s3_writer *s3)
+AWAITS static int multipart_begin(struct s3_writer *s3)
 {
     struct task *task = s3->writer->task;
     struct s3_call call = {
@@ -203,17 +203,17 @@ AWAITS static int begin_parts(struct s3_writer *s3)
     struct str id = s3_xml_text(call.text, "UploadId");
     if (!s3_is_plain(id) || id.len > 1024) {
         log_warn("files.store_answer", L_CSTR("why", "the answer has no UploadId"));
-        return FILES_AWAY;
+        return FILES_UNAVAILABLE;
     }
-    s3->repeated = call.tries > 1;
+    s3->may_be_begun_twice = call.tries > 1;
     s3->upload_id = arena_dup(task->arena, id);
     strbuf_init(&s3->parts, task->arena, S3_PARTS_BYTES);
     strbuf_cstr(&s3->parts, "<CompleteMultipartUpload>");
-    digest_md5_init(&s3->tag);
+    digest_md5_init(&s3->etag_md5);
     return 0;
 }
 
-AWAITS static int send_part(struct s3_writer *s3)
+AWAITS static int part_send(struct s3_writer *s3)
 {
     struct task *task = s3->writer->task;
     struct s3_call call = {
@@ -223,22 +223,22 @@ AWAITS static int send_part(struct s3_writer *s3)
     if (s3->part_count == S3_PARTS_MAX)
         return FILES_FULL;
     if (!s3->upload_id.ptr)
-        TRY(begin_parts(s3));
-    const struct s3_body body = part_take(s3, STR_NONE, md5);
+        TRY(multipart_begin(s3));
+    const struct s3_body body = part_body_take(s3, STR_NONE, md5);
     int number = ++s3->part_count;
     call.body = &body;
     s3_query(&call, "partNumber", arena_printf(task->arena, "%d", number));
     s3_query(&call, "uploadId", s3->upload_id);
     int rc = s3_call(&call);
     if (rc != 0) /* 404: the collector has aborted the upload */
-        return rc == FILES_GONE ? FILES_LATE : rc;
+        return rc == FILES_MISSING ? FILES_COLLECTED : rc;
     struct str tag = s3_header(&call, "ETag");
     if (!s3_is_plain(tag) || tag.len > S3_ETAG_BYTES) {
         log_warn("files.store_answer", L_CSTR("why", "the answer has no ETag"));
-        return FILES_AWAY;
+        return FILES_UNAVAILABLE;
     }
-    s3->doubtful = s3->doubtful || !s3_tag_is(task->arena, tag, md5, 0);
-    digest_update(&s3->tag, (struct str){(const char *)md5, sizeof(md5)});
+    s3->needs_read_back = s3->needs_read_back || !etag_is_md5(task->arena, tag, md5, 0);
+    digest_update(&s3->etag_md5, (struct str){(const char *)md5, sizeof(md5)});
     strbuf_printf(&s3->parts,
                   "<Part><PartNumber>%d</PartNumber><ETag>%.*s</ETag></Part>",
                   number,
@@ -248,15 +248,15 @@ AWAITS static int send_part(struct s3_writer *s3)
 
 AWAITS static int s3_write(struct store_writer *writer, struct str piece)
 {
-    struct s3_writer *s3 = s3_writer_of(writer);
+    struct s3_writer *s3 = s3_writer_get(writer);
 
     if (s3->spooled == S3_PART_BYTES)
-        TRY(send_part(s3));
-    return spool(s3, piece, true);
+        TRY(part_send(s3));
+    return spool_append(s3, piece, true);
 }
 
 /* co: Reads the stored bytes and compares their SHA-256. */
-AWAITS static int read_back(struct s3_writer *s3, const struct file_facts *facts)
+AWAITS static int object_verify(struct s3_writer *s3, const struct file_facts *facts)
 {
     struct task *task = s3->writer->task;
     struct s3_call call = {
@@ -267,10 +267,10 @@ AWAITS static int read_back(struct s3_writer *s3, const struct file_facts *facts
     int rc;
 
     rc = s3_call_open(&call);
-    if (rc == FILES_GONE)
+    if (rc == FILES_MISSING)
         log_warn("files.store_lied", L_CSTR("what", "the object is missing after its upload"));
     if (rc != 0)
-        return rc == FILES_GONE ? FILES_AWAY : rc;
+        return rc == FILES_MISSING ? FILES_UNAVAILABLE : rc;
     digest_init(&digest);
     do {
         rc = fetch_stream_read(call.stream, &piece);
@@ -280,36 +280,36 @@ AWAITS static int read_back(struct s3_writer *s3, const struct file_facts *facts
     digest_final(&digest, sha256);
     fetch_stream_close(call.stream);
     if (rc != 0)
-        return rc < 0 ? rc : FILES_AWAY;
+        return rc < 0 ? rc : FILES_UNAVAILABLE;
     if (memcmp(sha256, facts->sha256, sizeof(sha256)) == 0)
         return 0;
     log_warn("files.store_lied", L_CSTR("what", "the object differs from the uploaded bytes"));
-    return FILES_AWAY;
+    return FILES_UNAVAILABLE;
 }
 
-AWAITS static int put_whole(struct s3_writer *s3, struct str text)
+AWAITS static int object_put(struct s3_writer *s3, struct str text)
 {
     struct task *task = s3->writer->task;
     struct s3_call call = {
         .task = task, .method = "PUT", .key = s3_key(task->arena, &s3->writer->key)};
     uint8_t md5[DIGEST_MD5_BYTES];
-    const struct s3_body body = part_take(s3, text, md5);
+    const struct s3_body body = part_body_take(s3, text, md5);
 
     call.body = &body;
     int rc = s3_call(&call);
     if (rc != 0)
-        return rc == FILES_GONE ? FILES_AWAY : rc;
-    s3->doubtful = !s3_tag_is(task->arena, s3_header(&call, "ETag"), md5, 0);
+        return rc == FILES_MISSING ? FILES_UNAVAILABLE : rc;
+    s3->needs_read_back = !etag_is_md5(task->arena, s3_header(&call, "ETag"), md5, 0);
     return 0;
 }
 
 /* Completes the multipart upload. A 404 for the first try: the collector has aborted the upload. A
  * 404 for a later try: an earlier one may have succeeded, and the bytes are read back. */
-AWAITS static int complete_parts(struct s3_writer *s3)
+AWAITS static int multipart_complete(struct s3_writer *s3)
 {
     struct task *task = s3->writer->task;
     struct str key = s3_key(task->arena, &s3->writer->key);
-    struct s3_call call = {.task = task, .method = "POST", .key = key, .errors_hide = true};
+    struct s3_call call = {.task = task, .method = "POST", .key = key, .has_hidden_errors = true};
     uint8_t md5[DIGEST_MD5_BYTES];
 
     strbuf_cstr(&s3->parts, "</CompleteMultipartUpload>");
@@ -323,34 +323,34 @@ AWAITS static int complete_parts(struct s3_writer *s3)
     call.body = &body;
     s3_query(&call, "uploadId", s3->upload_id);
     int rc = s3_call(&call);
-    if (rc == FILES_GONE && call.tries == 1)
-        return FILES_LATE;
-    if (rc != 0 && rc != FILES_GONE)
+    if (rc == FILES_MISSING && call.tries == 1)
+        return FILES_COLLECTED;
+    if (rc != 0 && rc != FILES_MISSING)
         return rc;
-    digest_md5_final(&s3->tag, md5);
-    if (!s3_tag_is(task->arena, s3_xml_text(call.text, "ETag"), md5, s3->part_count))
-        s3->doubtful = true;
-    return s3->repeated ? s3_abort_uploads(task, key) : 0;
+    digest_md5_final(&s3->etag_md5, md5);
+    if (!etag_is_md5(task->arena, s3_xml_text(call.text, "ETag"), md5, s3->part_count))
+        s3->needs_read_back = true;
+    return s3->may_be_begun_twice ? s3_abort_uploads(task, key) : 0;
 }
 
 AWAITS static int s3_finish(struct store_writer *writer, struct str rest, struct file_facts *ret)
 {
-    struct s3_writer *s3 = s3_writer_of(writer);
+    struct s3_writer *s3 = s3_writer_get(writer);
     bool small = s3->fd < 0;
 
     if (s3->spooled == S3_PART_BYTES && rest.len > 0)
-        TRY(send_part(s3));
-    TRY(spool(s3, rest, !small));
+        TRY(part_send(s3));
+    TRY(spool_append(s3, rest, !small));
     digest_final(&writer->digest, ret->sha256);
     (void)snprintf(ret->mime_type, sizeof(ret->mime_type), "%s", s3->mime_type);
     if (!s3->upload_id.ptr) {
-        TRY(put_whole(s3, rest));
+        TRY(object_put(s3, rest));
     } else {
         if (s3->spooled > 0)
-            TRY(send_part(s3));
-        TRY(complete_parts(s3));
+            TRY(part_send(s3));
+        TRY(multipart_complete(s3));
     }
-    return s3->doubtful ? read_back(s3, ret) : 0;
+    return s3->needs_read_back ? object_verify(s3, ret) : 0;
 }
 
 /* --- reading --- */
@@ -363,7 +363,7 @@ static void s3_reader_close(struct store_reader *reader)
 }
 
 /* Returns whether the answer has the whole range, which by the ledger must exist. */
-static bool range_is(const struct s3_call *call, int64_t offset, int64_t bytes)
+static bool answer_has_range(const struct s3_call *call, int64_t offset, int64_t bytes)
 {
     char expected[64];
     int64_t length = -1;
@@ -380,7 +380,7 @@ static bool range_is(const struct s3_call *call, int64_t offset, int64_t bytes)
     return str_starts(s3_header(call, "Content-Range"), str_from(expected));
 }
 
-AWAITS static int s3_ask(struct store_reader *reader, int64_t offset, int64_t bytes)
+AWAITS static int s3_range_request(struct store_reader *reader, int64_t offset, int64_t bytes)
 {
     struct task *task = reader->task;
     struct s3_call call = {.task = task, .method = "GET", .key = s3_key(task->arena, &reader->key)};
@@ -395,16 +395,16 @@ AWAITS static int s3_ask(struct store_reader *reader, int64_t offset, int64_t by
                                              (long long)(offset + bytes - 1))};
     TRY(s3_call_open(&call));
     reader->stream = call.stream;
-    reader->at = offset;
-    if (bytes == 0 || range_is(&call, offset, bytes))
+    reader->stream_offset = offset;
+    if (bytes == 0 || answer_has_range(&call, offset, bytes))
         return 0;
     log_warn("files.store_answer", L_CSTR("why", "the answer does not have the requested range"));
-    return FILES_AWAY;
+    return FILES_UNAVAILABLE;
 }
 
 AWAITS static int s3_open(struct store_reader *reader, int64_t offset, int64_t bytes)
 {
-    return s3_ask(reader, offset, bytes);
+    return s3_range_request(reader, offset, bytes);
 }
 
 /* If the connection ends early, sends another request from that offset. */
@@ -412,22 +412,22 @@ AWAITS static int
 s3_read(struct store_reader *reader, int64_t offset, int64_t bytes, struct str *ret)
 {
     for (unsigned tries = 0; tries < S3_READ_TRIES; tries++) {
-        if (!reader->stream || reader->at != offset)
-            TRY(s3_ask(reader, offset, bytes));
+        if (!reader->stream || reader->stream_offset != offset)
+            TRY(s3_range_request(reader, offset, bytes));
         int rc = fetch_stream_read(reader->stream, ret);
         if (rc < 0)
             return rc;
         if (rc == 0 && ret->len == 0)
-            return FILES_GONE;
+            return FILES_MISSING;
         if (rc == 0) {
-            reader->at = offset + (int64_t)ret->len;
+            reader->stream_offset = offset + (int64_t)ret->len;
             if ((int64_t)ret->len > bytes)
                 ret->len = (size_t)bytes;
             return 0;
         }
         s3_reader_close(reader);
     }
-    return FILES_AWAY;
+    return FILES_UNAVAILABLE;
 }
 
 /* --- removing --- */
@@ -437,7 +437,7 @@ AWAITS static int s3_remove(struct task *task, const struct file_key *key)
     struct s3_call call = {.task = task, .method = "DELETE", .key = s3_key(task->arena, key)};
     int rc = s3_call(&call);
 
-    if (rc != 0 && rc != FILES_GONE)
+    if (rc != 0 && rc != FILES_MISSING)
         return rc;
     return s3_abort_uploads(task, call.key);
 }
@@ -455,14 +455,14 @@ AWAITS static int s3_remove_project(struct task *task, int64_t project)
 static bool is_host(struct str text)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (!s3_is_plain((struct str){text.ptr + i, 1}) || ascii_among(text.ptr[i], "/?#@%\\"))
+        if (!s3_is_plain((struct str){text.ptr + i, 1}) || ascii_is_in(text.ptr[i], "/?#@%\\"))
             return false;
     return text.len > 0;
 }
 
 static bool is_segment(struct str text, bool slashes)
 {
-    return s3_is_plain(text) && ascii_only(text, ASCII_ALNUM, slashes ? "-_./" : "-_.") &&
+    return s3_is_plain(text) && ascii_has_only(text, ASCII_ALNUM, slashes ? "-_./" : "-_.") &&
            text.ptr[0] != '/';
 }
 
@@ -495,8 +495,8 @@ int store_s3_probe(struct task *task, struct str *ret_reason)
 {
     bool passing = false;
 
-    int rc = s3_try(task, ret_reason, &passing);
-    if (rc != FILES_AWAY || !passing)
+    int rc = s3_bucket_check(task, ret_reason, &passing);
+    if (rc != FILES_UNAVAILABLE || !passing)
         return rc;
     log_warn("files.store_unreachable", L_STR("why", *ret_reason));
     return 0;

@@ -14,9 +14,9 @@
 #include "log/log.h"
 #include "loop/work.h"
 
-#define S3_PAUSE_MS      100
-#define S3_PAUSE_MOST_MS 2000
-#define S3_HEADERS       (SIGV4_HEADERS_MAX + 3)
+#define S3_PAUSE_MS     100
+#define S3_PAUSE_MAX_MS 2000
+#define S3_HEADERS      (SIGV4_HEADERS_MAX + 3)
 
 static struct store_s3 config;
 
@@ -87,7 +87,7 @@ static struct str s3_path(const struct s3_call *call)
         arena, "/%.*s%s%.*s", STR_ARG(config.bucket), call->key.len ? "/" : "", STR_ARG(call->key));
 }
 
-AWAITS static int open_stream(struct s3_call *call)
+AWAITS static int stream_open(struct s3_call *call)
 {
     struct arena *arena = call->task->arena;
     struct fetch_header headers[S3_HEADERS];
@@ -122,12 +122,12 @@ AWAITS static int open_stream(struct s3_call *call)
         .idle_ms = config.idle_ms,
         /* When a reused connection ends without an answer, libcurl repeats the request silently.
          * POST begins or completes a multipart upload, and its tries must be counted. */
-        .fresh = call->tries > 1 || strcmp(call->method, "POST") == 0,
+        .is_fresh_connection = call->tries > 1 || strcmp(call->method, "POST") == 0,
     };
     return fetch_stream_open(call->task, &stream, &call->stream);
 }
 
-struct s3_piece {
+struct s3_chunk {
     int fd;
     char *buffer;
     size_t bytes;
@@ -135,9 +135,9 @@ struct s3_piece {
     ssize_t got;
 };
 
-static void piece_on_thread(void *arg)
+static void s3_chunk_run(void *arg)
 {
-    struct s3_piece *piece = arg;
+    struct s3_chunk *piece = arg;
 
     do
         piece->got = pread(piece->fd, piece->buffer, piece->bytes, piece->offset);
@@ -145,34 +145,34 @@ static void piece_on_thread(void *arg)
 }
 
 /* Reads without a thread if possible: recently written bytes are usually in the page cache. */
-AWAITS static int piece_read(struct task *task, struct s3_piece *piece)
+AWAITS static int s3_chunk_read(struct task *task, struct s3_chunk *piece)
 {
     struct iovec into = {piece->buffer, piece->bytes};
 
     piece->got = preadv2(piece->fd, &into, 1, piece->offset, RWF_NOWAIT);
     if (piece->got <= 0) {
-        int rc = work_run(task, WORK_FILE, piece_on_thread, piece);
+        int rc = work_run(task, WORK_FILE, s3_chunk_run, piece);
         if (rc == -EAGAIN)
-            return FILES_AWAY;
+            return FILES_UNAVAILABLE;
         TRY(rc);
     }
-    return piece->got > 0 ? 0 : FILES_AWAY;
+    return piece->got > 0 ? 0 : FILES_UNAVAILABLE;
 }
 
-AWAITS static int send_file_body(struct s3_call *call, char *buffer)
+AWAITS static int file_body_send(struct s3_call *call, char *buffer)
 {
     const struct s3_body *body = call->body;
     int64_t sent = 0;
 
     while (sent < body->bytes) {
         int64_t left = body->bytes - sent;
-        struct s3_piece piece = {
+        struct s3_chunk piece = {
             .fd = body->fd,
             .buffer = buffer,
             .bytes = left < (int64_t)STORE_BUFFER_BYTES ? (size_t)left : STORE_BUFFER_BYTES,
             .offset = sent,
         };
-        TRY(piece_read(call->task, &piece));
+        TRY(s3_chunk_read(call->task, &piece));
         TRY(fetch_stream_write(call->stream, (struct str){buffer, (size_t)piece.got}));
         sent += piece.got;
     }
@@ -185,17 +185,17 @@ AWAITS static int s3_send_body(struct s3_call *call)
         return fetch_stream_write(call->stream, call->body->text);
     char *buffer = malloc(STORE_BUFFER_BYTES);
     MUST(buffer != NULL);
-    int rc = send_file_body(call, buffer);
+    int rc = file_body_send(call, buffer);
     if (rc != 0) /* the stream may still borrow the buffer */
         fetch_stream_close(call->stream);
     free(buffer);
     return rc;
 }
 
-AWAITS static int s3_once(struct s3_call *call)
+AWAITS static int s3_request_send(struct s3_call *call)
 {
     call->tries++;
-    TRY(open_stream(call));
+    TRY(stream_open(call));
     if (call->body && call->body->bytes > 0)
         TRY(s3_send_body(call));
     return fetch_stream_head(call->stream, &call->head);
@@ -203,23 +203,23 @@ AWAITS static int s3_once(struct s3_call *call)
 
 /* --- results of an answer --- */
 
-enum s3_verdict { S3_DONE, S3_AGAIN, S3_ENDS };
+enum s3_verdict { S3_DONE, S3_RETRY, S3_FAILED };
 
-static bool status_passes(long status)
+static bool status_is_temporary(long status)
 {
     return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
            status == 504;
 }
 
 /* Temporary errors, some of which stores report with a 4xx status. */
-static bool code_passes(struct str code)
+static bool code_is_temporary(struct str code)
 {
     return str_is(code, "RequestTimeout") || str_is(code, "SlowDown") ||
            str_is(code, "InternalError") || str_is(code, "ServiceUnavailable") ||
            str_is(code, "OperationAborted");
 }
 
-static void note_answer(const struct s3_call *call, struct str code)
+static void answer_log(const struct s3_call *call, struct str code)
 {
     log_warn("files.store_answer",
              L_CSTR("method", call->method),
@@ -228,65 +228,65 @@ static void note_answer(const struct s3_call *call, struct str code)
              L_I64("tries", call->tries));
 }
 
-static enum s3_verdict s3_judge(const struct s3_call *call, int *ret_rc)
+static enum s3_verdict s3_answer_verdict(const struct s3_call *call, int *ret_rc)
 {
     long status = call->head->status;
     struct str code = s3_xml_text(call->text, "Code");
-    bool hidden = call->errors_hide && s3_xml_text(call->text, "Error").ptr != NULL;
+    bool hidden = call->has_hidden_errors && s3_xml_text(call->text, "Error").ptr != NULL;
 
     *ret_rc = 0;
     if (status >= 200 && status < 300 && !hidden)
         return S3_DONE;
-    *ret_rc = FILES_AWAY;
+    *ret_rc = FILES_UNAVAILABLE;
     if (status == 404 && !str_is(code, "NoSuchBucket")) {
-        *ret_rc = FILES_GONE;
-        return S3_ENDS;
+        *ret_rc = FILES_MISSING;
+        return S3_FAILED;
     }
-    note_answer(call, code);
+    answer_log(call, code);
     if (status == 507) {
         *ret_rc = FILES_FULL;
-        return S3_ENDS;
+        return S3_FAILED;
     }
-    return hidden || status_passes(status) || code_passes(code) ? S3_AGAIN : S3_ENDS;
+    return hidden || status_is_temporary(status) || code_is_temporary(code) ? S3_RETRY : S3_FAILED;
 }
 
 /* Logs a failure of the stream. Returns 0 when another try may help, else the call's result. */
-static int stream_failed(const struct s3_call *call, int rc)
+static int stream_failure_log(const struct s3_call *call, int rc)
 {
-    if (rc < 0 || rc == FILES_AWAY)
+    if (rc < 0 || rc == FILES_UNAVAILABLE)
         return rc;
     log_warn("files.store_unreachable",
              L_CSTR("method", call->method),
              L_RESULT("rc", rc),
              L_I64("tries", call->tries));
-    return rc == FETCH_UNREACHABLE || rc == FETCH_TIMEOUT ? 0 : FILES_AWAY;
+    return rc == FETCH_UNREACHABLE || rc == FETCH_TIMEOUT ? 0 : FILES_UNAVAILABLE;
 }
 
 /* co: Sends the request once. *ret_rc is the result of the call if no other try follows. */
-AWAITS static enum s3_verdict s3_attempt(struct s3_call *call, bool streamed, int *ret_rc)
+AWAITS static enum s3_verdict s3_request_attempt(struct s3_call *call, bool streamed, int *ret_rc)
 {
-    int rc = s3_once(call);
+    int rc = s3_request_send(call);
 
     call->text = STR_NONE;
     if (rc == 0 && (!streamed || call->head->status >= 300))
-        rc = fetch_stream_rest(call->stream, S3_XML_BYTES, &call->text);
+        rc = fetch_stream_read_all(call->stream, S3_XML_BYTES, &call->text);
     if (rc == 0)
-        return s3_judge(call, ret_rc);
-    rc = stream_failed(call, rc);
-    *ret_rc = rc ? rc : FILES_AWAY;
-    return rc ? S3_ENDS : S3_AGAIN;
+        return s3_answer_verdict(call, ret_rc);
+    rc = stream_failure_log(call, rc);
+    *ret_rc = rc ? rc : FILES_UNAVAILABLE;
+    return rc ? S3_FAILED : S3_RETRY;
 }
 
-AWAITS static int s3_repeat(struct s3_call *call, bool streamed)
+AWAITS static int s3_request_repeat(struct s3_call *call, bool streamed)
 {
-    struct backoff pause = {.first_ms = S3_PAUSE_MS, .most_ms = S3_PAUSE_MOST_MS};
-    int rc = FILES_AWAY;
+    struct backoff pause = {.first_ms = S3_PAUSE_MS, .most_ms = S3_PAUSE_MAX_MS};
+    int rc = FILES_UNAVAILABLE;
 
     for (call->tries = 0; call->tries < S3_TRIES;) {
-        enum s3_verdict verdict = s3_attempt(call, streamed, &rc);
+        enum s3_verdict verdict = s3_request_attempt(call, streamed, &rc);
         if (call->stream && !(verdict == S3_DONE && streamed))
             fetch_stream_close(call->stream);
-        if (verdict != S3_AGAIN)
+        if (verdict != S3_RETRY)
             return rc;
         if (call->tries < S3_TRIES)
             TRY(task_sleep(call->task, backoff_next(&pause)));
@@ -296,31 +296,31 @@ AWAITS static int s3_repeat(struct s3_call *call, bool streamed)
 
 int s3_call(struct s3_call *call)
 {
-    return s3_repeat(call, false);
+    return s3_request_repeat(call, false);
 }
 
 int s3_call_open(struct s3_call *call)
 {
-    return s3_repeat(call, true);
+    return s3_request_repeat(call, true);
 }
 
-int s3_try(struct task *task, struct str *ret_reason, bool *ret_passing)
+int s3_bucket_check(struct task *task, struct str *ret_reason, bool *ret_passing)
 {
     struct s3_call call = {.task = task, .method = "GET"};
     int rc;
 
     s3_query(&call, "list-type", STR("2"));
     s3_query(&call, "max-keys", STR("1"));
-    enum s3_verdict verdict = s3_attempt(&call, false, &rc);
+    enum s3_verdict verdict = s3_request_attempt(&call, false, &rc);
     if (rc < 0)
         return rc;
     if (verdict == S3_DONE)
         return 0;
-    *ret_passing = verdict == S3_AGAIN;
+    *ret_passing = verdict == S3_RETRY;
     *ret_reason = call.head ? arena_printf(task->arena,
                                            "%ld %.*s",
                                            call.head->status,
                                            STR_ARG(s3_xml_text(call.text, "Code")))
                             : STR("it cannot be reached");
-    return FILES_AWAY;
+    return FILES_UNAVAILABLE;
 }

@@ -11,9 +11,9 @@
 
 /* co: Calls page() until it sets no *ret_more, each time with a new arena, because a deleted
  * project may have had a million files. */
-AWAITS static int page_by_page(struct task *task,
-                               AWAITS int (*page)(struct task *, struct str, bool *),
-                               struct str prefix)
+AWAITS static int pages_process(struct task *task,
+                                AWAITS int (*page)(struct task *, struct str, bool *),
+                                struct str prefix)
 {
     struct arena *whole = task->arena;
     bool more = true;
@@ -30,17 +30,17 @@ AWAITS static int page_by_page(struct task *task,
 
 /* --- uploads in parts --- */
 
-AWAITS static int abort_one(struct task *task, struct str key, struct str upload_id)
+AWAITS static int multipart_abort(struct task *task, struct str key, struct str upload_id)
 {
     struct s3_call call = {.task = task, .method = "DELETE", .key = key};
 
     s3_query(&call, "uploadId", upload_id);
     int rc = s3_call(&call);
-    return rc == FILES_GONE ? 0 : rc; /* aborted or completed concurrently */
+    return rc == FILES_MISSING ? 0 : rc; /* aborted or completed concurrently */
 }
 
 /* co: Aborts the uploads of a page and adds their number to *ret_count. */
-AWAITS static int abort_page(struct task *task, struct str xml, size_t *ret_count)
+AWAITS static int multipart_page_abort(struct task *task, struct str xml, size_t *ret_count)
 {
     struct str upload;
 
@@ -50,15 +50,15 @@ AWAITS static int abort_page(struct task *task, struct str xml, size_t *ret_coun
         if (!s3_is_plain(key) || !s3_is_plain(id)) {
             log_warn("files.store_list",
                      L_CSTR("why", "the key or id of an upload has unexpected characters"));
-            return FILES_AWAY;
+            return FILES_UNAVAILABLE;
         }
-        TRY(abort_one(task, key, id));
+        TRY(multipart_abort(task, key, id));
         (*ret_count)++;
     }
     return 0;
 }
 
-AWAITS static int abort_some(struct task *task, struct str prefix, bool *ret_more)
+AWAITS static int multipart_next_page_abort(struct task *task, struct str prefix, bool *ret_more)
 {
     struct s3_call call = {.task = task, .method = "GET"};
     size_t aborted = 0;
@@ -67,21 +67,21 @@ AWAITS static int abort_some(struct task *task, struct str prefix, bool *ret_mor
     s3_query(&call, "prefix", prefix);
     s3_query(&call, "max-uploads", STR(PAGE));
     TRY(s3_call(&call));
-    TRY(abort_page(task, call.text, &aborted));
+    TRY(multipart_page_abort(task, call.text, &aborted));
     *ret_more = aborted > 0 && str_is(s3_xml_text(call.text, "IsTruncated"), "true");
     return 0;
 }
 
 int s3_abort_uploads(struct task *task, struct str prefix)
 {
-    return page_by_page(task, abort_some, prefix);
+    return pages_process(task, multipart_next_page_abort, prefix);
 }
 
 /* --- objects --- */
 
-AWAITS static int delete_page(struct task *task, struct str page, size_t *ret_count)
+AWAITS static int objects_page_delete(struct task *task, struct str page, size_t *ret_count)
 {
-    struct s3_call call = {.task = task, .method = "POST", .errors_hide = true};
+    struct s3_call call = {.task = task, .method = "POST", .has_hidden_errors = true};
     uint8_t md5[DIGEST_MD5_BYTES];
     struct strbuf xml;
     struct str entry;
@@ -93,7 +93,7 @@ AWAITS static int delete_page(struct task *task, struct str page, size_t *ret_co
         if (!s3_is_plain(key)) {
             log_warn("files.store_list",
                      L_CSTR("why", "the key of an object has unexpected characters"));
-            return FILES_AWAY;
+            return FILES_UNAVAILABLE;
         }
         strbuf_printf(&xml, "<Object><Key>%.*s</Key></Object>", STR_ARG(key));
         (*ret_count)++;
@@ -102,7 +102,7 @@ AWAITS static int delete_page(struct task *task, struct str page, size_t *ret_co
         return 0;
     strbuf_cstr(&xml, "</Delete>");
     if (xml.overflow)
-        return FILES_AWAY;
+        return FILES_UNAVAILABLE;
     const struct str text = strbuf_view(&xml);
     const struct s3_body body = {
         .text = text,
@@ -118,7 +118,7 @@ AWAITS static int delete_page(struct task *task, struct str page, size_t *ret_co
     return s3_call(&call);
 }
 
-AWAITS static int remove_some(struct task *task, struct str prefix, bool *ret_more)
+AWAITS static int objects_next_page_remove(struct task *task, struct str prefix, bool *ret_more)
 {
     struct s3_call call = {.task = task, .method = "GET"};
     size_t removed = 0;
@@ -127,12 +127,12 @@ AWAITS static int remove_some(struct task *task, struct str prefix, bool *ret_mo
     s3_query(&call, "prefix", prefix);
     s3_query(&call, "max-keys", STR(PAGE));
     TRY(s3_call(&call));
-    TRY(delete_page(task, call.text, &removed));
+    TRY(objects_page_delete(task, call.text, &removed));
     *ret_more = removed > 0 && str_is(s3_xml_text(call.text, "IsTruncated"), "true");
     return 0;
 }
 
 int s3_remove_objects(struct task *task, struct str prefix)
 {
-    return page_by_page(task, remove_some, prefix);
+    return pages_process(task, objects_next_page_remove, prefix);
 }

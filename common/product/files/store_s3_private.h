@@ -29,7 +29,7 @@ struct s3_call {
     struct sigv4_pair headers[SIGV4_HEADERS_MAX]; /* names in lower case */
     size_t header_count;
     const struct s3_body *body; /* NULL = none */
-    bool errors_hide;           /* the body of a 200 may be an error */
+    bool has_hidden_errors;     /* the body of a 200 may be an error */
     /* The answer. */
     struct fetch_stream *stream;
     const struct fetch_response *head;
@@ -49,14 +49,14 @@ struct str s3_project_prefix(struct arena *arena, int64_t project);
 void s3_query(struct s3_call *call, const char *name, struct str value);
 
 /* co: Sends a request, again while that may help. Returns 0 with `text`, the answer's body;
- * FILES_GONE (404), FILES_FULL, or FILES_AWAY, whose reason is in the log. */
+ * FILES_MISSING (404), FILES_FULL, or FILES_UNAVAILABLE, whose reason is in the log. */
 AWAITS int s3_call(struct s3_call *call) MUSTCHECK;
 /* co: Same as s3_call() for an answer that is streamed: returns 0 with `stream` open, at the
  * beginning of the body. */
 AWAITS int s3_call_open(struct s3_call *call) MUSTCHECK;
 /* co: Sends one request, once, to check the bucket at the start. Returns 0, a negative, or
- * FILES_AWAY with the reason (arena-owned) and whether the failure may be temporary. */
-AWAITS int s3_try(struct task *task, struct str *ret_reason, bool *ret_passing) MUSTCHECK;
+ * FILES_UNAVAILABLE with the reason (arena-owned) and whether the failure may be temporary. */
+AWAITS int s3_bucket_check(struct task *task, struct str *ret_reason, bool *ret_passing) MUSTCHECK;
 /* any: Returns a header of the answer; STR_NONE if it is absent. */
 struct str s3_header(const struct s3_call *call, const char *name);
 

@@ -40,8 +40,8 @@ static bool type_is_header(struct str text)
     struct str rest = text;
     struct str type = str_split(&rest, '/');
 
-    return type.len > 0 && rest.len > 0 && ascii_only(type, ASCII_ALNUM, "-+.") &&
-           ascii_only(rest, ASCII_ALNUM, "-+.");
+    return type.len > 0 && rest.len > 0 && ascii_has_only(type, ASCII_ALNUM, "-+.") &&
+           ascii_has_only(rest, ASCII_ALNUM, "-+.");
 }
 
 void type_detect(struct str head, char *ret_type, size_t bytes)
@@ -60,7 +60,7 @@ void type_detect(struct str head, char *ret_type, size_t bytes)
     (void)pthread_mutex_unlock(&cookie_lock);
 }
 
-struct str type_named(struct str mime_type, struct str name)
+struct str type_refine(struct str mime_type, struct str name)
 {
     static const struct {
         const char *ending;
@@ -84,7 +84,7 @@ struct str type_named(struct str mime_type, struct str name)
     return mime_type;
 }
 
-static bool one_of(struct str type, const char *const *names)
+static bool type_is_among(struct str type, const char *const *names)
 {
     for (; *names; names++)
         if (str_is(type, *names))
@@ -116,9 +116,9 @@ const char *type_kind(struct str mime_type)
     for (size_t i = 0; classes[i]; i++)
         if (str_is(class, classes[i]))
             return classes[i];
-    if (one_of(mime_type, archives))
+    if (type_is_among(mime_type, archives))
         return "archive";
-    if (one_of(mime_type, documents) || str_starts(rest, STR("vnd.openxmlformats-")) ||
+    if (type_is_among(mime_type, documents) || str_starts(rest, STR("vnd.openxmlformats-")) ||
         str_starts(rest, STR("vnd.oasis.opendocument")) || str_starts(rest, STR("vnd.ms-")))
         return "document";
     return "other";
@@ -129,12 +129,12 @@ bool type_is_inline(struct str mime_type)
     static const char *const shown[] = {
         "image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", NULL};
 
-    return one_of(mime_type, shown);
+    return type_is_among(mime_type, shown);
 }
 
 bool type_has_variants(struct str mime_type)
 {
     static const char *const read[] = {"image/tiff", "image/heic", "image/heif", NULL};
 
-    return type_is_inline(mime_type) || one_of(mime_type, read);
+    return type_is_inline(mime_type) || type_is_among(mime_type, read);
 }

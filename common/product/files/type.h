@@ -13,7 +13,7 @@ void type_detect(struct str head, char *ret_type, size_t bytes);
 /* any: Refines a detected type by the file's name. The bytes of texts do not show reliably whether
  * they are CSS, JavaScript, CSV or Markdown, so the name's ending decides. Other types are returned
  * as they are. Static, or borrowed from `mime_type`. */
-struct str type_named(struct str mime_type, struct str name);
+struct str type_refine(struct str mime_type, struct str name);
 /* any: Returns the kind for reports of storage: image, video, audio, text, document, archive or
  * other. Static. */
 const char *type_kind(struct str mime_type);

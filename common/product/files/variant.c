@@ -6,8 +6,8 @@
 
 /* Version of the way variants are made, a part of their specs. After a change, variants of an older
  * version are not found and are evicted over time. */
-#define RECIPE 3
-#define TRIES  3
+#define SPEC_VERSION 3
+#define TRIES        3
 
 static const struct {
     const char *type, *ending;
@@ -29,7 +29,7 @@ const char *variant_ending(enum media_kind format)
 }
 
 /* Returns the text by which a variant is found: the same for all requests for one picture. */
-static struct str variant_spec(const struct variant_ask *ask)
+static struct str variant_spec(const struct variant_options *ask)
 {
     static const char *const fits[] = {
         [MEDIA_COVER] = "cover",
@@ -49,13 +49,13 @@ static struct str variant_spec(const struct variant_ask *ask)
                         fits[fit],
                         variant_ending(wanted->format),
                         is_still ? "-first" : "",
-                        RECIPE);
+                        SPEC_VERSION);
 }
 
 /* --- concurrent requests for one variant --- */
 
 /* A variant that a task of this process is making. */
-struct flight {
+struct variant_flight {
     struct list link;
     int64_t project, file;
     struct str spec;
@@ -69,10 +69,10 @@ struct flight_waiter {
 
 static struct list flights = {&flights, &flights};
 
-static struct flight *flight_find(const struct variant_ask *ask, struct str spec)
+static struct variant_flight *flight_find(const struct variant_options *ask, struct str spec)
 {
     LIST_FOR (node, &flights) {
-        struct flight *flight = LIST_ITEM(node, struct flight, link);
+        struct variant_flight *flight = LIST_ITEM(node, struct variant_flight, link);
         if (flight->project == ask->project->number && flight->file == ask->file->id &&
             str_eq(flight->spec, spec))
             return flight;
@@ -82,7 +82,7 @@ static struct flight *flight_find(const struct variant_ask *ask, struct str spec
 
 /* Wakes the waiters. If the picture is at fault, all of them get that result; otherwise they look
  * the variant up again. */
-static void flight_end(struct flight *flight, int rc)
+static void flight_end(struct variant_flight *flight, int rc)
 {
     struct list *node;
 
@@ -97,7 +97,7 @@ static void variant_abandon(struct await *await)
     list_remove(&CONTAINER_OF(await, struct flight_waiter, await)->link);
 }
 
-AWAITS static int flight_wait(struct task *task, struct flight *flight)
+AWAITS static int flight_wait(struct task *task, struct variant_flight *flight)
 {
     struct flight_waiter *waiter = ARENA_NEW(task->arena, waiter);
 
@@ -109,15 +109,15 @@ AWAITS static int flight_wait(struct task *task, struct flight *flight)
 
 /* --- making --- */
 
-AWAITS static int variant_take(void *arg, struct str piece)
+AWAITS static int variant_chunk_write(void *arg, struct str piece)
 {
     return upload_write(arg, piece);
 }
 
-AWAITS static int variant_keep(const struct variant_ask *ask,
-                               struct str spec,
-                               struct upload *upload,
-                               const struct media_facts *made)
+AWAITS static int variant_store(const struct variant_options *ask,
+                                struct str spec,
+                                struct upload *upload,
+                                const struct media_facts *made)
 {
     struct file_key key = upload_key(upload);
     const struct file_facts *facts = upload_facts(upload);
@@ -134,15 +134,16 @@ AWAITS static int variant_keep(const struct variant_ask *ask,
         db_call(SQL_VARIANTS_EVICT(.file_id = ask->file->id, .most = VARIANTS_MAX)),
     };
 
-    int rc = upload_keep_by(upload, calls, ARRAY_LEN(calls));
+    int rc = upload_commit_by(upload, calls, ARRAY_LEN(calls));
     if (rc == 0)
-        files_discard(&ask->project->db, &calls[1].rows);
-    if (rc == FILES_LATE) /* another process has made the variant first: its row is found next */
+        files_bytes_remove(&ask->project->db, &calls[1].rows);
+    if (rc ==
+        FILES_COLLECTED) /* another process has made the variant first: its row is found next */
         return 0;
-    return rc == DB_FOREIGN_KEY ? FILES_GONE : rc;
+    return rc == DB_FOREIGN_KEY ? FILES_MISSING : rc;
 }
 
-AWAITS static int variant_make_it(const struct variant_ask *ask, struct str spec)
+AWAITS static int variant_create(const struct variant_options *ask, struct str spec)
 {
     const struct upload_config config = {
         .task = ask->task,
@@ -155,31 +156,33 @@ AWAITS static int variant_make_it(const struct variant_ask *ask, struct str spec
 
     file_key_set(ask->project->number, ask->file->key, &file.key);
     TRY(upload_begin(upload, STR("variant")));
-    TRY(media_make(ask->task, &file, &ask->wanted, ask->strangers, variant_take, upload, &made));
+    TRY(media_make(
+        ask->task, &file, &ask->wanted, ask->is_anonymous, variant_chunk_write, upload, &made));
     if (made.width == 0 || made.width > MEDIA_SIDE_LIMIT || made.height == 0 ||
         made.height > MEDIA_SIDE_LIMIT)
-        return PICTURE_BROKEN; /* media-sandbox reports an impossible size */
+        return PICTURE_MALFORMED; /* media-sandbox reports an impossible size */
     TRY(upload_end(upload));
-    return variant_keep(ask, spec, upload, &made);
+    return variant_store(ask, spec, upload, &made);
 }
 
-AWAITS static int variant_make_once(const struct variant_ask *ask, struct str spec)
+AWAITS static int variant_make_once(const struct variant_options *ask, struct str spec)
 {
-    struct flight *known = flight_find(ask, spec);
-    struct flight flight = {.project = ask->project->number, .file = ask->file->id, .spec = spec};
+    struct variant_flight *known = flight_find(ask, spec);
+    struct variant_flight flight = {
+        .project = ask->project->number, .file = ask->file->id, .spec = spec};
 
     if (known)
         return flight_wait(ask->task, known);
     list_init(&flight.waiters);
     list_append(&flights, &flight.link);
-    int rc = variant_make_it(ask, spec);
+    int rc = variant_create(ask, spec);
     flight_end(&flight, rc);
     return rc;
 }
 
 /* --- finding --- */
 
-AWAITS static int variant_look_up(const struct variant_ask *ask,
+AWAITS static int variant_look_up(const struct variant_options *ask,
                                   struct str spec,
                                   struct file_row *ret,
                                   bool *ret_found)
@@ -206,7 +209,7 @@ AWAITS static int variant_look_up(const struct variant_ask *ask,
     return 0;
 }
 
-int variant_find(const struct variant_ask *ask, struct file_row *ret)
+int variant_find(const struct variant_options *ask, struct file_row *ret)
 {
     struct str spec = variant_spec(ask);
     bool found = false;
@@ -218,10 +221,10 @@ int variant_find(const struct variant_ask *ask, struct file_row *ret)
         TRY(variant_make_once(ask, spec));
     }
     TRY(variant_look_up(ask, spec, ret, &found));
-    return found ? 0 : FILES_AWAY;
+    return found ? 0 : FILES_UNAVAILABLE;
 }
 
-int variant_forget(const struct variant_ask *ask, const struct file_row *variant)
+int variant_row_remove(const struct variant_options *ask, const struct file_row *variant)
 {
     struct rows rows;
 
@@ -229,6 +232,6 @@ int variant_forget(const struct variant_ask *ask, const struct file_row *variant
                  &ask->project->db,
                  SQL_VARIANT_FORGET(.file_id = ask->file->id, .key = variant->key),
                  &rows));
-    files_discard(&ask->project->db, &rows);
+    files_bytes_remove(&ask->project->db, &rows);
     return 0;
 }

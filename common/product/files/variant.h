@@ -6,7 +6,7 @@
  * the newest evicts the oldest. Concurrent requests for a variant wait for the one that makes it.
  * When two processes make the same variant, the first to finish wins.
  *
- * Results: those of media.h and of the store, DB_*. FILES_GONE: the file was deleted.
+ * Results: those of media.h and of the store, DB_*. FILES_MISSING: the file was deleted.
  */
 #include "files/ledger.h"
 #include "files/media.h"
@@ -14,21 +14,22 @@
 
 #define VARIANTS_MAX 32
 
-struct variant_ask {
+struct variant_options {
     struct task *task;
     struct directory *directory;
     struct project *project;
     const struct file_row *file;
     struct media_variant wanted;
-    bool strangers; /* the client is anonymous, as of media_make() */
+    bool is_anonymous; /* the client is anonymous, as of media_make() */
 };
 
 /* co: Finds the variant, or makes it. *ret has the id and name of the file, and the key, size, type
  * and hash of the variant. Its texts are arena-owned, static, or borrowed from ask->file. */
-AWAITS int variant_find(const struct variant_ask *ask, struct file_row *ret) MUSTCHECK;
+AWAITS int variant_find(const struct variant_options *ask, struct file_row *ret) MUSTCHECK;
 /* co: Deletes the row of a variant whose bytes are missing from the store, so that the next request
  * makes the variant again. */
-AWAITS int variant_forget(const struct variant_ask *ask, const struct file_row *variant) MUSTCHECK;
+AWAITS int variant_row_remove(const struct variant_options *ask, const struct file_row *variant)
+    MUSTCHECK;
 /* any: variant_type() returns the media type of a format ("image/webp"), variant_ending() the
  * ending of its file names ("webp"); NULL for a format that variants do not have. Static. */
 const char *variant_type(enum media_kind format);

@@ -6,7 +6,7 @@
 #include "base/secret_mask.h"
 #include "base/utf8.h"
 #include "integrations/content_type.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 #include "loop/work.h"
 #include "workflow/template.h"
 
@@ -24,7 +24,7 @@ static const struct {
 };
 
 /* ASCII in UTF-16 has a zero in every second byte, which a text in UTF-8 never has. */
-static bool shows_utf16(struct str body)
+static bool body_looks_utf16(struct str body)
 {
     return body.len >= 2 && body.len % 2 == 0 && (body.ptr[0] == 0) != (body.ptr[1] == 0);
 }
@@ -42,12 +42,12 @@ static struct str charset_of(const struct content_type *type, struct str *body)
     }
     if (type->charset.len > 0)
         return type->charset;
-    if (shows_utf16(*body))
+    if (body_looks_utf16(*body))
         return STR("utf-16");
     return content_type_is_text(type) && !utf8_valid(*body) ? STR("windows-1252") : STR("utf-8");
 }
 
-struct decoding {
+struct decode_job {
     struct arena *arena;
     struct str charset, body;
     int rc;
@@ -55,14 +55,15 @@ struct decoding {
 
 static void answer_decode(void *arg)
 {
-    struct decoding *in = arg;
+    struct decode_job *in = arg;
 
     in->rc =
         charset_decode(in->arena, in->charset, in->body, FETCH_DEFAULT_RESPONSE_BYTES, &in->body);
 }
 
 /* Sets the reason of a failure of charset_decode(). */
-static int text_fail(struct task *task, int rc, struct str charset, struct str *ret_reason)
+static int
+text_failure_result(struct task *task, int rc, struct str charset, struct str *ret_reason)
 {
     if (rc == CHARSET_TOO_LARGE)
         return ANSWER_TOO_LARGE;
@@ -82,7 +83,7 @@ int answer_text_read(struct task *task,
 {
     const struct content_type type =
         content_type_read(task->arena, fetch_response_header(response, "content-type"));
-    struct decoding in = {.arena = task->arena, .body = response->body};
+    struct decode_job in = {.arena = task->arena, .body = response->body};
 
     *ret_text = (struct answer_text){.is_plain = content_type_is_text(&type)};
     if (response->unreadable) {
@@ -96,9 +97,9 @@ int answer_text_read(struct task *task,
     if (charset_is_utf8(in.charset))
         in.rc = utf8_valid(in.body) ? 0 : CHARSET_INVALID;
     else
-        work_beside(task, answer_decode, &in);
+        work_off_thread(task, answer_decode, &in);
     if (in.rc != 0)
-        return text_fail(task, in.rc, in.charset, ret_reason);
+        return text_failure_result(task, in.rc, in.charset, ret_reason);
     if (memchr(in.body.ptr, 0, in.body.len) != NULL) {
         *ret_reason = STR("it contains U+0000");
         return ANSWER_UNREADABLE;
@@ -109,22 +110,22 @@ int answer_text_read(struct task *task,
 
 /* --- headers --- */
 
-static bool header_is_kept(struct str name)
+static bool header_is_shown(struct str name)
 {
-    return !fetch_sets_header(name) && !str_ieq(name, STR("content-encoding")) &&
-           !secret_name(name);
+    return !fetch_header_is_reserved(name) && !str_ieq(name, STR("content-encoding")) &&
+           !secret_is_credential_name(name);
 }
 
 json_t *answer_headers(struct arena *arena, const struct fetch_response *response)
 {
-    json_t *kept = jr_adopt(arena, json_object());
+    json_t *kept = jr_attach(arena, json_object());
     size_t left = ANSWER_HEADERS_BYTES;
 
     for (size_t i = 0; i < response->nheaders; i++) {
         struct str name = arena_lower(arena, response->headers[i].name);
         struct str value = response->headers[i].value;
         const json_t *before = json_object_getn(kept, name.ptr, name.len);
-        if (!header_is_kept(name))
+        if (!header_is_shown(name))
             continue;
         if (name.len + value.len > left)
             break;
@@ -146,11 +147,11 @@ json_t *answer_read(struct task *task, const struct answer_text *text)
     if (text->text.len == 0)
         return json_null();
     if (!text->is_plain &&
-        jr_parse_foreign_beside(task, task->arena, text->text, &value, &error) == 0)
+        jr_parse_external_off_thread(task, task->arena, text->text, &value, &error) == 0)
         return value;
     value = json_stringn_nocheck(text->text.ptr, text->text.len);
     MUST(value != NULL);
-    jr_own(task->arena, value);
+    jr_attach_large(task->arena, value);
     return value;
 }
 
@@ -169,14 +170,14 @@ int answer_pick(
 
 /* --- maps --- */
 
-struct answer_slot {
+struct answer_map_member {
     const char *name;
     struct reference *reference;
 };
 
 /* Maps one item. A member whose path does not exist in the item becomes null. */
 static json_t *
-map_item(struct arena *arena, const struct answer_slot *slots, size_t count, json_t *item)
+map_item(struct arena *arena, const struct answer_map_member *slots, size_t count, json_t *item)
 {
     const struct template_context context = {.root = item};
     json_t *mapped = json_object();
@@ -206,7 +207,8 @@ int answer_map(struct arena *arena,
     *ret_value = part;
     if (json_object_size(response->map.value) == 0)
         return 0;
-    struct answer_slot *slots = ARENA_ARRAY(arena, slots, json_object_size(response->map.value));
+    struct answer_map_member *slots =
+        ARENA_ARRAY(arena, slots, json_object_size(response->map.value));
     json_object_foreach(response->map.value, name, path)
     {
         struct str text = {json_string_value(path), json_string_length(path)};
@@ -215,7 +217,7 @@ int answer_map(struct arena *arena,
     }
     if (!json_is_array(part)) {
         *ret_value = map_item(arena, slots, count, part);
-        jr_own(arena, *ret_value);
+        jr_attach_large(arena, *ret_value);
         return 0;
     }
     if (json_array_size(part) > MAPPED_ITEMS_MAX) {
@@ -226,6 +228,6 @@ int answer_map(struct arena *arena,
     for (size_t i = 0; i < json_array_size(part); i++)
         MUST(json_array_append_new(*ret_value,
                                    map_item(arena, slots, count, json_array_get(part, i))) == 0);
-    jr_own(arena, *ret_value);
+    jr_attach_large(arena, *ret_value);
     return 0;
 }

@@ -31,7 +31,7 @@ AWAITS int answer_text_read(struct task *task,
                             struct answer_text *ret_text,
                             struct str *ret_reason) MUSTCHECK;
 /* co: Returns a text as a JSON value; null when the text is empty. Numbers that no column can hold
- * become texts (jr_parse_foreign()). Owned by the task's arena. */
+ * become texts (jr_parse_external()). Owned by the task's arena. */
 AWAITS json_t *answer_read(struct task *task, const struct answer_text *text);
 #define ANSWER_HEADERS_BYTES 8192
 /* any: Returns the headers of an answer as steps store them: {name: value}, names in lower case,

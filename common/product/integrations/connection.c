@@ -19,7 +19,7 @@ struct str connection_seal(struct arena *arena,
     return aead_seal(arena,
                      &project->data_key,
                      jr_print(arena, secrets),
-                     place_connection(arena, project->number, id));
+                     aad_connection(arena, project->number, id));
 }
 
 int connection_open(
@@ -32,7 +32,7 @@ int connection_open(
     if (sealed.ptr == NULL)
         return 0;
     int rc = data_key_open(
-        task, project, sealed, place_connection(task->arena, project->number, id), &plain);
+        task, project, sealed, aad_connection(task->arena, project->number, id), &plain);
     if (rc != 0)
         return rc < 0 ? rc : INTEGRATION_BAD;
     rc = jr_parse(task->arena, plain, ret_secrets, &error);
@@ -40,18 +40,18 @@ int connection_open(
     return rc == 0 && json_is_object(*ret_secrets) ? 0 : INTEGRATION_BAD;
 }
 
-int connection_source(struct task *task,
-                      struct project *project,
-                      struct integration_source *source,
-                      struct str auth,
-                      struct str sealed,
-                      struct str client_bound)
+int connection_source_read(struct task *task,
+                           struct project *project,
+                           struct integration_source *source,
+                           struct str auth,
+                           struct str sealed,
+                           struct str client_bound)
 {
     TRY(integration_auth_read(task->arena, auth, &source->auth));
     struct str origin = integration_origin(task->arena, source->auth.token_url.value);
     if (sealed.ptr == NULL || !str_eq(origin, client_bound))
         return 0;
-    struct str place = place_integration(task->arena, project->number, source->id);
+    struct str place = aad_integration(task->arena, project->number, source->id);
     int rc = data_key_open(task, project, sealed, place, &source->client_secret);
     return rc > 0 ? INTEGRATION_BAD : rc;
 }
@@ -194,7 +194,7 @@ struct token_client connection_client(const struct integration_source *source,
     };
 }
 
-void connection_keep_tokens(struct connection *connection, const struct token_answer *answer)
+void connection_set_tokens(struct connection *connection, const struct token_answer *answer)
 {
     json_t *secrets = connection->secrets;
 
@@ -209,9 +209,9 @@ void connection_keep_tokens(struct connection *connection, const struct token_an
                  json_stringn(answer->refresh_token.ptr, answer->refresh_token.len)) == 0);
 }
 
-struct secret_values *connection_masked(struct arena *arena,
-                                        const struct integration_source *source,
-                                        const struct connection *connection)
+struct secret_values *connection_secret_values(struct arena *arena,
+                                               const struct integration_source *source,
+                                               const struct connection *connection)
 {
     struct secret_values *values = ARENA_NEW(arena, values);
     size_t most = json_object_size(connection->secrets) + 1;

@@ -40,12 +40,12 @@ struct connection_error {
 
 /* co: Sets auth and client_secret of *source, whose id is set, from columns of the integration.
  * Owned by the task's arena. Returns 0, INTEGRATION_BAD, or a negative. */
-AWAITS int connection_source(struct task *task,
-                             struct project *project,
-                             struct integration_source *source,
-                             struct str auth,
-                             struct str sealed,
-                             struct str client_bound) MUSTCHECK;
+AWAITS int connection_source_read(struct task *task,
+                                  struct project *project,
+                                  struct integration_source *source,
+                                  struct str auth,
+                                  struct str sealed,
+                                  struct str client_bound) MUSTCHECK;
 /* co: Reads an integration by its id. Owned by the task's arena. Returns 0, INTEGRATION_FAILED when
  * there is none, INTEGRATION_BAD, a DB_*, or a negative. */
 AWAITS int connection_source_load(struct task *task,
@@ -64,13 +64,13 @@ AWAITS int connection_choose(struct task *task,
                              struct connection_error *ret_error) MUSTCHECK;
 /* co: Fetches a new token if the connection's token is missing or expires soon. Results as of
  * connection_choose(). */
-AWAITS int connection_token(struct task *task,
-                            struct project *project,
-                            const struct integration_source *source,
-                            struct connection *connection,
-                            struct connection_error *ret_error) MUSTCHECK;
-/* co: Records that the API has refused the token, so that the next connection_token() fetches a new
- * one. Returns 0, a DB_*, or a negative. */
+AWAITS int connection_token_ensure(struct task *task,
+                                   struct project *project,
+                                   const struct integration_source *source,
+                                   struct connection *connection,
+                                   struct connection_error *ret_error) MUSTCHECK;
+/* co: Records that the API has refused the token, so that the next connection_token_ensure()
+ * fetches a new one. Returns 0, a DB_*, or a negative. */
 AWAITS int connection_token_refused(struct task *task,
                                     struct project *project,
                                     struct connection *connection) MUSTCHECK;
@@ -78,14 +78,14 @@ AWAITS int connection_token_refused(struct task *task,
 struct outgoing_credentials connection_credentials(const struct integration_source *source,
                                                    const struct connection *connection);
 /* any: Returns all values that must not be shown, for secrets_mask(). Arena-owned. */
-struct secret_values *connection_masked(struct arena *arena,
-                                        const struct integration_source *source,
-                                        const struct connection *connection);
+struct secret_values *connection_secret_values(struct arena *arena,
+                                               const struct integration_source *source,
+                                               const struct connection *connection);
 /* any: Returns the client that requests tokens with this connection. Borrows from its arguments. */
 struct token_client connection_client(const struct integration_source *source,
                                       const struct connection *connection);
 /* any: Copies tokens into connection->secrets. Without a new refresh token the old one is kept. */
-void connection_keep_tokens(struct connection *connection, const struct token_answer *answer);
+void connection_set_tokens(struct connection *connection, const struct token_answer *answer);
 /* any: Encrypts connection->secrets for the row of the connection `id`. Arena-owned. */
 struct str connection_seal(struct arena *arena,
                            const struct project *project,

@@ -31,7 +31,7 @@ static struct list flights = {&flights, &flights};
 /* --- one flight --- */
 
 AWAITS static int
-connection_read_again(struct task *task, struct project *project, struct connection *connection)
+connection_reload(struct task *task, struct project *project, struct connection *connection)
 {
     struct rows rows;
 
@@ -61,7 +61,8 @@ int connection_source_load(struct task *task,
     const struct sql_use_integration_row row = sql_use_integration_row(task->arena, &rows, 0);
     *ret_source =
         (struct integration_source){.id = row.id, .name = row.name, .base_url = row.base_url};
-    return connection_source(task, project, ret_source, row.auth, row.sealed, row.client_bound);
+    return connection_source_read(
+        task, project, ret_source, row.auth, row.sealed, row.client_bound);
 }
 
 static struct token_grant grant_of(const struct connection *connection)
@@ -75,11 +76,11 @@ static struct token_grant grant_of(const struct connection *connection)
 }
 
 /* co: Fetches a token and stores it. The caller holds the lease. */
-AWAITS static int refresh(struct task *task,
-                          struct project *project,
-                          const struct integration_source *source,
-                          struct connection *connection,
-                          int64_t lease)
+AWAITS static int token_refresh(struct task *task,
+                                struct project *project,
+                                const struct integration_source *source,
+                                struct connection *connection,
+                                int64_t lease)
 {
     const struct token_client client = connection_client(source, connection);
     const struct token_grant grant = grant_of(connection);
@@ -88,7 +89,7 @@ AWAITS static int refresh(struct task *task,
     int rc = TOKEN_REFUSED;
 
     if (connection->scheme == SCHEME_OAUTH2_CLIENT || grant.refresh_token.len)
-        rc = token_ask(task, &client, &grant, &answer);
+        rc = token_request(task, &client, &grant, &answer);
     if (rc < 0)
         return rc;
     if (rc > 0) {
@@ -102,7 +103,7 @@ AWAITS static int refresh(struct task *task,
                      NULL));
         return rc;
     }
-    connection_keep_tokens(connection, &answer);
+    connection_set_tokens(connection, &answer);
     struct str sealed = connection_seal(task->arena, project, connection->id, connection->secrets);
     TRY(db_query(task,
                  &project->db,
@@ -117,7 +118,7 @@ AWAITS static int refresh(struct task *task,
     return rows.count > 0 ? 0 : INTEGRATION_FAILED;
 }
 
-AWAITS static int token_flight_fly(struct task *task, struct token_flight *flight)
+AWAITS static int token_flight_fetch(struct task *task, struct token_flight *flight)
 {
     struct backoff pause = {.first_ms = 40, .most_ms = 400};
     struct connection *connection = &flight->connection;
@@ -125,7 +126,7 @@ AWAITS static int token_flight_fly(struct task *task, struct token_flight *fligh
     struct rows rows;
 
     for (;;) {
-        TRY(connection_read_again(task, flight->project, connection));
+        TRY(connection_reload(task, flight->project, connection));
         if (!connection->token_due)
             return 0;
         TRY(connection_source_load(task, flight->project, flight->integration_id, &source));
@@ -139,11 +140,11 @@ AWAITS static int token_flight_fly(struct task *task, struct token_flight *fligh
                                           .token_number = connection->token_number),
                      &rows));
         if (rows.count > 0)
-            return refresh(task,
-                           flight->project,
-                           &source,
-                           connection,
-                           sql_connection_lease_row(&rows, 0).lease);
+            return token_refresh(task,
+                                 flight->project,
+                                 &source,
+                                 connection,
+                                 sql_connection_lease_row(&rows, 0).lease);
         TRY(task_sleep(task, backoff_next(&pause)));
     }
 }
@@ -153,8 +154,8 @@ static void token_flight_run(struct task *task, void *arg)
     struct token_flight *flight = arg;
     struct list *node;
 
-    task->tenant = flight->project->number;
-    int rc = token_flight_fly(task, flight);
+    task->project = flight->project->number;
+    int rc = token_flight_fetch(task, flight);
     if (rc < 0)
         rc = TOKEN_UNAVAILABLE;
     list_remove(&flight->link);
@@ -205,7 +206,7 @@ AWAITS static int token_flight_wait(struct task *task, struct token_flight *flig
     waiter.await.abandon = token_flight_leave;
     list_init(&waiter.link);
     list_append(&flight->waiters, &waiter.link);
-    task_lasts(task);
+    task_mark_lasting(task);
     return await_wait(task, &waiter.await, 0);
 }
 
@@ -231,11 +232,11 @@ static int connection_token_failed(struct task *task, int rc, struct connection_
     return rc;
 }
 
-int connection_token(struct task *task,
-                     struct project *project,
-                     const struct integration_source *source,
-                     struct connection *connection,
-                     struct connection_error *ret_error)
+int connection_token_ensure(struct task *task,
+                            struct project *project,
+                            const struct integration_source *source,
+                            struct connection *connection,
+                            struct connection_error *ret_error)
 {
     if (connection->scheme != SCHEME_OAUTH2_CLIENT && connection->scheme != SCHEME_OAUTH2_CODE)
         return 0;
@@ -246,7 +247,7 @@ int connection_token(struct task *task,
         flight = token_flight_start(project, source, connection);
     int rc = token_flight_wait(task, flight);
     if (rc == 0) /* the new token is used even if it expires soon */
-        rc = connection_read_again(task, project, connection);
+        rc = connection_reload(task, project, connection);
     return rc == 0 ? 0 : connection_token_failed(task, rc, ret_error);
 }
 

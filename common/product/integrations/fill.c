@@ -73,10 +73,10 @@ static void fill_value_check(struct arena *arena,
                          "must be one of the values in the parameter's enum");
 }
 
-static void unknown_values(struct arena *arena,
-                           const struct integration_operation *operation,
-                           const json_t *params,
-                           struct schema_errors *errors)
+static void unknown_values_report(struct arena *arena,
+                                  const struct integration_operation *operation,
+                                  const json_t *params,
+                                  struct schema_errors *errors)
 {
     const char *name;
     size_t len;
@@ -103,7 +103,7 @@ bool fill_values_read(struct arena *arena,
     const struct integration_param *list = operation->params.items;
     size_t count = operation->params.count;
     size_t before = errors->count;
-    struct fill_values values = {.operation = operation, .left = FILL_BYTES_MAX};
+    struct fill_values values = {.operation = operation, .bytes_left = FILL_BYTES_MAX};
 
     values.items = ARENA_ARRAY(arena, values.items, count + 1);
     values.bytes = ARENA_ARRAY(arena, values.bytes, count + 1);
@@ -124,7 +124,7 @@ bool fill_values_read(struct arena *arena,
                              "is required");
         }
     }
-    unknown_values(arena, operation, params, errors);
+    unknown_values_report(arena, operation, params, errors);
     *ret_values = values;
     return errors->count == before;
 }
@@ -155,7 +155,7 @@ struct str fill_text_of(struct arena *arena, const json_t *value)
 
 /* Cuts a literal and the expression after it off *rest. Without a further expression ret_name->ptr
  * and rest->ptr are NULL. Returns false when a "}}" is missing. */
-static bool next_part(struct str *rest, struct str *ret_literal, struct str *ret_name)
+static bool next_expression(struct str *rest, struct str *ret_literal, struct str *ret_name)
 {
     const char *open = memmem(rest->ptr, rest->len, "{{", 2);
 
@@ -186,7 +186,7 @@ static const char *text_fault(struct arena *arena,
     struct str name;
 
     while (rest.ptr != NULL) {
-        if (!next_part(&rest, &literal, &name))
+        if (!next_expression(&rest, &literal, &name))
             return "has {{ without }}";
         if (name.ptr != NULL && *left == 0)
             return arena_printf(arena,
@@ -206,14 +206,14 @@ static bool names_param(struct str template, struct str param)
     struct str literal;
     struct str name;
 
-    while (template.ptr != NULL && next_part(&template, &literal, &name))
+    while (template.ptr != NULL && next_expression(&template, &literal, &name))
         if (name.ptr != NULL && str_eq(name, param))
             return true;
     return false;
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): JSON is nested at most 64 deep */
-static bool is_sent_hidden(const json_t *template, bool is_hidden, struct str param)
+static bool param_is_sent_hidden(const json_t *template, bool is_hidden, struct str param)
 {
     const char *name;
     size_t i;
@@ -223,11 +223,14 @@ static bool is_sent_hidden(const json_t *template, bool is_hidden, struct str pa
         return is_hidden &&
                names_param((struct str){json_string_value(template), json_string_length(template)},
                            param);
-    json_array_foreach(template, i, item) if (is_sent_hidden(item, is_hidden, param)) return true;
+    json_array_foreach(
+        template, i, item) if (param_is_sent_hidden(item, is_hidden, param)) return true;
     json_object_foreach(
-        (json_t *)template, name, item) if (is_sent_hidden(item,
-                                                           is_hidden || secret_name(str_from(name)),
-                                                           param)) return true;
+        (json_t *)template,
+        name,
+        item) if (param_is_sent_hidden(item,
+                                       is_hidden || secret_is_credential_name(str_from(name)),
+                                       param)) return true;
     return false;
 }
 
@@ -236,10 +239,11 @@ bool fill_is_hidden(const struct integration_operation *operation,
 {
     struct str name = param->name.value;
 
-    return param->secret.value || secret_name(name) || secret_name(integration_wire_name(param)) ||
-           is_sent_hidden(operation->query.value, false, name) ||
-           is_sent_hidden(operation->headers.value, false, name) ||
-           is_sent_hidden(operation->body.value, false, name);
+    return param->secret.value || secret_is_credential_name(name) ||
+           secret_is_credential_name(integration_wire_name(param)) ||
+           param_is_sent_hidden(operation->query.value, false, name) ||
+           param_is_sent_hidden(operation->headers.value, false, name) ||
+           param_is_sent_hidden(operation->body.value, false, name);
 }
 
 bool fill_names_secret(const struct integration_operation *operation, struct str template)
@@ -248,7 +252,7 @@ bool fill_names_secret(const struct integration_operation *operation, struct str
     struct str literal;
     struct str name;
 
-    while (rest.ptr != NULL && next_part(&rest, &literal, &name)) {
+    while (rest.ptr != NULL && next_expression(&rest, &literal, &name)) {
         const struct integration_param *param =
             name.ptr != NULL ? integration_param_find(operation, name) : NULL;
         if (param != NULL && fill_is_hidden(operation, param))
@@ -289,16 +293,16 @@ const char *fill_fault(struct arena *arena,
 /* NOLINTEND(misc-no-recursion) */
 
 /* Counts each insertion against the limit: a template may use a long value a thousand times. */
-static int fill_take(struct fill_values *values, struct str name, json_t **ret_value)
+static int fill_value_take(struct fill_values *values, struct str name, json_t **ret_value)
 {
     size_t i = fill_index_of(values, name);
 
     *ret_value = NULL;
     if (i >= values->operation->params.count || values->items[i] == NULL)
         return 0;
-    if (values->bytes[i] > values->left)
+    if (values->bytes[i] > values->bytes_left)
         return INTEGRATION_TOO_LARGE;
-    values->left -= values->bytes[i];
+    values->bytes_left -= values->bytes[i];
     *ret_value = values->items[i];
     return 0;
 }
@@ -316,11 +320,11 @@ int fill_text(struct arena *arena,
 
     strbuf_init(&out, arena, 2 * FILL_BYTES_MAX);
     while (rest.ptr != NULL) {
-        MUST(next_part(&rest, &literal, &name));
+        MUST(next_expression(&rest, &literal, &name));
         strbuf_str(&out, literal);
         if (name.ptr == NULL)
             continue;
-        TRY(fill_take(values, name, &value));
+        TRY(fill_value_take(values, name, &value));
         if (value != NULL)
             strbuf_str(&out, fill_text_of(arena, value));
     }
@@ -329,13 +333,14 @@ int fill_text(struct arena *arena,
 }
 
 /* Returns the name if the text is one expression and nothing else, otherwise STR_NONE. */
-static struct str single_name(struct str text)
+static struct str single_expression(struct str text)
 {
     struct str rest = text;
     struct str literal;
     struct str name;
 
-    if (!next_part(&rest, &literal, &name) || literal.len > 0 || name.ptr == NULL || rest.len > 0)
+    if (!next_expression(&rest, &literal, &name) || literal.len > 0 || name.ptr == NULL ||
+        rest.len > 0)
         return STR_NONE;
     return name;
 }
@@ -345,11 +350,11 @@ static int fill_string(struct arena *arena,
                        const json_t *template,
                        json_t **ret_value)
 {
-    struct str name = single_name(text_view(template));
+    struct str name = single_expression(text_view(template));
     struct str text;
 
     if (name.ptr != NULL) {
-        TRY(fill_take(values, name, ret_value));
+        TRY(fill_value_take(values, name, ret_value));
         json_incref(*ret_value);
         return 0;
     }
@@ -359,10 +364,10 @@ static int fill_string(struct arena *arena,
 }
 
 static int
-fill_any(struct arena *arena,
-         struct fill_values *values,
-         const json_t *template,
-         json_t **ret_value); /* NOLINT(misc-no-recursion): JSON is nested at most 64 deep */
+fill_value(struct arena *arena,
+           struct fill_values *values,
+           const json_t *template,
+           json_t **ret_value); /* NOLINT(misc-no-recursion): JSON is nested at most 64 deep */
 
 /* NOLINTBEGIN(misc-no-recursion): as above */
 static int fill_array(struct arena *arena,
@@ -377,7 +382,7 @@ static int fill_array(struct arena *arena,
     *ret_value = json_array();
     json_array_foreach((json_t *)template, i, item)
     {
-        TRY(fill_any(arena, values, item, &filled));
+        TRY(fill_value(arena, values, item, &filled));
         if (filled != NULL)
             MUST(json_array_append_new(*ret_value, filled) == 0);
     }
@@ -396,7 +401,7 @@ static int fill_object(struct arena *arena,
     *ret_value = json_object();
     json_object_foreach((json_t *)template, name, item)
     {
-        TRY(fill_any(arena, values, item, &filled));
+        TRY(fill_value(arena, values, item, &filled));
         if (filled != NULL)
             MUST(json_object_set_new_nocheck(*ret_value, name, filled) == 0);
     }
@@ -404,10 +409,10 @@ static int fill_object(struct arena *arena,
 }
 
 /* *ret_value is a new reference; NULL for an expression without a value, and after a failure. */
-static int fill_any(struct arena *arena,
-                    struct fill_values *values,
-                    const json_t *template,
-                    json_t **ret_value)
+static int fill_value(struct arena *arena,
+                      struct fill_values *values,
+                      const json_t *template,
+                      json_t **ret_value)
 {
     int rc = 0;
 
@@ -433,9 +438,9 @@ int fill_json(struct arena *arena,
               const json_t *template,
               json_t **ret_value)
 {
-    int rc = fill_any(arena, values, template, ret_value);
+    int rc = fill_value(arena, values, template, ret_value);
 
     if (*ret_value != NULL)
-        (void)jr_adopt(arena, *ret_value);
+        (void)jr_attach(arena, *ret_value);
     return rc;
 }

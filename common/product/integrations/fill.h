@@ -14,8 +14,8 @@
 struct fill_values {
     const struct integration_operation *operation;
     json_t **items;
-    size_t *bytes; /* length of each value as text */
-    size_t left;   /* bytes of FILL_BYTES_MAX that may still be inserted */
+    size_t *bytes;     /* length of each value as text */
+    size_t bytes_left; /* bytes of FILL_BYTES_MAX that may still be inserted */
 };
 
 /* any: Reads the values of an operation's parameters from the members of `params`. Checks types,
@@ -39,8 +39,8 @@ const char *fill_fault(struct arena *arena,
                        const json_t *template,
                        size_t *left);
 /* any: Returns whether a parameter's values must not be shown. The parameter is declared secret, or
- * secret_name() holds for its name, its wire name, or the name of a query parameter, header or body
- * member in whose template it is used. */
+ * secret_is_credential_name() holds for its name, its wire name, or the name of a query parameter,
+ * header or body member in whose template it is used. */
 bool fill_is_hidden(const struct integration_operation *operation,
                     const struct integration_param *param);
 /* any: Returns whether a template uses a parameter for which fill_is_hidden() holds. */

@@ -371,7 +371,7 @@ integration_param_find(const struct integration_operation *operation, struct str
 bool integration_name_ok(struct str name)
 {
     return name.len > 0 && name.len <= NAME_MAX_CHARS && ascii_is(name.ptr[0], ASCII_LETTER) &&
-           ascii_only(name, ASCII_ALNUM, "_-.");
+           ascii_has_only(name, ASCII_ALNUM, "_-.");
 }
 
 struct str integration_origin(struct arena *arena, struct str url)
@@ -383,7 +383,7 @@ struct str integration_origin(struct arena *arena, struct str url)
 
     if (rest.ptr == NULL || !str_starts(rest, STR("//")))
         return STR_NONE;
-    while (end < rest.len && !ascii_among(rest.ptr[end], "/?#"))
+    while (end < rest.len && !ascii_is_in(rest.ptr[end], "/?#"))
         end++;
     struct str host = {rest.ptr + 2, end - 2};
     size_t colon = host.len;
@@ -402,7 +402,7 @@ struct str integration_origin(struct arena *arena, struct str url)
                                              : ":80"));
 }
 
-bool integration_is_dots(struct str segment)
+bool integration_segment_is_dots(struct str segment)
 {
     size_t dots = 0;
 

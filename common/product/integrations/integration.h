@@ -110,7 +110,7 @@ const char *integration_url_fault(struct str url, bool query_allowed);
 void integration_escape(struct arena *arena, json_t *body);
 /* any: Returns whether a path segment is "." or "..", plain or percent-encoded ("%2e"): servers
  * remove such segments and so leave the intended path. */
-bool integration_is_dots(struct str segment);
+bool integration_segment_is_dots(struct str segment);
 /* any: integration_auth_read() reads a stored auth, integration_operation_read() a stored
  * operation. Arena-owned. Returns 0, or INTEGRATION_BAD: another version of this software stored
  * it. */

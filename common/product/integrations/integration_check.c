@@ -14,7 +14,7 @@
 #define ENUM_MAX          200
 
 /* The context of a check. */
-struct inspection {
+struct check_context {
     struct arena *arena;
     struct schema_errors *errors;
     struct str at; /* the place of findings: "operations[3]" */
@@ -23,14 +23,14 @@ struct inspection {
     size_t *fills_left; /* expressions that the operation's templates may still have */
 };
 
-static void object_to(const struct inspection *in,
-                      const char *member,
-                      enum problem code,
-                      const char *format,
-                      ...) PRINTF_LIKE(4, 5);
+static void finding_add(const struct check_context *in,
+                        const char *member,
+                        enum problem code,
+                        const char *format,
+                        ...) PRINTF_LIKE(4, 5);
 
-static void object_to(
-    const struct inspection *in, const char *member, enum problem code, const char *format, ...)
+static void finding_add(
+    const struct check_context *in, const char *member, enum problem code, const char *format, ...)
 {
     va_list args;
 
@@ -51,62 +51,62 @@ static void object_to(
 
 static bool is_header_name(struct str name)
 {
-    return name.len > 0 && name.len <= 100 && ascii_only(name, ASCII_ALNUM, ASCII_TOKEN_MARKS);
+    return name.len > 0 && name.len <= 100 && ascii_has_only(name, ASCII_ALNUM, ASCII_TOKEN_MARKS);
 }
 
 /* Returns whether a header is set by fetch() or reserved for credentials. */
-static bool is_reserved_header(const struct inspection *in, struct str name)
+static bool is_reserved_header(const struct check_context *in, struct str name)
 {
-    if (fetch_sets_header(name) || str_ieq(name, STR("authorization")))
+    if (fetch_header_is_reserved(name) || str_ieq(name, STR("authorization")))
         return true;
     return in->auth != NULL && integration_scheme_of(in->auth) == SCHEME_HEADER &&
            str_ieq(name, in->auth->name.value);
 }
 
-static bool is_reserved_query(const struct inspection *in, struct str name)
+static bool is_reserved_query(const struct check_context *in, struct str name)
 {
     return in->auth != NULL && integration_scheme_of(in->auth) == SCHEME_QUERY &&
            str_eq(name, in->auth->name.value);
 }
 
 static void
-check_wire_name(const struct inspection *in, enum integration_place place, struct str name)
+check_wire_name(const struct check_context *in, enum integration_place place, struct str name)
 {
     if (place == IN_HEADER && !is_header_name(name))
-        object_to(in, "", PROBLEM_PATTERN, "is not a header name");
+        finding_add(in, "", PROBLEM_PATTERN, "is not a header name");
     else if (place == IN_HEADER && is_reserved_header(in, name))
-        object_to(in,
-                  "",
-                  PROBLEM_VALIDATION_FAILED,
-                  "must not be set here: the HTTP client or the credentials set it");
+        finding_add(in,
+                    "",
+                    PROBLEM_VALIDATION_FAILED,
+                    "must not be set here: the HTTP client or the credentials set it");
     else if (place == IN_QUERY && is_reserved_query(in, name))
-        object_to(
+        finding_add(
             in, "", PROBLEM_VALIDATION_FAILED, "must not be set here: the credentials set it");
 }
 
 /* --- auth --- */
 
-static void check_url(const struct inspection *in, const char *member, const struct in_str *url)
+static void check_url(const struct check_context *in, const char *member, const struct in_str *url)
 {
     const char *fault = url->value.len ? integration_url_fault(url->value, true) : NULL;
 
     if (fault != NULL)
-        object_to(in, member, PROBLEM_PATTERN, "%s", fault);
+        finding_add(in, member, PROBLEM_PATTERN, "%s", fault);
 }
 
-static void check_needed(const struct inspection *in,
+static void check_needed(const struct check_context *in,
                          const char *member,
                          const struct in_str *value,
                          bool needed)
 {
     if (needed && !value->value.len)
-        object_to(in, member, PROBLEM_REQUIRED, "is required by the scheme");
+        finding_add(in, member, PROBLEM_REQUIRED, "is required by the scheme");
     else if (!needed && value->value.len)
-        object_to(in, member, PROBLEM_VALIDATION_FAILED, "is not allowed by the scheme");
+        finding_add(in, member, PROBLEM_VALIDATION_FAILED, "is not allowed by the scheme");
 }
 
 /* An optional member: only refused if the scheme does not allow it. */
-static void check_allowed(const struct inspection *in,
+static void check_allowed(const struct check_context *in,
                           const char *member,
                           const struct in_str *value,
                           bool fits)
@@ -115,7 +115,7 @@ static void check_allowed(const struct inspection *in,
         check_needed(in, member, value, false);
 }
 
-static bool one_line(struct str text)
+static bool text_is_one_line(struct str text)
 {
     for (size_t i = 0; i < text.len; i++)
         if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f)
@@ -132,29 +132,29 @@ static bool is_scope(struct str text)
     return text.len > 0 && text.len <= 500;
 }
 
-static void check_auth_texts(const struct inspection *in, const struct integration_auth *auth)
+static void check_auth_texts(const struct check_context *in, const struct integration_auth *auth)
 {
     check_url(in, "authorization_url", &auth->authorization_url);
     check_url(in, "token_url", &auth->token_url);
     check_url(in, "revocation_url", &auth->revocation_url);
-    if (!one_line(auth->prefix.value))
-        object_to(in, "prefix", PROBLEM_PATTERN, "must be one line");
+    if (!text_is_one_line(auth->prefix.value))
+        finding_add(in, "prefix", PROBLEM_PATTERN, "must be one line");
     if (integration_scheme_of(auth) == SCHEME_HEADER && auth->name.value.len &&
         !is_header_name(auth->name.value))
-        object_to(in, "name", PROBLEM_PATTERN, "is not a header name");
+        finding_add(in, "name", PROBLEM_PATTERN, "is not a header name");
     for (size_t i = 0; i < auth->scopes.count; i++)
         if (!is_scope(auth->scopes.items[i]))
-            object_to(in,
-                      arena_printf(in->arena, "scopes[%zu]", i).ptr,
-                      PROBLEM_PATTERN,
-                      "must be printable ASCII without blanks, quotes and \\");
+            finding_add(in,
+                        arena_printf(in->arena, "scopes[%zu]", i).ptr,
+                        PROBLEM_PATTERN,
+                        "must be printable ASCII without blanks, quotes and \\");
 }
 
 void integration_check_auth(struct arena *arena,
                             const struct integration_auth *auth,
                             struct schema_errors *errors)
 {
-    const struct inspection in = {.arena = arena, .errors = errors, .at = STR("auth")};
+    const struct check_context in = {.arena = arena, .errors = errors, .at = STR("auth")};
     enum integration_scheme scheme = integration_scheme_of(auth);
     bool oauth = scheme == SCHEME_OAUTH2_CLIENT || scheme == SCHEME_OAUTH2_CODE;
 
@@ -168,7 +168,7 @@ void integration_check_auth(struct arena *arena,
     check_allowed(&in, "client_id", &auth->client_id, scheme == SCHEME_OAUTH2_CODE);
     check_allowed(&in, "client_secret", &auth->client_secret, scheme == SCHEME_OAUTH2_CODE);
     if (!oauth && auth->scopes.count)
-        object_to(&in, "scopes", PROBLEM_VALIDATION_FAILED, "is not allowed by the scheme");
+        finding_add(&in, "scopes", PROBLEM_VALIDATION_FAILED, "is not allowed by the scheme");
     check_auth_texts(&in, auth);
 }
 
@@ -176,64 +176,64 @@ void integration_check_auth(struct arena *arena,
 
 static bool is_param_name(struct str name)
 {
-    return name.len > 0 && name.len <= 100 && ascii_only(name, ASCII_ALNUM, "_-.[]$@:");
+    return name.len > 0 && name.len <= 100 && ascii_has_only(name, ASCII_ALNUM, "_-.[]$@:");
 }
 
-static void check_enum(const struct inspection *in, const struct integration_param *param)
+static void check_enum(const struct check_context *in, const struct integration_param *param)
 {
     const json_t *list = param->values.value;
 
     if (list == NULL || json_is_null(list))
         return;
     if (!json_is_array(list) || json_array_size(list) == 0 || json_array_size(list) > ENUM_MAX) {
-        object_to(
+        finding_add(
             in, "enum", PROBLEM_TYPE_MISMATCH, "must be an array of 1 to %d values", ENUM_MAX);
         return;
     }
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *item = json_array_get(list, i);
         if (json_is_object(item) || json_is_array(item) || json_is_null(item))
-            object_to(in,
-                      arena_printf(in->arena, "enum[%zu]", i).ptr,
-                      PROBLEM_TYPE_MISMATCH,
-                      "expected a text, a number or a boolean");
+            finding_add(in,
+                        arena_printf(in->arena, "enum[%zu]", i).ptr,
+                        PROBLEM_TYPE_MISMATCH,
+                        "expected a text, a number or a boolean");
     }
 }
 
-static void check_param(const struct inspection *in, const struct integration_param *param)
+static void check_param(const struct check_context *in, const struct integration_param *param)
 {
     enum integration_place place = integration_place_of(param);
     struct str type = param->type.value;
 
     if (!is_param_name(param->name.value))
-        object_to(in, "name", PROBLEM_PATTERN, "must be letters, digits and _-.[]$@:");
+        finding_add(in, "name", PROBLEM_PATTERN, "must be letters, digits and _-.[]$@:");
     else if (integration_param_find(in->operation, param->name.value) != param)
-        object_to(in, "name", PROBLEM_UNIQUE_VIOLATION, "another parameter has this name");
+        finding_add(in, "name", PROBLEM_UNIQUE_VIOLATION, "another parameter has this name");
     if (place != IN_BODY && (str_is(type, "object") || str_is(type, "any")))
-        object_to(
+        finding_add(
             in, "type", PROBLEM_VALIDATION_FAILED, "object and any are only allowed in a body");
     if (place == IN_PATH && str_is(type, "array"))
-        object_to(in, "type", PROBLEM_VALIDATION_FAILED, "an array is not allowed in a path");
+        finding_add(in, "type", PROBLEM_VALIDATION_FAILED, "an array is not allowed in a path");
     if (place == IN_PATH && param->required.set && !param->required.value)
-        object_to(
+        finding_add(
             in, "required", PROBLEM_VALIDATION_FAILED, "must be true for a parameter in the path");
     check_enum(in, param);
     check_wire_name(in, place, integration_wire_name(param));
 }
 
-static void check_operation_params(const struct inspection *in)
+static void check_operation_params(const struct check_context *in)
 {
     const struct integration_param *params = in->operation->params.items;
 
     for (size_t i = 0; i < in->operation->params.count; i++) {
-        struct inspection inner = *in;
+        struct check_context inner = *in;
         inner.at = arena_printf(in->arena, "%.*s.params[%zu]", STR_ARG(in->at), i);
         check_param(&inner, &params[i]);
     }
 }
 
 /* Checks a default as if a caller had sent it as the parameter's value. */
-static void check_defaults(const struct inspection *in)
+static void check_defaults(const struct check_context *in)
 {
     const struct integration_param *params = in->operation->params.items;
 
@@ -246,11 +246,11 @@ static void check_defaults(const struct inspection *in)
         const struct integration_operation alone = {
             .params = {.set = true, .count = 1, .items = (void *)&params[i]}};
         if (!fill_values_read(in->arena, &alone, NULL, &ignored, &found))
-            object_to(in,
-                      arena_printf(in->arena, "params[%zu].default", i).ptr,
-                      PROBLEM_TYPE_MISMATCH,
-                      "%.*s",
-                      STR_ARG(found.items[0].message));
+            finding_add(in,
+                        arena_printf(in->arena, "params[%zu].default", i).ptr,
+                        PROBLEM_TYPE_MISMATCH,
+                        "%.*s",
+                        STR_ARG(found.items[0].message));
     }
 }
 
@@ -274,7 +274,7 @@ static bool next_slot(struct str *rest, struct str *ret_name)
     return true;
 }
 
-static bool path_names(struct str path, struct str name)
+static bool path_has_name(struct str path, struct str name)
 {
     struct str slot;
 
@@ -284,10 +284,10 @@ static bool path_names(struct str path, struct str name)
     return false;
 }
 
-static bool path_plain(struct str path)
+static bool path_is_plain(struct str path)
 {
     for (size_t i = 0; i < path.len; i++)
-        if (path.ptr[i] <= ' ' || path.ptr[i] > '~' || ascii_among(path.ptr[i], "?#\\\"<>"))
+        if (path.ptr[i] <= ' ' || path.ptr[i] > '~' || ascii_is_in(path.ptr[i], "?#\\\"<>"))
             return false;
     return path.len > 0 && path.ptr[0] == '/' && !str_starts(path, STR("//"));
 }
@@ -295,49 +295,50 @@ static bool path_plain(struct str path)
 static bool has_dot_segment(struct str path)
 {
     while (path.ptr != NULL) {
-        if (integration_is_dots(str_split(&path, '/')))
+        if (integration_segment_is_dots(str_split(&path, '/')))
             return true;
     }
     return false;
 }
 
-static void check_path(const struct inspection *in)
+static void check_path(const struct check_context *in)
 {
     const struct integration_param *params = in->operation->params.items;
     struct str path = in->operation->path.value;
     struct str rest = path;
     struct str name;
 
-    if (!path_plain(path) || has_dot_segment(path))
-        object_to(in,
-                  "path",
-                  PROBLEM_PATTERN,
-                  "must begin with one /, be printable ASCII without ? # \\ < > and quotes, and "
-                  "have no segment . or ..");
+    if (!path_is_plain(path) || has_dot_segment(path))
+        finding_add(in,
+                    "path",
+                    PROBLEM_PATTERN,
+                    "must begin with one /, be printable ASCII without ? # \\ < > and quotes, and "
+                    "have no segment . or ..");
     while (next_slot(&rest, &name)) {
         const struct integration_param *param =
             name.ptr != NULL ? integration_param_find(in->operation, name) : NULL;
         if (name.ptr == NULL)
-            object_to(in, "path", PROBLEM_PATTERN, "has { without }");
+            finding_add(in, "path", PROBLEM_PATTERN, "has { without }");
         else if (param == NULL || integration_place_of(param) != IN_PATH)
-            object_to(in,
-                      "path",
-                      PROBLEM_VALIDATION_FAILED,
-                      "names an unknown path parameter: %.*s",
-                      STR_ARG(name));
+            finding_add(in,
+                        "path",
+                        PROBLEM_VALIDATION_FAILED,
+                        "names an unknown path parameter: %.*s",
+                        STR_ARG(name));
     }
     for (size_t i = 0; i < in->operation->params.count; i++)
-        if (integration_place_of(&params[i]) == IN_PATH && !path_names(path, params[i].name.value))
-            object_to(in,
-                      arena_printf(in->arena, "params[%zu].name", i).ptr,
-                      PROBLEM_VALIDATION_FAILED,
-                      "the path has no {%.*s}",
-                      STR_ARG(params[i].name.value));
+        if (integration_place_of(&params[i]) == IN_PATH &&
+            !path_has_name(path, params[i].name.value))
+            finding_add(in,
+                        arena_printf(in->arena, "params[%zu].name", i).ptr,
+                        PROBLEM_VALIDATION_FAILED,
+                        "the path has no {%.*s}",
+                        STR_ARG(params[i].name.value));
 }
 
 /* --- templates --- */
 
-static void check_operation_texts(const struct inspection *in,
+static void check_operation_texts(const struct check_context *in,
                                   const char *member,
                                   enum integration_place place,
                                   const struct in_json *map)
@@ -347,24 +348,25 @@ static void check_operation_texts(const struct inspection *in,
     json_t *item;
 
     if (json_object_size(map->value) > HEADERS_MAX)
-        object_to(in, member, PROBLEM_TOO_LONG, "must have at most %d members", HEADERS_MAX);
+        finding_add(in, member, PROBLEM_TOO_LONG, "must have at most %d members", HEADERS_MAX);
     json_object_keylen_foreach(map->value, name, len, item)
     {
-        struct inspection inner = *in;
+        struct check_context inner = *in;
         struct str key = {name, len};
         inner.at = arena_printf(in->arena, "%.*s.%s.%.*s", STR_ARG(in->at), member, STR_ARG(key));
         check_wire_name(&inner, place, key);
         const char *fault = fill_fault(in->arena, in->operation, item, in->fills_left);
         if (!json_is_string(item))
-            object_to(&inner, "", PROBLEM_TYPE_MISMATCH, "expected a text");
+            finding_add(&inner, "", PROBLEM_TYPE_MISMATCH, "expected a text");
         else if (json_string_length(item) > TEMPLATE_TEXT_MAX)
-            object_to(&inner, "", PROBLEM_TOO_LONG, "must be at most %d bytes", TEMPLATE_TEXT_MAX);
+            finding_add(
+                &inner, "", PROBLEM_TOO_LONG, "must be at most %d bytes", TEMPLATE_TEXT_MAX);
         else if (fault != NULL)
-            object_to(&inner, "", PROBLEM_VALIDATION_FAILED, "%s", fault);
+            finding_add(&inner, "", PROBLEM_VALIDATION_FAILED, "%s", fault);
     }
 }
 
-static void check_body(const struct inspection *in)
+static void check_body(const struct check_context *in)
 {
     const struct integration_operation *operation = in->operation;
     const struct integration_param *params = operation->params.items;
@@ -374,35 +376,35 @@ static void check_body(const struct inspection *in)
     const char *fault;
 
     if (bodiless && has_template)
-        object_to(
+        finding_add(
             in, "body", PROBLEM_VALIDATION_FAILED, "must be left out: the method has no body");
     for (size_t i = 0; bodiless && i < operation->params.count; i++)
         if (integration_place_of(&params[i]) == IN_BODY)
-            object_to(in,
-                      arena_printf(in->arena, "params[%zu].in", i).ptr,
-                      PROBLEM_VALIDATION_FAILED,
-                      "the method has no body");
+            finding_add(in,
+                        arena_printf(in->arena, "params[%zu].in", i).ptr,
+                        PROBLEM_VALIDATION_FAILED,
+                        "the method has no body");
     if (!has_template)
         return;
     fault = fill_fault(in->arena, operation, operation->body.value, in->fills_left);
     if (fault != NULL)
-        object_to(in, "body", PROBLEM_VALIDATION_FAILED, "%s", fault);
+        finding_add(in, "body", PROBLEM_VALIDATION_FAILED, "%s", fault);
     if (str_is(operation->body_type.value, "form") && !json_is_object(operation->body.value))
-        object_to(in, "body", PROBLEM_TYPE_MISMATCH, "must be an object if body_type is form");
+        finding_add(in, "body", PROBLEM_TYPE_MISMATCH, "must be an object if body_type is form");
 }
 
 /* --- answers --- */
 
-static void check_answer_path(const struct inspection *in, const char *member, struct str path)
+static void check_answer_path(const struct check_context *in, const char *member, struct str path)
 {
     struct reference *ignored;
     struct str reason;
 
     if (path.len && reference_parse_path(in->arena, path, &ignored, &reason) != 0)
-        object_to(in, member, PROBLEM_PATTERN, "%.*s", STR_ARG(reason));
+        finding_add(in, member, PROBLEM_PATTERN, "%.*s", STR_ARG(reason));
 }
 
-static void check_response(const struct inspection *in)
+static void check_response(const struct check_context *in)
 {
     const struct integration_response *response = in->operation->response.value;
     const char *name;
@@ -412,14 +414,14 @@ static void check_response(const struct inspection *in)
         return;
     check_answer_path(in, "response.results_path", response->results_path.value);
     if (json_object_size(response->map.value) > MAP_MEMBERS_MAX)
-        object_to(
+        finding_add(
             in, "response.map", PROBLEM_TOO_LONG, "must have at most %d members", MAP_MEMBERS_MAX);
     json_object_foreach(response->map.value, name, item)
     {
         const char *member = arena_printf(in->arena, "response.map.%s", name).ptr;
         struct str path = {json_string_value(item), json_string_length(item)};
         if (!json_is_string(item) || path.len == 0)
-            object_to(in, member, PROBLEM_TYPE_MISMATCH, "expected a path");
+            finding_add(in, member, PROBLEM_TYPE_MISMATCH, "expected a path");
         else
             check_answer_path(in, member, path);
     }
@@ -427,7 +429,7 @@ static void check_response(const struct inspection *in)
 
 /* --- the whole --- */
 
-static bool named_before(const struct integration_in *in, size_t index)
+static bool operation_name_is_used(const struct integration_in *in, size_t index)
 {
     const struct integration_operation *operations = in->operations.items;
 
@@ -437,10 +439,10 @@ static bool named_before(const struct integration_in *in, size_t index)
     return false;
 }
 
-static void check_operation(const struct inspection *in)
+static void check_operation(const struct check_context *in)
 {
     if (!integration_name_ok(in->operation->name.value))
-        object_to(
+        finding_add(
             in, "name", PROBLEM_PATTERN, "must be a letter, then letters, digits, _, - and .");
     check_operation_params(in);
     check_defaults(in);
@@ -457,20 +459,20 @@ bool integration_check(struct arena *arena,
 {
     const struct integration_operation *operations = in->operations.items;
     const struct integration_auth *auth = in->auth.value;
-    const struct inspection root = {.arena = arena, .errors = errors};
+    const struct check_context root = {.arena = arena, .errors = errors};
     const char *fault = integration_url_fault(in->base_url.value, false);
     size_t before = errors->count;
 
     if (!integration_name_ok(in->name.value))
-        object_to(
+        finding_add(
             &root, "name", PROBLEM_PATTERN, "must be a letter, then letters, digits, _, - and .");
     if (fault != NULL)
-        object_to(&root, "base_url", PROBLEM_PATTERN, "%s", fault);
+        finding_add(&root, "base_url", PROBLEM_PATTERN, "%s", fault);
     if (auth != NULL)
         integration_check_auth(arena, auth, errors);
     for (size_t i = 0; i < in->operations.count; i++) {
         size_t fills_left = INTEGRATION_FILLS_MAX;
-        struct inspection inner = {
+        struct check_context inner = {
             .arena = arena,
             .errors = errors,
             .at = arena_printf(arena, "operations[%zu]", i),
@@ -478,8 +480,9 @@ bool integration_check(struct arena *arena,
             .auth = auth,
             .fills_left = &fills_left,
         };
-        if (named_before(in, i))
-            object_to(&inner, "name", PROBLEM_UNIQUE_VIOLATION, "another operation has this name");
+        if (operation_name_is_used(in, i))
+            finding_add(
+                &inner, "name", PROBLEM_UNIQUE_VIOLATION, "another operation has this name");
         check_operation(&inner);
     }
     return errors->count == before;

@@ -14,7 +14,7 @@
 #define TEXT_BYTES      900
 #define NAME_BYTES      64
 #define NAME_READ_BYTES 512 /* of an operationId or a path that are used to make a name */
-#define PLACE_BYTES     200 /* of a path, in findings and in the list of skipped operations */
+#define ROW_KEY_BYTES   200 /* of a path, in findings and in the list of skipped operations */
 #define SKIPPED_MAX     1000
 #define STEP_BYTES      64  /* that are compared or copied in one step */
 #define OBJECT_BYTES    512 /* of an object with a few members, without their texts */
@@ -46,11 +46,11 @@ static bool is_within(size_t limit, size_t used, size_t more)
     return used <= limit && more <= limit - used;
 }
 
-bool openapi_spend(struct openapi_reader *reader, size_t steps, size_t bytes)
+bool openapi_count_cost(struct openapi_reader *reader, size_t steps, size_t bytes)
 {
-    if (reader->is_spent)
+    if (reader->is_over_limit)
         return false;
-    reader->is_spent = true;
+    reader->is_over_limit = true;
     if (!is_within(OPENAPI_STEPS_MAX, reader->steps, steps + bytes / STEP_BYTES)) {
         openapi_fault(reader,
                       STR("document"),
@@ -67,7 +67,7 @@ bool openapi_spend(struct openapi_reader *reader, size_t steps, size_t bytes)
                       OPENAPI_BYTES_MAX);
         return false;
     }
-    reader->is_spent = false;
+    reader->is_over_limit = false;
     reader->steps += steps + bytes / STEP_BYTES;
     return true;
 }
@@ -88,7 +88,7 @@ void openapi_put_str(struct openapi_reader *reader,
                      const char *member,
                      struct str value)
 {
-    struct str kept = openapi_spend(reader, 1, value.len) ? value : STR_NONE;
+    struct str kept = openapi_count_cost(reader, 1, value.len) ? value : STR_NONE;
 
     reader->json_bytes += kept.len;
     openapi_put(object, member, json_stringn(kept.len ? kept.ptr : "", kept.len));
@@ -96,19 +96,19 @@ void openapi_put_str(struct openapi_reader *reader,
 
 void openapi_skip(struct openapi_reader *reader, struct str what, const char *reason)
 {
-    if (json_array_size(reader->skipped) >= SKIPPED_MAX && !reader->is_spent) {
-        reader->is_spent = true;
+    if (json_array_size(reader->skipped) >= SKIPPED_MAX && !reader->is_over_limit) {
+        reader->is_over_limit = true;
         openapi_fault(reader,
                       STR("document.paths"),
                       "more than %d operations would be left out: name those that you need in "
                       "operations",
                       SKIPPED_MAX);
     }
-    if (!openapi_spend(reader, 1, OBJECT_BYTES))
+    if (!openapi_count_cost(reader, 1, OBJECT_BYTES))
         return;
     json_t *entry = openapi_object(reader);
 
-    openapi_put_str(reader, entry, "operation", utf8_cut(what, PLACE_BYTES));
+    openapi_put_str(reader, entry, "operation", utf8_cut(what, ROW_KEY_BYTES));
     openapi_put(entry, "reason", json_string(reason));
     MUST(json_array_append_new(reader->skipped, entry) == 0);
 }
@@ -117,8 +117,8 @@ struct str openapi_text(struct openapi_reader *reader, const json_t *object, con
 {
     struct str text = utf8_cut(jr_str(object, member), TEXT_BYTES);
 
-    return text.len && openapi_spend(reader, 1, text.len) ? arena_dup(reader->arena, text)
-                                                          : STR_NONE;
+    return text.len && openapi_count_cost(reader, 1, text.len) ? arena_dup(reader->arena, text)
+                                                               : STR_NONE;
 }
 
 static void free_map(void *map)
@@ -145,7 +145,7 @@ static struct str plain_name(struct arena *arena, struct str text)
     if (text.len == 0 || !ascii_is(text.ptr[0], ASCII_LETTER))
         strbuf_cstr(&name, "op_");
     for (size_t i = 0; i < text.len && name.len < NAME_BYTES - 4; i++) {
-        bool fits = ascii_is(text.ptr[i], ASCII_ALNUM) || ascii_among(text.ptr[i], "_-.");
+        bool fits = ascii_is(text.ptr[i], ASCII_ALNUM) || ascii_is_in(text.ptr[i], "_-.");
         if (fits)
             strbuf_char(&name, text.ptr[i]);
         else if (name.ptr[name.len - 1] != '_')
@@ -162,7 +162,7 @@ struct name_use {
     unsigned next;
 };
 
-static void name_take(struct openapi_reader *reader, struct str name)
+static void name_reserve(struct openapi_reader *reader, struct str name)
 {
     struct name_use *use = ARENA_NEW(reader->arena, use);
 
@@ -171,12 +171,12 @@ static void name_take(struct openapi_reader *reader, struct str name)
 }
 
 /* Returns the name, with a number appended when another operation has it. */
-static struct str free_name(struct openapi_reader *reader, struct str name)
+static struct str name_make_unique(struct openapi_reader *reader, struct str name)
 {
     struct name_use *use = map_get(reader->names, name);
     struct str numbered = name;
 
-    while (use != NULL && openapi_spend(reader, 1, NAME_BYTES)) {
+    while (use != NULL && openapi_count_cost(reader, 1, NAME_BYTES)) {
         numbered = arena_printf(reader->arena, "%.*s_%u", STR_ARG(name), use->next);
         if (map_get(reader->names, numbered) == NULL)
             break;
@@ -194,7 +194,7 @@ struct str openapi_operation_name(struct openapi_reader *reader,
 
     if (text.len > NAME_READ_BYTES)
         text.len = NAME_READ_BYTES;
-    if (!openapi_spend(reader, 1, 2 * (text.len + NAME_BYTES)))
+    if (!openapi_count_cost(reader, 1, 2 * (text.len + NAME_BYTES)))
         return STR_NONE;
     if (!id.len)
         text = arena_printf(reader->arena, "%s%.*s", method, STR_ARG(text));
@@ -204,8 +204,8 @@ struct str openapi_operation_name(struct openapi_reader *reader,
 /* --- operations --- */
 
 /* The path that is being read. */
-struct openapi_place {
-    const struct openapi_wish *wish;
+struct openapi_path {
+    const struct openapi_options *wish;
     const json_t *auth;
     json_t *operations;
     struct str path, at;
@@ -213,9 +213,9 @@ struct openapi_place {
 };
 
 /* Returns whether the caller has chosen operations by name. */
-static bool has_choice(const struct openapi_wish *wish)
+static bool has_choice(const struct openapi_options *wish)
 {
-    return wish->only != NULL && wish->only->set && !wish->only->null;
+    return wish->chosen_names != NULL && wish->chosen_names->set && !wish->chosen_names->null;
 }
 
 struct str openapi_stem(struct str name)
@@ -234,15 +234,15 @@ struct choice {
     bool is_found;
 };
 
-static void choices_read(struct openapi_reader *reader, const struct openapi_wish *wish)
+static void choices_read(struct openapi_reader *reader, const struct openapi_options *wish)
 {
     struct choice *choices;
 
     if (!has_choice(wish))
         return;
-    choices = ARENA_ARRAY(reader->arena, choices, wish->only->count + 1);
-    for (size_t i = 0; i < wish->only->count; i++) {
-        struct str name = wish->only->items[i];
+    choices = ARENA_ARRAY(reader->arena, choices, wish->chosen_names->count + 1);
+    for (size_t i = 0; i < wish->chosen_names->count; i++) {
+        struct str name = wish->chosen_names->items[i];
         if (map_get(reader->choices, name) == NULL)
             (void)map_put(reader->choices, name, &choices[i]);
         (void)map_put(reader->stems, openapi_stem(name), choices);
@@ -252,21 +252,21 @@ static void choices_read(struct openapi_reader *reader, const struct openapi_wis
 /* Returns whether an operation belongs in the result, with its name in *ret_name. If the caller has
  * chosen none, operations above the limit are only counted. */
 static bool operation_choose(struct openapi_reader *reader,
-                             const struct openapi_place *place,
+                             const struct openapi_path *place,
                              const json_t *operation,
                              const char *method,
                              struct str *ret_name)
 {
-    if (!has_choice(place->wish) && reader->wanted >= INTEGRATION_OPERATIONS_MAX) {
-        reader->wanted++;
+    if (!has_choice(place->wish) && reader->wanted_count >= INTEGRATION_OPERATIONS_MAX) {
+        reader->wanted_count++;
         return false;
     }
     *ret_name =
         openapi_operation_name(reader, jr_str(operation, "operationId"), method, place->path);
-    if (reader->is_spent)
+    if (reader->is_over_limit)
         return false;
-    *ret_name = free_name(reader, *ret_name);
-    if (reader->is_spent)
+    *ret_name = name_make_unique(reader, *ret_name);
+    if (reader->is_over_limit)
         return false;
     if (has_choice(place->wish)) {
         struct choice *choice = map_get(reader->choices, *ret_name);
@@ -274,7 +274,7 @@ static bool operation_choose(struct openapi_reader *reader,
             return false;
         choice->is_found = true;
     }
-    return reader->wanted++ < INTEGRATION_OPERATIONS_MAX;
+    return reader->wanted_count++ < INTEGRATION_OPERATIONS_MAX;
 }
 
 /* Validates an operation as the only one of an integration. Returns NULL, or what is wrong. */
@@ -282,12 +282,12 @@ static const char *
 result_fault(struct openapi_reader *reader, const json_t *auth, const json_t *operation)
 {
     struct schema_errors *errors = ARENA_NEW(reader->arena, errors);
-    json_t *whole = jr_adopt(reader->arena, json_object());
+    json_t *whole = jr_attach(reader->arena, json_object());
     struct integration_in in;
     size_t params = json_array_size(json_object_get(operation, "params"));
 
     /* The check searches all parameters for each parameter; sixteen comparisons count as a step. */
-    if (!openapi_spend(reader, 1 + params * params / 16, (1 + params) * OBJECT_BYTES))
+    if (!openapi_count_cost(reader, 1 + params * params / 16, (1 + params) * OBJECT_BYTES))
         return NULL;
     openapi_put_str(reader, whole, "name", STR("x"));
     openapi_put_str(reader, whole, "base_url", STR("http://example.org"));
@@ -306,7 +306,7 @@ result_fault(struct openapi_reader *reader, const json_t *auth, const json_t *op
 }
 
 /* Lists the optional parts that are left out of an operation of the result. */
-static void losses_list(struct openapi_reader *reader, struct str name)
+static void losses_report(struct openapi_reader *reader, struct str name)
 {
     static const char *const reasons[LOSSES] = {
         [LOST_COOKIE] = "it is called without its optional cookies",
@@ -316,18 +316,18 @@ static void losses_list(struct openapi_reader *reader, struct str name)
     };
 
     for (size_t i = 0; i < LOSSES; i++)
-        if (reader->lost[i])
+        if (reader->lost_parts[i])
             openapi_skip(reader, name, reasons[i]);
 }
 
 static void
-read_operation(struct openapi_reader *reader, const struct openapi_place *place, const char *method)
+operation_read(struct openapi_reader *reader, const struct openapi_path *place, const char *method)
 {
     const json_t *operation = json_object_get(place->item, method);
     const char *fault = NULL;
     struct str name;
 
-    if (operation == NULL || !openapi_spend(reader, 1, 0))
+    if (operation == NULL || !openapi_count_cost(reader, 1, 0))
         return;
     if (json_is_object(operation) && !operation_choose(reader, place, operation, method, &name))
         return;
@@ -336,8 +336,8 @@ read_operation(struct openapi_reader *reader, const struct openapi_place *place,
         openapi_fault(reader, at, "expected an object");
         return;
     }
-    json_t *result = jr_adopt(reader->arena, openapi_object(reader));
-    memset(reader->lost, 0, sizeof(reader->lost));
+    json_t *result = jr_attach(reader->arena, openapi_object(reader));
+    memset(reader->lost_parts, 0, sizeof(reader->lost_parts));
     struct str about = openapi_text(reader, operation, "summary");
     if (!about.len)
         about = openapi_text(reader, operation, "description");
@@ -355,14 +355,14 @@ read_operation(struct openapi_reader *reader, const struct openapi_place *place,
         fault = result_fault(reader, place->auth, result);
     if (fault != NULL)
         openapi_skip(reader, name, fault);
-    else if (!reader->is_spent) {
-        name_take(reader, name);
+    else if (!reader->is_over_limit) {
+        name_reserve(reader, name);
         MUST(json_array_append(place->operations, result) == 0);
-        losses_list(reader, name);
+        losses_report(reader, name);
     }
 }
 
-static void read_paths(struct openapi_reader *reader, struct openapi_place *place)
+static void paths_read(struct openapi_reader *reader, struct openapi_path *place)
 {
     const json_t *paths = json_object_get(reader->root, "paths");
     const char *name;
@@ -376,17 +376,17 @@ static void read_paths(struct openapi_reader *reader, struct openapi_place *plac
     json_object_keylen_foreach((json_t *)paths, name, len, item)
     {
         place->path = (struct str){name, len};
-        if (!openapi_spend(reader, ARRAY_LEN(openapi_methods), PLACE_BYTES))
+        if (!openapi_count_cost(reader, ARRAY_LEN(openapi_methods), ROW_KEY_BYTES))
             return;
         place->at = arena_printf(
-            reader->arena, "document.paths.%.*s", STR_ARG(utf8_cut(place->path, PLACE_BYTES)));
+            reader->arena, "document.paths.%.*s", STR_ARG(utf8_cut(place->path, ROW_KEY_BYTES)));
         place->item = openapi_follow(reader, item, place->at);
         if (!json_is_object(place->item))
             continue;
         if (json_object_get(place->item, "trace") != NULL && !has_choice(place->wish))
             openapi_skip(reader, place->path, "TRACE is not supported");
         for (size_t i = 0; openapi_methods[i] != NULL; i++)
-            read_operation(reader, place, openapi_methods[i]);
+            operation_read(reader, place, openapi_methods[i]);
     }
 }
 
@@ -419,7 +419,7 @@ static struct str server_url(struct openapi_reader *reader)
 }
 
 static void
-read_base_url(struct openapi_reader *reader, const struct openapi_wish *wish, json_t *body)
+base_url_read(struct openapi_reader *reader, const struct openapi_options *wish, json_t *body)
 {
     struct str url =
         fetch_url_escape(reader->arena, wish->base_url.len ? wish->base_url : server_url(reader));
@@ -434,9 +434,9 @@ read_base_url(struct openapi_reader *reader, const struct openapi_wish *wish, js
     openapi_put_str(reader, body, "base_url", url);
 }
 
-static void read_wanted(struct openapi_reader *reader, const struct openapi_wish *wish)
+static void choices_check(struct openapi_reader *reader, const struct openapi_options *wish)
 {
-    size_t count = reader->wanted;
+    size_t count = reader->wanted_count;
 
     if (count > INTEGRATION_OPERATIONS_MAX)
         openapi_fault(reader,
@@ -444,8 +444,9 @@ static void read_wanted(struct openapi_reader *reader, const struct openapi_wish
                       "has %zu operations: name at most %d of them in operations",
                       count,
                       INTEGRATION_OPERATIONS_MAX);
-    for (size_t i = 0; has_choice(wish) && !reader->is_spent && i < wish->only->count; i++) {
-        const struct choice *choice = map_get(reader->choices, wish->only->items[i]);
+    for (size_t i = 0; has_choice(wish) && !reader->is_over_limit && i < wish->chosen_names->count;
+         i++) {
+        const struct choice *choice = map_get(reader->choices, wish->chosen_names->items[i]);
         if (!choice->is_found)
             schema_error_add(reader->arena,
                              reader->errors,
@@ -456,7 +457,7 @@ static void read_wanted(struct openapi_reader *reader, const struct openapi_wish
 }
 
 bool openapi_import(struct arena *arena,
-                    const struct openapi_wish *wish,
+                    const struct openapi_options *wish,
                     json_t **ret_body,
                     json_t **ret_skipped,
                     struct schema_errors *errors)
@@ -465,13 +466,13 @@ bool openapi_import(struct arena *arena,
         .arena = arena,
         .root = wish->document,
         .errors = errors,
-        .skipped = jr_adopt(arena, json_array()),
+        .skipped = jr_attach(arena, json_array()),
         .arena_before = arena_used_bytes(arena),
         .names = openapi_map(arena),
         .choices = openapi_map(arena),
         .stems = openapi_map(arena),
     };
-    json_t *body = jr_adopt(arena, json_object());
+    json_t *body = jr_attach(arena, json_object());
     size_t before = errors->count;
 
     choices_read(&reader, wish);
@@ -491,13 +492,13 @@ bool openapi_import(struct arena *arena,
     openapi_put_str(&reader, body, "name", wish->name.len ? wish->name : plain_name(arena, title));
     if (title.len)
         openapi_put_str(&reader, body, "description", title);
-    read_base_url(&reader, wish, body);
+    base_url_read(&reader, wish, body);
     json_t *auth = wish->auth != NULL ? json_incref((json_t *)wish->auth) : openapi_auth(&reader);
     openapi_put(body, "auth", auth);
-    struct openapi_place place = {.wish = wish, .auth = auth, .operations = json_array()};
+    struct openapi_path place = {.wish = wish, .auth = auth, .operations = json_array()};
     openapi_put(body, "operations", place.operations);
-    read_paths(&reader, &place);
-    read_wanted(&reader, wish);
+    paths_read(&reader, &place);
+    choices_check(&reader, wish);
     *ret_body = body;
     *ret_skipped = reader.skipped;
     return errors->count == before;

@@ -16,12 +16,12 @@
 #define OPENAPI_BYTES_MAX 16777216 /* allocated by one import, without the document itself */
 
 /* Options of an import. Empty members are taken from the document. */
-struct openapi_wish {
+struct openapi_options {
     const json_t *document; /* NULL = `text` is the document */
     struct str text;        /* a large document, valid JSON; requires a choice in `only` */
     struct str name, base_url;
-    const json_t *auth;         /* an object; NULL = from the document's securitySchemes */
-    const struct in_strs *only; /* names of the operations to import; NULL = all */
+    const json_t *auth;                 /* an object; NULL = from the document's securitySchemes */
+    const struct in_strs *chosen_names; /* names of the operations to import; NULL = all */
 };
 
 /* any, blocks: Imports a document; takes up to 0.2 s, so call it on a thread. *ret_body is a body
@@ -29,7 +29,7 @@ struct openapi_wish {
  * Returns false when it added findings. A finding is for a place such as
  * "document.paths./users.get", or for "document" when the import exceeds a limit. */
 bool openapi_import(struct arena *arena,
-                    const struct openapi_wish *wish,
+                    const struct openapi_options *wish,
                     json_t **ret_body,
                     json_t **ret_skipped,
                     struct schema_errors *errors);

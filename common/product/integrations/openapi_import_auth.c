@@ -16,7 +16,7 @@ static json_t *plain_auth(const char *scheme)
     return auth;
 }
 
-static json_t *api_key(struct openapi_reader *reader, const json_t *scheme)
+static json_t *api_key_auth(struct openapi_reader *reader, const json_t *scheme)
 {
     struct str place = jr_str(scheme, "in");
     json_t *auth;
@@ -53,7 +53,7 @@ static json_t *oauth_auth(struct openapi_reader *reader, const json_t *scheme)
     json_object_foreach(json_object_get(flow, "scopes"), name, ignored)
     {
         size_t len = strlen(name);
-        if (json_array_size(scopes) >= SCOPES_MAX || !openapi_spend(reader, 1, len))
+        if (json_array_size(scopes) >= SCOPES_MAX || !openapi_count_cost(reader, 1, len))
             break;
         reader->json_bytes += len;
         MUST(json_array_append_new(scopes, json_string(name)) == 0);
@@ -81,15 +81,16 @@ static json_t *auth_of(struct openapi_reader *reader, const json_t *given)
     json_t *auth = NULL;
 
     if (str_is(type, "apiKey"))
-        auth = api_key(reader, scheme);
+        auth = api_key_auth(reader, scheme);
     else if (str_is(type, "http"))
         auth = http_auth(scheme);
     else if (str_is(type, "oauth2"))
         auth = oauth_auth(reader, scheme);
     if (auth == NULL)
         return NULL;
-    (void)jr_adopt(reader->arena, auth);
-    return openapi_spend(reader, AUTH_STEPS, AUTH_BYTES) && auth_fits(reader, auth) ? auth : NULL;
+    (void)jr_attach(reader->arena, auth);
+    return openapi_count_cost(reader, AUTH_STEPS, AUTH_BYTES) && auth_fits(reader, auth) ? auth
+                                                                                         : NULL;
 }
 
 /* Returns the first supported scheme that the document's `security` requires alone, else the first
@@ -103,7 +104,7 @@ json_t *openapi_auth(struct openapi_reader *reader)
     json_t *scheme;
     json_t *auth;
 
-    for (size_t i = 0; i < json_array_size(wanted) && !reader->is_spent; i++) {
+    for (size_t i = 0; i < json_array_size(wanted) && !reader->is_over_limit; i++) {
         json_t *requirement = json_array_get(wanted, i);
         if (json_object_size(requirement) != 1)
             continue;
@@ -117,7 +118,7 @@ json_t *openapi_auth(struct openapi_reader *reader)
         auth = auth_of(reader, scheme);
         if (auth != NULL)
             return json_incref(auth);
-        if (reader->is_spent)
+        if (reader->is_over_limit)
             break;
     }
     if (json_object_size(schemes) > 0)

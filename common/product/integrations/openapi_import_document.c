@@ -10,7 +10,7 @@
 #define HOPS_MAX       32   /* references that lead to references */
 #define POINTER_COPIES 4    /* of a pointer while it is decoded */
 #define PIECE_LEVELS   3    /* "components", "schemas", "Order" */
-#define PIECE_BYTES    64   /* of a piece, without its path */
+#define CHUNK_BYTES    64   /* of a piece, without its path */
 #define ID_BYTES       4096 /* of an operationId whose escapes are decoded */
 
 /* --- pieces --- */
@@ -29,7 +29,7 @@ static json_t *text_parse(struct openapi_reader *reader, struct str text)
     struct jr_error error;
     json_t *value;
 
-    if (!openapi_spend(reader, 1, bytes))
+    if (!openapi_count_cost(reader, 1, bytes))
         return NULL;
     reader->json_bytes += bytes;
     if (jr_parse(reader->arena, text, &value, &error) == 0)
@@ -64,13 +64,13 @@ static struct piece *piece_of_root(const struct openapi_reader *reader, const ch
 
 /* NOLINTBEGIN(misc-no-recursion): PIECE_LEVELS deep */
 static void
-pieces_note(struct openapi_reader *reader, struct str parent, struct str object, int levels)
+pieces_index(struct openapi_reader *reader, struct str parent, struct str object, int levels)
 {
     struct json_members members = json_members_of(object);
     struct json_member member;
 
     while (levels > 0 && json_members_next(&members, &member)) {
-        if (!openapi_spend(reader, 1, parent.len + 2 * member.key.len + PIECE_BYTES))
+        if (!openapi_count_cost(reader, 1, parent.len + 2 * member.key.len + CHUNK_BYTES))
             return;
         struct str name = json_text_decode(reader->arena, member.key);
         struct str path = piece_path(reader->arena, parent, name);
@@ -79,7 +79,7 @@ pieces_note(struct openapi_reader *reader, struct str parent, struct str object,
         reader->json_bytes += path.len;
         if (map_put(reader->pieces, path, piece) != NULL)
             openapi_fault(reader, STR("document"), "is not valid JSON: duplicate object key");
-        pieces_note(reader, path, member.value, levels - 1);
+        pieces_index(reader, path, member.value, levels - 1);
     }
 }
 /* NOLINTEND(misc-no-recursion) */
@@ -156,7 +156,7 @@ const json_t *openapi_follow(struct openapi_reader *reader, const json_t *value,
 {
     for (int hops = 0; hops < HOPS_MAX; hops++) {
         struct str pointer = jr_str(value, "$ref");
-        if (!openapi_spend(reader, 1, pointer.len * POINTER_COPIES))
+        if (!openapi_count_cost(reader, 1, pointer.len * POINTER_COPIES))
             return NULL;
         if (pointer.ptr == NULL)
             return value;
@@ -186,7 +186,7 @@ members_parse(struct openapi_reader *reader, struct str object, const char *cons
 {
     struct json_members members = json_members_of(object);
     struct json_member member;
-    json_t *result = jr_adopt(reader->arena, openapi_object(reader));
+    json_t *result = jr_attach(reader->arena, openapi_object(reader));
 
     while (json_members_next(&members, &member)) {
         size_t i = 0;
@@ -200,9 +200,11 @@ members_parse(struct openapi_reader *reader, struct str object, const char *cons
 }
 
 /* Returns whether an operation may belong in the result: its name is chosen, possibly with another
- * number appended. True also if it is not an object, so that read_operation() reports it. */
-static bool
-is_chosen(struct openapi_reader *reader, const char *method, struct str path, struct str operation)
+ * number appended. True also if it is not an object, so that operation_read() reports it. */
+static bool operation_may_be_chosen(struct openapi_reader *reader,
+                                    const char *method,
+                                    struct str path,
+                                    struct str operation)
 {
     struct str id = json_member_find(reader->arena, operation, "operationId");
 
@@ -234,9 +236,9 @@ static json_t *item_outline(struct openapi_reader *reader, struct str path, stru
     struct json_member member;
     json_t *result = NULL;
 
-    while (json_members_next(&members, &member) && !reader->is_spent) {
+    while (json_members_next(&members, &member) && !reader->is_over_limit) {
         const char *method = method_of(reader, member.key);
-        if (method != NULL ? !is_chosen(reader, method, path, member.value)
+        if (method != NULL ? !operation_may_be_chosen(reader, method, path, member.value)
                            : !json_key_is(reader->arena, member.key, "$ref"))
             continue;
         if (result == NULL)
@@ -256,9 +258,10 @@ static json_t *paths_outline(struct openapi_reader *reader, struct str paths)
 {
     struct json_members members = json_members_of(paths);
     struct json_member member;
-    json_t *result = jr_adopt(reader->arena, openapi_object(reader));
+    json_t *result = jr_attach(reader->arena, openapi_object(reader));
 
-    while (json_members_next(&members, &member) && openapi_spend(reader, 1, 2 * member.key.len)) {
+    while (json_members_next(&members, &member) &&
+           openapi_count_cost(reader, 1, 2 * member.key.len)) {
         struct str path = json_text_decode(reader->arena, member.key);
         json_t *item = item_outline(reader, path, member.value);
         if (item != NULL)
@@ -271,11 +274,11 @@ void openapi_outline(struct openapi_reader *reader, struct str document)
 {
     static const char *const head[] = {"openapi", "swagger", "info", "servers", "security"};
     static const char *const schemes[] = {"securitySchemes", NULL};
-    json_t *root = jr_adopt(reader->arena, openapi_object(reader));
+    json_t *root = jr_attach(reader->arena, openapi_object(reader));
 
     reader->root = root;
     reader->pieces = openapi_map(reader->arena);
-    pieces_note(reader, STR_NONE, document, PIECE_LEVELS);
+    pieces_index(reader, STR_NONE, document, PIECE_LEVELS);
     for (size_t i = 0; i < ARRAY_LEN(head); i++) {
         json_t *value = piece_tree(reader, piece_of_root(reader, head[i]));
         if (value != NULL)

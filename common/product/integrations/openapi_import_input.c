@@ -5,10 +5,10 @@
 #include "integrations/openapi_import_private.h"
 #include "json/jr.h"
 
-#define ALL_OF_DEPTH 8
-#define ENUM_MAX     200
-#define VALUE_BYTES  32  /* of a value in an enum, without its text */
-#define PLACE_BYTES  300 /* of the name of a place in findings */
+#define ALL_OF_DEPTH  8
+#define ENUM_MAX      200
+#define VALUE_BYTES   32  /* of a value in an enum, without its text */
+#define ROW_KEY_BYTES 300 /* of the name of a place in findings */
 
 /* --- schemas --- */
 
@@ -31,7 +31,7 @@ static struct str type_of(const json_t *schema)
 static struct str
 type_within(struct openapi_reader *reader, const json_t *schema, struct str at, int depth)
 {
-    if (!openapi_spend(reader, 1 + json_array_size(json_object_get(schema, "type")), 0))
+    if (!openapi_count_cost(reader, 1 + json_array_size(json_object_get(schema, "type")), 0))
         return STR_NONE;
 
     struct str type = type_of(schema);
@@ -70,7 +70,7 @@ static json_t *scalars_of(struct openapi_reader *reader, const json_t *list, str
         size_t bytes = VALUE_BYTES + json_string_length(value);
         if (!is_scalar_of(value, type))
             continue;
-        if (!openapi_spend(reader, 1, bytes))
+        if (!openapi_count_cost(reader, 1, bytes))
             break;
         reader->json_bytes += bytes; /* the value is shared, but printed for each parameter */
         MUST(json_array_append(values, value) == 0);
@@ -82,11 +82,11 @@ static json_t *scalars_of(struct openapi_reader *reader, const json_t *list, str
 }
 
 /* Counts each comparison twice, because integration_check() repeats it. True without an enum. */
-static bool values_have(struct openapi_reader *reader, const json_t *values, const json_t *value)
+static bool values_contain(struct openapi_reader *reader, const json_t *values, const json_t *value)
 {
     size_t count = json_array_size(values);
 
-    if (!openapi_spend(reader, 2 * count, 2 * count * json_string_length(value)))
+    if (!openapi_count_cost(reader, 2 * count, 2 * count * json_string_length(value)))
         return false;
     for (size_t i = 0; i < count; i++)
         if (json_equal(json_array_get(values, i), value))
@@ -118,8 +118,9 @@ void openapi_schema(
     json_t *values = scalars_of(reader, json_object_get(found, "enum"), type);
     if (values != NULL)
         openapi_put(param, "enum", values);
-    if (is_scalar_of(fallback, type) && openapi_spend(reader, 1, json_string_length(fallback)) &&
-        values_have(reader, values, fallback))
+    if (is_scalar_of(fallback, type) &&
+        openapi_count_cost(reader, 1, json_string_length(fallback)) &&
+        values_contain(reader, values, fallback))
         openapi_put_default(reader, param, fallback);
 }
 
@@ -127,10 +128,10 @@ void openapi_schema(
 
 static bool is_plain_param(struct str name)
 {
-    return name.len > 0 && name.len <= 100 && ascii_only(name, ASCII_ALNUM, "_-.[]$@:");
+    return name.len > 0 && name.len <= 100 && ascii_has_only(name, ASCII_ALNUM, "_-.[]$@:");
 }
 
-static bool has_param(const json_t *params, struct str name)
+static bool params_have_name(const json_t *params, struct str name)
 {
     for (size_t i = 0; i < json_array_size(params); i++)
         if (str_eq(jr_str(json_array_get(params, i), "name"), name))
@@ -139,27 +140,27 @@ static bool has_param(const json_t *params, struct str name)
 }
 
 /* Sets a valid, unique "name", and "as" if the wire name differs. False: there is no such name. */
-static bool name_param(struct openapi_reader *reader,
-                       const json_t *params,
-                       struct str wire,
-                       const char *place,
-                       json_t *param)
+static bool param_set_name(struct openapi_reader *reader,
+                           const json_t *params,
+                           struct str wire,
+                           const char *place,
+                           json_t *param)
 {
     struct str name = wire;
 
     if (wire.len == 0 || wire.len > 90 ||
-        !openapi_spend(reader, 1 + 2 * json_array_size(params), 4 * wire.len))
+        !openapi_count_cost(reader, 1 + 2 * json_array_size(params), 4 * wire.len))
         return false;
     if (!is_plain_param(name)) {
         char *plain = arena_cstr(reader->arena, name);
         for (size_t i = 0; i < name.len; i++)
-            if (!ascii_only((struct str){plain + i, 1}, ASCII_ALNUM, "_-.[]$@:"))
+            if (!ascii_has_only((struct str){plain + i, 1}, ASCII_ALNUM, "_-.[]$@:"))
                 plain[i] = '_';
         name.ptr = plain;
     }
-    if (has_param(params, name))
+    if (params_have_name(params, name))
         name = arena_printf(reader->arena, "%.*s_%s", STR_ARG(name), place);
-    if (has_param(params, name))
+    if (params_have_name(params, name))
         return false;
     openapi_put_str(reader, param, "name", name);
     if (!str_eq(name, wire))
@@ -182,10 +183,10 @@ static bool is_ignored_header(struct str name)
 
 /* Keeps arrays only for query parameters that are repeated for each item. Other arrays become
  * texts, which callers write in the format of the API. */
-static void flatten_array(struct openapi_reader *reader,
-                          const json_t *parameter,
-                          struct str place,
-                          json_t *param)
+static void param_flatten_array(struct openapi_reader *reader,
+                                const json_t *parameter,
+                                struct str place,
+                                json_t *param)
 {
     const json_t *explode = json_object_get(parameter, "explode");
     struct str style = jr_str(parameter, "style");
@@ -196,7 +197,7 @@ static void flatten_array(struct openapi_reader *reader,
         openapi_put_str(reader, param, "type", STR("string"));
 }
 
-static const char *read_parameter(struct openapi_reader *reader,
+static const char *parameter_read(struct openapi_reader *reader,
                                   const json_t *parameter,
                                   struct str at,
                                   json_t *params)
@@ -206,7 +207,7 @@ static const char *read_parameter(struct openapi_reader *reader,
     struct str wire = jr_str(parameter, "name");
     bool required = jr_bool(parameter, "required", false) || str_is(place, "path");
     const json_t *schema = json_object_get(parameter, "schema");
-    json_t *param = jr_adopt(reader->arena, openapi_object(reader));
+    json_t *param = jr_attach(reader->arena, openapi_object(reader));
     bool known = false;
 
     for (size_t i = 0; i < ARRAY_LEN(places); i++)
@@ -214,16 +215,16 @@ static const char *read_parameter(struct openapi_reader *reader,
     if (str_is(place, "header") && is_ignored_header(wire))
         return NULL;
     if (!known) {
-        reader->lost[LOST_COOKIE] = true;
+        reader->lost_parts[LOST_COOKIE] = true;
         return required ? "a required parameter is not in path, query or header" : NULL;
     }
-    if (!name_param(reader, params, wire, arena_cstr(reader->arena, place), param)) {
-        reader->lost[LOST_NAME] = true;
+    if (!param_set_name(reader, params, wire, arena_cstr(reader->arena, place), param)) {
+        reader->lost_parts[LOST_NAME] = true;
         return required ? "a required parameter has a name that cannot be used" : NULL;
     }
     openapi_put_str(reader, param, "in", place);
     openapi_schema(reader, schema, at, false, param);
-    flatten_array(reader, parameter, place, param);
+    param_flatten_array(reader, parameter, place, param);
     if (required)
         openapi_put(param, "required", json_true());
     struct str about = openapi_text(reader, parameter, "description");
@@ -239,7 +240,7 @@ static struct str parameter_key(struct openapi_reader *reader, const json_t *par
     struct str place = jr_str(parameter, "in");
     struct str name = jr_str(parameter, "name");
 
-    if (!openapi_spend(reader, 1, 2 * (place.len + name.len + 2)))
+    if (!openapi_count_cost(reader, 1, 2 * (place.len + name.len + 2)))
         return STR_NONE;
     return arena_printf(reader->arena, "%.*s %.*s", STR_ARG(place), STR_ARG(name));
 }
@@ -249,7 +250,7 @@ static struct map *own_parameters(struct openapi_reader *reader, const json_t *o
 {
     struct map *keys = openapi_map(reader->arena);
 
-    for (size_t i = 0; i < json_array_size(own) && !reader->is_spent; i++) {
+    for (size_t i = 0; i < json_array_size(own) && !reader->is_over_limit; i++) {
         const json_t *parameter = openapi_follow(reader, json_array_get(own, i), at);
         struct str key = parameter_key(reader, parameter);
         reader->json_bytes += key.len;
@@ -259,15 +260,16 @@ static struct map *own_parameters(struct openapi_reader *reader, const json_t *o
     return keys;
 }
 
-static bool
-is_overridden(struct openapi_reader *reader, const struct map *own, const json_t *parameter)
+static bool parameter_is_overridden(struct openapi_reader *reader,
+                                    const struct map *own,
+                                    const json_t *parameter)
 {
     struct str key = own != NULL ? parameter_key(reader, parameter) : STR_NONE;
 
     return key.len && map_get(own, key) != NULL;
 }
 
-static const char *read_parameters(struct openapi_reader *reader,
+static const char *parameters_read(struct openapi_reader *reader,
                                    const json_t *list,
                                    const struct map *own,
                                    struct str at,
@@ -275,16 +277,16 @@ static const char *read_parameters(struct openapi_reader *reader,
                                    json_t *params)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
-        if (!openapi_spend(reader, 1, PLACE_BYTES))
+        if (!openapi_count_cost(reader, 1, ROW_KEY_BYTES))
             break;
         struct str where = arena_printf(reader->arena, "%.*s.parameters[%zu]", STR_ARG(at), i);
         const json_t *parameter = openapi_follow(reader, json_array_get(list, i), where);
         if (!json_is_object(parameter) || str_is(jr_str(parameter, "in"), "path") != in_path ||
-            is_overridden(reader, own, parameter))
+            parameter_is_overridden(reader, own, parameter))
             continue;
         if (json_array_size(params) >= INTEGRATION_PARAMS_MAX)
             return "it has more parameters than an operation may have";
-        const char *fault = read_parameter(reader, parameter, where, params);
+        const char *fault = parameter_read(reader, parameter, where, params);
         if (fault != NULL)
             return fault;
     }
@@ -303,7 +305,7 @@ static const json_t *media_of(struct openapi_reader *reader, const json_t *conte
     json_object_foreach((json_t *)content, name, media)
     {
         struct str type = str_from(name);
-        if (!openapi_spend(reader, 1, type.len))
+        if (!openapi_count_cost(reader, 1, type.len))
             break;
         if (str_starts(type, STR("application/json")) || str_ends(type, STR("+json")))
             return media;
@@ -319,7 +321,7 @@ static struct map *texts_of(struct openapi_reader *reader, const json_t *list)
 
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *item = json_array_get(list, i);
-        if (!openapi_spend(reader, 1, json_string_length(item)))
+        if (!openapi_count_cost(reader, 1, json_string_length(item)))
             break;
         if (!json_is_string(item))
             continue;
@@ -331,7 +333,7 @@ static struct map *texts_of(struct openapi_reader *reader, const json_t *list)
 }
 
 static const char *
-read_properties(struct openapi_reader *reader, const json_t *schema, struct str at, json_t *params)
+properties_read(struct openapi_reader *reader, const json_t *schema, struct str at, json_t *params)
 {
     json_t *properties = json_object_get(schema, "properties");
     struct map *required;
@@ -343,18 +345,18 @@ read_properties(struct openapi_reader *reader, const json_t *schema, struct str 
     required = texts_of(reader, json_object_get(schema, "required"));
     json_object_foreach(properties, name, property)
     {
-        if (!openapi_spend(reader, 1, 0))
+        if (!openapi_count_cost(reader, 1, 0))
             break;
-        json_t *param = jr_adopt(reader->arena, openapi_object(reader));
+        json_t *param = jr_attach(reader->arena, openapi_object(reader));
         const json_t *found = openapi_follow(reader, property, at);
         if (jr_bool(found, "readOnly", false))
             continue;
         if (json_array_size(params) >= INTEGRATION_PARAMS_MAX)
             return "it has more parameters than an operation may have";
-        if (!name_param(reader, params, str_from(name), "body", param)) {
+        if (!param_set_name(reader, params, str_from(name), "body", param)) {
             if (map_get(required, str_from(name)) != NULL)
                 return "a required member of its body has a name that cannot be used";
-            reader->lost[LOST_NAME] = true;
+            reader->lost_parts[LOST_NAME] = true;
             continue;
         }
         openapi_put_str(reader, param, "in", STR("body"));
@@ -372,50 +374,50 @@ read_properties(struct openapi_reader *reader, const json_t *schema, struct str 
 /* NOLINTBEGIN(misc-no-recursion): ALL_OF_DEPTH deep */
 /* Returns whether a body's schema names its members, so that each can become a parameter. */
 static bool
-is_members(struct openapi_reader *reader, const json_t *schema, struct str at, int depth)
+schema_has_members(struct openapi_reader *reader, const json_t *schema, struct str at, int depth)
 {
     const json_t *parts = json_object_get(schema, "allOf");
     bool any = json_object_size(json_object_get(schema, "properties")) > 0;
 
     if (json_object_get(schema, "oneOf") != NULL || json_object_get(schema, "anyOf") != NULL ||
-        depth > ALL_OF_DEPTH || !openapi_spend(reader, 1, 0))
+        depth > ALL_OF_DEPTH || !openapi_count_cost(reader, 1, 0))
         return false;
     for (size_t i = 0; i < json_array_size(parts); i++) {
         const json_t *part = openapi_follow(reader, json_array_get(parts, i), at);
-        any = is_members(reader, part, at, depth + 1) || any;
+        any = schema_has_members(reader, part, at, depth + 1) || any;
     }
     return any;
 }
 
-static const char *read_body_members(
+static const char *body_members_read(
     struct openapi_reader *reader, const json_t *schema, struct str at, json_t *params, int depth)
 {
     const json_t *parts = json_object_get(schema, "allOf");
     const char *fault =
-        openapi_spend(reader, 1, 0) ? read_properties(reader, schema, at, params) : NULL;
+        openapi_count_cost(reader, 1, 0) ? properties_read(reader, schema, at, params) : NULL;
 
-    for (size_t i = 0;
-         fault == NULL && depth < ALL_OF_DEPTH && i < json_array_size(parts) && !reader->is_spent;
+    for (size_t i = 0; fault == NULL && depth < ALL_OF_DEPTH && i < json_array_size(parts) &&
+                       !reader->is_over_limit;
          i++) {
         const json_t *part = openapi_follow(reader, json_array_get(parts, i), at);
-        fault = read_body_members(reader, part, at, params, depth + 1);
+        fault = body_members_read(reader, part, at, params, depth + 1);
     }
     return fault;
 }
 /* NOLINTEND(misc-no-recursion) */
 
-static const char *read_whole_body(struct openapi_reader *reader,
+static const char *whole_body_read(struct openapi_reader *reader,
                                    const json_t *schema,
                                    struct str at,
                                    bool required,
                                    json_t *params,
                                    json_t *result)
 {
-    json_t *param = jr_adopt(reader->arena, openapi_object(reader));
+    json_t *param = jr_attach(reader->arena, openapi_object(reader));
 
     if (json_array_size(params) >= INTEGRATION_PARAMS_MAX)
         return "it has more parameters than an operation may have";
-    if (!name_param(reader, params, STR("body"), "json", param))
+    if (!param_set_name(reader, params, STR("body"), "json", param))
         return "another parameter has the name that its body needs";
     (void)json_object_del(param, "as");
     openapi_put_str(reader, param, "in", STR("body"));
@@ -430,7 +432,7 @@ static const char *read_whole_body(struct openapi_reader *reader,
     return NULL;
 }
 
-static const char *read_body(struct openapi_reader *reader,
+static const char *body_read(struct openapi_reader *reader,
                              const json_t *operation,
                              struct str at,
                              json_t *params,
@@ -447,18 +449,18 @@ static const char *read_body(struct openapi_reader *reader,
     bool is_sent = !str_is(method, "GET") && !str_is(method, "HEAD");
     const json_t *media = is_sent ? media_of(reader, content, &form) : NULL;
     if (media == NULL) {
-        reader->lost[LOST_BODY] = true;
+        reader->lost_parts[LOST_BODY] = true;
         return is_sent && jr_bool(body, "required", false) ? "its body is neither JSON nor a form"
                                                            : NULL;
     }
     const json_t *schema = openapi_follow(reader, json_object_get(media, "schema"), where);
     if (form)
         openapi_put_str(reader, result, "body_type", STR("form"));
-    if (is_members(reader, schema, where, 0))
-        return read_body_members(reader, schema, where, params, 0);
+    if (schema_has_members(reader, schema, where, 0))
+        return body_members_read(reader, schema, where, params, 0);
     if (form)
         return "the schema of its form has no properties";
-    return read_whole_body(reader, schema, where, jr_bool(body, "required", false), params, result);
+    return whole_body_read(reader, schema, where, jr_bool(body, "required", false), params, result);
 }
 
 const char *openapi_inputs(struct openapi_reader *reader,
@@ -476,9 +478,9 @@ const char *openapi_inputs(struct openapi_reader *reader,
     openapi_put(result, "params", params);
     /* Path parameters first: the path refers to them by name, so they must not be renamed. */
     for (int in_path = 1; fault == NULL && in_path >= 0; in_path--) {
-        fault = read_parameters(reader, own, NULL, at, in_path, params);
+        fault = parameters_read(reader, own, NULL, at, in_path, params);
         if (fault == NULL)
-            fault = read_parameters(reader, shared, own_keys, at, in_path, params);
+            fault = parameters_read(reader, shared, own_keys, at, in_path, params);
     }
-    return fault != NULL ? fault : read_body(reader, operation, at, params, result);
+    return fault != NULL ? fault : body_read(reader, operation, at, params, result);
 }

@@ -17,15 +17,15 @@ struct openapi_reader {
     struct map *pieces; /* values of the text by their paths; NULL = the document is not a text */
     struct schema_errors *errors;
     json_t *skipped;
-    size_t steps;        /* used of OPENAPI_STEPS_MAX */
-    size_t arena_before; /* bytes of the arena that were in use before the import */
-    size_t json_bytes;   /* bytes of JSON values that the import made */
-    bool is_spent;       /* a limit is exceeded and reported: nothing more is read */
-    size_t wanted;       /* operations for the result so far, also those above the limit */
-    struct map *names;   /* names of operations of the result */
-    struct map *choices; /* names of operations that the caller chose */
-    struct map *stems;   /* openapi_stem() of the chosen names */
-    bool lost[LOSSES];   /* for the current operation */
+    size_t steps;            /* used of OPENAPI_STEPS_MAX */
+    size_t arena_before;     /* bytes of the arena that were in use before the import */
+    size_t json_bytes;       /* bytes of JSON values that the import made */
+    bool is_over_limit;      /* a limit is exceeded and reported: nothing more is read */
+    size_t wanted_count;     /* operations for the result so far, also those above the limit */
+    struct map *names;       /* names of operations of the result */
+    struct map *choices;     /* names of operations that the caller chose */
+    struct map *stems;       /* openapi_stem() of the chosen names */
+    bool lost_parts[LOSSES]; /* for the current operation */
 };
 
 /* any: Adds a finding. */
@@ -34,7 +34,7 @@ void openapi_fault(struct openapi_reader *reader, struct str at, const char *for
 /* any: Counts work before it is done: `steps`, and the bytes that will be copied, of which 64 count
  * as another step. Returns false if a limit would be exceeded, with one finding the first time, and
  * on every later call. */
-bool openapi_spend(struct openapi_reader *reader, size_t steps, size_t bytes) MUSTCHECK;
+bool openapi_count_cost(struct openapi_reader *reader, size_t steps, size_t bytes) MUSTCHECK;
 /* any: Makes an empty map that is freed with the arena. */
 struct map *openapi_map(struct arena *arena);
 /* any: Adds an entry to the list of skipped operations and parts. */

@@ -15,10 +15,10 @@ struct draft_request {
     struct arena *arena;
     struct fill_values *values;
     const struct integration_operation *operation;
-    struct outgoing *out;
+    struct outgoing_request *out;
     struct schema_errors *errors;
-    struct strbuf url, shown;
-    bool query; /* the URL has a query */
+    struct strbuf url, masked_url;
+    bool has_query; /* the URL has a query */
 };
 
 /* --- forms --- */
@@ -38,17 +38,17 @@ form_value(struct strbuf *form, struct arena *arena, struct str name, const json
 
 /* --- the address --- */
 
-static void outgoing_put(struct draft_request *draft, struct str text)
+static void url_append(struct draft_request *draft, struct str text)
 {
     strbuf_str(&draft->url, text);
-    strbuf_str(&draft->shown, text);
+    strbuf_str(&draft->masked_url, text);
 }
 
 /* Appends a value to the URL; `shown` gets a mask instead of a secret value. */
-static void put_value(struct draft_request *draft, struct str escaped, bool secret)
+static void url_append_value(struct draft_request *draft, struct str escaped, bool secret)
 {
     strbuf_str(&draft->url, escaped);
-    strbuf_str(&draft->shown, secret ? STR(SECRETS_MASK) : escaped);
+    strbuf_str(&draft->masked_url, secret ? STR(SECRETS_MASK) : escaped);
 }
 
 static bool value_is_missing(const struct integration_param *param, const json_t *value)
@@ -57,7 +57,7 @@ static bool value_is_missing(const struct integration_param *param, const json_t
                              json_string_length(value) == 0);
 }
 
-static int bad_value(struct draft_request *draft, struct str param, const char *what)
+static int value_refuse(struct draft_request *draft, struct str param, const char *what)
 {
     schema_error_add(draft->arena,
                      draft->errors,
@@ -68,16 +68,16 @@ static int bad_value(struct draft_request *draft, struct str param, const char *
     return INTEGRATION_FAILED;
 }
 
-static int put_slot(struct draft_request *draft, struct str name)
+static int path_put_value(struct draft_request *draft, struct str name)
 {
     const struct integration_param *param = integration_param_find(draft->operation, name);
     const json_t *value = fill_value_of(draft->values, name);
 
     if (param == NULL || value_is_missing(param, value))
-        return bad_value(draft, name, "must not be empty in a path");
-    put_value(draft,
-              codec_percent(draft->arena, fill_text_of(draft->arena, value)),
-              fill_is_hidden(draft->operation, param));
+        return value_refuse(draft, name, "must not be empty in a path");
+    url_append_value(draft,
+                     codec_percent(draft->arena, fill_text_of(draft->arena, value)),
+                     fill_is_hidden(draft->operation, param));
     return 0;
 }
 
@@ -87,42 +87,42 @@ static int check_segments(struct draft_request *draft, size_t begin)
     struct str path = {draft->url.ptr + begin, draft->url.len - begin};
 
     while (path.ptr != NULL)
-        if (integration_is_dots(str_split(&path, '/')))
-            return bad_value(draft, STR("*"), "must not give the path a segment . or ..");
+        if (integration_segment_is_dots(str_split(&path, '/')))
+            return value_refuse(draft, STR("*"), "must not give the path a segment . or ..");
     return 0;
 }
 
-static int put_path(struct draft_request *draft, struct str base_url)
+static int path_put(struct draft_request *draft, struct str base_url)
 {
     struct str rest = draft->operation->path.value;
 
     while (base_url.len > 0 && base_url.ptr[base_url.len - 1] == '/')
         base_url.len--;
-    outgoing_put(draft, base_url);
+    url_append(draft, base_url);
     size_t begin = draft->url.len;
     while (rest.len > 0) {
         const char *open = memchr(rest.ptr, '{', rest.len);
         size_t plain = open != NULL ? (size_t)(open - rest.ptr) : rest.len;
-        outgoing_put(draft, (struct str){rest.ptr, plain});
+        url_append(draft, (struct str){rest.ptr, plain});
         rest = (struct str){rest.ptr + plain, rest.len - plain};
         if (rest.len == 0)
             break;
         const char *close = memchr(rest.ptr, '}', rest.len);
         size_t slot = close != NULL ? (size_t)(close - rest.ptr) : rest.len;
-        TRY(put_slot(draft, (struct str){rest.ptr + 1, slot - 1}));
+        TRY(path_put_value(draft, (struct str){rest.ptr + 1, slot - 1}));
         rest = slot + 1 < rest.len ? (struct str){rest.ptr + slot + 1, rest.len - slot - 1}
                                    : (struct str){rest.ptr, 0};
     }
     return draft->url.overflow ? INTEGRATION_TOO_LARGE : check_segments(draft, begin);
 }
 
-static void put_query(struct draft_request *draft, struct str name, struct str value, bool secret)
+static void query_put(struct draft_request *draft, struct str name, struct str value, bool secret)
 {
-    outgoing_put(draft, draft->query ? STR("&") : STR("?"));
-    outgoing_put(draft, codec_percent(draft->arena, name));
-    outgoing_put(draft, STR("="));
-    put_value(draft, codec_percent(draft->arena, value), secret);
-    draft->query = true;
+    url_append(draft, draft->has_query ? STR("&") : STR("?"));
+    url_append(draft, codec_percent(draft->arena, name));
+    url_append(draft, STR("="));
+    url_append_value(draft, codec_percent(draft->arena, value), secret);
+    draft->has_query = true;
 }
 
 static void put_query_param(struct draft_request *draft,
@@ -133,16 +133,16 @@ static void put_query_param(struct draft_request *draft,
     bool hidden = fill_is_hidden(draft->operation, param);
 
     if (!json_is_array(value)) {
-        put_query(draft, name, fill_text_of(draft->arena, value), hidden);
+        query_put(draft, name, fill_text_of(draft->arena, value), hidden);
         return;
     }
     for (size_t i = 0; i < json_array_size(value); i++)
-        put_query(draft, name, fill_text_of(draft->arena, json_array_get(value, i)), hidden);
+        query_put(draft, name, fill_text_of(draft->arena, json_array_get(value, i)), hidden);
 }
 
 /* --- headers --- */
 
-void outgoing_header(struct outgoing *outgoing, const char *name, struct str value)
+void outgoing_add_header(struct outgoing_request *outgoing, const char *name, struct str value)
 {
     for (size_t i = 0; i < outgoing->request.nheaders; i++)
         if (str_ieq(outgoing->headers[i].name, str_from(name)))
@@ -180,12 +180,12 @@ static int
 put_header_param(struct draft_request *draft, struct str param, struct str name, struct str value)
 {
     if (!is_field_line(value))
-        return bad_value(draft, param, "must be one line in a header");
-    outgoing_header(draft->out, arena_cstr(draft->arena, name), value);
+        return value_refuse(draft, param, "must be one line in a header");
+    outgoing_add_header(draft->out, arena_cstr(draft->arena, name), value);
     return 0;
 }
 
-static int put_params(struct draft_request *draft)
+static int params_put(struct draft_request *draft)
 {
     const struct integration_param *params = draft->operation->params.items;
 
@@ -205,7 +205,7 @@ static int put_params(struct draft_request *draft)
     return 0;
 }
 
-static int put_templates(struct draft_request *draft)
+static int templates_put(struct draft_request *draft)
 {
     const char *name;
     json_t *item;
@@ -215,10 +215,11 @@ static int put_templates(struct draft_request *draft)
     {
         struct str template = fill_text_of(draft->arena, item);
         TRY(fill_text(draft->arena, draft->values, template, &text));
-        put_query(draft,
+        query_put(draft,
                   str_from(name),
                   text,
-                  secret_name(str_from(name)) || fill_names_secret(draft->operation, template));
+                  secret_is_credential_name(str_from(name)) ||
+                      fill_names_secret(draft->operation, template));
     }
     json_object_foreach(draft->operation->headers.value, name, item)
     {
@@ -241,7 +242,7 @@ static json_t *plain_body(struct draft_request *draft)
         if (integration_place_of(&params[i]) != IN_BODY)
             continue;
         if (body == NULL)
-            body = jr_adopt(draft->arena, json_object());
+            body = jr_attach(draft->arena, json_object());
         struct str name = integration_wire_name(&params[i]);
         if (value != NULL)
             MUST(json_object_setn_nocheck(body, name.ptr, name.len, value) == 0);
@@ -249,7 +250,7 @@ static json_t *plain_body(struct draft_request *draft)
     return body;
 }
 
-static int print_form(struct draft_request *draft, json_t *body, struct str *ret_text)
+static int form_print(struct draft_request *draft, json_t *body, struct str *ret_text)
 {
     const char *name;
     json_t *item;
@@ -261,7 +262,7 @@ static int print_form(struct draft_request *draft, json_t *body, struct str *ret
     return form.overflow ? INTEGRATION_TOO_LARGE : 0;
 }
 
-static int print_json(struct draft_request *draft, const json_t *body, struct str *ret_text)
+static int json_print(struct draft_request *draft, const json_t *body, struct str *ret_text)
 {
     struct strbuf text;
     struct jw w;
@@ -276,7 +277,7 @@ static int print_json(struct draft_request *draft, const json_t *body, struct st
 /* Returns the Content-Type that the operation's headers set. */
 static struct content_type outgoing_type(const struct draft_request *draft)
 {
-    const struct outgoing *out = draft->out;
+    const struct outgoing_request *out = draft->out;
 
     for (size_t i = 0; i < out->request.nheaders; i++)
         if (str_ieq(out->headers[i].name, STR("content-type")))
@@ -284,7 +285,7 @@ static struct content_type outgoing_type(const struct draft_request *draft)
     return (struct content_type){0};
 }
 
-static int put_body(struct draft_request *draft)
+static int body_put(struct draft_request *draft)
 {
     const struct integration_operation *operation = draft->operation;
     const json_t *template = operation->body.value;
@@ -302,18 +303,18 @@ static int put_body(struct draft_request *draft)
         draft->out->request.body = (struct str){json_string_value(body), json_string_length(body)};
         return 0;
     }
-    TRY(form ? print_form(draft, body, &draft->out->request.body)
-             : print_json(draft, body, &draft->out->request.body));
-    outgoing_header(draft->out,
-                    "Content-Type",
-                    form ? STR("application/x-www-form-urlencoded") : STR("application/json"));
+    TRY(form ? form_print(draft, body, &draft->out->request.body)
+             : json_print(draft, body, &draft->out->request.body));
+    outgoing_add_header(draft->out,
+                        "Content-Type",
+                        form ? STR("application/x-www-form-urlencoded") : STR("application/json"));
     return 0;
 }
 
 int outgoing_build(struct arena *arena,
                    struct str base_url,
                    struct fill_values *values,
-                   struct outgoing *ret_outgoing,
+                   struct outgoing_request *ret_outgoing,
                    struct schema_errors *errors)
 {
     struct draft_request draft = {
@@ -324,27 +325,29 @@ int outgoing_build(struct arena *arena,
         .errors = errors,
     };
 
-    *ret_outgoing = (struct outgoing){.request = {.method = values->operation->method.value}};
+    *ret_outgoing =
+        (struct outgoing_request){.request = {.method = values->operation->method.value}};
     ret_outgoing->headers = ARENA_ARRAY(arena, ret_outgoing->headers, HEADERS_MAX);
     strbuf_init(&draft.url, arena, FETCH_MAX_URL_BYTES);
-    strbuf_init(&draft.shown, arena, (size_t)2 * FETCH_MAX_URL_BYTES);
-    TRY(put_path(&draft, base_url));
-    TRY(put_params(&draft));
-    TRY(put_templates(&draft));
-    TRY(put_body(&draft));
-    outgoing_header(ret_outgoing, "Accept", STR("application/json"));
+    strbuf_init(&draft.masked_url, arena, (size_t)2 * FETCH_MAX_URL_BYTES);
+    TRY(path_put(&draft, base_url));
+    TRY(params_put(&draft));
+    TRY(templates_put(&draft));
+    TRY(body_put(&draft));
+    outgoing_add_header(ret_outgoing, "Accept", STR("application/json"));
     if (draft.url.overflow)
         return INTEGRATION_TOO_LARGE;
     ret_outgoing->request.headers = ret_outgoing->headers;
     ret_outgoing->request.url = (struct str){strbuf_cstring(&draft.url), draft.url.len};
-    ret_outgoing->shown = strbuf_view(&draft.shown);
+    ret_outgoing->masked_url = strbuf_view(&draft.masked_url);
     return 0;
 }
 
 /* --- credentials --- */
 
-static struct str
-signed_url(struct arena *arena, struct str url, const struct outgoing_credentials *credentials)
+static struct str url_with_credentials(struct arena *arena,
+                                       struct str url,
+                                       const struct outgoing_credentials *credentials)
 {
     bool query = memchr(url.ptr, '?', url.len) != NULL;
 
@@ -365,10 +368,10 @@ static struct str authorization(struct arena *arena, const struct outgoing_crede
     return arena_printf(arena, "Basic %.*s", STR_ARG(codec_b64(arena, pair)));
 }
 
-struct fetch_request outgoing_sign(struct arena *arena,
-                                   const struct outgoing *outgoing,
-                                   const struct outgoing_credentials *credentials,
-                                   struct str url)
+struct fetch_request outgoing_add_credentials(struct arena *arena,
+                                              const struct outgoing_request *outgoing,
+                                              const struct outgoing_credentials *credentials,
+                                              struct str url)
 {
     struct fetch_request request = outgoing->request;
     struct fetch_header *headers = ARENA_ARRAY(arena, headers, request.nheaders + 1);
@@ -378,7 +381,7 @@ struct fetch_request outgoing_sign(struct arena *arena,
     if (url.ptr != NULL)
         request.url = url;
     if (credentials->scheme == SCHEME_QUERY)
-        request.url = signed_url(arena, request.url, credentials);
+        request.url = url_with_credentials(arena, request.url, credentials);
     else if (credentials->scheme == SCHEME_HEADER)
         headers[request.nheaders++] = (struct fetch_header){
             .name = credentials->name,

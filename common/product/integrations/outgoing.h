@@ -15,10 +15,10 @@ struct outgoing_credentials {
 };
 
 /* Arena-owned. */
-struct outgoing {
+struct outgoing_request {
     struct fetch_request request;
     struct fetch_header *headers; /* request.headers, with space for headers that are added later */
-    struct str shown;             /* the URL without credentials, hidden values masked */
+    struct str masked_url;        /* the URL without credentials, hidden values masked */
 };
 
 /* any: Builds URL, headers and body of an operation from the values of its parameters. Returns 0,
@@ -27,16 +27,16 @@ struct outgoing {
 int outgoing_build(struct arena *arena,
                    struct str base_url,
                    struct fill_values *values,
-                   struct outgoing *ret_outgoing,
+                   struct outgoing_request *ret_outgoing,
                    struct schema_errors *errors) MUSTCHECK;
 /* any: Adds a header unless one of that name exists. Borrows name and value. */
-void outgoing_header(struct outgoing *outgoing, const char *name, struct str value);
+void outgoing_add_header(struct outgoing_request *outgoing, const char *name, struct str value);
 /* any: Returns the request with credentials; its headers are arena-owned. `url`: where to send it
  * instead, which must be at the same origin; STR_NONE = the address of `outgoing`. */
-struct fetch_request outgoing_sign(struct arena *arena,
-                                   const struct outgoing *outgoing,
-                                   const struct outgoing_credentials *credentials,
-                                   struct str url);
+struct fetch_request outgoing_add_credentials(struct arena *arena,
+                                              const struct outgoing_request *outgoing,
+                                              const struct outgoing_credentials *credentials,
+                                              struct str url);
 /* any: Returns the absolute address of a redirect; STR_NONE when it must not be followed, because
  * it leads to another origin or is malformed. Arena-owned. */
 struct str outgoing_redirect(struct arena *arena, struct str from, struct str location);

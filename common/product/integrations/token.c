@@ -37,7 +37,7 @@ static struct str scope_text(struct arena *arena, const struct in_strs *scopes)
 }
 
 /* RFC 6749, 2.3.1: id and secret are encoded before they are joined. */
-static struct str basic(struct arena *arena, const struct token_client *client)
+static struct str basic_authorization(struct arena *arena, const struct token_client *client)
 {
     struct str pair = arena_printf(arena,
                                    "%.*s:%.*s",
@@ -48,7 +48,7 @@ static struct str basic(struct arena *arena, const struct token_client *client)
 }
 
 /* co: Sends a form with the client's credentials. Returns 0, a FETCH_*, or a negative. */
-AWAITS static int post_form(struct task *task,
+AWAITS static int form_post(struct task *task,
                             const struct token_client *client,
                             struct str url,
                             struct strbuf *form,
@@ -62,7 +62,8 @@ AWAITS static int post_form(struct task *task,
     size_t count = 2;
 
     if (client->secret.len && !in_body) {
-        headers[count++] = (struct fetch_header){STR("Authorization"), basic(task->arena, client)};
+        headers[count++] =
+            (struct fetch_header){STR("Authorization"), basic_authorization(task->arena, client)};
     } else {
         token_form_text(form, "client_id", client->id);
         token_form_text(form, "client_secret", client->secret);
@@ -91,7 +92,7 @@ static struct str error_code(struct arena *arena, const json_t *root)
 {
     struct str code = jr_str(root, "error");
 
-    if (code.len == 0 || code.len > ERROR_BYTES || !ascii_only(code, ASCII_ALNUM, "_-."))
+    if (code.len == 0 || code.len > ERROR_BYTES || !ascii_has_only(code, ASCII_ALNUM, "_-."))
         return STR("no_answer");
     return arena_dup(arena, code);
 }
@@ -120,7 +121,7 @@ static int64_t expires_in(const json_t *root)
     return seconds > EXPIRES_MAX ? EXPIRES_MAX : seconds;
 }
 
-static int read_tokens(struct arena *arena, const json_t *root, struct token_answer *ret_answer)
+static int tokens_read(struct arena *arena, const json_t *root, struct token_answer *ret_answer)
 {
     struct str type = jr_str(root, "token_type");
     struct token_answer answer = {
@@ -154,10 +155,10 @@ static bool token_error_is_final(const struct fetch_response *response, struct s
     return response->status == 401;
 }
 
-int token_ask(struct task *task,
-              const struct token_client *client,
-              const struct token_grant *grant,
-              struct token_answer *ret_answer)
+int token_request(struct task *task,
+                  const struct token_client *client,
+                  const struct token_grant *grant,
+                  struct token_answer *ret_answer)
 {
     struct arena *arena = task->arena;
     struct fetch_response response;
@@ -175,13 +176,13 @@ int token_ask(struct task *task,
     if (!grant->code.len && !grant->refresh_token.len)
         token_form_text(&form, "scope", scope_text(arena, &client->auth->scopes));
     token_form_text(&form, "audience", client->auth->audience.value);
-    int rc = post_form(task, client, client->auth->token_url.value, &form, &response);
+    int rc = form_post(task, client, client->auth->token_url.value, &form, &response);
     if (rc != 0)
         return rc > 0 ? TOKEN_UNAVAILABLE : rc;
-    if (jr_parse_foreign(arena, response.body, &root, &wrong) != 0)
+    if (jr_parse_external(arena, response.body, &root, &wrong) != 0)
         root = NULL;
     if (response.status == 200)
-        return read_tokens(arena, root, ret_answer);
+        return tokens_read(arena, root, ret_answer);
     ret_answer->error = error_code(arena, root);
     return response.status >= 400 && response.status < 500 &&
                    token_error_is_final(&response, ret_answer->error)
@@ -200,7 +201,7 @@ int token_revoke(struct task *task,
     strbuf_init(&form, task->arena, FORM_BYTES);
     token_form_text(&form, "token", token);
     token_form_text(&form, "token_type_hint", str_from(hint));
-    int rc = post_form(task, client, client->auth->revocation_url.value, &form, &response);
+    int rc = form_post(task, client, client->auth->revocation_url.value, &form, &response);
     if (rc != 0)
         return rc > 0 ? TOKEN_UNAVAILABLE : rc;
     return response.status >= 200 && response.status < 300 ? 0 : TOKEN_UNAVAILABLE;

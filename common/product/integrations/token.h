@@ -27,10 +27,10 @@ struct token_answer {
 
 /* co: Requests tokens with a grant; the request is never repeated. Returns 0, TOKEN_REFUSED (a
  * repetition would fail too), TOKEN_UNAVAILABLE, or a negative. */
-AWAITS int token_ask(struct task *task,
-                     const struct token_client *client,
-                     const struct token_grant *grant,
-                     struct token_answer *ret_answer) MUSTCHECK;
+AWAITS int token_request(struct task *task,
+                         const struct token_client *client,
+                         const struct token_grant *grant,
+                         struct token_answer *ret_answer) MUSTCHECK;
 /* co: Revokes a token at the server. `hint`: its token_type_hint, "access_token" or
  * "refresh_token". Returns 0, TOKEN_UNAVAILABLE, or a negative. */
 AWAITS int token_revoke(struct task *task,

@@ -5,14 +5,14 @@
 
 #include "base/clock.h"
 #include "integrations_use_sql.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 #include "loop/work.h"
 
-#define SECONDS       10
-#define REDIRECTS_MAX 3
-#define LEAST_MS      50
-#define SHOWN_BYTES   1000 /* of a URL in the log of calls */
-#define SECRETS_FEW   20   /* masked on the loop; more secrets are masked on a thread */
+#define TIMEOUT_DEFAULT_SECONDS 10
+#define REDIRECTS_MAX           3
+#define TIMEOUT_MIN_MS          50
+#define SHOWN_BYTES             1000 /* of a URL in the log of calls */
+#define SECRETS_INLINE_MAX      20   /* masked on the loop; more secrets are masked on a thread */
 
 static int use_fail(struct task *task,
                     struct integration_use *use,
@@ -33,7 +33,7 @@ static int use_fail(
 
 /* --- preparation --- */
 
-int integration_find(struct task *task, struct integration_use *use, struct str *ret_operation)
+int integration_load(struct task *task, struct integration_use *use, struct str *ret_operation)
 {
     struct rows rows;
 
@@ -52,7 +52,7 @@ int integration_find(struct task *task, struct integration_use *use, struct str 
         return use_fail(
             task, use, PROBLEM_NOT_FOUND, "The integration has no operation of this name.");
     *ret_operation = row.operation;
-    return connection_source(
+    return connection_source_read(
         task, use->project, &use->source, row.auth, row.sealed, row.client_bound);
 }
 
@@ -61,7 +61,7 @@ static int use_build(struct task *task, struct integration_use *use)
     struct schema_errors *errors = ARENA_NEW(task->arena, errors);
     int rc = 0;
 
-    if (!fill_values_read(task->arena, &use->work, use->params, &use->values, errors))
+    if (!fill_values_read(task->arena, &use->parsed_operation, use->params, &use->values, errors))
         rc = INTEGRATION_FAILED;
     if (rc == 0)
         rc =
@@ -85,20 +85,20 @@ static int use_build(struct task *task, struct integration_use *use)
                     STR_ARG(errors->items[0].message));
 }
 
-struct building {
+struct build_job {
     struct task *task; /* only its arena is used */
     struct integration_use *use;
     struct str operation;
     int rc;
 };
 
-static void use_build_run(void *arg)
+static void build_job_run(void *arg)
 {
-    struct building *building = arg;
+    struct build_job *building = arg;
     struct integration_use *use = building->use;
 
-    building->rc =
-        integration_operation_read(building->task->arena, building->operation, &use->work);
+    building->rc = integration_operation_read(
+        building->task->arena, building->operation, &use->parsed_operation);
     if (building->rc == 0)
         building->rc = use_build(building->task, use);
 }
@@ -106,14 +106,14 @@ static void use_build_run(void *arg)
 /* co: Builds the request of a stored operation; on a thread if the operation, which may have
  * thousands of expressions, or a parameter, which may have a megabyte, is large. */
 AWAITS static int
-use_build_beside(struct task *task, struct integration_use *use, struct str operation)
+use_build_off_thread(struct task *task, struct integration_use *use, struct str operation)
 {
-    struct building building = {.task = task, .use = use, .operation = operation};
+    struct build_job building = {.task = task, .use = use, .operation = operation};
 
-    if (operation.len > JR_HERE_BYTES || jr_is_large(use->params))
-        work_beside(task, use_build_run, &building);
+    if (operation.len > JR_INLINE_BYTES || jr_is_large(use->params))
+        work_off_thread(task, build_job_run, &building);
     else
-        use_build_run(&building);
+        build_job_run(&building);
     return building.rc;
 }
 
@@ -122,10 +122,10 @@ int integration_prepare(struct task *task, struct integration_use *use)
     int64_t user_id = use->job_id && !use->connection_id ? 0 : use->caller->user_id;
     struct str operation = STR_NONE;
 
-    TRY(integration_find(task, use, &operation));
-    TRY(use_build_beside(task, use, operation));
+    TRY(integration_load(task, use, &operation));
+    TRY(use_build_off_thread(task, use, operation));
     if (use->traceparent.len)
-        outgoing_header(&use->outgoing, "traceparent", use->traceparent);
+        outgoing_add_header(&use->outgoing, "traceparent", use->traceparent);
     /* Uses the message of a closed port, so that callers cannot probe private addresses. */
     if (fetch_url_check(use->outgoing.request.url) == FETCH_REFUSED)
         return use_fail(task,
@@ -139,49 +139,49 @@ int integration_prepare(struct task *task, struct integration_use *use)
                           use->connection_id,
                           &use->connection,
                           &use->error));
-    return connection_token(task, use->project, &use->source, &use->connection, &use->error);
+    return connection_token_ensure(task, use->project, &use->source, &use->connection, &use->error);
 }
 
 /* --- masking --- */
 
-struct hiding {
+struct mask_job {
     struct arena *arena;
     const struct secret_values *values;
     json_t *shown;
 };
 
-static void hide_run(void *arg)
+static void mask_job_run(void *arg)
 {
-    struct hiding *hiding = arg;
+    struct mask_job *hiding = arg;
 
     hiding->shown = secrets_mask(hiding->arena, hiding->values, hiding->shown);
 }
 
-int integration_hide(struct task *task, const struct integration_use *use, json_t **shown)
+int integration_mask(struct task *task, const struct integration_use *use, json_t **shown)
 {
-    struct hiding hiding = {task->arena, NULL, *shown};
+    struct mask_job hiding = {task->arena, NULL, *shown};
     struct secret_values *secrets;
 
     TRY(secrets_open_all(task, use->project, &secrets));
     hiding.values = secrets;
-    if (secrets->count > SECRETS_FEW)
-        work_beside(task, hide_run, &hiding);
+    if (secrets->count > SECRETS_INLINE_MAX)
+        work_off_thread(task, mask_job_run, &hiding);
     else
-        hide_run(&hiding);
-    hiding.values = connection_masked(task->arena, &use->source, &use->connection);
-    hide_run(&hiding);
+        mask_job_run(&hiding);
+    hiding.values = connection_secret_values(task->arena, &use->source, &use->connection);
+    mask_job_run(&hiding);
     *shown = hiding.shown;
     return 0;
 }
 
 /* co: Returns the masked URL for the log of calls. */
 AWAITS static int
-shown_url(struct task *task, const struct integration_use *use, struct str *ret_url)
+use_masked_url(struct task *task, const struct integration_use *use, struct str *ret_url)
 {
-    struct str url = use->outgoing.shown;
-    json_t *shown = jr_adopt(task->arena, json_stringn(url.ptr, url.len));
+    struct str url = use->outgoing.masked_url;
+    json_t *shown = jr_attach(task->arena, json_stringn(url.ptr, url.len));
 
-    TRY(integration_hide(task, use, &shown));
+    TRY(integration_mask(task, use, &shown));
     size_t len = json_string_length(shown);
     *ret_url = (struct str){json_string_value(shown), len < SHOWN_BYTES ? len : SHOWN_BYTES};
     return 0;
@@ -202,19 +202,19 @@ AWAITS static int use_call_begin(struct task *task, struct integration_use *use)
     struct rows rows;
     struct str url;
 
-    TRY(shown_url(task, use, &url));
+    TRY(use_masked_url(task, use, &url));
     TRY(db_query(task,
                  &use->project->db,
                  SQL_CALL_BEGIN(.connection_id = some_id(use->connection.id),
                                 .integration_id = use->source.id,
-                                .operation = use->work.name.value,
+                                .operation = use->parsed_operation.name.value,
                                 .owner_id = some_id(use->connection.user_id),
                                 .actor_kind = str_from(use_actor_kind(use)),
                                 .actor_id = some_id(caller->kind == CALLER_KEY ? caller->key_id
                                                                                : caller->user_id),
                                 .job_id = some_id(use->job_id),
                                 .user_id = some_id(caller->user_id),
-                                .method = use->work.method.value,
+                                .method = use->parsed_operation.method.value,
                                 .url = url),
                  &rows));
     use->call_id = sql_call_begin_row(&rows, 0).id;
@@ -227,7 +227,7 @@ AWAITS static void use_call_end(struct task *task, struct integration_use *use, 
     bool answered = rc == 0;
     bool came = answered || use->error.problem == PROBLEM_UNREADABLE_ANSWER;
 
-    use->duration_ms = clock_mono_ms() - use->begun_ms;
+    use->duration_ms = clock_mono_ms() - use->started_ms;
     const struct db_call call = db_call(
         SQL_CALL_END(.status_code = some_id(came ? use->response.status : 0),
                      .code = answered ? STR_NONE : str_from(problem_code(use->error.problem)),
@@ -268,26 +268,29 @@ static int fetch_failed(struct task *task, struct integration_use *use, int rc)
 
 static int64_t use_time_left(const struct integration_use *use)
 {
-    int64_t seconds = use->work.timeout_seconds.value ? use->work.timeout_seconds.value : SECONDS;
-    int64_t own = use->begun_ms + seconds * 1000 - clock_mono_ms();
+    int64_t seconds = use->parsed_operation.timeout_seconds.value
+                          ? use->parsed_operation.timeout_seconds.value
+                          : TIMEOUT_DEFAULT_SECONDS;
+    int64_t own = use->started_ms + seconds * 1000 - clock_mono_ms();
     int64_t given = use->deadline_ms ? use->deadline_ms - clock_mono_ms() : own;
 
     return given < own ? given : own;
 }
 
 /* co: Sends one request to `url`; STR_NONE = the operation's own address. */
-AWAITS static int send_once(struct task *task, struct integration_use *use, struct str url)
+AWAITS static int request_send(struct task *task, struct integration_use *use, struct str url)
 {
     const struct outgoing_credentials credentials =
         connection_credentials(&use->source, &use->connection);
-    struct fetch_request request = outgoing_sign(task->arena, &use->outgoing, &credentials, url);
+    struct fetch_request request =
+        outgoing_add_credentials(task->arena, &use->outgoing, &credentials, url);
 
     request.once = true;
     request.purpose = FETCH_INTEGRATION;
     request.timeout_ms = use_time_left(use);
-    request.room = &use->room;
-    fetch_room_leave(&use->room);
-    if (request.timeout_ms < LEAST_MS)
+    request.budget = &use->room;
+    fetch_budget_release(&use->room);
+    if (request.timeout_ms < TIMEOUT_MIN_MS)
         return fetch_failed(task, use, FETCH_TIMEOUT);
     use->tries++;
     int rc = fetch(task, &request, &use->response);
@@ -295,12 +298,14 @@ AWAITS static int send_once(struct task *task, struct integration_use *use, stru
 }
 
 /* Returns the address of a redirect that may be followed; STR_NONE = this is the final answer. */
-static struct str redirect_of(struct task *task, const struct integration_use *use, struct str from)
+static struct str
+redirect_address(struct task *task, const struct integration_use *use, struct str from)
 {
     static const long statuses[] = {301, 302, 303, 307, 308};
-    struct str method = use->work.method.value;
+    struct str method = use->parsed_operation.method.value;
 
-    if (!use->work.follow_redirects.value || (!str_is(method, "GET") && !str_is(method, "HEAD")))
+    if (!use->parsed_operation.follow_redirects.value ||
+        (!str_is(method, "GET") && !str_is(method, "HEAD")))
         return STR_NONE;
     for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
         if (use->response.status == statuses[i])
@@ -309,17 +314,17 @@ static struct str redirect_of(struct task *task, const struct integration_use *u
     return STR_NONE;
 }
 
-AWAITS static int send_following(struct task *task, struct integration_use *use)
+AWAITS static int request_send_redirected(struct task *task, struct integration_use *use)
 {
     struct str url = STR_NONE;
 
-    TRY(send_once(task, use, url));
+    TRY(request_send(task, use, url));
     for (int i = 0; i < REDIRECTS_MAX; i++) {
-        struct str next = redirect_of(task, use, url.ptr ? url : use->outgoing.request.url);
+        struct str next = redirect_address(task, use, url.ptr ? url : use->outgoing.request.url);
         if (next.ptr == NULL)
             return 0;
         url = next;
-        TRY(send_once(task, use, url));
+        TRY(request_send(task, use, url));
     }
     return 0;
 }
@@ -331,14 +336,14 @@ static bool has_tokens(const struct integration_use *use)
 }
 
 /* co: Sends the request; after a 401 for an OAuth 2 token, once more with a new token. */
-AWAITS static int send_with_token(struct task *task, struct integration_use *use)
+AWAITS static int request_send_authorized(struct task *task, struct integration_use *use)
 {
-    TRY(send_following(task, use));
+    TRY(request_send_redirected(task, use));
     if (use->response.status != 401 || !has_tokens(use))
         return 0;
     TRY(connection_token_refused(task, use->project, &use->connection));
-    TRY(connection_token(task, use->project, &use->source, &use->connection, &use->error));
-    return send_following(task, use);
+    TRY(connection_token_ensure(task, use->project, &use->source, &use->connection, &use->error));
+    return request_send_redirected(task, use);
 }
 
 /* co: Reads the answer's text. Without a 2xx the status suffices, so a failure is no error. */
@@ -347,7 +352,7 @@ AWAITS static int use_read_text(struct task *task, struct integration_use *use)
     struct str reason;
 
     int rc = answer_text_read(task, &use->response, &use->answer, &reason);
-    if (rc == 0 || !integration_went_well(use))
+    if (rc == 0 || !integration_has_succeeded(use))
         return 0;
     if (rc == ANSWER_TOO_LARGE)
         return fetch_failed(task, use, FETCH_TOO_LARGE);
@@ -357,9 +362,9 @@ AWAITS static int use_read_text(struct task *task, struct integration_use *use)
 
 int integration_send(struct task *task, struct integration_use *use)
 {
-    use->begun_ms = clock_mono_ms();
+    use->started_ms = clock_mono_ms();
     TRY(use_call_begin(task, use));
-    int rc = send_with_token(task, use);
+    int rc = request_send_authorized(task, use);
     if (rc == 0)
         rc = use_read_text(task, use);
     if (rc > 0 && rc != INTEGRATION_FAILED)
@@ -374,16 +379,17 @@ int integration_send(struct task *task, struct integration_use *use)
 /* --- the answer --- */
 
 /* Returns the credentials, and the values of parameters that are declared secret. */
-static struct secret_values *use_masked(struct arena *arena, const struct integration_use *use)
+static struct secret_values *use_secret_values(struct arena *arena,
+                                               const struct integration_use *use)
 {
-    const struct integration_param *params = use->work.params.items;
-    struct secret_values *values = connection_masked(arena, &use->source, &use->connection);
-    size_t most = values->count + use->work.params.count + 1;
+    const struct integration_param *params = use->parsed_operation.params.items;
+    struct secret_values *values = connection_secret_values(arena, &use->source, &use->connection);
+    size_t most = values->count + use->parsed_operation.params.count + 1;
     struct str *items = ARENA_ARRAY(arena, items, most);
 
     if (values->count)
         memcpy(items, values->values, values->count * sizeof(*items));
-    for (size_t i = 0; i < use->work.params.count; i++)
+    for (size_t i = 0; i < use->parsed_operation.params.count; i++)
         if (params[i].secret.value && use->values.items[i] != NULL)
             items[values->count++] = fill_text_of(arena, use->values.items[i]);
     values->values = items;
@@ -391,23 +397,23 @@ static struct secret_values *use_masked(struct arena *arena, const struct integr
     return values;
 }
 
-struct taking {
+struct answer_job {
     struct task *task; /* only its arena is used */
     struct integration_use *use;
     json_t *data;
     int rc;
 };
 
-static void use_take_run(void *arg)
+static void answer_job_run(void *arg)
 {
-    struct taking *taking = arg;
+    struct answer_job *taking = arg;
     struct arena *arena = taking->task->arena;
     struct integration_use *use = taking->use;
-    const struct integration_response *response = use->work.response.value;
-    const struct secret_values *masked = use_masked(arena, use);
+    const struct integration_response *response = use->parsed_operation.response.value;
+    const struct secret_values *masked = use_secret_values(arena, use);
     struct str reason;
 
-    if (response != NULL && integration_went_well(use)) {
+    if (response != NULL && integration_has_succeeded(use)) {
         int rc = answer_map(arena, response, taking->data, &taking->data, &reason);
         if (rc != 0) {
             taking->rc = use_fail(taking->task,
@@ -424,14 +430,14 @@ static void use_take_run(void *arg)
 }
 
 /* Handles large answers on a thread: a map may read 100 members of each of 10,000 items. */
-int integration_take(struct task *task, struct integration_use *use, json_t **ret_data)
+int integration_read_answer(struct task *task, struct integration_use *use, json_t **ret_data)
 {
-    struct taking taking = {.task = task, .use = use, .data = answer_read(task, &use->answer)};
+    struct answer_job taking = {.task = task, .use = use, .data = answer_read(task, &use->answer)};
 
     if (jr_is_large(taking.data) || jr_is_large(use->params))
-        work_beside(task, use_take_run, &taking);
+        work_off_thread(task, answer_job_run, &taking);
     else
-        use_take_run(&taking);
+        answer_job_run(&taking);
     *ret_data = taking.data;
     return taking.rc;
 }

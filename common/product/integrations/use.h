@@ -2,8 +2,8 @@
 /*
  * One run of an operation, for a request to the gateway or a step of a job. It has three phases:
  * integration_prepare() finds all faults and fetches a token. integration_send() logs the call,
- * sends the request and logs the end. integration_take() turns the answer into a value; before it
- * the caller reserves the memory that the tree of the answer may take.
+ * sends the request and logs the end. integration_read_answer() turns the answer into a value;
+ * before it the caller reserves the memory that the tree of the answer may take.
  *
  * A request is sent at most once. The exception is a repetition with a new token after a 401, which
  * means that the API has done nothing. Redirects are followed only if the operation allows them,
@@ -29,20 +29,20 @@ struct integration_use {
 
     /* Set by integration_prepare(). */
     struct integration_source source;
-    struct integration_operation work;
+    struct integration_operation parsed_operation;
     struct connection connection;
     struct fill_values values;
-    struct outgoing outgoing;
+    struct outgoing_request outgoing;
 
     /* Set by integration_send(). */
     int64_t call_id, duration_ms;
     struct fetch_response response;
     struct answer_text answer;
-    struct fetch_room room; /* the caller must release it with fetch_room_leave() */
-    int64_t begun_ms;
+    struct fetch_budget room; /* the caller must release it with fetch_budget_release() */
+    int64_t started_ms;
     int64_t tries;
 
-    /* Set by integration_take(). */
+    /* Set by integration_read_answer(). */
     json_t *headers; /* those of answer_headers(), masked */
 
     /* Set with INTEGRATION_FAILED. */
@@ -52,7 +52,7 @@ struct integration_use {
 
 /* co: Reads the integration and sets use->source. *ret_operation is the operation's stored JSON
  * text. Owned by the task's arena. Results as of integration_prepare(). */
-AWAITS int integration_find(struct task *task,
+AWAITS int integration_load(struct task *task,
                             struct integration_use *use,
                             struct str *ret_operation) MUSTCHECK;
 /* co: Validates the values, builds the request, chooses the connection and fetches a token if
@@ -61,7 +61,7 @@ AWAITS int integration_prepare(struct task *task, struct integration_use *use) M
 /* co: Masks the credentials of a prepared use and all secrets of its project in *shown, which is
  * replaced by a value of the task's arena. For values that are stored or logged. Returns 0, a DB_*,
  * or a negative. */
-AWAITS int integration_hide(struct task *task, const struct integration_use *use, json_t **shown)
+AWAITS int integration_mask(struct task *task, const struct integration_use *use, json_t **shown)
     MUSTCHECK;
 /* co: Sends a prepared request and logs the call. Returns 0 for an answer of any status, and
  * otherwise as integration_prepare(). A 2xx whose text cannot be read is INTEGRATION_FAILED. */
@@ -69,10 +69,11 @@ AWAITS int integration_send(struct task *task, struct integration_use *use) MUST
 /* co: Returns the answer as a masked value: for a 2xx the part that the operation's `response`
  * selects, otherwise all of it. Sets use->headers. Owned by the task's arena. Returns 0,
  * INTEGRATION_FAILED, or a negative. */
-AWAITS int integration_take(struct task *task, struct integration_use *use, json_t **ret_data)
-    MUSTCHECK;
+AWAITS int integration_read_answer(struct task *task,
+                                   struct integration_use *use,
+                                   json_t **ret_data) MUSTCHECK;
 /* any: Returns whether the answer's status is a 2xx. */
-static inline bool integration_went_well(const struct integration_use *use)
+static inline bool integration_has_succeeded(const struct integration_use *use)
 {
     return use->response.status >= 200 && use->response.status < 300;
 }

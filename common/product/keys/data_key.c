@@ -7,12 +7,12 @@
 #include "base/panic.h"
 #include "base/rand.h"
 #include "data_key_sql.h"
-#include "keys/place.h"
+#include "keys/sealed_aad.h"
 #include "log/log.h"
 
 #define LEGACY_ID 0
 
-static struct str place_key(struct arena *arena, int64_t project, uint32_t id)
+static struct str aad_data_key(struct arena *arena, int64_t project, uint32_t id)
 {
     return arena_printf(arena, "p%lld:data_key:%u", (long long)project, id);
 }
@@ -43,7 +43,7 @@ struct str data_key_wrap(struct arena *arena,
     return aead_seal(arena,
                      &masters->keys[0],
                      (struct str){(const char *)key->bytes, sizeof(key->bytes)},
-                     place_key(arena, project, key->id));
+                     aad_data_key(arena, project, key->id));
 }
 
 int data_key_unwrap(struct arena *arena,
@@ -55,9 +55,12 @@ int data_key_unwrap(struct arena *arena,
 {
     struct str plain;
 
-    if (aead_open(
-            arena, masters->keys, masters->count, wrapped, place_key(arena, project, id), &plain) !=
-        0)
+    if (aead_open(arena,
+                  masters->keys,
+                  masters->count,
+                  wrapped,
+                  aad_data_key(arena, project, id),
+                  &plain) != 0)
         return AEAD_BAD;
     bool fits = plain.len == sizeof(ret_key->bytes);
     if (fits) {
@@ -95,7 +98,7 @@ static int find_legacy(struct task *task,
         return 0;
     }
     const struct sql_data_key_legacy_row row = sql_data_key_legacy_row(task->arena, &rows, 0);
-    struct str place = place_setting(task->arena, db->schema, row.kind, row.key);
+    struct str place = aad_setting(task->arena, db->schema, row.kind, row.key);
     for (size_t i = 0; i < masters->count; i++) {
         derive_legacy(task->arena, &masters->keys[i], db->schema, ret_key);
         if (aead_open(task->arena, ret_key, 1, row.sealed, place, &plain) == 0) {
@@ -108,7 +111,7 @@ static int find_legacy(struct task *task,
     return ERROR(DB_FAILED);
 }
 
-int data_key_adopt(struct task *task, const struct master_keys *masters, struct db *db)
+int data_key_store_legacy(struct task *task, const struct master_keys *masters, struct db *db)
 {
     struct aead_key key;
 
@@ -122,7 +125,7 @@ int data_key_adopt(struct task *task, const struct master_keys *masters, struct 
 
 /* --- key rings --- */
 
-void key_ring_done(struct key_ring *ring)
+void key_ring_free(struct key_ring *ring)
 {
     for (size_t i = 0; i < ring->count; i++)
         aead_key_wipe(&ring->keys[i]);
@@ -182,7 +185,7 @@ int key_ring_read(struct arena *arena,
             log_error("project.data_key_unreadable", L_I64("number", project), L_I64("key", id));
     }
     if (rc != 0) {
-        key_ring_done(&ring);
+        key_ring_free(&ring);
         return rc;
     }
     *ret_ring = ring;
@@ -201,7 +204,7 @@ int key_ring_load(struct task *task,
     TRY(db_query(task, db, SQL_DATA_KEYS_LIST(), &rows));
     row = sql_data_keys_list_row(task->arena, &rows, 0);
     if (row.key_ids.count == 0) {
-        TRY(data_key_adopt(task, masters, db));
+        TRY(data_key_store_legacy(task, masters, db));
         TRY(db_query(task, db, SQL_DATA_KEYS_LIST(), &rows));
         row = sql_data_keys_list_row(task->arena, &rows, 0);
     }

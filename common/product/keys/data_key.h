@@ -23,9 +23,9 @@ struct key_ring {
     struct aead_key *keys;
     size_t count;
 };
-/* any: key_ring_done() wipes and frees the keys; an empty ring is allowed. key_ring_find() returns
+/* any: key_ring_free() wipes and frees the keys; an empty ring is allowed. key_ring_find() returns
  * a borrowed key, NULL when the ring lacks the id. */
-void key_ring_done(struct key_ring *ring);
+void key_ring_free(struct key_ring *ring);
 const struct aead_key *key_ring_find(const struct key_ring *ring, uint32_t id);
 
 /* any: Derives the id of a master key, by which wrapped keys refer to it, and sets it. */
@@ -48,11 +48,12 @@ int data_key_unwrap(struct arena *arena,
 /* co: Stores the key that earlier releases derived as the project's first data key, unless it has
  * that key already. Returns 0 or a DB_* (DB_FAILED: none of our master keys opens the project's
  * sealed values). */
-AWAITS int data_key_adopt(struct task *task, const struct master_keys *masters, struct db *db)
-    MUSTCHECK;
+AWAITS int data_key_store_legacy(struct task *task,
+                                 const struct master_keys *masters,
+                                 struct db *db) MUSTCHECK;
 /* any: Unwraps the keys with these ids; keys found in `known` (may be NULL) are copied. A key that
  * cannot be unwrapped is logged and left out, but the newest must open. Returns 0 with a ring that
- * key_ring_done() frees, or AEAD_BAD (also when `ids` is empty). */
+ * key_ring_free() frees, or AEAD_BAD (also when `ids` is empty). */
 int key_ring_read(struct arena *arena,
                   const struct master_keys *masters,
                   int64_t project,

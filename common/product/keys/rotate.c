@@ -11,8 +11,8 @@
 #include "base/codec.h"
 #include "base/panic.h"
 #include "data_key_sql.h"
-#include "keys/place.h"
 #include "keys/rotate_private.h"
+#include "keys/sealed_aad.h"
 #include "log/log.h"
 #include "model/model.h"
 
@@ -25,16 +25,16 @@
 
 int rotation_projects(struct task *task,
                       struct rotation *rotation,
-                      struct rotated **ret_list,
+                      struct rotation_project **ret_list,
                       size_t *ret_count)
 {
     struct rows rows;
 
     TRY(db_query(task, &rotation->owners->servers->control, SQL_DATA_KEY_PROJECTS(), &rows));
-    struct rotated *list = ARENA_ARRAY(task->arena, list, rows.count);
+    struct rotation_project *list = ARENA_ARRAY(task->arena, list, rows.count);
     for (size_t i = 0; i < rows.count; i++) {
         const struct sql_data_key_projects_row row = sql_data_key_projects_row(&rows, i);
-        list[i] = (struct rotated){
+        list[i] = (struct rotation_project){
             .db = {.server = servers_find(rotation->owners->servers, row.server),
                    .schema = row.number},
             .slug = row.slug,
@@ -45,12 +45,12 @@ int rotation_projects(struct task *task,
     return 0;
 }
 
-void rotation_failed(struct task *task,
-                     struct rotation *rotation,
-                     const struct rotated *project,
-                     int rc)
+void rotation_count_failure(struct task *task,
+                            struct rotation *rotation,
+                            const struct rotation_project *project,
+                            int rc)
 {
-    rotation->left++;
+    rotation->failed_count++;
     rotation->say(
         arena_printf(
             task->arena, "project %.*s: failed (%s)", STR_ARG(project->slug), result_name(rc))
@@ -59,13 +59,14 @@ void rotation_failed(struct task *task,
 
 int rotation_end(struct task *task, const struct rotation *rotation, struct str *ret_reason)
 {
-    if (rotation->left == 0)
+    if (rotation->failed_count == 0)
         return 0;
-    *ret_reason = arena_printf(task->arena, "%zu projects failed; run it again", rotation->left);
-    return DATA_KEYS_LEFT;
+    *ret_reason =
+        arena_printf(task->arena, "%zu projects failed; run it again", rotation->failed_count);
+    return DATA_KEYS_REMAIN;
 }
 
-int rotation_scope(struct task *task, int (*fn)(struct task *task, void *arg), void *arg)
+int rotation_run_scoped(struct task *task, int (*fn)(struct task *task, void *arg), void *arg)
 {
     struct arena *outer = task->arena;
 
@@ -82,10 +83,10 @@ int rotation_scope(struct task *task, int (*fn)(struct task *task, void *arg), v
  * `what` is an SQL expression for the argument of `place`. */
 struct sealed_column {
     const char *table, *sealed, *key;
-    const char *type;  /* SQL type of the key */
-    const char *first; /* less than every key */
-    const char *what;  /* gives a text */
-    struct str (*place)(struct arena *arena, int64_t project, struct str what);
+    const char *type;         /* SQL type of the key */
+    const char *first;        /* less than every key */
+    const char *aad_argument; /* gives a text */
+    struct str (*aad)(struct arena *arena, int64_t project, struct str what);
     int64_t entity_id, field_id; /* of secret fields, whose `place` is NULL */
 };
 
@@ -95,43 +96,43 @@ static int64_t rotate_number_of(struct str text)
         text.ptr, NULL, 10); /* NOLINT(cert-err34-c): digits from the database, NUL-terminated */
 }
 
-static struct str setting_at(struct arena *arena, int64_t project, struct str what)
+static struct str setting_aad(struct arena *arena, int64_t project, struct str what)
 {
     struct str key = what;
     struct str kind = str_split(&key, ':');
 
-    return place_setting(arena, project, kind, key);
+    return aad_setting(arena, project, kind, key);
 }
 
-static struct str flow_at(struct arena *arena, int64_t project, struct str what)
+static struct str flow_aad(struct arena *arena, int64_t project, struct str what)
 {
     struct str hash = STR_NONE;
 
     (void)codec_hex_decode(arena, what, &hash);
-    return place_flow(arena, project, hash);
+    return aad_flow(arena, project, hash);
 }
 
-static struct str successor_at(struct arena *arena, int64_t project, struct str what)
+static struct str successor_aad(struct arena *arena, int64_t project, struct str what)
 {
-    return place_successor(arena, project, rotate_number_of(what));
+    return aad_successor(arena, project, rotate_number_of(what));
 }
 
-static struct str integration_at(struct arena *arena, int64_t project, struct str what)
+static struct str integration_aad(struct arena *arena, int64_t project, struct str what)
 {
-    return place_integration(arena, project, rotate_number_of(what));
+    return aad_integration(arena, project, rotate_number_of(what));
 }
 
-static struct str connection_at(struct arena *arena, int64_t project, struct str what)
+static struct str connection_aad(struct arena *arena, int64_t project, struct str what)
 {
-    return place_connection(arena, project, rotate_number_of(what));
+    return aad_connection(arena, project, rotate_number_of(what));
 }
 
-static struct str connection_flow_at(struct arena *arena, int64_t project, struct str what)
+static struct str connection_flow_aad(struct arena *arena, int64_t project, struct str what)
 {
     struct str hash = STR_NONE;
 
     (void)codec_hex_decode(arena, what, &hash);
-    return place_connection_flow(arena, project, hash);
+    return aad_connection_flow(arena, project, hash);
 }
 
 /* Columns that every project has. Columns of secret fields follow from the model. Kinds of settings
@@ -142,64 +143,64 @@ static const struct sealed_column columns[] = {
      .key = "id",
      .type = "bigint",
      .first = "0",
-     .what = "t.kind || ':' || t.key",
-     .place = setting_at},
+     .aad_argument = "t.kind || ':' || t.key",
+     .aad = setting_aad},
     {.table = "secrets",
      .sealed = "sealed",
      .key = "name",
      .type = "text",
      .first = "",
-     .what = "t.name",
-     .place = place_secret},
+     .aad_argument = "t.name",
+     .aad = aad_secret},
     {.table = "refresh_tokens",
      .sealed = "successor",
      .key = "id",
      .type = "bigint",
      .first = "0",
-     .what = "t.id::text",
-     .place = successor_at},
+     .aad_argument = "t.id::text",
+     .aad = successor_aad},
     {.table = "auth_flows",
      .sealed = "sealed",
      .key = "state_hash",
      .type = "bytea",
      .first = "",
-     .what = "encode(t.state_hash, 'hex')",
-     .place = flow_at},
+     .aad_argument = "encode(t.state_hash, 'hex')",
+     .aad = flow_aad},
     {.table = "idempotency_keys",
      .sealed = "response",
      .key = "id",
      .type = "bigint",
      .first = "0",
-     .what = "t.principal || ':' || t.key",
-     .place = place_answer},
+     .aad_argument = "t.principal || ':' || t.key",
+     .aad = aad_answer},
     {.table = "integrations",
      .sealed = "sealed",
      .key = "id",
      .type = "bigint",
      .first = "0",
-     .what = "t.id::text",
-     .place = integration_at},
+     .aad_argument = "t.id::text",
+     .aad = integration_aad},
     {.table = "connections",
      .sealed = "sealed",
      .key = "id",
      .type = "bigint",
      .first = "0",
-     .what = "t.id::text",
-     .place = connection_at},
+     .aad_argument = "t.id::text",
+     .aad = connection_aad},
     {.table = "connection_flows",
      .sealed = "sealed",
      .key = "state_hash",
      .type = "bytea",
      .first = "",
-     .what = "encode(t.state_hash, 'hex')",
-     .place = connection_flow_at},
+     .aad_argument = "encode(t.state_hash, 'hex')",
+     .aad = connection_flow_aad},
 };
 
 /* --- one window of one column --- */
 
 struct pass {
     struct rotation *rotation;
-    struct rotated *project;
+    struct rotation_project *project;
     struct key_ring ring;
     uint8_t newest[4]; /* id of the newest key, as sealed values contain it */
     size_t sealed, unreadable;
@@ -208,19 +209,19 @@ struct pass {
 struct rotate_window {
     struct pass *pass;
     const struct sealed_column *column;
-    char after[KEY_BYTES]; /* the last key that was read */
+    char cursor[KEY_BYTES]; /* the last key that was read */
     size_t after_len;
     bool last;
 };
 
-static void set_after(struct rotate_window *window, struct str key)
+static void window_set_cursor(struct rotate_window *window, struct str key)
 {
-    MUST(key.len <= sizeof(window->after));
-    memcpy(window->after, key.ptr, key.len);
+    MUST(key.len <= sizeof(window->cursor));
+    memcpy(window->cursor, key.ptr, key.len);
     window->after_len = key.len;
 }
 
-static struct sql statement(struct arena *arena, struct str text, enum sql_kind kind)
+static struct sql statement_new(struct arena *arena, struct str text, enum sql_kind kind)
 {
     return (struct sql){
         .name = "data_key.rotate",
@@ -244,7 +245,7 @@ static struct sql select_window(struct arena *arena, const struct sealed_column 
         "from (select * from {p}.%s s where s.%s > $1::%s order by s.%s limit %d) t) w "
         "where w.due or w.n = w.count order by w.n",
         column->key,
-        column->what,
+        column->aad_argument,
         column->sealed,
         column->sealed,
         column->key,
@@ -253,7 +254,7 @@ static struct sql select_window(struct arena *arena, const struct sealed_column 
         column->type,
         column->key,
         WINDOW);
-    return statement(arena, text, SQL_MANY);
+    return statement_new(arena, text, SQL_MANY);
 }
 
 static struct sql update_window(struct arena *arena, const struct sealed_column *column)
@@ -268,23 +269,22 @@ static struct sql update_window(struct arena *arena, const struct sealed_column 
                      column->key,
                      column->type,
                      column->sealed);
-    return statement(arena, text, SQL_EXEC);
+    return statement_new(arena, text, SQL_EXEC);
 }
 
 /* Seals the value again with the newest key, in hex. Returns false when no key opens it. */
-static bool seal_again(struct arena *arena,
-                       const struct rotate_window *window,
-                       struct str what,
-                       struct str hex,
-                       struct str *ret_hex)
+static bool value_reseal(struct arena *arena,
+                         const struct rotate_window *window,
+                         struct str what,
+                         struct str hex,
+                         struct str *ret_hex)
 {
     const struct pass *pass = window->pass;
     const struct sealed_column *column = window->column;
     const struct key_ring *ring = &pass->ring;
     int64_t number = pass->project->db.schema;
-    struct str place = column->place
-                           ? column->place(arena, number, what)
-                           : place_field(arena, number, column->entity_id, column->field_id);
+    struct str place = column->aad ? column->aad(arena, number, what)
+                                   : aad_field(arena, number, column->entity_id, column->field_id);
     struct str sealed;
     struct str plain;
 
@@ -297,25 +297,25 @@ static bool seal_again(struct arena *arena,
     return true;
 }
 
-static bool comes_again(int rc)
+static bool is_temporary(int rc)
 {
     return rc == DB_CONFLICT || rc == DB_LOCKED || rc == DB_TIMEOUT || rc == DB_UNAVAILABLE ||
            rc == DB_UNKNOWN;
 }
 
 /* Runs a statement again after a temporary error, which is harmless even if it had taken effect. */
-static int run_again(struct task *task,
-                     struct db *db,
-                     const struct sql *sql,
-                     const struct db_param *params,
-                     size_t count,
-                     struct rows *ret_rows)
+static int query_with_retry(struct task *task,
+                            struct db *db,
+                            const struct sql *sql,
+                            const struct db_param *params,
+                            size_t count,
+                            struct rows *ret_rows)
 {
     struct backoff pause = {.first_ms = 50, .most_ms = 400};
 
     for (;;) {
         int rc = db_query(task, db, sql, params, count, ret_rows);
-        if (!comes_again(rc) || pause.tries + 1 == TRIES)
+        if (!is_temporary(rc) || pause.tries + 1 == TRIES)
             return rc;
         TRY(task_sleep(task, backoff_next(&pause)));
     }
@@ -330,12 +330,13 @@ static int rotate_window(struct task *task, void *arg)
     const struct sql select = select_window(arena, column);
     struct rows rows;
 
-    TRY(run_again(task,
-                  &pass->project->db,
-                  &select,
-                  PARAMS(P_STR(((struct str){window->after, window->after_len})),
-                         P_BYTES(((struct str){(const char *)pass->newest, sizeof(pass->newest)}))),
-                  &rows));
+    TRY(query_with_retry(
+        task,
+        &pass->project->db,
+        &select,
+        PARAMS(P_STR(((struct str){window->cursor, window->after_len})),
+               P_BYTES(((struct str){(const char *)pass->newest, sizeof(pass->newest)}))),
+        &rows));
     window->last = rows.count == 0;
     if (rows.count == 0)
         return 0;
@@ -348,21 +349,21 @@ static int rotate_window(struct task *task, void *arg)
         old[count] = rows_str(&rows, i, 2);
         if (rows_null(&rows, i, 2))
             continue;
-        if (seal_again(arena, window, rows_str(&rows, i, 1), old[count], &fresh[count]))
+        if (value_reseal(arena, window, rows_str(&rows, i, 1), old[count], &fresh[count]))
             count++;
         else
             pass->unreadable++;
     }
-    set_after(window, rows_str(&rows, rows.count - 1, 0));
+    window_set_cursor(window, rows_str(&rows, rows.count - 1, 0));
     if (count == 0)
         return 0;
     const struct sql update = update_window(arena, column);
     struct rows done = {0};
-    TRY(run_again(task,
-                  &pass->project->db,
-                  &update,
-                  PARAMS(P_STRS(keys, count), P_STRS(old, count), P_STRS(fresh, count)),
-                  &done));
+    TRY(query_with_retry(task,
+                         &pass->project->db,
+                         &update,
+                         PARAMS(P_STRS(keys, count), P_STRS(old, count), P_STRS(fresh, count)),
+                         &done));
     /* Count the values found, not the rows changed: another pass must check values that other
      * processes changed at the same time. */
     pass->sealed += count;
@@ -380,9 +381,9 @@ static int rotate_column(struct task *task, struct pass *pass, const struct seal
 {
     struct rotate_window window = {.pass = pass, .column = column};
 
-    set_after(&window, str_from(column->first));
+    window_set_cursor(&window, str_from(column->first));
     while (!window.last)
-        TRY(rotation_scope(task, rotate_window, &window));
+        TRY(rotation_run_scoped(task, rotate_window, &window));
     return 0;
 }
 
@@ -400,7 +401,7 @@ static int rotate_fields(struct task *task, struct pass *pass, const struct mode
                 .key = "id",
                 .type = "bigint",
                 .first = "0",
-                .what = "t.id::text",
+                .aad_argument = "t.id::text",
                 .entity_id = entity->id,
                 .field_id = field->id,
             };
@@ -411,7 +412,7 @@ static int rotate_fields(struct task *task, struct pass *pass, const struct mode
     return 0;
 }
 
-static int run_pass(struct task *task, void *arg)
+static int rotate_pass(struct task *task, void *arg)
 {
     struct pass *pass = arg;
     const struct master_keys *masters = pass->rotation->owners->masters;
@@ -430,14 +431,14 @@ static int run_pass(struct task *task, void *arg)
             rc = rotate_fields(task, pass, model);
         model_unref(model);
     }
-    key_ring_done(&pass->ring);
+    key_ring_free(&pass->ring);
     return rc;
 }
 
 /* Runs one pass. DB_SCHEMA: a table or field was removed; the next pass reads the model again. */
-static int one_pass(struct task *task, struct pass *pass)
+static int pass_run_scoped(struct task *task, struct pass *pass)
 {
-    int rc = rotation_scope(task, run_pass, pass);
+    int rc = rotation_run_scoped(task, rotate_pass, pass);
 
     if (rc == 0 && pass->unreadable > 0)
         pass->rotation->say(
@@ -451,16 +452,16 @@ static int one_pass(struct task *task, struct pass *pass)
 }
 
 /* Runs passes until one finds nothing. *ret_newest: id of the key that this pass used. */
-static int rotate_rest(struct task *task,
-                       struct rotation *rotation,
-                       struct rotated *project,
-                       int64_t *ret_newest)
+static int rotate_until_clean(struct task *task,
+                              struct rotation *rotation,
+                              struct rotation_project *project,
+                              int64_t *ret_newest)
 {
     int rc = DB_TIMEOUT;
 
     for (int i = 0; i < PASSES_MAX; i++) {
         struct pass pass = {.rotation = rotation, .project = project};
-        rc = one_pass(task, &pass);
+        rc = pass_run_scoped(task, &pass);
         if (rc != 0 && rc != DB_SCHEMA)
             return rc;
         if (rc == 0 && pass.sealed == 0) {
@@ -475,7 +476,7 @@ static int rotate_rest(struct task *task,
 
 struct key_adding {
     const struct master_keys *masters;
-    struct rotated *project;
+    struct rotation_project *project;
     bool is_unfinished; /* an earlier rotation, which was stopped, has added the key */
 };
 
@@ -488,7 +489,7 @@ AWAITS static int add_key_in(struct task *task, struct db *tx, void *arg)
     TRY(db_query(task, tx, SQL_DATA_KEYS_LOCK(), &(struct rows){0}));
     TRY(key_ring_load(task, adding->masters, tx, &ring, &adding->is_unfinished));
     uint32_t id = ring.keys[ring.count - 1].id + 1;
-    key_ring_done(&ring);
+    key_ring_free(&ring);
     if (adding->is_unfinished)
         return 0;
     data_key_new(id, &key);
@@ -498,14 +499,15 @@ AWAITS static int add_key_in(struct task *task, struct db *tx, void *arg)
     return db_query(task, tx, SQL_DATA_KEY_ADD(.id = id, .wrapped = wrapped), NULL);
 }
 
-static int add_key(struct task *task, const struct rotation *rotation, struct rotated *project)
+static int
+add_key(struct task *task, const struct rotation *rotation, struct rotation_project *project)
 {
     struct key_adding adding = {.masters = rotation->owners->masters, .project = project};
     struct key_ring ring;
 
     /* Stores the key that earlier releases derived, before the lock, in its own transaction. */
     TRY(key_ring_load(task, adding.masters, &project->db, &ring, NULL));
-    key_ring_done(&ring);
+    key_ring_free(&ring);
     TRY(db_transact(task, &project->db, add_key_in, &adding));
     rotation->say(
         arena_printf(task->arena,
@@ -518,29 +520,30 @@ static int add_key(struct task *task, const struct rotation *rotation, struct ro
 
 struct rotate_step {
     struct rotation *rotation;
-    struct rotated *project;
+    struct rotation_project *project;
 };
 
 /* Adds the new key and notifies the daemons. */
 static int rotate_begin(struct task *task, void *arg)
 {
     const struct rotate_step *step = arg;
-    const struct key_owners *owners = step->rotation->owners;
+    const struct rotation_targets *owners = step->rotation->owners;
     int64_t number = step->project->db.schema;
     struct rows rows;
 
     TRY(add_key(task, step->rotation, step->project));
-    TRY(run_again(task, &owners->servers->control, SQL_DATA_KEY_TOUCH(.number = number), &rows));
+    TRY(query_with_retry(
+        task, &owners->servers->control, SQL_DATA_KEY_TOUCH(.number = number), &rows));
     if (rows.count > 0)
-        owners->changed(owners->arg, number, sql_data_key_touch_row(&rows, 0).epoch);
+        owners->on_epoch_raised(owners->arg, number, sql_data_key_touch_row(&rows, 0).epoch);
     return 0;
 }
 
-static int seal_most(struct task *task, void *arg)
+static int rotate_first_pass(struct task *task, void *arg)
 {
     const struct rotate_step *step = arg;
     struct pass pass = {.rotation = step->rotation, .project = step->project};
-    int rc = one_pass(task, &pass);
+    int rc = pass_run_scoped(task, &pass);
 
     /* When tables changed during this pass, rotate_finish() encrypts the remaining values. */
     return rc == DB_SCHEMA ? 0 : rc;
@@ -551,8 +554,8 @@ static int rotate_finish(struct task *task, void *arg)
     const struct rotate_step *step = arg;
     int64_t newest;
 
-    TRY(rotate_rest(task, step->rotation, step->project, &newest));
-    TRY(run_again(task, &step->project->db, SQL_DATA_KEYS_RETIRE(.id = newest), NULL));
+    TRY(rotate_until_clean(task, step->rotation, step->project, &newest));
+    TRY(query_with_retry(task, &step->project->db, SQL_DATA_KEYS_RETIRE(.id = newest), NULL));
     step->rotation->say(arena_printf(task->arena,
                                      "project %.*s: the old key is retired",
                                      STR_ARG(step->project->slug))
@@ -561,49 +564,49 @@ static int rotate_finish(struct task *task, void *arg)
 }
 
 /* Runs a step for all projects. A project that fails is left out of later steps. */
-static void for_all(struct task *task,
-                    struct rotation *rotation,
-                    struct rotated *list,
-                    size_t count,
-                    int (*fn)(struct task *task, void *arg))
+static void for_each_project(struct task *task,
+                             struct rotation *rotation,
+                             struct rotation_project *list,
+                             size_t count,
+                             int (*fn)(struct task *task, void *arg))
 {
     for (size_t i = 0; i < count; i++) {
         struct rotate_step step = {rotation, &list[i]};
         if (list[i].slug.len == 0)
             continue;
-        int rc = list[i].db.server ? rotation_scope(task, fn, &step) : DB_UNAVAILABLE;
+        int rc = list[i].db.server ? rotation_run_scoped(task, fn, &step) : DB_UNAVAILABLE;
         if (rc == 0)
             continue;
-        rotation_failed(task, rotation, &list[i], rc);
+        rotation_count_failure(task, rotation, &list[i], rc);
         list[i].slug.len = 0;
     }
 }
 
 int keys_rotate(struct task *task,
-                const struct key_owners *owners,
+                const struct rotation_targets *owners,
                 int64_t settle_ms,
                 void (*say)(const char *text),
                 struct str *ret_reason)
 {
     struct rotation rotation = {.owners = owners, .say = say};
-    struct rotated *list;
+    struct rotation_project *list;
     size_t count;
 
     int rc = rotation_projects(task, &rotation, &list, &count);
     if (rc != 0) {
         *ret_reason = STR("the list of projects cannot be read");
-        return DATA_KEYS_LEFT;
+        return DATA_KEYS_REMAIN;
     }
-    for_all(task, &rotation, list, count, rotate_begin);
+    for_each_project(task, &rotation, list, count, rotate_begin);
     int64_t changed_ms = clock_mono_ms();
-    for_all(task, &rotation, list, count, seal_most);
+    for_each_project(task, &rotation, list, count, rotate_first_pass);
     int64_t wait_ms = changed_ms + settle_ms - clock_mono_ms();
-    if (rotation.left < count && wait_ms > 0)
+    if (rotation.failed_count < count && wait_ms > 0)
         rc = task_sleep(task, wait_ms);
     if (rc != 0) {
         *ret_reason = STR("interrupted before the old keys were retired; run it again");
-        return DATA_KEYS_LEFT;
+        return DATA_KEYS_REMAIN;
     }
-    for_all(task, &rotation, list, count, rotate_finish);
+    for_each_project(task, &rotation, list, count, rotate_finish);
     return rotation_end(task, &rotation, ret_reason);
 }

@@ -6,7 +6,7 @@
 
 struct rewrap {
     struct rotation *rotation;
-    struct rotated *project;
+    struct rotation_project *project;
     size_t changed;
 };
 
@@ -34,7 +34,7 @@ static int rewrap_project(struct task *task, void *arg)
 
     TRY(db_query(task, db, SQL_DATA_KEYS_ALL(), &rows));
     if (rows.count == 0) {
-        TRY(data_key_adopt(task, masters, db));
+        TRY(data_key_store_legacy(task, masters, db));
         rewrap->changed++;
     }
     for (size_t i = 0; i < rows.count; i++) {
@@ -57,16 +57,17 @@ static int rewrap_project(struct task *task, void *arg)
 static int rewrap_all(struct task *task, void *arg)
 {
     struct rewrap *all = arg;
-    struct rotated *list;
+    struct rotation_project *list;
     size_t count;
 
-    all->rotation->left = 0;
+    all->rotation->failed_count = 0;
     TRY(rotation_projects(task, all->rotation, &list, &count));
     for (size_t i = 0; i < count; i++) {
         struct rewrap one = {.rotation = all->rotation, .project = &list[i]};
-        int rc = list[i].db.server ? rotation_scope(task, rewrap_project, &one) : DB_UNAVAILABLE;
+        int rc =
+            list[i].db.server ? rotation_run_scoped(task, rewrap_project, &one) : DB_UNAVAILABLE;
         if (rc != 0)
-            rotation_failed(task, all->rotation, &list[i], rc);
+            rotation_count_failure(task, all->rotation, &list[i], rc);
         all->changed += one.changed;
     }
     return 0;
@@ -75,7 +76,7 @@ static int rewrap_all(struct task *task, void *arg)
 /* Runs passes until one changes nothing, because daemons that still have the old master key may
  * create projects at the same time. */
 int keys_rewrap(struct task *task,
-                const struct key_owners *owners,
+                const struct rotation_targets *owners,
                 void (*say)(const char *text),
                 struct str *ret_reason)
 {
@@ -83,9 +84,9 @@ int keys_rewrap(struct task *task,
 
     for (int i = 0; i < PASSES_MAX; i++) {
         struct rewrap all = {.rotation = &rotation};
-        if (rotation_scope(task, rewrap_all, &all) != 0) {
+        if (rotation_run_scoped(task, rewrap_all, &all) != 0) {
             *ret_reason = STR("the list of projects cannot be read");
-            return DATA_KEYS_LEFT;
+            return DATA_KEYS_REMAIN;
         }
         if (all.changed == 0)
             break;

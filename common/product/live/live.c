@@ -5,7 +5,7 @@
 #include "live_sql.h"
 
 /* Processes read the epochs once a second, so all of them log their changes after this time. */
-#define SETTLE_MS      1500
+#define MODE_POLL_MS   1500
 #define DRAIN_STEP_MS  20
 #define DRAIN_STEPS    250
 #define SNAPSHOT_BYTES 4096
@@ -66,8 +66,8 @@ bool live_position_parse(struct str text, struct live_position *ret_position)
         return false;
     if (rest.ptr) {
         position.upto = str_split(&rest, '~');
-        if (!is_snapshot(position.upto) || !num_parse_i64(rest, &position.behind) ||
-            position.behind == 0 || position.behind == INT64_MIN)
+        if (!is_snapshot(position.upto) || !num_parse_i64(rest, &position.after_seq) ||
+            position.after_seq == 0 || position.after_seq == INT64_MIN)
             return false;
     }
     *ret_position = position;
@@ -82,12 +82,12 @@ struct str live_position_print(struct arena *arena, const struct live_position *
                         "%.*s~%.*s~%lld",
                         STR_ARG(position->since),
                         STR_ARG(position->upto),
-                        (long long)position->behind);
+                        (long long)position->after_seq);
 }
 
 /* --- beginning of the log --- */
 
-AWAITS static int live_begin_in(struct task *task, struct db *tx, void *arg)
+AWAITS static int live_log_begin_in_tx(struct task *task, struct db *tx, void *arg)
 {
     (void)arg;
     struct db_call calls[] = {
@@ -100,22 +100,22 @@ AWAITS static int live_begin_in(struct task *task, struct db *tx, void *arg)
 
 /* Adds the project to the sweep's list first, so that no log can exist that is never swept. */
 AWAITS static int
-live_begin(struct task *task, struct directory *directory, struct project *project)
+live_log_begin(struct task *task, struct directory *directory, struct project *project)
 {
     TRY(db_query(
         task, directory_control(directory), SQL_LIVE_PROJECT_ADD(.number = project->number), NULL));
-    TRY(db_transact(task, &project->db, live_begin_in, NULL));
-    project_touch(task, directory, project);
+    TRY(db_transact(task, &project->db, live_log_begin_in_tx, NULL));
+    project_epoch_raise(task, directory, project);
     return 0;
 }
 
 /* Waits until the transactions have ended that began before all processes logged changes. Gives up
  * after 5 seconds, the default time limit of a statement. */
-AWAITS static int live_drain(struct task *task, struct project *project)
+AWAITS static int live_log_await_writers(struct task *task, struct project *project)
 {
     struct rows rows;
 
-    TRY(task_sleep(task, SETTLE_MS));
+    TRY(task_sleep(task, MODE_POLL_MS));
     TRY(db_query(task, &project->db, SQL_LIVE_BOUNDS(), &rows));
     struct str next = arena_dup(task->arena, sql_live_bounds_row(&rows, 0).next);
     for (int i = 0; i < DRAIN_STEPS; i++) {
@@ -127,7 +127,7 @@ AWAITS static int live_drain(struct task *task, struct project *project)
     return db_query(task, &project->db, SQL_LIVE_READY(), NULL);
 }
 
-int live_listen(struct task *task, struct directory *directory, struct project *project)
+int live_log_keep(struct task *task, struct directory *directory, struct project *project)
 {
     struct rows rows;
 
@@ -135,6 +135,6 @@ int live_listen(struct task *task, struct directory *directory, struct project *
     if (rows.count > 0 && sql_live_listen_row(&rows, 0).ready)
         return 0;
     if (rows.count == 0)
-        TRY(live_begin(task, directory, project));
-    return live_drain(task, project);
+        TRY(live_log_begin(task, directory, project));
+    return live_log_await_writers(task, project);
 }

@@ -47,7 +47,7 @@ struct db_call live_reset_call(struct arena *arena, const int64_t *entity_ids, s
  * precede the rows. */
 struct live_position {
     struct str since, upto;
-    int64_t behind;
+    int64_t after_seq;
 };
 /* any: Parses "since" or "since~upto~behind"; texts are borrowed. Returns false for anything
  * else. */
@@ -59,7 +59,7 @@ struct str live_position_print(struct arena *arena, const struct live_position *
 
 /* co: Keeps the project's log for the next hour. If there was no log, starts it and returns when
  * all processes log their changes, after a second and a half. Returns 0 or a DB_*. */
-AWAITS int live_listen(struct task *task, struct directory *directory, struct project *project)
+AWAITS int live_log_keep(struct task *task, struct directory *directory, struct project *project)
     MUSTCHECK;
 /* any: Starts the sweep, which deletes old rows from the logs of all projects once a minute, shared
  * with the sweeps of other processes. Call once in each worker. */

@@ -8,7 +8,7 @@
 
 #define ROUND_MS         15000
 #define ROUND_LIMIT_MS   60000
-#define AGAIN_SECONDS    60
+#define REPEAT_SECONDS   60
 #define PROJECTS_AT_ONCE 32
 
 static struct {
@@ -19,7 +19,7 @@ static struct {
 
 /* Changes the model first, the lock order of all changes of the model. If a client has begun to
  * listen at the same time, the log is kept. */
-AWAITS static int end_in(struct task *task, struct db *tx, void *arg)
+AWAITS static int live_log_end_in_tx(struct task *task, struct db *tx, void *arg)
 {
     bool *ret_ended = arg;
     struct db_call calls[] = {
@@ -42,7 +42,7 @@ AWAITS static int sweep_end_log(struct task *task, struct project *project, bool
     TRY(db_query(task, &project->db, SQL_LIVE_OVER(), &over));
     if (over.count == 0)
         return 0;
-    return db_transact(task, &project->db, end_in, ret_ended);
+    return db_transact(task, &project->db, live_log_end_in_tx, ret_ended);
 }
 
 AWAITS static int
@@ -59,13 +59,13 @@ live_sweep_project(struct task *task, struct directory *directory, struct projec
     TRY(sweep_end_log(task, project, &ended));
     if (!ended)
         return 0;
-    project_touch(task, directory, project);
+    project_epoch_raise(task, directory, project);
     TRY(db_query(task, &project->db, SQL_LIVE_FORGET(), NULL));
     return db_query(
         task, directory_control(directory), SQL_LIVE_PROJECT_GONE(.number = project->number), NULL);
 }
 
-AWAITS static int sweep_one(struct task *task, const struct sql_live_projects_due_row *row)
+AWAITS static int sweep_due_project(struct task *task, const struct sql_live_projects_due_row *row)
 {
     struct directory *directory = sweeper.directory;
     struct project *project;
@@ -83,11 +83,11 @@ AWAITS static int sweep_round(struct task *task)
 
     TRY(db_query(task,
                  directory_control(sweeper.directory),
-                 SQL_LIVE_PROJECTS_DUE(.seconds = AGAIN_SECONDS, .most = PROJECTS_AT_ONCE),
+                 SQL_LIVE_PROJECTS_DUE(.seconds = REPEAT_SECONDS, .most = PROJECTS_AT_ONCE),
                  &due));
     for (size_t i = 0; i < due.count; i++) {
         const struct sql_live_projects_due_row row = sql_live_projects_due_row(&due, i);
-        int rc = sweep_one(task, &row);
+        int rc = sweep_due_project(task, &row);
         if (rc == -ECANCELED || rc == -ETIMEDOUT)
             return rc;
         if (rc != 0) /* continue with the other projects */

@@ -21,25 +21,25 @@ const char *mail_record_purpose(enum mail_record record)
     return purposes[record];
 }
 
-bool mail_record_required(enum mail_record record)
+bool mail_record_is_required(enum mail_record record)
 {
     return record == MAIL_RECORD_OWNERSHIP || record == MAIL_RECORD_DKIM;
 }
 
-bool mail_domain_ok(struct str domain)
+bool mail_domain_is_valid(struct str domain)
 {
     char address[MAIL_DOMAIN_MAX + 3] = "x@";
 
     if (domain.len == 0 || domain.len > MAIL_DOMAIN_MAX ||
         memchr(domain.ptr, '.', domain.len) == NULL ||
-        !ascii_only(domain, ASCII_LOWER | ASCII_DIGIT, "-."))
+        !ascii_has_only(domain, ASCII_LOWER | ASCII_DIGIT, "-."))
         return false;
     /* A last label of digits only would make the name an IP address. */
     struct str last = domain;
     for (struct str rest = domain; rest.ptr != NULL;)
         last = str_split(&rest, '.');
     memcpy(address + 2, domain.ptr, domain.len);
-    return !ascii_only(last, ASCII_DIGIT, "") &&
+    return !ascii_has_only(last, ASCII_DIGIT, "") &&
            schema_format_ok("email", (struct str){address, domain.len + 2});
 }
 
@@ -91,7 +91,7 @@ static struct str tag_value(struct str text, char tag)
     return STR_NONE;
 }
 
-static struct str without_blanks(struct arena *arena, struct str text)
+static struct str blanks_remove(struct arena *arena, struct str text)
 {
     struct strbuf out;
 
@@ -116,7 +116,7 @@ static bool list_allows(struct str list, const char *item)
 }
 
 static const char *
-dkim_wrong(struct arena *arena, const struct mail_domain *domain, struct str text)
+dkim_error(struct arena *arena, const struct mail_domain *domain, struct str text)
 {
     struct str version = tag_value(text, 'v');
     struct str kind = tag_value(text, 'k');
@@ -128,7 +128,7 @@ dkim_wrong(struct arena *arena, const struct mail_domain *domain, struct str tex
         return "has a key of another type: k must be rsa";
     if (key.len == 0)
         return "has no key: p is empty, which revokes the key";
-    if (!str_eq(without_blanks(arena, key), domain->public_key))
+    if (!str_eq(blanks_remove(arena, key), domain->public_key))
         return "has another key: p must be the one in value";
     if (!list_allows(tag_value(text, 'h'), "sha256") || !list_allows(tag_value(text, 's'), "email"))
         return "does not allow the key for mail and SHA-256: check h and s";
@@ -136,7 +136,7 @@ dkim_wrong(struct arena *arena, const struct mail_domain *domain, struct str tex
 }
 
 /* Returns whether a receiver has to query a name server again for this term. */
-static bool spf_asks(struct str term)
+static bool spf_needs_lookup(struct str term)
 {
     static const char *const asking[] = {"include", "a", "mx", "ptr", "exists", "redirect"};
     static const char qualifiers[] = {'+', '-', '~', '?'};
@@ -152,22 +152,22 @@ static bool spf_asks(struct str term)
     return false;
 }
 
-static bool is_mechanism(struct str term, struct str wanted)
+static bool term_is_mechanism(struct str term, struct str wanted)
 {
     if (term.len > 0 && term.ptr[0] == '+')
         term = (struct str){term.ptr + 1, term.len - 1};
     return str_ieq(term, wanted);
 }
 
-static const char *spf_wrong(const struct mail_domain *domain, struct str text)
+static const char *spf_error(const struct mail_domain *domain, struct str text)
 {
     unsigned lookups = 0;
     bool named = false;
 
     while (text.ptr != NULL) {
         struct str term = str_split(&text, ' ');
-        lookups += spf_asks(term);
-        named = named || is_mechanism(term, domain->spf);
+        lookups += spf_needs_lookup(term);
+        named = named || term_is_mechanism(term, domain->spf);
     }
     if (!named)
         return "does not name the sending servers, as value does";
@@ -195,7 +195,7 @@ static bool record_is_kind(struct str text, enum mail_record record)
     return record != MAIL_RECORD_SPF || text.len == begin.len || text.ptr[begin.len] == ' ';
 }
 
-static const char *record_wrong(struct arena *arena,
+static const char *record_error(struct arena *arena,
                                 const struct mail_domain *domain,
                                 enum mail_record record,
                                 struct str text)
@@ -206,9 +206,9 @@ static const char *record_wrong(struct arena *arena,
                    ? NULL
                    : "has another project's token";
     case MAIL_RECORD_DKIM:
-        return dkim_wrong(arena, domain, text);
+        return dkim_error(arena, domain, text);
     case MAIL_RECORD_SPF:
-        return spf_wrong(domain, text);
+        return spf_error(domain, text);
     default:
         return tag_value(text, 'p').ptr ? NULL : "has no policy: p is missing";
     }
@@ -226,7 +226,7 @@ struct mail_verdict mail_record_judge(struct arena *arena,
     for (size_t i = 0; i < count; i++) {
         if (!record_is_kind(texts[i], record))
             continue;
-        const char *wrong = record_wrong(arena, domain, record, texts[i]);
+        const char *wrong = record_error(arena, domain, record, texts[i]);
         seen++;
         if (seen > 1 && verdict.ok)
             continue;

@@ -20,7 +20,7 @@ enum mail_record {
 /* Returns "ownership", "dkim", "spf" or "dmarc". */
 const char *mail_record_purpose(enum mail_record record);
 /* Returns whether the domain must not send without this record. */
-bool mail_record_required(enum mail_record record);
+bool mail_record_is_required(enum mail_record record);
 
 #define MAIL_DOMAIN_MAX 200 /* bytes: leaves space for the prefix of a record's name */
 
@@ -34,7 +34,7 @@ struct mail_domain {
 };
 /* Returns whether this is a domain name in ASCII, in lower case, with a dot and not an IP
  * address. */
-bool mail_domain_ok(struct str domain);
+bool mail_domain_is_valid(struct str domain);
 /* mail_record_name() returns the DNS name of a record, mail_record_value() the text to publish
  * there; STR_NONE: no such record is needed. Arena-owned. */
 struct str

@@ -33,5 +33,5 @@ void mail_outbox_notify(struct directory *directory, const struct project *proje
                BUS_MAIL,
                &(struct bus_notification){.project = project->number,
                                           .partition = project->partition,
-                                          .kind = MAIL_NOTIFIED});
+                                          .kind = MAIL_NOTIFICATION_KIND});
 }

@@ -6,10 +6,10 @@
 #include "db/db.h"
 #include "project/project.h"
 
-#define MAIL_LINK_MINUTES 60 /* how long a link in a mail works */
-#define MAIL_LINK_MS      ((int64_t)MAIL_LINK_MINUTES * 60 * 1000)
-#define MAIL_GIVE_UP      ((int64_t)24 * 3600 * 1000) /* ms: how long sending is tried */
-#define MAIL_NOTIFIED     "mail.queued"
+#define MAIL_LINK_MINUTES      60 /* how long a link in a mail works */
+#define MAIL_LINK_MS           ((int64_t)MAIL_LINK_MINUTES * 60 * 1000)
+#define MAIL_GIVE_UP_MS        ((int64_t)24 * 3600 * 1000) /* ms: how long sending is tried */
+#define MAIL_NOTIFICATION_KIND "mail.queued"
 
 struct mail_entry {
     const char *type;     /* name of a template, "workflow" or "test" */

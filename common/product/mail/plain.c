@@ -10,7 +10,7 @@
 #define PLAIN_BYTES ((size_t)1 << 20)
 #define HREF_MAX    2048
 
-struct plain {
+struct plain_text {
     struct strbuf out;
     struct arena *arena;
     struct str href; /* of the open link */
@@ -34,10 +34,10 @@ static bool tag_is_any(struct str tag, const char *const *names)
     return false;
 }
 
-static const char *const paragraphs[] = {
+static const char *const paragraph_tags[] = {
     "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "table", "blockquote", "pre", "hr", NULL};
-static const char *const lines[] = {"br", "div", "tr", "li", "body", "section", "footer", NULL};
-static const char *const unseen[] = {"style", "script", "head", "title", NULL};
+static const char *const line_tags[] = {"br", "div", "tr", "li", "body", "section", "footer", NULL};
+static const char *const invisible_tags[] = {"style", "script", "head", "title", NULL};
 
 /* Returns the value of an attribute without its quotes; STR_NONE = there is none. */
 static struct str attribute(struct str tag, const char *name)
@@ -59,14 +59,14 @@ static struct str attribute(struct str tag, const char *name)
     return STR_NONE;
 }
 
-static void plain_break(struct plain *p, unsigned count)
+static void plain_break(struct plain_text *p, unsigned count)
 {
     if (p->breaks < count)
         p->breaks = count;
     p->space = false;
 }
 
-static void plain_char(struct plain *p, char c)
+static void plain_char(struct plain_text *p, char c)
 {
     if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
         p->space = true;
@@ -82,7 +82,7 @@ static void plain_char(struct plain *p, char c)
     strbuf_char(&p->out, c);
 }
 
-static void plain_put(struct plain *p, struct str text)
+static void plain_put(struct plain_text *p, struct str text)
 {
     for (size_t i = 0; i < text.len; i++)
         plain_char(p, text.ptr[i]);
@@ -105,7 +105,7 @@ static const struct {
     {"hellip", "\xE2\x80\xA6"},
 };
 
-static void put_utf8(struct plain *p, int64_t code)
+static void put_utf8(struct plain_text *p, int64_t code)
 {
     char bytes[4];
     size_t len = 0;
@@ -128,7 +128,7 @@ static void put_utf8(struct plain *p, int64_t code)
     plain_put(p, (struct str){bytes, len});
 }
 
-static bool plain_put_entity(struct plain *p, struct str name)
+static bool plain_put_entity(struct plain_text *p, struct str name)
 {
     int64_t code;
 
@@ -147,7 +147,7 @@ static bool plain_put_entity(struct plain *p, struct str name)
 }
 
 /* Adds text between tags. */
-static void plain_run(struct plain *p, struct str text)
+static void plain_put_html(struct plain_text *p, struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         const char *end = text.ptr[i] == '&' ? memchr(text.ptr + i, ';', text.len - i) : NULL;
@@ -161,7 +161,7 @@ static void plain_run(struct plain *p, struct str text)
 
 /* --- the document --- */
 
-static void link_begin(struct plain *p, struct str tag)
+static void link_begin(struct plain_text *p, struct str tag)
 {
     struct str href = attribute(tag, "href");
 
@@ -170,7 +170,7 @@ static void link_begin(struct plain *p, struct str tag)
 }
 
 /* Adds the address of a link, as "text (address)", unless the text contains the address. */
-static void link_end(struct plain *p)
+static void link_end(struct plain_text *p)
 {
     struct str href = p->href;
     struct strbuf decoded;
@@ -179,8 +179,8 @@ static void link_end(struct plain *p)
     if (!href.len)
         return;
     strbuf_init(&decoded, p->arena, PLAIN_BYTES);
-    struct plain inner = {.out = decoded, .arena = p->arena};
-    plain_run(&inner, href);
+    struct plain_text inner = {.out = decoded, .arena = p->arena};
+    plain_put_html(&inner, href);
     struct str address = strbuf_view(&inner.out);
     struct str text = {p->out.ptr + p->href_at, p->out.len - p->href_at};
     if (p->out.len > p->href_at && memmem(text.ptr, text.len, address.ptr, address.len))
@@ -195,7 +195,7 @@ static void link_end(struct plain *p)
     plain_char(p, ')');
 }
 
-static void plain_tag(struct plain *p, struct str tag, bool closing)
+static void plain_tag(struct plain_text *p, struct str tag, bool closing)
 {
     struct str rest = tag;
     struct str name = str_split(&rest, ' ');
@@ -206,9 +206,9 @@ static void plain_tag(struct plain *p, struct str tag, bool closing)
         link_end(p);
     else if (tag_is(name, "a"))
         link_begin(p, tag);
-    else if (tag_is_any(name, paragraphs))
+    else if (tag_is_any(name, paragraph_tags))
         plain_break(p, 2);
-    else if (tag_is_any(name, lines))
+    else if (tag_is_any(name, line_tags))
         plain_break(p, 1);
     else if (tag_is(name, "td") || tag_is(name, "th"))
         p->space = true;
@@ -220,7 +220,7 @@ static void plain_tag(struct plain *p, struct str tag, bool closing)
 
 /* Skips the content of an invisible element: returns the text from its closing tag on; STR_NONE =
  * there is none. */
-static struct str skip_unseen(struct str rest, struct str name)
+static struct str invisible_skip(struct str rest, struct str name)
 {
     for (size_t i = 0; i + name.len + 2 < rest.len; i++) {
         if (rest.ptr[i] == '<' && rest.ptr[i + 1] == '/' &&
@@ -232,11 +232,11 @@ static struct str skip_unseen(struct str rest, struct str name)
 
 struct str mail_plain_of_html(struct arena *arena, struct str html)
 {
-    struct plain p = {.arena = arena};
+    struct plain_text p = {.arena = arena};
 
     strbuf_init(&p.out, arena, PLAIN_BYTES);
     while (html.len > 0) {
-        plain_run(&p, str_split(&html, '<'));
+        plain_put_html(&p, str_split(&html, '<'));
         if (html.ptr == NULL)
             break;
         if (str_starts(html, STR("!--"))) {
@@ -251,8 +251,8 @@ struct str mail_plain_of_html(struct arena *arena, struct str html)
         plain_tag(&p, tag, closing);
         struct str rest = tag;
         struct str name = str_split(&rest, ' ');
-        if (!closing && tag_is_any(name, unseen))
-            html = skip_unseen(html, name);
+        if (!closing && tag_is_any(name, invisible_tags))
+            html = invisible_skip(html, name);
     }
     if (p.out.len > 0)
         strbuf_char(&p.out, '\n');

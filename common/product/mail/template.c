@@ -7,35 +7,36 @@
 #include "base/strbuf.h"
 #include "mail/plain_private.h"
 
-#define RENDERED_BYTES ((size_t)1 << 20)
-#define COMMON         "project_name", "email"
+#define RENDERED_BYTES   ((size_t)1 << 20)
+#define COMMON_VARIABLES "project_name", "email"
 
-static const char *const names[MAIL_TYPES] = {
+static const char *const type_names[MAIL_TYPES] = {
     [MAIL_CONFIRMATION] = "confirmation",
     [MAIL_INVITE] = "invite",
     [MAIL_RECOVERY] = "recovery",
     [MAIL_MAGIC_LINK] = "magic_link",
     [MAIL_EMAIL_CHANGE] = "email_change",
-    [MAIL_ADDED_TO_TENANT] = "added_to_tenant",
+    [MAIL_ADDED_TO_PROJECT] = "added_to_tenant",
 };
 
-static const char *const linked[] = {COMMON, "link", "token", "expires_minutes", NULL};
-static const char *const invited[] = {
-    COMMON, "link", "token", "expires_minutes", "invited_by", NULL};
-static const char *const changing[] = {
-    COMMON, "link", "token", "expires_minutes", "old_email", "new_email", NULL};
-static const char *const added[] = {COMMON, "link", "invited_by", NULL};
-static const char *const of_shell[] = {COMMON, "content", "subject", NULL};
+static const char *const link_variables[] = {
+    COMMON_VARIABLES, "link", "token", "expires_minutes", NULL};
+static const char *const invite_variables[] = {
+    COMMON_VARIABLES, "link", "token", "expires_minutes", "invited_by", NULL};
+static const char *const email_change_variables[] = {
+    COMMON_VARIABLES, "link", "token", "expires_minutes", "old_email", "new_email", NULL};
+static const char *const added_variables[] = {COMMON_VARIABLES, "link", "invited_by", NULL};
+static const char *const shell_variables[] = {COMMON_VARIABLES, "content", "subject", NULL};
 
 const char *mail_type_name(enum mail_type type)
 {
-    return names[type];
+    return type_names[type];
 }
 
 int mail_type_find(struct str name)
 {
     for (int i = 0; i < MAIL_TYPES; i++)
-        if (str_is(name, names[i]))
+        if (str_is(name, type_names[i]))
             return i;
     return -1;
 }
@@ -44,26 +45,26 @@ const char *const *mail_template_variables(enum mail_type type)
 {
     switch (type) {
     case MAIL_INVITE:
-        return invited;
+        return invite_variables;
     case MAIL_EMAIL_CHANGE:
-        return changing;
-    case MAIL_ADDED_TO_TENANT:
-        return added;
+        return email_change_variables;
+    case MAIL_ADDED_TO_PROJECT:
+        return added_variables;
     default:
-        return linked;
+        return link_variables;
     }
 }
 
 const char *const *mail_shell_variables(void)
 {
-    return of_shell;
+    return shell_variables;
 }
 
 /* --- reading --- */
 
 /* Returns in *ret_text the text up to the next variable, and in *ret_name the variable's name;
  * STR_NONE = there is no variable. False: braces without their match. */
-static bool next_variable(struct str *rest, struct str *ret_text, struct str *ret_name)
+static bool variable_next(struct str *rest, struct str *ret_text, struct str *ret_name)
 {
     const char *open = rest->len ? memmem(rest->ptr, rest->len, "{{", 2) : NULL;
 
@@ -83,7 +84,7 @@ static bool next_variable(struct str *rest, struct str *ret_text, struct str *re
     return true;
 }
 
-static bool is_variable(const char *const *variables, struct str name)
+static bool variable_is_known(const char *const *variables, struct str name)
 {
     for (; *variables; variables++)
         if (str_is(name, *variables))
@@ -101,11 +102,11 @@ int mail_template_check(struct arena *arena,
     struct str name;
 
     while (text.len > 0) {
-        if (!next_variable(&text, &before, &name)) {
+        if (!variable_next(&text, &before, &name)) {
             *ret_reason = STR("has {{ without }}");
             return MAIL_TEMPLATE_BAD;
         }
-        if (name.ptr != NULL && !is_variable(variables, name)) {
+        if (name.ptr != NULL && !variable_is_known(variables, name)) {
             *ret_reason = arena_printf(arena,
                                        "has the unknown variable \"%.*s\"",
                                        (int)(name.len < 60 ? name.len : 60),
@@ -127,7 +128,7 @@ size_t mail_template_uses(struct str text, const char *name)
     struct str before;
     struct str found;
 
-    while (text.len > 0 && next_variable(&text, &before, &found))
+    while (text.len > 0 && variable_next(&text, &before, &found))
         count += found.ptr != NULL && str_is(found, name);
     return count;
 }
@@ -140,9 +141,9 @@ void mail_variable_set(struct mail_variables *variables, const char *name, struc
     variables->items[variables->count++] = (struct mail_variable){name, value};
 }
 
-enum fill_as { AS_TEXT, AS_HTML, AS_LINE };
+enum fill_mode { AS_TEXT, AS_HTML, AS_LINE };
 
-static const char *html_of(char c)
+static const char *html_escape(char c)
 {
     switch (c) {
     case '&':
@@ -160,9 +161,9 @@ static const char *html_of(char c)
     }
 }
 
-static void put_char(struct strbuf *out, char c, enum fill_as as)
+static void fill_char(struct strbuf *out, char c, enum fill_mode as)
 {
-    const char *html = as == AS_HTML ? html_of(c) : NULL;
+    const char *html = as == AS_HTML ? html_escape(c) : NULL;
 
     if (html)
         strbuf_cstr(out, html);
@@ -170,42 +171,43 @@ static void put_char(struct strbuf *out, char c, enum fill_as as)
         strbuf_char(out, as == AS_LINE && (unsigned char)c < ' ' ? ' ' : c);
 }
 
-static void put_variable(struct strbuf *out,
-                         const struct mail_variables *variables,
-                         struct str name,
-                         enum fill_as as)
+static void fill_variable(struct strbuf *out,
+                          const struct mail_variables *variables,
+                          struct str name,
+                          enum fill_mode as)
 {
     for (size_t i = 0; i < variables->count; i++) {
         if (!str_is(name, variables->items[i].name))
             continue;
         for (size_t k = 0; k < variables->items[i].value.len; k++)
-            put_char(out, variables->items[i].value.ptr[k], as);
+            fill_char(out, variables->items[i].value.ptr[k], as);
         return;
     }
 }
 
-struct filling {
+struct template_filling {
     struct arena *arena;
     const struct mail_variables *variables;
     struct str content; /* rendered HTML for {{ content }}; STR_NONE: none */
     bool overflow;
 };
 
-static struct str fill_variables(struct filling *filling, struct str text, enum fill_as as)
+static struct str
+fill_variables(struct template_filling *filling, struct str text, enum fill_mode as)
 {
     struct strbuf out;
     struct str before;
     struct str name;
 
     strbuf_init(&out, filling->arena, RENDERED_BYTES);
-    while (text.len > 0 && next_variable(&text, &before, &name)) {
+    while (text.len > 0 && variable_next(&text, &before, &name)) {
         strbuf_str(&out, before);
         if (name.ptr == NULL)
             continue;
         if (filling->content.ptr && str_is(name, "content"))
             strbuf_str(&out, filling->content);
         else
-            put_variable(&out, filling->variables, name, as);
+            fill_variable(&out, filling->variables, name, as);
     }
     filling->overflow = filling->overflow || out.overflow;
     return strbuf_view(&out);
@@ -218,7 +220,7 @@ int mail_template_render(struct arena *arena,
                          struct mail_rendered *ret_rendered)
 {
     struct mail_variables around = *variables;
-    struct filling filling = {.arena = arena, .variables = variables};
+    struct template_filling filling = {.arena = arena, .variables = variables};
     struct str content = fill_variables(&filling, template->body_html, AS_HTML);
 
     ret_rendered->subject = fill_variables(&filling, template->subject, AS_LINE);

@@ -18,7 +18,7 @@ enum mail_type {
     MAIL_RECOVERY,
     MAIL_MAGIC_LINK,
     MAIL_EMAIL_CHANGE,
-    MAIL_ADDED_TO_TENANT,
+    MAIL_ADDED_TO_PROJECT,
     MAIL_TYPES,
 };
 /* mail_type_name() returns the name of a type in the API, mail_type_find() the type of a name. */

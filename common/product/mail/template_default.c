@@ -14,7 +14,7 @@
     "<h1 class=\"ink\" style=\"margin:0 0 "                                                        \
     "16px;font-size:22px;line-height:30px;color:#14171f\">" words "</h1>\n"
 #define TEXT(words) "<p style=\"margin:0 0 16px\">" words "</p>\n"
-#define ONCE                                                                                       \
+#define LINK_NOTE                                                                                  \
     "<p class=\"faint\" style=\"margin:0 0 8px;font-size:14px;line-height:21px;color:#667085\">"   \
     "The link works once, for {{ expires_minutes }} minutes. If you did not expect this mail, "    \
     "you can ignore it.</p>\n"
@@ -25,14 +25,14 @@ static const struct mail_template defaults[MAIL_TYPES] = {
             .subject = STR_INIT("Confirm your address for {{ project_name }}"),
             .body_html = STR_INIT(HEADING("Confirm your e-mail address") TEXT(
                 "Please confirm that <strong>{{ email }}</strong> is yours, and you can sign "
-                "in to {{ project_name }}.") BUTTON("Confirm address") ONCE),
+                "in to {{ project_name }}.") BUTTON("Confirm address") LINK_NOTE),
         },
     [MAIL_INVITE] =
         {
             .subject = STR_INIT("You are invited to {{ project_name }}"),
             .body_html = STR_INIT(HEADING("Welcome to {{ project_name }}") TEXT(
                 "Choose a password for <strong>{{ email }}</strong> to begin.")
-                                      BUTTON("Accept the invitation") ONCE),
+                                      BUTTON("Accept the invitation") LINK_NOTE),
         },
     [MAIL_RECOVERY] =
         {
@@ -40,14 +40,14 @@ static const struct mail_template defaults[MAIL_TYPES] = {
             .body_html = STR_INIT(HEADING("Choose a new password") TEXT(
                 "Someone, hopefully you, requested a new password for "
                 "<strong>{{ email }}</strong> at {{ project_name }}. Your current password stays "
-                "valid until you choose a new one.") BUTTON("Choose a password") ONCE),
+                "valid until you choose a new one.") BUTTON("Choose a password") LINK_NOTE),
         },
     [MAIL_MAGIC_LINK] =
         {
             .subject = STR_INIT("Your sign-in link for {{ project_name }}"),
             .body_html = STR_INIT(HEADING("Sign in to {{ project_name }}") TEXT(
                 "This link signs <strong>{{ email }}</strong> in, without a password.")
-                                      BUTTON("Sign in") ONCE),
+                                      BUTTON("Sign in") LINK_NOTE),
         },
     [MAIL_EMAIL_CHANGE] =
         {
@@ -55,9 +55,9 @@ static const struct mail_template defaults[MAIL_TYPES] = {
             .body_html = STR_INIT(HEADING("Change your e-mail address") TEXT(
                 "The address of your account at {{ project_name }} changes from "
                 "<strong>{{ old_email }}</strong> to <strong>{{ new_email }}</strong> once both "
-                "addresses have confirmed the change.") BUTTON("Confirm the change") ONCE),
+                "addresses have confirmed the change.") BUTTON("Confirm the change") LINK_NOTE),
         },
-    [MAIL_ADDED_TO_TENANT] =
+    [MAIL_ADDED_TO_PROJECT] =
         {
             .subject = STR_INIT("You have been added to {{ project_name }}"),
             .body_html = STR_INIT(HEADING("You have been added to {{ project_name }}")

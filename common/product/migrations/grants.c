@@ -3,12 +3,14 @@
 
 #include "grants_sql.h"
 
-struct right {
+struct grant_template {
     const char *head, *tail; /* SQL before and after the schema's name; the role follows */
 };
 
-static struct db_call
-grants_call(struct task *task, const struct right *right, const char *schema, struct str role)
+static struct db_call grants_call(struct task *task,
+                                  const struct grant_template *right,
+                                  const char *schema,
+                                  struct str role)
 {
     struct str text =
         arena_printf(task->arena, "%s %s %s %.*s", right->head, schema, right->tail, STR_ARG(role));
@@ -28,10 +30,10 @@ grants_call(struct task *task, const struct right *right, const char *schema, st
 int grants_calls(struct task *task,
                  struct db *db,
                  const char *schema,
-                 struct db_call calls[GRANTS_MOST],
+                 struct db_call calls[GRANTS_CALLS_MAX],
                  size_t *ret_count)
 {
-    static const struct right rights[GRANTS_MOST] = {
+    static const struct grant_template rights[GRANTS_CALLS_MAX] = {
         {"grant usage on schema", "to"},
         {"alter default privileges in schema", "grant select, insert, update, delete on tables to"},
         {"alter default privileges in schema", "grant usage, select on sequences to"},
@@ -43,7 +45,7 @@ int grants_calls(struct task *task,
         return 0;
     TRY(db_query(task, db, SQL_GRANTS_ROLE(), &rows));
     struct str role = sql_grants_role_row(&rows, 0).role;
-    while (*ret_count < GRANTS_MOST) {
+    while (*ret_count < GRANTS_CALLS_MAX) {
         calls[*ret_count] = grants_call(task, &rights[*ret_count], schema, role);
         ++*ret_count;
     }

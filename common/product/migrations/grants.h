@@ -3,7 +3,7 @@
  * (GROUNDWORK_DATABASE_DDL_URL). */
 #include "db/db.h"
 
-enum { GRANTS_MOST = 3 };
+enum { GRANTS_CALLS_MAX = 3 };
 
 /* co: Makes the calls that must follow "create schema" in the same transaction of db_begin_ddl().
  * They allow the role of db's own connections to use the schema and everything that is created in
@@ -12,5 +12,5 @@ enum { GRANTS_MOST = 3 };
 AWAITS int grants_calls(struct task *task,
                         struct db *db,
                         const char *schema,
-                        struct db_call calls[GRANTS_MOST],
+                        struct db_call calls[GRANTS_CALLS_MAX],
                         size_t *ret_count) MUSTCHECK;

@@ -56,7 +56,7 @@ static const struct sql lock_sql = {
 const struct migration *const migrate_platform_list = migrations_platform;
 const struct migration *const migrate_project_list = migrations_project;
 
-static int failed(struct migrator *m, int rc, const char *what)
+static int migrator_fail(struct migrator *m, int rc, const char *what)
 {
     if (rc < 0)
         m->reason = arena_printf(m->task->arena, "%s: interrupted", what);
@@ -66,7 +66,7 @@ static int failed(struct migrator *m, int rc, const char *what)
     return MIGRATE_FAILED;
 }
 
-static int refused(struct migrator *m, const char *name)
+static int migrator_refuse(struct migrator *m, const char *name)
 {
     m->reason =
         arena_printf(m->task->arena, "migration %s was edited after it had been applied", name);
@@ -110,9 +110,9 @@ size_t migrate_calls(struct arena *arena, const struct migration *migration, str
 
 /* --- the control schema --- */
 
-AWAITS static int make_schema(struct migrator *m)
+AWAITS static int control_schema_try_create(struct migrator *m)
 {
-    struct db_call calls[ARRAY_LEN(bootstrap) + GRANTS_MOST] = {{.sql = &bootstrap[0]}};
+    struct db_call calls[ARRAY_LEN(bootstrap) + GRANTS_CALLS_MAX] = {{.sql = &bootstrap[0]}};
     struct db *tx;
     size_t count;
 
@@ -124,16 +124,16 @@ AWAITS static int make_schema(struct migrator *m)
 }
 
 /* Concurrent migrators collide here. The loser tries again and finds the work done. */
-static int make_ground(struct migrator *m)
+static int control_schema_create(struct migrator *m)
 {
     struct backoff pause = {.first_ms = 50, .most_ms = 200};
 
     for (;;) {
-        int rc = make_schema(m);
+        int rc = control_schema_try_create(m);
         if (rc == 0)
             return 0;
         if (rc < 0 || pause.tries + 1 == LOCK_TRIES)
-            return failed(m, rc, "control schema");
+            return migrator_fail(m, rc, "control schema");
         struct str text = arena_dup(m->task->arena, db_error(m->task)->message);
         if (task_sleep(m->task, backoff_next(&pause)) != 0) {
             m->reason = text;
@@ -143,7 +143,7 @@ static int make_ground(struct migrator *m)
 }
 
 /* Returns the recorded checksum of (area, number), STR_NONE when it was not applied. */
-static struct str recorded(const struct rows *rows, const char *area, int number)
+static struct str recorded_checksum(const struct rows *rows, const char *area, int number)
 {
     for (size_t i = 0; i < rows->count; i++) {
         const struct sql_migrate_recorded_row row = sql_migrate_recorded_row(rows, i);
@@ -155,17 +155,17 @@ static struct str recorded(const struct rows *rows, const char *area, int number
 
 /* Records a migration, after applying it when `apply` is set. When it is recorded already, only
  * compares the checksums. */
-static int step_platform(struct migrator *m,
-                         struct db *tx,
-                         const struct rows *known,
-                         const char *area,
-                         const struct migration *migration,
-                         bool apply)
+static int platform_apply(struct migrator *m,
+                          struct db *tx,
+                          const struct rows *known,
+                          const char *area,
+                          const struct migration *migration,
+                          bool apply)
 {
-    struct str sha256 = recorded(known, area, migration->number);
+    struct str sha256 = recorded_checksum(known, area, migration->number);
 
     if (sha256.ptr != NULL)
-        return str_is(sha256, migration->sha256) ? 0 : refused(m, migration->name);
+        return str_is(sha256, migration->sha256) ? 0 : migrator_refuse(m, migration->name);
     size_t count = apply ? command_calls(NULL, migration, NULL) : 0;
     struct db_call *calls = ARENA_ARRAY(m->task->arena, calls, count + 1);
     if (apply)
@@ -176,7 +176,7 @@ static int step_platform(struct migrator *m,
                                               .sha256 = str_from(migration->sha256)));
     int rc = db_batch(m->task, tx, calls, count + 1, NULL);
     if (rc != 0)
-        return failed(m, rc, migration->name);
+        return migrator_fail(m, rc, migration->name);
     if (apply)
         m->say(arena_printf(m->task->arena, "platform: %s", migration->name).ptr);
     return 0;
@@ -187,7 +187,7 @@ static int migrate_platform(struct migrator *m)
     struct db *tx;
     struct rows known;
 
-    TRY(make_ground(m));
+    TRY(control_schema_create(m));
     int rc = db_begin_ddl(m->task, &m->servers->control, &tx);
     if (rc == 0)
         rc = db_set_timeout(m->task, tx, STATEMENT_TIMEOUT_MS);
@@ -196,41 +196,41 @@ static int migrate_platform(struct migrator *m)
     if (rc == 0)
         rc = db_query(m->task, tx, SQL_MIGRATE_RECORDED(), &known);
     if (rc != 0)
-        return failed(m, rc, "control schema");
+        return migrator_fail(m, rc, "control schema");
     rc = 0;
     for (const struct migration *it = m->platform; rc == 0 && it->number != 0; it++)
-        rc = step_platform(m, tx, &known, "platform", it, true);
+        rc = platform_apply(m, tx, &known, "platform", it, true);
     for (const struct migration *it = m->project; rc == 0 && it->number != 0; it++)
-        rc = step_platform(m, tx, &known, "project", it, false);
+        rc = platform_apply(m, tx, &known, "project", it, false);
     if (rc != 0) {
         db_rollback(tx);
         return rc;
     }
     rc = db_commit(m->task, tx);
-    return rc == 0 ? 0 : failed(m, rc, "control schema");
+    return rc == 0 ? 0 : migrator_fail(m, rc, "control schema");
 }
 
 /* --- projects --- */
 
-static int step_project(struct migrator *m,
-                        struct db *tx,
-                        const struct rows *known,
-                        const struct migration *migration,
-                        struct str slug)
+static int project_apply(struct migrator *m,
+                         struct db *tx,
+                         const struct rows *known,
+                         const struct migration *migration,
+                         struct str slug)
 {
     for (size_t i = 0; i < known->count; i++) {
         const struct sql_migrate_project_recorded_row row =
             sql_migrate_project_recorded_row(known, i);
         int64_t number;
         if (num_parse_i64(row.key, &number) && number == migration->number)
-            return str_is(row.sha256, migration->sha256) ? 0 : refused(m, migration->name);
+            return str_is(row.sha256, migration->sha256) ? 0 : migrator_refuse(m, migration->name);
     }
     size_t count = migrate_calls(NULL, migration, NULL);
     struct db_call *calls = ARENA_ARRAY(m->task->arena, calls, count);
     (void)migrate_calls(m->task->arena, migration, calls);
     int rc = db_batch(m->task, tx, calls, count, NULL);
     if (rc != 0)
-        return failed(m, rc, arena_cstr(m->task->arena, slug));
+        return migrator_fail(m, rc, arena_cstr(m->task->arena, slug));
     m->say(arena_printf(m->task->arena, "project %.*s: %s", STR_ARG(slug), migration->name).ptr);
     return 0;
 }
@@ -248,16 +248,16 @@ static int apply_project(struct migrator *m, struct db *db, struct str slug)
     if (rc == 0)
         rc = db_query(m->task, tx, SQL_MIGRATE_PROJECT_RECORDED(), &known);
     if (rc != 0)
-        return failed(m, rc, arena_cstr(m->task->arena, slug));
+        return migrator_fail(m, rc, arena_cstr(m->task->arena, slug));
     for (const struct migration *it = m->project; it->number != 0; it++) {
-        rc = step_project(m, tx, &known, it, slug);
+        rc = project_apply(m, tx, &known, it, slug);
         if (rc != 0) {
             db_rollback(tx);
             return rc;
         }
     }
     rc = db_commit(m->task, tx);
-    return rc == 0 ? 0 : failed(m, rc, arena_cstr(m->task->arena, slug));
+    return rc == 0 ? 0 : migrator_fail(m, rc, arena_cstr(m->task->arena, slug));
 }
 
 static int migrate_one(struct migrator *m, const struct sql_migrate_behind_row *row, int last)
@@ -277,7 +277,7 @@ static int migrate_one(struct migrator *m, const struct sql_migrate_behind_row *
                       &m->servers->control,
                       SQL_MIGRATE_PROJECT_DONE(.number = row->number, .migration = last),
                       NULL);
-    return rc == 0 ? 0 : failed(m, rc, name);
+    return rc == 0 ? 0 : migrator_fail(m, rc, name);
 }
 
 static int migrate_projects(struct migrator *m)
@@ -290,7 +290,7 @@ static int migrate_projects(struct migrator *m)
     int rc =
         db_query(m->task, &m->servers->control, SQL_MIGRATE_BEHIND(.migration = last), &behind);
     if (rc != 0)
-        return failed(m, rc, "list of projects");
+        return migrator_fail(m, rc, "list of projects");
     for (size_t i = 0; i < behind.count; i++) {
         const struct sql_migrate_behind_row row = sql_migrate_behind_row(&behind, i);
         TRY(migrate_one(m, &row, last));

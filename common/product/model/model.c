@@ -6,7 +6,7 @@
 #include "json/schema.h"
 #include "loop/work.h"
 
-#define FREE_HERE_BYTES ((size_t)128 * 1024) /* larger models are freed on a thread */
+#define FREE_INLINE_BYTES ((size_t)128 * 1024) /* larger models are freed on a thread */
 
 static const char *const type_names[TYPE_COUNT] = {
     [TYPE_VARCHAR] = "varchar",
@@ -30,7 +30,7 @@ static const char *const on_delete_names[] = {
     [ON_DELETE_CASCADE] = "cascade",
 };
 
-static int model_find_enum(const char *const *names, size_t count, struct str name)
+static int name_index(const char *const *names, size_t count, struct str name)
 {
     for (size_t i = 0; i < count; i++)
         if (str_is(name, names[i]))
@@ -46,7 +46,7 @@ const char *model_type_name(enum model_type type)
 
 int model_type_find(struct str name)
 {
-    return model_find_enum(type_names, TYPE_COUNT, name);
+    return name_index(type_names, TYPE_COUNT, name);
 }
 
 const char *model_on_delete_name(enum model_on_delete on_delete)
@@ -57,7 +57,7 @@ const char *model_on_delete_name(enum model_on_delete on_delete)
 
 int model_on_delete_find(struct str name)
 {
-    return model_find_enum(on_delete_names, ARRAY_LEN(on_delete_names), name);
+    return name_index(on_delete_names, ARRAY_LEN(on_delete_names), name);
 }
 
 bool model_name_ok(struct str name)
@@ -65,7 +65,7 @@ bool model_name_ok(struct str name)
     static const char *const taken[] = {"id", "created_at", "updated_at", "created_by"};
 
     return schema_format_ok("name", name) && !str_starts(name, STR("svc_")) &&
-           model_find_enum(taken, ARRAY_LEN(taken), name) < 0;
+           name_index(taken, ARRAY_LEN(taken), name) < 0;
 }
 
 struct model *model_ref(struct model *model)
@@ -88,10 +88,10 @@ void model_unref(struct model *model)
     if (--model->refs > 0)
         return;
     /* The arena contains the model itself. */
-    if (arena_held_bytes(model->arena) <= FREE_HERE_BYTES)
+    if (arena_held_bytes(model->arena) <= FREE_INLINE_BYTES)
         arena_free(model->arena);
     else
-        work_later(free_arena, model->arena);
+        work_post(free_arena, model->arena);
 }
 
 static void model_unref_deferred(void *model)
@@ -99,7 +99,7 @@ static void model_unref_deferred(void *model)
     model_unref(model);
 }
 
-void model_adopt(struct arena *arena, struct model *model)
+void model_attach(struct arena *arena, struct model *model)
 {
     arena_defer(arena, model_unref_deferred, model);
 }
@@ -162,10 +162,10 @@ unsigned entity_consumers(const struct entity *entity, enum event_kind event)
     return entity->consumers[event];
 }
 
-bool entity_only_searched(const struct entity *entity, enum event_kind event)
+bool entity_has_only_search(const struct entity *entity, enum event_kind event)
 {
     return entity_consumers(entity, event) == CONSUMER_SEARCH &&
-           (entity->told & event_info(event)->bit) == 0;
+           (entity->payload_events & event_info(event)->bit) == 0;
 }
 
 static bool is_text(const struct model_field *field)
@@ -189,7 +189,7 @@ const struct model_field *entity_display(const struct entity *entity)
     return first;
 }
 
-bool field_searched(const struct model_field *field)
+bool field_is_searched(const struct model_field *field)
 {
     if (!field->searchable || field->system)
         return false;
@@ -201,7 +201,7 @@ bool field_searched(const struct model_field *field)
     case TYPE_DECIMAL:
         return true;
     case TYPE_RELATION:
-        return !field->many && field->target != NULL && entity_display(field->target) != NULL;
+        return !field->is_many && field->target != NULL && entity_display(field->target) != NULL;
     default:
         return false;
     }

@@ -48,11 +48,11 @@ struct model_field {
     struct str name;
     enum model_type type;
     bool required, unique, indexed, searchable, is_public;
-    bool system; /* id, created_at, updated_at or created_by: set by the service */
-    bool many;   /* relation with a link table l_<id> (from_id, to_id, position) */
-    const struct json_t *fallback; /* default value, NULL = none */
-    int64_t max_length;            /* texts, characters; 0 = none */
-    int64_t search_weight;         /* search ranks fields of more weight first */
+    bool system;  /* id, created_at, updated_at or created_by: set by the service */
+    bool is_many; /* relation with a link table l_<id> (from_id, to_id, position) */
+    const struct json_t *default_value; /* default value, NULL = none */
+    int64_t max_length;                 /* texts, characters; 0 = none */
+    int64_t search_weight;              /* search ranks fields of more weight first */
     bool has_min, has_max;
     double min, max;
     struct str min_text, max_text;   /* exact digits of min and max */
@@ -71,12 +71,12 @@ struct entity {
     int64_t id;
     struct str name, label;
     bool row_level_security, public_read, searchable;
-    bool granted;         /* some rows may have grants, so the row rule must check them */
-    bool searched;        /* has a search index of its own: some field is in it */
-    bool shown;           /* its display field is in a search index, its own or another entity's */
+    bool has_grants;      /* some rows may have grants, so the row rule must check them */
+    bool has_index;       /* has a search index of its own: some field is in it */
+    bool display_indexed; /* its display field is in a search index, its own or another entity's */
     int64_t history_days; /* days for which former versions of records are kept; 0 = not kept */
     unsigned events;      /* bits of events that have a listener */
-    unsigned told;        /* bits of events whose payload a listener needs */
+    unsigned payload_events;          /* bits of events whose payload a listener needs */
     uint8_t consumers[ENTITY_EVENTS]; /* for each event: bits of event_consumer */
     struct model_field
         *fields; /* id, then own fields by position, then created_at, updated_at, created_by */
@@ -96,10 +96,10 @@ struct model {
     int64_t version;
     struct entity *entities; /* by name */
     size_t entity_count;
-    bool searched; /* some entity is searched */
-    bool live;     /* changes of records are logged, because clients listen or did lately */
-    bool told;     /* some event of records needs its payload */
-    bool history;  /* some entity keeps history */
+    bool has_index;      /* some entity is searched */
+    bool live;           /* changes of records are logged, because clients listen or did lately */
+    bool payload_events; /* some event of records needs its payload */
+    bool has_history;    /* some entity keeps history */
     struct map *by_name;
     struct model_index *by_id; /* sorted */
     struct model_enum *enums;  /* by name */
@@ -116,7 +116,7 @@ AWAITS int model_load(struct task *task, struct db *db, struct model **ret_model
 struct model *model_ref(struct model *model);
 void model_unref(struct model *model);
 /* any: Passes a reference to the arena, which drops it when it is reset or freed. */
-void model_adopt(struct arena *arena, struct model *model);
+void model_attach(struct arena *arena, struct model *model);
 
 /* any: Find an entity by name or id. Borrowed from the model; NULL when absent. */
 const struct entity *model_entity(const struct model *model, struct str name);
@@ -125,13 +125,13 @@ const struct entity *model_entity_by_id(const struct model *model, int64_t id);
 unsigned entity_consumers(const struct entity *entity, enum event_kind event);
 /* any: Whether the search index is the only consumer. It reads the record itself and needs no
  * payload. */
-bool entity_only_searched(const struct entity *entity, enum event_kind event);
+bool entity_has_only_search(const struct entity *entity, enum event_kind event);
 /* any: Returns the field that represents a record where another record refers to it: the first
  * searchable text, else the first text; NULL when the entity has no text. */
 const struct model_field *entity_display(const struct entity *entity);
 /* any: Whether the field is in the search index of its entity: it is searchable and of a type that
  * can be searched. */
-bool field_searched(const struct model_field *field);
+bool field_is_searched(const struct model_field *field);
 /* any: Find a field by name or id, or an enum by name. Borrowed; NULL when absent. */
 const struct model_field *entity_field(const struct entity *entity, struct str name);
 const struct model_field *entity_field_by_id(const struct entity *entity, int64_t id);

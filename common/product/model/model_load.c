@@ -137,14 +137,14 @@ static void load_entities(struct model *model, const json_t *items)
             .row_level_security = jr_bool(item, "row_level_security", true),
             .public_read = jr_bool(item, "public_read", false),
             .searchable = jr_bool(item, "searchable", true),
-            .granted = jr_bool(item, "granted", true),
+            .has_grants = jr_bool(item, "granted", true),
             .history_days = jr_i64(item, "history", 0),
             .by_name = new_map(model->arena),
             .table = arena_printf(model->arena, "e_%lld", (long long)id),
             .created_ms = jr_i64(item, "created", 0),
             .updated_ms = jr_i64(item, "updated", 0),
         };
-        model->history = model->history || model->entities[i].history_days > 0;
+        model->has_history = model->has_history || model->entities[i].history_days > 0;
     }
     if (model->entity_count > 1)
         qsort(model->entities, model->entity_count, sizeof(*model->entities), order_entities);
@@ -158,7 +158,7 @@ static void load_entities(struct model *model, const json_t *items)
 }
 
 /* Returns an entity of the model for writing, while the model is built. */
-static struct entity *own_entity(const struct model *model, int64_t id)
+static struct entity *entity_mutable(const struct model *model, int64_t id)
 {
     const struct entity *found = model_entity_by_id(model, id);
 
@@ -169,7 +169,7 @@ static void load_listeners(struct model *model, const json_t *items)
 {
     for (size_t i = 0; i < json_array_size(items); i++) {
         const json_t *item = json_array_get(items, i);
-        struct entity *entity = own_entity(model, jr_i64(item, "entity", 0));
+        struct entity *entity = entity_mutable(model, jr_i64(item, "entity", 0));
         enum event_consumer consumer =
             str_is(jr_str(item, "source"), "search") ? CONSUMER_SEARCH : CONSUMER_WORKFLOWS;
         enum event_kind event = event_find(jr_str(item, "event"));
@@ -177,8 +177,8 @@ static void load_listeners(struct model *model, const json_t *items)
         if (entity == NULL || event >= ENTITY_EVENTS)
             continue;
         entity->events |= event_info(event)->bit;
-        entity->told |= event_info(event)->bit;
-        model->told = true;
+        entity->payload_events |= event_info(event)->bit;
+        model->payload_events = true;
         entity->consumers[event] |= (uint8_t)consumer;
     }
 }
@@ -217,7 +217,7 @@ static struct str example_enum(struct arena *arena, const struct model_field *fi
 }
 
 /* Example values for documents, fixed by type: a document changes only with the model. */
-static struct str example(struct arena *arena, const struct model_field *field)
+static struct str field_example(struct arena *arena, const struct model_field *field)
 {
     switch (field->type) {
     case TYPE_VARCHAR:
@@ -242,7 +242,7 @@ static struct str example(struct arena *arena, const struct model_field *field)
     case TYPE_FILE:
         return STR("1");
     case TYPE_RELATION:
-        return field->many ? STR("[1,2]") : STR("1");
+        return field->is_many ? STR("[1,2]") : STR("1");
     case TYPE_SECRET:
         return STR("\"" SECRET_MASK "\"");
     case TYPE_COUNT:
@@ -264,10 +264,10 @@ static void field_options(const struct model *model, struct model_field *field, 
     int on_delete = model_on_delete_find(jr_str(options, "on_delete"));
 
     field->options = options;
-    field->fallback = parse_nested(model->arena, jr_str(item, "default"));
-    if (json_is_null(field->fallback))
-        field->fallback = NULL;
-    field->many = field->type == TYPE_RELATION && jr_bool(options, "many", false);
+    field->default_value = parse_nested(model->arena, jr_str(item, "default"));
+    if (json_is_null(field->default_value))
+        field->default_value = NULL;
+    field->is_many = field->type == TYPE_RELATION && jr_bool(options, "many", false);
     field->max_length = jr_i64(options, "max_length", 0);
     field->has_min = json_is_number(min);
     field->min = json_number_value(min);
@@ -306,11 +306,11 @@ static bool load_field(const struct model *model, const json_t *item, struct mod
     };
     field->column = arena_printf(model->arena, "f_%lld", (long long)field->id);
     field_options(model, field, item);
-    field->example = example(model->arena, field);
+    field->example = field_example(model->arena, field);
     return field->entity != NULL;
 }
 
-static void system_field(struct entity *entity, const struct system_field *info)
+static void system_field_add(struct entity *entity, const struct system_field *info)
 {
     struct str name = str_from(info->name);
 
@@ -362,18 +362,18 @@ AWAITS static int model_read_fields(struct task *task,
 }
 
 /* Sets the fields of an entity: the first `count` of `fields`, between the system fields. */
-static void place_fields(struct model *model,
-                         struct entity *entity,
-                         const struct model_field *fields,
-                         size_t count)
+static void entity_set_fields(struct model *model,
+                              struct entity *entity,
+                              const struct model_field *fields,
+                              size_t count)
 {
     entity->fields = ARENA_ARRAY(model->arena, entity->fields, count + SYSTEM_FIELDS);
-    system_field(entity, &system_first);
+    system_field_add(entity, &system_first);
     if (count > 0)
         memcpy(&entity->fields[entity->field_count], fields, count * sizeof(*fields));
     entity->field_count += count;
     for (size_t k = 0; k < ARRAY_LEN(system_last); k++)
-        system_field(entity, &system_last[k]);
+        system_field_add(entity, &system_last[k]);
     for (size_t k = 0; k < entity->field_count; k++)
         (void)map_put(entity->by_name, entity->fields[k].name, &entity->fields[k]);
 }
@@ -388,12 +388,12 @@ load_fields(struct task *task, struct arena *scratch, struct model *model, struc
 
     TRY(model_read_fields(task, model, lines, fields, &count));
     for (size_t i = 0; i < model->entity_count; i++) {
-        struct entity *entity = own_entity(model, model->by_id[i].id);
+        struct entity *entity = entity_mutable(model, model->by_id[i].id);
         size_t end = next;
 
         while (end < count && fields[end].entity == entity)
             end++;
-        place_fields(model, entity, &fields[next], end - next);
+        entity_set_fields(model, entity, &fields[next], end - next);
         next = end;
         TRY(task_yield_if_due(task));
     }
@@ -408,7 +408,7 @@ static void load_referrers(struct model *model)
         for (size_t k = 0; k < entity->field_count; k++) {
             struct model_field *field = &entity->fields[k];
             struct entity *target =
-                field->target != NULL ? own_entity(model, field->target->id) : NULL;
+                field->target != NULL ? entity_mutable(model, field->target->id) : NULL;
             if (target == NULL)
                 continue;
             field->next_referrer = target->referrers;
@@ -419,7 +419,7 @@ static void load_referrers(struct model *model)
 
 /* --- search --- */
 
-static void listen_search(struct entity *entity)
+static void search_add_listener(struct entity *entity)
 {
     for (size_t event = 0; event < ENTITY_EVENTS; event++) {
         entity->events |= event_info((enum event_kind)event)->bit;
@@ -429,22 +429,22 @@ static void listen_search(struct entity *entity)
 
 /* The search index consumes events of the records that it contains, and of records whose display
  * field it contains. */
-static void load_searched(struct model *model)
+static void load_search_flags(struct model *model)
 {
     for (size_t i = 0; i < model->entity_count; i++) {
         struct entity *entity = &model->entities[i];
         for (size_t k = 0; entity->searchable && k < entity->field_count; k++) {
             const struct model_field *field = &entity->fields[k];
-            if (!field_searched(field))
+            if (!field_is_searched(field))
                 continue;
-            model->searched = entity->searched = true;
+            model->has_index = entity->has_index = true;
             if (field->type == TYPE_RELATION)
-                own_entity(model, field->target->id)->shown = true;
+                entity_mutable(model, field->target->id)->display_indexed = true;
         }
     }
     for (size_t i = 0; i < model->entity_count; i++)
-        if (model->entities[i].searched || model->entities[i].shown)
-            listen_search(&model->entities[i]);
+        if (model->entities[i].has_index || model->entities[i].display_indexed)
+            search_add_listener(&model->entities[i]);
 }
 
 int model_load(struct task *task, struct db *db, struct model **ret_model)
@@ -475,7 +475,7 @@ int model_load(struct task *task, struct db *db, struct model **ret_model)
     }
     load_listeners(model, parse_array(arena, row.listeners, "listeners"));
     load_referrers(model);
-    load_searched(model);
+    load_search_flags(model);
     *ret_model = model;
     return 0;
 }

@@ -11,7 +11,7 @@
 
 /* --- due events --- */
 
-static bool is(const char *status, const char *name)
+static bool status_is(const char *status, const char *name)
 {
     return strcmp(status, name) == 0;
 }
@@ -19,30 +19,33 @@ static bool is(const char *status, const char *name)
 /* A refunded or disputed payment has succeeded, whichever event arrived first. */
 unsigned payment_events_due(const char *status)
 {
-    if (is(status, "succeeded") || is(status, "partially_refunded") || is(status, "refunded") ||
-        is(status, "disputed"))
+    if (status_is(status, "succeeded") || status_is(status, "partially_refunded") ||
+        status_is(status, "refunded") || status_is(status, "disputed"))
         return EVENT_PAYMENT_CREATED_BIT | EVENT_PAYMENT_SUCCEEDED_BIT;
-    return EVENT_PAYMENT_CREATED_BIT | (is(status, "failed") ? EVENT_PAYMENT_FAILED_BIT : 0U);
+    return EVENT_PAYMENT_CREATED_BIT |
+           (status_is(status, "failed") ? EVENT_PAYMENT_FAILED_BIT : 0U);
 }
 
 /* A past-due subscription still gives access, so it counts as activated. */
 static unsigned subscription_events_due(const char *status)
 {
-    if (is(status, "active") || is(status, "trialing"))
+    if (status_is(status, "active") || status_is(status, "trialing"))
         return EVENT_SUBSCRIPTION_CREATED_BIT | EVENT_SUBSCRIPTION_ACTIVATED_BIT;
-    if (is(status, "past_due"))
+    if (status_is(status, "past_due"))
         return EVENT_SUBSCRIPTION_CREATED_BIT | EVENT_SUBSCRIPTION_ACTIVATED_BIT |
                EVENT_SUBSCRIPTION_PAST_DUE_BIT;
-    if (is(status, "canceled") || is(status, "unpaid") || is(status, "incomplete_expired"))
+    if (status_is(status, "canceled") || status_is(status, "unpaid") ||
+        status_is(status, "incomplete_expired"))
         return EVENT_SUBSCRIPTION_CREATED_BIT | EVENT_SUBSCRIPTION_EXPIRED_BIT;
     return EVENT_SUBSCRIPTION_CREATED_BIT;
 }
 
 static unsigned method_events_due(const char *status)
 {
-    if (is(status, "active"))
+    if (status_is(status, "active"))
         return EVENT_METHOD_CAPTURED_BIT;
-    return is(status, "detached") ? EVENT_METHOD_REMOVED_BIT : EVENT_METHOD_CAPTURE_FAILED_BIT;
+    return status_is(status, "detached") ? EVENT_METHOD_REMOVED_BIT
+                                         : EVENT_METHOD_CAPTURE_FAILED_BIT;
 }
 
 /* --- payloads --- */
@@ -90,7 +93,7 @@ static void payload_begin(struct arena *arena, struct jw *w, struct strbuf *out)
 static struct str payload_end(struct jw *w)
 {
     jw_obj_end(w);
-    return jw_done(w) ? strbuf_view(w->out) : STR("{}");
+    return jw_is_complete(w) ? strbuf_view(w->out) : STR("{}");
 }
 
 static struct str payment_payload(struct arena *arena, const struct payment_row *row)
@@ -192,7 +195,7 @@ static void announce_emit(struct apply_source *source,
 /* A decline is not announced after the payment is authorized, paid or canceled. */
 static bool is_paid_or_over(const char *status)
 {
-    return is(status, "requires_capture") || is(status, "canceled") ||
+    return status_is(status, "requires_capture") || status_is(status, "canceled") ||
            (payment_events_due(status) & EVENT_PAYMENT_SUCCEEDED_BIT) != 0;
 }
 
@@ -205,23 +208,24 @@ void announce_payment_row(struct apply_source *source,
 
     if (!str_is(row->provider, "processor"))
         return;
-    if (row->due_count > 0)
+    if (row->declines_due_count > 0)
         due &= ~(unsigned)EVENT_PAYMENT_FAILED_BIT;
     if (due != 0)
-        announce_emit(source, applied, OF_PAYMENTS, due, payment_payload(source->task->arena, row));
+        announce_emit(
+            source, applied, SUBJECT_PAYMENTS, due, payment_payload(source->task->arena, row));
     row->emitted |= due;
-    for (size_t i = 0; i < row->due_count && !is_paid_or_over(row->status); i++) {
+    for (size_t i = 0; i < row->declines_due_count && !is_paid_or_over(row->status); i++) {
         declined.status = "failed";
-        declined.failure_code = row->due[i].code;
-        declined.failure_message = row->due[i].message;
+        declined.failure_code = row->declines_due[i].code;
+        declined.failure_message = row->declines_due[i].message;
         announce_emit(source,
                       applied,
-                      OF_PAYMENTS,
+                      SUBJECT_PAYMENTS,
                       EVENT_PAYMENT_FAILED_BIT,
                       payment_payload(source->task->arena, &declined));
         row->emitted |= EVENT_PAYMENT_FAILED_BIT;
     }
-    row->due_count = 0;
+    row->declines_due_count = 0;
 }
 
 /* A subscription is not announced before the processor has created it. */
@@ -236,8 +240,11 @@ void announce_subscription_row(struct apply_source *source,
 
     if (due == 0 || !str_is(row->provider, "processor") || row->provider_subscription_id.len == 0)
         return;
-    announce_emit(
-        source, applied, OF_SUBSCRIPTIONS, due, subscription_payload(source->task->arena, row));
+    announce_emit(source,
+                  applied,
+                  SUBJECT_SUBSCRIPTIONS,
+                  due,
+                  subscription_payload(source->task->arena, row));
     row->emitted |= due;
 }
 
@@ -250,7 +257,7 @@ void announce_method_row(struct apply_source *source,
 
     if (due == 0 || row->event_ms == 0)
         return;
-    announce_emit(source, applied, OF_METHODS, due, method_payload(source->task->arena, row));
+    announce_emit(source, applied, SUBJECT_METHODS, due, method_payload(source->task->arena, row));
     row->emitted |= due;
 }
 

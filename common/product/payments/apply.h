@@ -20,7 +20,7 @@
  * metadata.project_id is this project's slug. Otherwise a row is created if the object belongs to
  * this project: recurring payments, subscriptions that were created elsewhere in its account, saved
  * methods, intents whose metadata names the project. Objects whose metadata.project_id names
- * another project are refused with APPLY_FOREIGN.
+ * another project are refused with APPLY_OTHER_PROJECT.
  */
 #include "payments/objects.h"
 #include "payments/payment_settings.h"
@@ -48,13 +48,14 @@ struct applied {
      * .object (such as "payment_intent:pi_1"), and is put back in the queue when a row gets that
      * id. */
     bool waits;
-    bool woke;    /* waiting events were put back in the queue: poll it after the commit */
-    bool emitted; /* outbox rows were written: call events_notify() after the commit */
-    bool touch;   /* call project_touch() after the commit */
+    bool woke_events;     /* waiting events were put back in the queue: poll it after the commit */
+    bool emitted;         /* outbox rows were written: call events_notify() after the commit */
+    bool touches_project; /* call project_epoch_raise() after the commit */
     /* Set by apply_event(): statements that apply_commit() has to run. */
     struct db_call *calls;
     size_t call_count;
-    unsigned emits, wakes; /* bit n: affected rows of calls[n] set .emitted, .woke */
+    unsigned emit_calls,
+        wake_calls; /* bit n: affected rows of calls[n] set .emitted, .woke_events */
 };
 
 /* co: Each function applies one object in `tx`, which the caller commits, and never calls the
@@ -98,31 +99,32 @@ struct apply_plan {
                               or intent whose order is unknown; or NULL */
     const json_t *fetched_subscription; /* an invoice's subscription whose row is unknown */
     int64_t fetched_ms;                 /* wall time before the last fetch after .ask */
-    bool ask;   /* apply_event() returned APPLY_AGAIN because it needs a reading */
-    bool asked; /* the reading was attempted */
+    bool needs_reading; /* apply_event() returned APPLY_LATER because it needs a reading */
+    bool reading_tried; /* the reading was attempted */
 };
 /* any: Returns whether events of this type are applied: those about payments, subscriptions,
  * invoices, refunds, disputes, set-ups, methods and accounts, in all their spellings. */
-bool apply_knows(struct str type);
+bool apply_event_is_known(struct str type);
 /* co: Outside any transaction: fetches what the event needs: an invoice; with .ask the subscription
  * or the intent whose order is unknown. The caller zeroes *ret_plan before the first call. Sets
  * source->event_id, event_type and, if the event has a time, at_ms. Returns 0, APPLY_UNSUPPORTED,
- * APPLY_BROKEN, APPLY_FOREIGN, APPLY_AGAIN, or a negative. */
+ * APPLY_MALFORMED, APPLY_OTHER_PROJECT, APPLY_LATER, or a negative. */
 AWAITS int apply_prepare(struct apply_source *source,
                          const json_t *event,
                          struct apply_plan *ret_plan) MUSTCHECK;
 /* co: In `tx`: locks the rows and decides, in one or two round trips. apply_commit() writes the
  * decision; only an account, and the fetched subscription of an invoice, are written here. Results
- * as above. APPLY_AGAIN with plan->ask set: roll back, call apply_prepare() at once with this plan,
- * and repeat in a new transaction; the second time never sets .ask. APPLY_AGAIN without .ask:
+ * as above. APPLY_LATER with plan->ask set: roll back, call apply_prepare() at once with this plan,
+ * and repeat in a new transaction; the second time never sets .ask. APPLY_LATER without .ask:
  * repeat later. */
 AWAITS int apply_event(struct apply_source *source,
                        struct db *tx,
                        struct apply_plan *plan,
                        struct applied *ret) MUSTCHECK;
 /* co: Runs the statements of apply_event(), then `more` (whose rows are filled), then COMMIT, in
- * one round trip. Sets .emitted and .woke. Returns 0 or a result of db_batch_commit(): nothing was
- * written (after DB_UNKNOWN everything may be). DB_CONFLICT: repeat from the beginning. */
+ * one round trip. Sets .emitted and .woke_events. Returns 0 or a result of db_batch_commit():
+ * nothing was written (after DB_UNKNOWN everything may be). DB_CONFLICT: repeat from the beginning.
+ */
 AWAITS int apply_commit(struct apply_source *source,
                         struct db *tx,
                         struct applied *applied,

@@ -27,7 +27,7 @@ select m.id:bigint, m.provider_id:text?, m.setup_id:text?, m.customer:text?, m.s
   m.told as emitted:integer, m.created_at:timestamptz from {p}.payment_methods m
 
 -- Serializes transactions that create a row for the same object of the processor, or that find no row.
--- name: apply_alone :exec
+-- name: apply_lock :exec
 select l.slot from {p}.apply_locks l where l.slot = (:key::bigint & 255) for update;
 
 -- name: apply_customer :opt
@@ -90,7 +90,7 @@ where s.provider = 'processor'
 order by s.id for update;
 
 -- Values that a payment copies from its subscription, whose row is not locked.
--- name: apply_subscription_of :many
+-- name: apply_invoice_subscription :many
 select s.id:bigint, s.provider_subscription_id:text?, coalesce(s.name, p.name) as name:text?, s.subscriber_id:bigint?,
   s.customer_email:text? from {p}.subscriptions s left join {p}.subscription_plans p on p.id = s.plan_id
 where s.provider = 'processor' and (s.provider_subscription_id = :provider_subscription_id::text or s.id = :id::bigint)

@@ -11,7 +11,7 @@
 
 /* The newest report wins; of two events of one instant the one with the greater id. An answer to
  * our own call (no id) has milliseconds, so it is newer than the events of its second. */
-static bool is_newer(const struct apply_source *source, const json_t *doc)
+static bool account_is_newer(const struct apply_source *source, const json_t *doc)
 {
     int64_t at_ms;
 
@@ -26,7 +26,7 @@ static void account_member(struct jw *w, const char *name, struct str text)
         JW_STR(w, name, text);
 }
 
-static struct str patch_of(struct apply_source *source, const struct account_object *account)
+static struct str account_patch(struct apply_source *source, const struct account_object *account)
 {
     struct strbuf out;
     struct jw w;
@@ -54,7 +54,7 @@ static struct str patch_of(struct apply_source *source, const struct account_obj
     else
         jw_null(&w);
     jw_obj_end(&w);
-    return jw_done(&w) ? strbuf_view(&out) : STR_NONE;
+    return jw_is_complete(&w) ? strbuf_view(&out) : STR_NONE;
 }
 
 /* Returns whether the account is the project's: the known account. If none is known, the account
@@ -83,25 +83,25 @@ AWAITS static int account_apply(struct apply_source *source,
     if (rows.count == 0 ||
         jr_parse_stored(
             source->task->arena, sql_apply_account_lock_row(&rows, 0).doc, &doc, &error) != 0)
-        return APPLY_FOREIGN;
+        return APPLY_OTHER_PROJECT;
     if (!account_is_ours(source, doc, account))
-        return APPLY_FOREIGN;
+        return APPLY_OTHER_PROJECT;
     applied->object = STR("account");
-    if (!is_newer(source, doc)) {
-        applied_say(source, applied, "nothing: older than the stored state of the account");
+    if (!account_is_newer(source, doc)) {
+        applied_set_effect(source, applied, "nothing: older than the stored state of the account");
         return 0;
     }
-    struct str patch = patch_of(source, account);
+    struct str patch = account_patch(source, account);
     if (patch.ptr == NULL)
-        return APPLY_BROKEN;
+        return APPLY_MALFORMED;
     applied_add(source, applied, SQL_APPLY_ACCOUNT_PUT(.doc = patch));
-    applied->touch = true;
-    applied_say(source,
-                applied,
-                "account: charges %s, payouts %s, details %s",
-                account->charges_enabled ? "enabled" : "disabled",
-                account->payouts_enabled ? "enabled" : "disabled",
-                account->details_submitted ? "submitted" : "missing");
+    applied->touches_project = true;
+    applied_set_effect(source,
+                       applied,
+                       "account: charges %s, payouts %s, details %s",
+                       account->charges_enabled ? "enabled" : "disabled",
+                       account->payouts_enabled ? "enabled" : "disabled",
+                       account->details_submitted ? "submitted" : "missing");
     return 0;
 }
 

@@ -5,9 +5,10 @@
 #include "json/jr.h"
 #include "payments/announce_private.h"
 
-#define DECLINES_MAX 20  /* a row stores the newest declines */
-#define UNNAMED      "?" /* key of a decline that only a reading reported, without its charge */
-#define SECOND_MS    1000
+#define DECLINES_MAX 20 /* a row stores the newest declines */
+/* Key of a decline that only a reading reported, without its charge. */
+#define DECLINE_UNNAMED "?"
+#define SECOND_MS       1000
 
 static const struct payment_state states[] = {
     {"requires_payment_method", RANK_OPEN, false},
@@ -57,7 +58,7 @@ enum attempt_step {
 };
 
 static enum attempt_step
-step_of(const char *status, struct str charge, struct str failed_charge, bool whole)
+attempt_step_of(const char *status, struct str charge, struct str failed_charge, bool whole)
 {
     bool declined = charge.len > 0 && str_eq(charge, failed_charge);
 
@@ -74,7 +75,7 @@ step_of(const char *status, struct str charge, struct str failed_charge, bool wh
     return STEP_NONE;
 }
 
-struct standing standing_of_row(const struct payment_row *row)
+struct payment_position payment_position_of_row(const struct payment_row *row)
 {
     const struct payment_state *state = payment_state_of(str_from(row->status));
 
@@ -82,8 +83,8 @@ struct standing standing_of_row(const struct payment_row *row)
     /* A row that was written before steps were stored has the step of its status. */
     int step = (int)row->event_rank;
     if (step == 0 || state->rank != RANK_OPEN)
-        step = (int)step_of(row->status, row->charge_id, row->charge_id, true);
-    return (struct standing){
+        step = (int)attempt_step_of(row->status, row->charge_id, row->charge_id, true);
+    return (struct payment_position){
         .state = state,
         .step = step,
         .at_ms = row->event_ms,
@@ -92,39 +93,40 @@ struct standing standing_of_row(const struct payment_row *row)
     };
 }
 
-struct standing standing_of_facts(const struct payment_facts *facts)
+struct payment_position payment_position_of_facts(const struct payment_facts *facts)
 {
     const struct payment_state *state = payment_state_of(str_from(facts->status));
 
     MUST(state != NULL);
-    bool timed = facts->whole || state->rank == RANK_OPEN;
-    return (struct standing){
+    bool timed = facts->is_intent || state->rank == RANK_OPEN;
+    return (struct payment_position){
         .state = state,
-        .step =
-            (int)step_of(facts->status, facts->charge_id, facts->failed_charge_id, facts->whole),
+        .step = (int)attempt_step_of(
+            facts->status, facts->charge_id, facts->failed_charge_id, facts->is_intent),
         .at_ms = timed ? facts->at_ms : 0,
         .event_id = timed ? facts->event_id : STR_NONE,
         .charge_id = facts->charge_id,
     };
 }
 
-static int compare_numbers(int64_t one, int64_t other)
+static int numbers_compare(int64_t one, int64_t other)
 {
     return (one > other) - (one < other);
 }
 
-static bool is_reading(const struct standing *standing)
+static bool is_reading(const struct payment_position *standing)
 {
     return standing->at_ms != 0 && standing->event_id.len == 0;
 }
 
 /* A reading outranks all events of its second. */
-int standing_compare(const struct standing *next, const struct standing *now)
+int payment_position_compare(const struct payment_position *next,
+                             const struct payment_position *now)
 {
-    int order = compare_numbers(next->state->rank, now->state->rank);
+    int order = numbers_compare(next->state->rank, now->state->rank);
 
     if (order == 0)
-        order = compare_numbers(next->at_ms / SECOND_MS, now->at_ms / SECOND_MS);
+        order = numbers_compare(next->at_ms / SECOND_MS, now->at_ms / SECOND_MS);
     if (order == 0)
         order = is_reading(next) - is_reading(now);
     if (order == 0 && is_reading(next))
@@ -132,13 +134,13 @@ int standing_compare(const struct standing *next, const struct standing *now)
     if (order == 0) /* an intent that shows a charge shows one from then on */
         order = (next->charge_id.len > 0) - (now->charge_id.len > 0);
     if (order == 0)
-        order = compare_numbers(next->step, now->step);
+        order = numbers_compare(next->step, now->step);
     return order != 0 ? order : str_cmp(next->event_id, now->event_id);
 }
 
 /* Returns whether the step has a known position. A failure without a charge does not say which
  * attempt failed, and a charge that is processed may be the one that was declined. */
-static bool is_in_order(const struct standing *standing)
+static bool step_has_order(const struct payment_position *standing)
 {
     return standing->step != STEP_ENDED && standing->step != STEP_REFUSED &&
            (standing->step != STEP_PROCESSING || standing->charge_id.len == 0);
@@ -146,18 +148,21 @@ static bool is_in_order(const struct standing *standing)
 
 /* Returns less than 0, 0 or more than 0 when `one` is older, the same or newer. *ret_known is false
  * when neither the charges nor the steps show the order. */
-static int cause_compare(const struct standing *one, const struct standing *other, bool *ret_known)
+static int step_compare(const struct payment_position *one,
+                        const struct payment_position *other,
+                        bool *ret_known)
 {
     *ret_known = true;
     if (!str_eq(one->charge_id, other->charge_id)) {
         *ret_known = one->charge_id.len == 0 || other->charge_id.len == 0;
         return one->charge_id.len > 0 ? 1 : -1;
     }
-    *ret_known = one->step == other->step || (is_in_order(one) && is_in_order(other));
-    return compare_numbers(one->step, other->step);
+    *ret_known = one->step == other->step || (step_has_order(one) && step_has_order(other));
+    return numbers_compare(one->step, other->step);
 }
 
-bool standing_in_doubt(const struct standing *next, const struct standing *now)
+bool payment_position_is_in_doubt(const struct payment_position *next,
+                                  const struct payment_position *now)
 {
     bool known;
 
@@ -165,7 +170,7 @@ bool standing_in_doubt(const struct standing *next, const struct standing *now)
         now->at_ms == 0 || next->at_ms / SECOND_MS != now->at_ms / SECOND_MS ||
         (is_reading(next) && is_reading(now)))
         return false;
-    int order = cause_compare(next, now, &known);
+    int order = step_compare(next, now, &known);
     if (known && is_reading(next))
         return order < 0;
     return !known || (is_reading(now) && order > 0);
@@ -199,7 +204,7 @@ static const char *decline_pick(json_t *declines, bool newest)
     json_object_foreach(declines, key, decline)
     {
         int order = found == NULL ? 0
-                                  : compare_numbers(decline_at(decline),
+                                  : numbers_compare(decline_at(decline),
                                                     decline_at(json_object_get(declines, found)));
         if (found != NULL && order == 0)
             order = strcmp(key, found);
@@ -214,7 +219,7 @@ static const char *decline_key(struct arena *arena, const struct payment_facts *
 {
     if (facts->failed_charge_id.len > 0)
         return arena_cstr(arena, facts->failed_charge_id);
-    return facts->event_id.len > 0 ? arena_cstr(arena, facts->event_id) : UNNAMED;
+    return facts->event_id.len > 0 ? arena_cstr(arena, facts->event_id) : DECLINE_UNNAMED;
 }
 
 static void decline_put(json_t *declines, const char *key, const struct payment_facts *facts)
@@ -233,41 +238,43 @@ static void decline_put(json_t *declines, const char *key, const struct payment_
     json_object_set_new(declines, key, decline);
 }
 
-bool declines_move(struct arena *arena,
-                   struct payment_row *row,
-                   const struct payment_facts *facts,
-                   const char *before)
+bool declines_update(struct arena *arena,
+                     struct payment_row *row,
+                     const struct payment_facts *facts,
+                     const char *before)
 {
     json_t *declines;
 
-    if (!facts->whole || facts->status == NULL || strcmp(facts->status, "failed") != 0 ||
+    if (!facts->is_intent || facts->status == NULL || strcmp(facts->status, "failed") != 0 ||
         (declines = declines_read(arena, row)) == NULL)
         return false;
     const char *key = decline_key(arena, facts);
-    bool is_unnamed = strcmp(key, UNNAMED) == 0;
+    bool is_unnamed = strcmp(key, DECLINE_UNNAMED) == 0;
     bool is_known = json_object_get(declines, key) != NULL;
     if ((is_unnamed && strcmp(before, "failed") == 0) ||
         (!is_unnamed && is_known && decline_at(json_object_get(declines, key)) <= facts->at_ms))
         return false;
     /* A decline that a reading or evidence reported first was emitted then. */
-    bool was_told =
+    bool was_emitted =
         !is_unnamed &&
-        (json_object_get(declines, UNNAMED) != NULL ||
+        (json_object_get(declines, DECLINE_UNNAMED) != NULL ||
          (json_object_size(declines) == 0 && (row->emitted & EVENT_PAYMENT_FAILED_BIT) != 0));
     decline_put(declines, key, facts);
     if (!is_known && !is_unnamed)
-        (void)json_object_del(declines, UNNAMED);
+        (void)json_object_del(declines, DECLINE_UNNAMED);
     if (json_object_size(declines) > DECLINES_MAX)
         (void)json_object_del(declines, decline_pick(declines, false));
-    bool is_kept = json_object_get(declines, key) != NULL;
-    if (is_kept && (!is_known || is_unnamed) && !was_told && row->due_count < DECLINES_DUE_MAX)
-        row->due[row->due_count++] = (struct decline){facts->failure_code, facts->failure_message};
+    bool is_stored = json_object_get(declines, key) != NULL;
+    if (is_stored && (!is_known || is_unnamed) && !was_emitted &&
+        row->declines_due_count < DECLINES_DUE_MAX)
+        row->declines_due[row->declines_due_count++] =
+            (struct decline){facts->failure_code, facts->failure_message};
     return set_str(&row->declines, jr_print(arena, declines));
 }
 
 const char *payment_open_status(struct arena *arena, struct payment_row *row)
 {
-    struct standing standing = standing_of_row(row);
+    struct payment_position standing = payment_position_of_row(row);
     json_t *declines;
 
     if (standing.step != STEP_NEW && standing.step != STEP_ENDED)

@@ -29,7 +29,7 @@ const char *payment_status(struct str text);
 
 /* The state of a payment as an event, an answer or a reading shows it, and its place in the
  * order. */
-struct standing {
+struct payment_position {
     const struct payment_state *state;
     int step;             /* of an open state: enum attempt_step; 0 = none */
     int64_t at_ms;        /* 0 = evidence, which has no time */
@@ -38,20 +38,22 @@ struct standing {
 };
 
 /* any: Return the standing of a row, and of facts that have a status. */
-struct standing standing_of_row(const struct payment_row *row);
-struct standing standing_of_facts(const struct payment_facts *facts);
+struct payment_position payment_position_of_row(const struct payment_row *row);
+struct payment_position payment_position_of_facts(const struct payment_facts *facts);
 /* any: Returns more than 0 when `next` replaces `now`. A total order, except that of two readings
  * of one millisecond `next` wins. */
-int standing_compare(const struct standing *next, const struct standing *now);
+int payment_position_compare(const struct payment_position *next,
+                             const struct payment_position *now);
 /* any: Returns whether both are of one second and their order is unknown. */
-bool standing_in_doubt(const struct standing *next, const struct standing *now);
+bool payment_position_is_in_doubt(const struct payment_position *next,
+                                  const struct payment_position *now);
 
 /* any: Stores the decline that the facts report, and adds it to row->due when it has to be emitted.
  * `before`: the row's status before these facts. Returns true when the row changed. */
-bool declines_move(struct arena *arena,
-                   struct payment_row *row,
-                   const struct payment_facts *facts,
-                   const char *before);
+bool declines_update(struct arena *arena,
+                     struct payment_row *row,
+                     const struct payment_facts *facts,
+                     const char *before);
 /* any: Returns the status of an open row: failed, with the newest decline's details, when no
  * attempt runs and a decline is known; else the row's own. */
 const char *payment_open_status(struct arena *arena, struct payment_row *row);

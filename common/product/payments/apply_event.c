@@ -10,7 +10,7 @@
 #include "payments/form.h"
 #include "payments/processor.h"
 
-enum about {
+enum event_object_kind {
     ABOUT_SESSION,
     ABOUT_INTENT,
     ABOUT_CHARGE,
@@ -27,9 +27,9 @@ enum about {
 };
 
 /* Types of events, and the status that a type means, in every API generation of its object. */
-static const struct kind {
+static const struct event_rule {
     const char *type;
-    enum about about;
+    enum event_object_kind object_kind;
     const char *status; /* NULL = the object's own */
 } kinds[] = {
     {"checkout.session.completed", ABOUT_SESSION, NULL},
@@ -66,7 +66,7 @@ static const struct kind {
     {"account.updated", ABOUT_ACCOUNT, NULL},
 };
 
-static const struct kind *apply_event_kind_of(struct str type)
+static const struct event_rule *apply_event_kind_of(struct str type)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (str_is(type, kinds[i].type))
@@ -74,7 +74,7 @@ static const struct kind *apply_event_kind_of(struct str type)
     return NULL;
 }
 
-bool apply_knows(struct str type)
+bool apply_event_is_known(struct str type)
 {
     return apply_event_kind_of(type) != NULL;
 }
@@ -82,11 +82,11 @@ bool apply_knows(struct str type)
 /* --- fetching --- */
 
 /* Fetches an object. *ret_json stays NULL when the processor does not have the object. */
-AWAITS static int apply_event_get_row(struct apply_source *source,
-                                      const char *head,
-                                      struct str id,
-                                      struct str form,
-                                      const json_t **ret_json)
+AWAITS static int processor_object_fetch(struct apply_source *source,
+                                         const char *head,
+                                         struct str id,
+                                         struct str form,
+                                         const json_t **ret_json)
 {
     const struct processor_request request = {
         .method = "GET",
@@ -95,106 +95,108 @@ AWAITS static int apply_event_get_row(struct apply_source *source,
     };
     struct processor_reply reply;
 
-    if (!apply_can_ask(source))
-        return APPLY_AGAIN;
+    if (!processor_can_be_read(source))
+        return APPLY_LATER;
     int rc = processor_call(source->task, source->settings, &request, &reply);
     if (rc == 0)
         *ret_json = reply.body;
     if (rc == PROCESSOR_NOT_FOUND)
         return 0;
-    return rc > 0 ? APPLY_AGAIN : rc;
+    return rc > 0 ? APPLY_LATER : rc;
 }
 
-AWAITS static int get_invoice(struct apply_source *source, struct str id, const json_t **ret_json)
+AWAITS static int invoice_fetch(struct apply_source *source, struct str id, const json_t **ret_json)
 {
     struct form form;
 
     form_init(&form, source->task->arena);
     form_str(&form, "expand[0]", STR(INVOICE_EXPAND));
-    TRY(apply_event_get_row(source, "/v1/invoices", id, form_text(&form), ret_json));
-    return *ret_json != NULL ? 0 : APPLY_BROKEN;
+    TRY(processor_object_fetch(source, "/v1/invoices", id, form_text(&form), ret_json));
+    return *ret_json != NULL ? 0 : APPLY_MALFORMED;
 }
 
-AWAITS static int prepare_invoice_payment(struct apply_source *source, struct apply_plan *plan)
+AWAITS static int invoice_payment_prepare(struct apply_source *source, struct apply_plan *plan)
 {
     struct invoice_payment_object payment;
 
     if (invoice_payment_read(plan->event.object, &payment) != 0 || payment.invoice.len == 0)
-        return APPLY_BROKEN;
+        return APPLY_MALFORMED;
     plan->fetched = payment.invoice_object;
-    return plan->fetched != NULL ? 0 : get_invoice(source, payment.invoice, &plan->fetched);
+    return plan->fetched != NULL ? 0 : invoice_fetch(source, payment.invoice, &plan->fetched);
 }
 
 /* An invoice that names neither intent nor payment is of an API generation that has payments as
  * separate objects: fetches it with its payments. For a failed invoice the intent is needed too:
  * only the intent says why the payment failed. */
-AWAITS static int prepare_invoice(struct apply_source *source, struct apply_plan *plan, bool failed)
+AWAITS static int invoice_prepare(struct apply_source *source, struct apply_plan *plan, bool failed)
 {
     struct invoice_object invoice;
 
     if (invoice_read(plan->event.object, &invoice) != 0)
-        return APPLY_BROKEN;
+        return APPLY_MALFORMED;
     plan->fetched = plan->event.object;
     int64_t amount_minor = failed ? invoice.amount_due_minor : invoice.amount_paid_minor;
     bool named = invoice.payment_intent.len > 0 || invoice.invoice_payment.len > 0;
-    bool known = named && (!failed || invoice.intent_object != NULL || !apply_can_ask(source));
+    bool known =
+        named && (!failed || invoice.intent_object != NULL || !processor_can_be_read(source));
     if (known || amount_minor == 0 || invoice.subscription.len == 0)
         return 0;
-    return get_invoice(source, invoice.id, &plan->fetched);
+    return invoice_fetch(source, invoice.id, &plan->fetched);
 }
 
-AWAITS static int get_subscription(struct apply_source *source,
-                                   struct apply_plan *plan,
-                                   struct str id,
-                                   const json_t **ret_json)
+AWAITS static int subscription_fetch(struct apply_source *source,
+                                     struct apply_plan *plan,
+                                     struct str id,
+                                     const json_t **ret_json)
 {
-    plan->ask = false;
-    plan->asked = true;
+    plan->needs_reading = false;
+    plan->reading_tried = true;
     plan->fetched_ms = clock_wall_ms();
-    return apply_event_get_row(source, "/v1/subscriptions", id, STR_NONE, ret_json);
+    return processor_object_fetch(source, "/v1/subscriptions", id, STR_NONE, ret_json);
 }
 
 /* If the processor cannot be queried, the event is applied without a reading, and the timer fetches
  * the intent later. */
-AWAITS static int get_payment(struct apply_source *source, struct apply_plan *plan, struct str id)
+AWAITS static int payment_fetch(struct apply_source *source, struct apply_plan *plan, struct str id)
 {
-    plan->ask = false;
-    plan->asked = true;
+    plan->needs_reading = false;
+    plan->reading_tried = true;
     plan->fetched_ms = clock_wall_ms();
-    int rc = apply_event_get_row(
+    int rc = processor_object_fetch(
         source, "/v1/payment_intents", id, STR("expand[0]=latest_charge"), &plan->fetched);
     return rc < 0 ? rc : 0;
 }
 
 AWAITS static int
-apply_event_answer(struct apply_source *source, struct apply_plan *plan, enum about about)
+plan_fetch(struct apply_source *source, struct apply_plan *plan, enum event_object_kind about)
 {
     struct subscription_object subscription;
     struct invoice_object invoice;
 
     if (about == ABOUT_INTENT)
-        return get_payment(source, plan, jr_str(plan->event.object, "id"));
+        return payment_fetch(source, plan, jr_str(plan->event.object, "id"));
     if (about == ABOUT_CHARGE || about == ABOUT_REFUND)
-        return get_payment(source, plan, object_ref(plan->event.object, "payment_intent"));
+        return payment_fetch(source, plan, object_ref(plan->event.object, "payment_intent"));
     if (about == ABOUT_SUBSCRIPTION) {
         if (subscription_read(plan->event.object, &subscription) != 0)
-            return APPLY_BROKEN;
-        return get_subscription(source, plan, subscription.id, &plan->fetched);
+            return APPLY_MALFORMED;
+        return subscription_fetch(source, plan, subscription.id, &plan->fetched);
     }
     if (invoice_read(plan->fetched, &invoice) != 0)
-        return APPLY_BROKEN;
-    return get_subscription(source, plan, invoice.subscription, &plan->fetched_subscription);
+        return APPLY_MALFORMED;
+    return subscription_fetch(source, plan, invoice.subscription, &plan->fetched_subscription);
 }
 
 /* A platform's endpoint also receives events of the platform's own account. These events name no
  * account, and belong to this project only when their metadata says so. */
-static bool
-is_elsewhere(const struct apply_source *source, const struct event_object *event, enum about about)
+static bool event_is_of_other_account(const struct apply_source *source,
+                                      const struct event_object *event,
+                                      enum event_object_kind about)
 {
     const struct processor_account *account =
         source->settings != NULL ? &source->settings->processor : NULL;
     bool ours;
-    bool foreign;
+    bool other_project;
 
     if (account == NULL)
         return false;
@@ -203,7 +205,7 @@ is_elsewhere(const struct apply_source *source, const struct event_object *event
     if (account->mode != PROCESSOR_CONNECT || account->account.len == 0 || about == ABOUT_ACCOUNT)
         return false;
     (void)metadata_id(
-        source, json_object_get(event->object, "metadata"), "payment_id", &ours, &foreign);
+        source, json_object_get(event->object, "metadata"), "payment_id", &ours, &other_project);
     return !ours;
 }
 
@@ -212,25 +214,25 @@ int apply_prepare(struct apply_source *source, const json_t *event, struct apply
     struct apply_plan *plan = ret_plan;
 
     if (event_read(event, &plan->event) != 0)
-        return APPLY_BROKEN;
-    const struct kind *kind = apply_event_kind_of(plan->event.type);
+        return APPLY_MALFORMED;
+    const struct event_rule *kind = apply_event_kind_of(plan->event.type);
     if (plan->event.thin || kind == NULL)
         return APPLY_UNSUPPORTED;
     if (plan->event.object == NULL)
-        return APPLY_BROKEN;
-    if (is_elsewhere(source, &plan->event, kind->about))
-        return APPLY_FOREIGN;
+        return APPLY_MALFORMED;
+    if (event_is_of_other_account(source, &plan->event, kind->object_kind))
+        return APPLY_OTHER_PROJECT;
     source->event_id = plan->event.id;
     source->event_type = plan->event.type;
     if (plan->event.created_ms != 0)
         source->at_ms = plan->event.created_ms;
-    if (plan->ask)
-        return apply_event_answer(source, plan, kind->about);
-    switch (kind->about) {
+    if (plan->needs_reading)
+        return plan_fetch(source, plan, kind->object_kind);
+    switch (kind->object_kind) {
     case ABOUT_INVOICE_PAYMENT:
-        return prepare_invoice_payment(source, plan);
+        return invoice_payment_prepare(source, plan);
     case ABOUT_INVOICE:
-        return prepare_invoice(source, plan, kind->status != NULL);
+        return invoice_prepare(source, plan, kind->status != NULL);
     default:
         return 0;
     }
@@ -249,7 +251,8 @@ AWAITS static int session_apply(struct apply_source *source,
     if (str_is(session->mode, "subscription"))
         return subscription_session(source, tx, session, applied);
     if (str_is(session->mode, "setup")) {
-        applied_say(source, applied, "nothing: the event of its setup intent is applied instead");
+        applied_set_effect(
+            source, applied, "nothing: the event of its setup intent is applied instead");
         return 0;
     }
     TRY(session_facts(source, session, status, &facts));
@@ -259,13 +262,13 @@ AWAITS static int session_apply(struct apply_source *source,
 AWAITS static int apply_session_event(struct apply_source *source,
                                       struct db *tx,
                                       const json_t *object,
-                                      const struct kind *kind,
+                                      const struct event_rule *kind,
                                       struct applied *applied)
 {
     struct session_object session;
 
     if (session_read(object, &session) != 0)
-        return APPLY_BROKEN;
+        return APPLY_MALFORMED;
     /* The event's type decides the status, even if the object has no such member. */
     session.status = kind->status != NULL && strcmp(kind->status, "canceled") == 0
                          ? STR("expired")
@@ -291,7 +294,7 @@ static bool reading_facts(const struct apply_source *source,
 AWAITS static int apply_payment_event(struct apply_source *source,
                                       struct db *tx,
                                       struct apply_plan *plan,
-                                      const struct kind *kind,
+                                      const struct event_rule *kind,
                                       struct applied *applied)
 {
     const json_t *object = plan->event.object;
@@ -303,46 +306,47 @@ AWAITS static int apply_payment_event(struct apply_source *source,
     struct intent_object intent;
     int rc;
 
-    if (kind->about == ABOUT_INTENT)
+    if (kind->object_kind == ABOUT_INTENT)
         rc = intent_read(object, &intent) != 0
-                 ? APPLY_BROKEN
+                 ? APPLY_MALFORMED
                  : intent_facts(source, &intent, kind->status, &facts);
-    else if (kind->about == ABOUT_CHARGE)
-        rc = charge_read(object, &charge) != 0 ? APPLY_BROKEN
+    else if (kind->object_kind == ABOUT_CHARGE)
+        rc = charge_read(object, &charge) != 0 ? APPLY_MALFORMED
                                                : charge_facts(source, &charge, &facts);
-    else if (kind->about == ABOUT_REFUND)
-        rc = refund_read(object, &refund) != 0 ? APPLY_BROKEN
+    else if (kind->object_kind == ABOUT_REFUND)
+        rc = refund_read(object, &refund) != 0 ? APPLY_MALFORMED
                                                : refund_facts(source, &refund, &facts);
     else
-        rc = dispute_read(object, &dispute) != 0 ? APPLY_BROKEN
+        rc = dispute_read(object, &dispute) != 0 ? APPLY_MALFORMED
                                                  : dispute_facts(source, &dispute, &facts);
     if (rc != 0)
         return rc;
-    facts.may_ask = kind->about != ABOUT_DISPUTE && !plan->asked && apply_can_ask(source);
+    facts.may_request_reading =
+        kind->object_kind != ABOUT_DISPUTE && !plan->reading_tried && processor_can_be_read(source);
     if (reading_facts(source, plan, &reading))
         facts.reading = &reading;
     rc = payment_apply(source, tx, &facts, applied);
-    plan->ask = rc == APPLY_AGAIN;
+    plan->needs_reading = rc == APPLY_LATER;
     return rc;
 }
 
 AWAITS static int apply_invoice_event(struct apply_source *source,
                                       struct db *tx,
                                       struct apply_plan *plan,
-                                      const struct kind *kind,
+                                      const struct event_rule *kind,
                                       struct applied *applied)
 {
     struct invoice_payment_object payment;
     struct invoice_object invoice;
 
     if (invoice_read(plan->fetched, &invoice) != 0)
-        return APPLY_BROKEN;
-    if (kind->about == ABOUT_INVOICE && kind->status != NULL)
+        return APPLY_MALFORMED;
+    if (kind->object_kind == ABOUT_INVOICE && kind->status != NULL)
         return invoice_failed_apply(source, tx, &invoice, plan, applied);
-    if (kind->about == ABOUT_INVOICE)
+    if (kind->object_kind == ABOUT_INVOICE)
         return invoice_paid_apply(source, tx, &invoice, plan, applied);
     if (invoice_payment_read(plan->event.object, &payment) != 0)
-        return APPLY_BROKEN;
+        return APPLY_MALFORMED;
     /* The invoice may have an intent that the event's object lacks. */
     if (payment.payment_intent.len == 0 && str_eq(invoice.invoice_payment, payment.id))
         payment.payment_intent = invoice.payment_intent;
@@ -352,27 +356,28 @@ AWAITS static int apply_invoice_event(struct apply_source *source,
 AWAITS static int apply_method_event(struct apply_source *source,
                                      struct db *tx,
                                      const struct apply_plan *plan,
-                                     const struct kind *kind,
+                                     const struct event_rule *kind,
                                      struct applied *applied)
 {
     const json_t *object = plan->event.object;
     struct setup_object setup;
     struct method_object method;
 
-    if (kind->about == ABOUT_ATTACHED || kind->about == ABOUT_DETACHED) {
+    if (kind->object_kind == ABOUT_ATTACHED || kind->object_kind == ABOUT_DETACHED) {
         if (method_read(object, &method) != 0)
-            return APPLY_BROKEN;
+            return APPLY_MALFORMED;
         return method_apply(source,
                             tx,
                             &method,
-                            kind->about == ABOUT_ATTACHED,
+                            kind->object_kind == ABOUT_ATTACHED,
                             object_ref(plan->event.previous_attributes, "customer"),
                             applied);
     }
     if (setup_read(object, &setup) != 0)
-        return APPLY_BROKEN;
-    return kind->about == ABOUT_SETUP_FAILED ? setup_apply_failed(source, tx, &setup, applied)
-                                             : setup_apply_succeeded(source, tx, &setup, applied);
+        return APPLY_MALFORMED;
+    return kind->object_kind == ABOUT_SETUP_FAILED
+               ? setup_apply_failed(source, tx, &setup, applied)
+               : setup_apply_succeeded(source, tx, &setup, applied);
 }
 
 int apply_event(struct apply_source *source,
@@ -380,7 +385,7 @@ int apply_event(struct apply_source *source,
                 struct apply_plan *plan,
                 struct applied *ret)
 {
-    const struct kind *kind = apply_event_kind_of(plan->event.type);
+    const struct event_rule *kind = apply_event_kind_of(plan->event.type);
     const json_t *object = plan->event.object;
     struct subscription_object subscription;
     struct account_object account;
@@ -388,7 +393,7 @@ int apply_event(struct apply_source *source,
     *ret = (struct applied){.waits = false};
     if (kind == NULL)
         return APPLY_UNSUPPORTED;
-    switch (kind->about) {
+    switch (kind->object_kind) {
     case ABOUT_SESSION:
         return apply_session_event(source, tx, object, kind, ret);
     case ABOUT_INTENT:
@@ -398,13 +403,13 @@ int apply_event(struct apply_source *source,
         return apply_payment_event(source, tx, plan, kind, ret);
     case ABOUT_SUBSCRIPTION:
         if (subscription_read(object, &subscription) != 0)
-            return APPLY_BROKEN;
+            return APPLY_MALFORMED;
         return subscription_apply(source, tx, &subscription, plan, ret, NULL);
     case ABOUT_INVOICE_PAYMENT:
     case ABOUT_INVOICE:
         return apply_invoice_event(source, tx, plan, kind, ret);
     case ABOUT_ACCOUNT:
-        return account_read(object, &account) != 0 ? APPLY_BROKEN
+        return account_read(object, &account) != 0 ? APPLY_MALFORMED
                                                    : apply_account(source, tx, &account, ret);
     default:
         return apply_method_event(source, tx, plan, kind, ret);

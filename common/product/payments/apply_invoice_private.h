@@ -4,7 +4,7 @@
 
 /* co: Applies a payment of an invoice. `plan` (NULL when the object is not an event's) may hold the
  * subscription, fetched because its row is unknown. It is fetched once (plan->ask); then the event
- * has to wait for the subscription's own event. Both return APPLY_AGAIN. */
+ * has to wait for the subscription's own event. Both return APPLY_LATER. */
 AWAITS int invoice_payment_apply(struct apply_source *source,
                                  struct db *tx,
                                  const struct invoice_payment_object *payment,

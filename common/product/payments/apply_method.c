@@ -5,25 +5,25 @@
 #include "payments/announce_private.h"
 #include "payments/apply_payment_private.h"
 
-struct search {
+struct method_search {
     struct str provider_id, setup_id, customer;
     struct method_row method; /* row of provider_id */
     struct method_row failed; /* row of setup_id that has no method */
     struct str email;
     int64_t subscriber_id;
-    bool made;
+    bool is_new;
 };
 
 /* --- finding a row --- */
 
-static struct db_call method_lock_call(struct arena *arena, const struct search *search)
+static struct db_call method_lock_call(struct arena *arena, const struct method_search *search)
 {
     return db_call_new(arena,
                        SQL_APPLY_METHOD_LOCK(.provider_id = key_str(search->provider_id),
                                              .setup_id = key_str(search->setup_id)));
 }
 
-static void method_pick(struct search *search, const struct rows *rows)
+static void method_pick(struct method_search *search, const struct rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
         struct method_row row;
@@ -37,7 +37,8 @@ static void method_pick(struct search *search, const struct rows *rows)
     }
 }
 
-AWAITS static int method_look(struct apply_source *source, struct db *tx, struct search *search)
+AWAITS static int
+method_lookup(struct apply_source *source, struct db *tx, struct method_search *search)
 {
     struct db_call calls[] = {
         method_lock_call(source->task->arena, search),
@@ -55,14 +56,14 @@ AWAITS static int method_look(struct apply_source *source, struct db *tx, struct
 }
 
 /* Takes the object's lock and searches again. Makes `made` a new row if there still is none. */
-AWAITS static int method_look_alone(struct apply_source *source,
-                                    struct db *tx,
-                                    struct str object,
-                                    struct search *search,
-                                    struct method_row *made)
+AWAITS static int method_lookup_locked(struct apply_source *source,
+                                       struct db *tx,
+                                       struct str object,
+                                       struct method_search *search,
+                                       struct method_row *made)
 {
     struct db_call calls[] = {
-        db_call(SQL_APPLY_ALONE(.key = apply_alone_key(object))),
+        db_call(SQL_APPLY_LOCK(.key = apply_lock_key(object))),
         method_lock_call(source->task->arena, search),
         db_call(SQL_APPLY_METHOD_NEXT()),
     };
@@ -72,7 +73,7 @@ AWAITS static int method_look_alone(struct apply_source *source,
     if (search->method.id != 0 || (made == &search->failed && search->failed.id != 0))
         return 0;
     const struct sql_apply_next_row next = sql_apply_next_row(&calls[2].rows, 0);
-    search->made = true;
+    search->is_new = true;
     *made = (struct method_row){
         .id = next.id,
         .status = made == &search->failed ? "setup_failed" : "active",
@@ -107,7 +108,8 @@ static void method_put(struct apply_source *source, struct applied *applied, str
                                      .emitted = row->emitted));
 }
 
-static void method_link_payer(struct method_row *row, const struct search *search, struct str email)
+static void
+method_link_payer(struct method_row *row, const struct method_search *search, struct str email)
 {
     (void)fill_str(&row->customer, search->customer);
     (void)fill_str(&row->subscriber_email, search->email);
@@ -139,22 +141,22 @@ int method_apply(struct apply_source *source,
                  struct str customer,
                  struct applied *applied)
 {
-    struct search search = {
+    struct method_search search = {
         .provider_id = method->id,
         .customer = method->customer.len > 0 ? method->customer : customer,
     };
     struct method_row *row = &search.method;
 
-    TRY(method_look(source, tx, &search));
+    TRY(method_lookup(source, tx, &search));
     if (row->id == 0)
-        TRY(method_look_alone(source, tx, method->id, &search, row));
-    const char *before = search.made ? NULL : row->status;
+        TRY(method_lookup_locked(source, tx, method->id, &search, row));
+    const char *before = search.is_new ? NULL : row->status;
     row->provider_id = method->id;
     method_link_payer(row, &search, method->email);
     method_describe(row, method, source->at_ms);
     if (!attached)
         row->status = "detached";
-    (void)applied_say_row(
+    (void)applied_set_row_effect(
         source, applied, "method", row->id, before, row->status, "status unchanged");
     method_put(source, applied, row);
     return 0;
@@ -165,24 +167,24 @@ int setup_apply_failed(struct apply_source *source,
                        const struct setup_object *setup,
                        struct applied *applied)
 {
-    struct search search = {.setup_id = setup->id, .customer = setup->customer};
+    struct method_search search = {.setup_id = setup->id, .customer = setup->customer};
     struct method_row *row = &search.failed;
     bool ours;
-    bool foreign;
+    bool other_project;
 
-    (void)metadata_id(source, setup->metadata, "subscriber_id", &ours, &foreign);
-    if (foreign)
-        return APPLY_FOREIGN;
-    TRY(method_look(source, tx, &search));
+    (void)metadata_id(source, setup->metadata, "subscriber_id", &ours, &other_project);
+    if (other_project)
+        return APPLY_OTHER_PROJECT;
+    TRY(method_lookup(source, tx, &search));
     if (row->id == 0 && search.method.id == 0)
-        TRY(method_look_alone(source, tx, setup->id, &search, row));
+        TRY(method_lookup_locked(source, tx, setup->id, &search, row));
     if (search.method.id != 0) {
         applied->object =
             arena_printf(source->task->arena, "method:%lld", (long long)search.method.id);
-        applied_say(source, applied, "nothing: the setup intent has succeeded since");
+        applied_set_effect(source, applied, "nothing: the setup intent has succeeded since");
         return 0;
     }
-    const char *before = search.made ? NULL : row->status;
+    const char *before = search.is_new ? NULL : row->status;
     row->setup_id = setup->id;
     method_link_payer(row, &search, STR_NONE);
     if (source->at_ms > row->event_ms ||
@@ -193,7 +195,7 @@ int setup_apply_failed(struct apply_source *source,
         row->failure_message = setup->failure_message;
         row->emitted = 0; /* each failure emits its own event */
     }
-    (void)applied_say_row(
+    (void)applied_set_row_effect(
         source, applied, "method", row->id, before, row->status, "status unchanged");
     method_put(source, applied, row);
     return 0;
@@ -204,7 +206,7 @@ int setup_apply_succeeded(struct apply_source *source,
                           const struct setup_object *setup,
                           struct applied *applied)
 {
-    struct search search = {
+    struct method_search search = {
         .provider_id = setup->payment_method,
         .setup_id = setup->id,
         .customer = setup->customer,
@@ -212,26 +214,26 @@ int setup_apply_succeeded(struct apply_source *source,
     struct method_row *row = &search.method;
     struct method_object method;
     bool ours;
-    bool foreign;
+    bool other_project;
 
-    (void)metadata_id(source, setup->metadata, "subscriber_id", &ours, &foreign);
-    if (foreign)
-        return APPLY_FOREIGN;
+    (void)metadata_id(source, setup->metadata, "subscriber_id", &ours, &other_project);
+    if (other_project)
+        return APPLY_OTHER_PROJECT;
     if (setup->payment_method.len == 0 || setup->customer.len == 0) {
-        applied_say(
+        applied_set_effect(
             source, applied, "nothing: the setup intent has no customer or no payment method");
         return 0;
     }
-    TRY(method_look(source, tx, &search));
+    TRY(method_lookup(source, tx, &search));
     if (row->id == 0)
-        TRY(method_look_alone(source, tx, setup->payment_method, &search, row));
-    const char *before = search.made ? NULL : row->status;
+        TRY(method_lookup_locked(source, tx, setup->payment_method, &search, row));
+    const char *before = search.is_new ? NULL : row->status;
     row->provider_id = setup->payment_method;
     (void)fill_str(&row->setup_id, search.setup_id);
     method_link_payer(row, &search, STR_NONE);
     if (method_read(setup->method_object, &method) == 0)
         method_describe(row, &method, source->at_ms);
-    (void)applied_say_row(
+    (void)applied_set_row_effect(
         source, applied, "method", row->id, before, row->status, "status unchanged");
     if (search.failed.id != 0) /* before method_put(), because setup_id is unique */
         applied_add(source, applied, SQL_APPLY_METHOD_DELETE(.id = search.failed.id));

@@ -10,15 +10,15 @@
 
 /* Delays until the timer fetches a payment: one of which two states of one second are known, and
  * one that is attempted again. */
-#define DOUBT_MS   2000
-#define RUNNING_MS 30000
+#define PING_FIRST_MS 2000
+#define RUNNING_MS    30000
 
 /* --- changes of a row --- */
 
 /* Facts that win replace all details of the state, so that none is left from other facts. */
-static bool take_details(struct payment_row *row,
-                         const struct payment_facts *facts,
-                         const struct standing *standing)
+static bool details_replace(struct payment_row *row,
+                            const struct payment_facts *facts,
+                            const struct payment_position *standing)
 {
     bool moved = set_number(&row->event_ms, standing->at_ms);
 
@@ -35,23 +35,23 @@ static bool take_details(struct payment_row *row,
 }
 
 /* Moves the status without regard to refunds and disputes. */
-static bool move_status(struct arena *arena,
-                        struct payment_row *row,
-                        const struct payment_facts *facts,
-                        const char **ret_status)
+static bool status_update(struct arena *arena,
+                          struct payment_row *row,
+                          const struct payment_facts *facts,
+                          const char **ret_status)
 {
     const char *before = row->status;
-    struct standing now = standing_of_row(row);
+    struct payment_position now = payment_position_of_row(row);
     bool moved = false;
 
     *ret_status = now.state->rank == RANK_SUCCEEDED ? "succeeded" : row->status;
     if (facts->status != NULL) {
-        struct standing next = standing_of_facts(facts);
-        if (standing_compare(&next, &now) > 0) {
-            moved = take_details(row, facts, &next);
+        struct payment_position next = payment_position_of_facts(facts);
+        if (payment_position_compare(&next, &now) > 0) {
+            moved = details_replace(row, facts, &next);
             *ret_status = facts->status;
         }
-        moved |= declines_move(arena, row, facts, before);
+        moved |= declines_update(arena, row, facts, before);
     }
     if (payment_state_of(str_from(*ret_status))->rank == RANK_OPEN) {
         row->status = *ret_status;
@@ -63,24 +63,24 @@ static bool move_status(struct arena *arena,
     return moved;
 }
 
-static bool payment_is_over(struct str status)
+static bool dispute_is_closed(struct str status)
 {
     return str_is(status, "won") || str_is(status, "lost") || str_is(status, "warning_closed") ||
            str_is(status, "prevented");
 }
 
 /* The dispute is over and takes no money back. */
-static bool is_harmless(struct str status)
+static bool dispute_is_harmless(struct str status)
 {
-    return payment_is_over(status) && !str_is(status, "lost");
+    return dispute_is_closed(status) && !str_is(status, "lost");
 }
 
 /* Stores a dispute's state; a dispute that has ended stays so. *ret_disputed: a dispute is open or
  * lost. */
-static bool move_disputes(struct arena *arena,
-                          struct payment_row *row,
-                          const struct payment_facts *facts,
-                          bool *ret_disputed)
+static bool disputes_update(struct arena *arena,
+                            struct payment_row *row,
+                            const struct payment_facts *facts,
+                            bool *ret_disputed)
 {
     json_t *disputes = NULL;
     struct jr_error error;
@@ -99,8 +99,9 @@ static bool move_disputes(struct arena *arena,
         struct str reported = facts->dispute_status;
         /* If both states are open, or both closed, keep the alphabetically greater one: the choice
          * is arbitrary but deterministic. */
-        if (known.len == 0 || (payment_is_over(reported) && !payment_is_over(known)) ||
-            (payment_is_over(reported) == payment_is_over(known) && str_cmp(reported, known) > 0)) {
+        if (known.len == 0 || (dispute_is_closed(reported) && !dispute_is_closed(known)) ||
+            (dispute_is_closed(reported) == dispute_is_closed(known) &&
+             str_cmp(reported, known) > 0)) {
             json_object_set_new(disputes,
                                 arena_cstr(arena, facts->dispute_id),
                                 json_stringn(reported.ptr, reported.len));
@@ -110,13 +111,13 @@ static bool move_disputes(struct arena *arena,
     }
     json_object_foreach(disputes, id, item)
     {
-        if (!is_harmless(str_from(json_string_value(item))))
+        if (!dispute_is_harmless(str_from(json_string_value(item))))
             *ret_disputed = true;
     }
     return moved;
 }
 
-static bool move_links(struct payment_row *row, const struct payment_facts *facts)
+static bool links_update(struct payment_row *row, const struct payment_facts *facts)
 {
     bool moved = fill_str(&row->intent_id, facts->intent_id);
 
@@ -127,23 +128,23 @@ static bool move_links(struct payment_row *row, const struct payment_facts *fact
     moved |= fill_str(&row->description, facts->description);
     moved |= fill_number(&row->subscription_id, facts->subscription_id);
     moved |= fill_number(&row->subscriber_id, facts->subscriber_id);
-    if (facts->email_wins && facts->customer_email.len > 0)
+    if (facts->email_replaces && facts->customer_email.len > 0)
         moved |= set_str(&row->customer_email, facts->customer_email);
     else
         moved |= fill_str(&row->customer_email, facts->customer_email);
     return moved;
 }
 
-bool payment_move(struct arena *arena, struct payment_row *row, const struct payment_facts *facts)
+bool payment_update(struct arena *arena, struct payment_row *row, const struct payment_facts *facts)
 {
     const char *before = row->status;
     const char *status;
     bool disputed;
 
-    bool moved = move_links(row, facts);
-    moved |= move_status(arena, row, facts, &status);
-    moved |= move_disputes(arena, row, facts, &disputed);
-    moved |= refunds_move(arena, row, facts);
+    bool moved = links_update(row, facts);
+    moved |= status_update(arena, row, facts, &status);
+    moved |= disputes_update(arena, row, facts, &disputed);
+    moved |= refunds_update(arena, row, facts);
     if (disputed)
         status = "disputed";
     else if (strcmp(status, "succeeded") == 0 && row->amount_refunded_minor > 0)
@@ -155,18 +156,18 @@ bool payment_move(struct arena *arena, struct payment_row *row, const struct pay
 
 /* --- finding a row --- */
 
-int64_t apply_alone_key(struct str id)
+int64_t apply_lock_key(struct str id)
 {
     return (int64_t)str_hash(id);
 }
 
-struct search {
+struct payment_search {
     struct payment_facts facts; /* our copy: ids that another row has are removed */
     struct payment_row row;
-    bool made;
+    bool is_new;
 };
 
-static int fit_of(const struct payment_facts *facts, const struct payment_row *row)
+static int row_fit(const struct payment_facts *facts, const struct payment_row *row)
 {
     if (facts->intent_id.len > 0 && row->intent_id.len > 0)
         return str_eq(facts->intent_id, row->intent_id) ? 3 : 0;
@@ -175,7 +176,7 @@ static int fit_of(const struct payment_facts *facts, const struct payment_row *r
 
 /* Picks the intent's row, else the row that our metadata names, else any row. Ids that another row
  * has stay with that row. */
-static void payment_pick(struct search *search, const struct rows *rows)
+static void payment_pick(struct payment_search *search, const struct rows *rows)
 {
     struct payment_facts *facts = &search->facts;
     int best = 0;
@@ -183,7 +184,7 @@ static void payment_pick(struct search *search, const struct rows *rows)
     for (size_t i = 0; i < rows->count; i++) {
         struct payment_row row;
         payment_row_read(rows, i, &row);
-        int fit = fit_of(facts, &row);
+        int fit = row_fit(facts, &row);
         if (fit > best) {
             search->row = row;
             best = fit;
@@ -210,7 +211,8 @@ static struct db_call payment_lock_call(struct arena *arena, const struct paymen
                                .id = facts->payment_id));
 }
 
-AWAITS static int payment_look(struct apply_source *source, struct db *tx, struct search *search)
+AWAITS static int
+payment_lookup(struct apply_source *source, struct db *tx, struct payment_search *search)
 {
     struct payment_facts *facts = &search->facts;
     struct db_call calls[] = {
@@ -224,20 +226,20 @@ AWAITS static int payment_look(struct apply_source *source, struct db *tx, struc
     if (customer && calls[1].rows.count > 0) {
         const struct sql_apply_customer_row from = sql_apply_customer_row(&calls[1].rows, 0);
         facts->subscriber_id = from.subscriber_id.value;
-        if (!facts->email_wins || facts->customer_email.len == 0)
+        if (!facts->email_replaces || facts->customer_email.len == 0)
             facts->customer_email = from.email;
     }
     return 0;
 }
 
 /* No row was found: takes the object's lock, searches again, and fetches what a new row needs. */
-AWAITS static int payment_look_alone(struct apply_source *source,
-                                     struct db *tx,
-                                     struct str object,
-                                     struct search *search)
+AWAITS static int payment_lookup_locked(struct apply_source *source,
+                                        struct db *tx,
+                                        struct str object,
+                                        struct payment_search *search)
 {
     struct db_call calls[] = {
-        db_call(SQL_APPLY_ALONE(.key = apply_alone_key(object))),
+        db_call(SQL_APPLY_LOCK(.key = apply_lock_key(object))),
         payment_lock_call(source->task->arena, &search->facts),
         db_call(SQL_APPLY_PAYMENT_NEXT()),
     };
@@ -248,7 +250,7 @@ AWAITS static int payment_look_alone(struct apply_source *source,
     if (search->row.id != 0 || !makes)
         return 0;
     const struct sql_apply_next_row next = sql_apply_next_row(&calls[2].rows, 0);
-    search->made = true;
+    search->is_new = true;
     search->row = (struct payment_row){
         .id = next.id,
         .status = "requires_payment_method",
@@ -268,7 +270,7 @@ AWAITS static int payment_look_alone(struct apply_source *source,
 /* --- writing a row --- */
 
 /* Neither the end of a call nor a payer is awaited. */
-static bool is_ended(const char *status)
+static bool payment_has_ended(const char *status)
 {
     const struct payment_state *state = payment_state_of(str_from(status));
 
@@ -285,12 +287,12 @@ static void payment_put(struct apply_source *source,
                         const char *before)
 {
     bool was_settled = before != NULL && payment_state_of(str_from(before))->settled;
-    bool ended = is_ended(row->status) && (before == NULL || !is_ended(before));
-    bool settled = payment_state_of(str_from(row->status))->settled && (ended || !row->calling);
+    bool ended = payment_has_ended(row->status) && (before == NULL || !payment_has_ended(before));
+    bool settled = payment_state_of(str_from(row->status))->settled && (ended || !row->has_call);
 
     if (row->in_doubt || (was_settled && !settled && row->settle_ms == 0)) {
         settled = false;
-        row->settle_ms = clock_wall_ms() + (row->in_doubt ? DOUBT_MS : RUNNING_MS);
+        row->settle_ms = clock_wall_ms() + (row->in_doubt ? PING_FIRST_MS : RUNNING_MS);
     }
     if (row->reference.len == 0)
         row->reference = row->invoice_payment_id;
@@ -331,9 +333,9 @@ static void payment_put(struct apply_source *source,
 
 /* An existing row gets its intent: takes the intent's lock, so that no transaction that knows only
  * the intent is between its search for the row and its note that the event waits. */
-static void stand_alone(struct apply_source *source, struct applied *applied, struct str intent_id)
+static void intent_lock(struct apply_source *source, struct applied *applied, struct str intent_id)
 {
-    applied_add(source, applied, SQL_APPLY_ALONE(.key = apply_alone_key(intent_id)));
+    applied_add(source, applied, SQL_APPLY_LOCK(.key = apply_lock_key(intent_id)));
 }
 
 /* Wakes the events that arrived before the row had its intent. */
@@ -346,22 +348,24 @@ static void payment_wake(struct apply_source *source, struct applied *applied, s
             arena_printf(source->task->arena, "payment_intent:%.*s", STR_ARG(intent_id)));
 }
 
-static void nobody(struct apply_source *source, struct applied *applied, struct str intent_id)
+static void
+payment_not_found(struct apply_source *source, struct applied *applied, struct str intent_id)
 {
     applied->waits = intent_id.len > 0;
     if (applied->waits)
         applied->object =
             arena_printf(source->task->arena, "payment_intent:%.*s", STR_ARG(intent_id));
-    applied_say(source, applied, "nothing: no payment of this project belongs to this object");
+    applied_set_effect(
+        source, applied, "nothing: no payment of this project belongs to this object");
 }
 
-static bool is_in_doubt(const struct payment_row *row, const struct payment_facts *facts)
+static bool order_is_in_doubt(const struct payment_row *row, const struct payment_facts *facts)
 {
     if (facts->status == NULL)
         return false;
-    struct standing next = standing_of_facts(facts);
-    struct standing now = standing_of_row(row);
-    return standing_in_doubt(&next, &now);
+    struct payment_position next = payment_position_of_facts(facts);
+    struct payment_position now = payment_position_of_row(row);
+    return payment_position_is_in_doubt(&next, &now);
 }
 
 int payment_apply(struct apply_source *source,
@@ -369,35 +373,35 @@ int payment_apply(struct apply_source *source,
                   const struct payment_facts *facts,
                   struct applied *applied)
 {
-    struct search search = {.facts = *facts};
+    struct payment_search search = {.facts = *facts};
     struct payment_row *row = &search.row;
     struct str object = facts->intent_id.len ? facts->intent_id : facts->invoice_payment_id;
 
-    TRY(payment_look(source, tx, &search));
+    TRY(payment_lookup(source, tx, &search));
     if (row->id == 0 && object.len > 0)
-        TRY(payment_look_alone(source, tx, object, &search));
+        TRY(payment_lookup_locked(source, tx, object, &search));
     if (row->id == 0) {
-        nobody(source, applied, facts->intent_id);
+        payment_not_found(source, applied, facts->intent_id);
         return 0;
     }
-    const char *before = search.made ? NULL : row->status;
-    struct str known = search.made ? STR_NONE : row->intent_id;
-    bool in_doubt = is_in_doubt(row, &search.facts) ||
+    const char *before = search.is_new ? NULL : row->status;
+    struct str known = search.is_new ? STR_NONE : row->intent_id;
+    bool in_doubt = order_is_in_doubt(row, &search.facts) ||
                     refunds_in_doubt(source->task->arena, row, &search.facts);
-    if (in_doubt && facts->may_ask)
-        return APPLY_AGAIN;
-    bool moved = payment_move(source->task->arena, row, &search.facts);
+    if (in_doubt && facts->may_request_reading)
+        return APPLY_LATER;
+    bool moved = payment_update(source->task->arena, row, &search.facts);
     if (facts->reading != NULL)
-        moved |= payment_move(source->task->arena, row, facts->reading);
+        moved |= payment_update(source->task->arena, row, facts->reading);
     row->in_doubt = in_doubt && facts->reading == NULL;
-    bool same = applied_say_row(
+    bool same = applied_set_row_effect(
         source, applied, "payment", row->id, before, row->status, "details updated");
     if (same && !moved)
-        applied_say(
+        applied_set_effect(
             source, applied, "nothing: payment %lld already has this state", (long long)row->id);
-    if (!search.made && !str_eq(known, row->intent_id))
-        stand_alone(source, applied, row->intent_id);
-    if (moved || search.made || (payment_events_due(row->status) & ~row->emitted) != 0)
+    if (!search.is_new && !str_eq(known, row->intent_id))
+        intent_lock(source, applied, row->intent_id);
+    if (moved || search.is_new || (payment_events_due(row->status) & ~row->emitted) != 0)
         payment_put(source, applied, row, before);
     if (!str_eq(known, row->intent_id))
         payment_wake(source, applied, row->intent_id);

@@ -8,13 +8,13 @@ int64_t metadata_id(const struct apply_source *source,
                     const json_t *metadata,
                     const char *member,
                     bool *ret_ours,
-                    bool *ret_foreign)
+                    bool *ret_other_project)
 {
     struct str project = jr_str(metadata, "project_id");
     int64_t id = 0;
 
     *ret_ours = project.len > 0 && str_eq(project, source->project->slug);
-    *ret_foreign = project.len > 0 && !*ret_ours;
+    *ret_other_project = project.len > 0 && !*ret_ours;
     if (!*ret_ours || !num_parse_i64(jr_str(metadata, member), &id) || id <= 0)
         return 0;
     return id;
@@ -22,15 +22,15 @@ int64_t metadata_id(const struct apply_source *source,
 
 /* Metadata that names this project has the payment's id, and lets a lost row be created again. */
 static int
-read_metadata(struct apply_source *source, const json_t *metadata, struct payment_facts *facts)
+metadata_read(struct apply_source *source, const json_t *metadata, struct payment_facts *facts)
 {
     bool ours;
-    bool foreign;
+    bool other_project;
 
-    facts->payment_id = metadata_id(source, metadata, "payment_id", &ours, &foreign);
-    if (foreign)
-        return APPLY_FOREIGN;
-    if (ours && facts->whole && facts->currency.len > 0) {
+    facts->payment_id = metadata_id(source, metadata, "payment_id", &ours, &other_project);
+    if (other_project)
+        return APPLY_OTHER_PROJECT;
+    if (ours && facts->is_intent && facts->currency.len > 0) {
         facts->type = "one_off";
         facts->metadata = jr_print(source->task->arena, metadata);
     }
@@ -64,7 +64,7 @@ int intent_facts(struct apply_source *source,
     struct payment_facts facts = {
         .intent_id = intent->id,
         .status = status != NULL ? status : intent_status(intent),
-        .whole = true,
+        .is_intent = true,
         .at_ms = source->at_ms,
         .event_id = source->event_id,
         .charge_id = intent->latest_charge,
@@ -89,7 +89,7 @@ int intent_facts(struct apply_source *source,
         facts.failure_code = intent->failure_code;
         facts.failure_message = intent->failure_message;
     }
-    int rc = read_metadata(source, intent->metadata, &facts);
+    int rc = metadata_read(source, intent->metadata, &facts);
     *ret = facts;
     return rc;
 }
@@ -112,7 +112,7 @@ int charge_facts(struct apply_source *source,
             charge->amount_captured_minor ? charge->amount_captured_minor : charge->amount_minor;
     if (facts.refunded_minor > 0)
         facts.status = "succeeded";
-    int rc = read_metadata(source, charge->metadata, &facts);
+    int rc = metadata_read(source, charge->metadata, &facts);
     *ret = facts;
     return rc;
 }
@@ -139,7 +139,7 @@ int dispute_facts(struct apply_source *source,
 {
     (void)source;
     if (dispute->status.len == 0)
-        return APPLY_BROKEN;
+        return APPLY_MALFORMED;
     *ret = (struct payment_facts){
         .intent_id = dispute->payment_intent,
         .status = "succeeded",
@@ -171,7 +171,7 @@ int session_facts(struct apply_source *source,
         .intent_id = session->payment_intent,
         .session_id = session->id,
         .status = status != NULL ? status : session_status(session),
-        .email_wins = true,
+        .email_replaces = true,
         /* A fetched session says unpaid for ever, so only the status of an event has a time. */
         .at_ms = source->event_id.len > 0 ? source->at_ms : 0,
         .event_id = source->event_id,
@@ -181,7 +181,7 @@ int session_facts(struct apply_source *source,
 
     if (facts.status != NULL && strcmp(facts.status, "succeeded") == 0)
         facts.paid_ms = source->at_ms;
-    int rc = read_metadata(source, session->metadata, &facts);
+    int rc = metadata_read(source, session->metadata, &facts);
     *ret = facts;
     return rc;
 }

@@ -18,8 +18,8 @@ struct payment_facts {
     int64_t payment_id; /* of our metadata; 0 = none */
     /* Reported facts. */
     const char *status; /* NULL = no status is reported */
-    bool whole;
-    bool email_wins; /* the address was typed at the checkout and replaces the row's */
+    bool is_intent;
+    bool email_replaces; /* the address was typed at the checkout and replaces the row's */
     int64_t at_ms;
     struct str event_id, charge_id, failed_charge_id, currency, customer, customer_email,
         description, failure_code, failure_message, dispute_id, dispute_status;
@@ -34,25 +34,27 @@ struct payment_facts {
     const char *type;
     int64_t subscription_id, subscriber_id;
     struct str metadata; /* JSON text */
-    /* For an event whose order may be unknown: may_ask requests a reading first; `reading` has the
-     * facts of that reading. */
-    bool may_ask;
+    /* For an event whose order may be unknown: may_request_reading requests a reading first;
+     * `reading` has the facts of that reading. */
+    bool may_request_reading;
     const struct payment_facts *reading; /* NULL = none */
 };
 
 /* any, pure: Applies the facts to the row. Returns true when anything changed. `arena` holds new
  * texts of the row. */
-bool payment_move(struct arena *arena, struct payment_row *row, const struct payment_facts *facts);
+bool payment_update(struct arena *arena,
+                    struct payment_row *row,
+                    const struct payment_facts *facts);
 
 /* co: Finds and locks the row, or creates it, applies the facts and adds the statements to run.
- * APPLY_AGAIN: the order is unknown and facts->may_ask is set. */
+ * APPLY_LATER: the order is unknown and facts->may_request_reading is set. */
 AWAITS int payment_apply(struct apply_source *source,
                          struct db *tx,
                          const struct payment_facts *facts,
                          struct applied *applied) MUSTCHECK;
 
 /* any: Each function reads the facts that one of the processor's objects reports. `status` NULL:
- * the object's own. Returns 0, APPLY_FOREIGN or APPLY_BROKEN. */
+ * the object's own. Returns 0, APPLY_OTHER_PROJECT or APPLY_MALFORMED. */
 int intent_facts(struct apply_source *source,
                  const struct intent_object *intent,
                  const char *status,
@@ -72,12 +74,12 @@ int session_facts(struct apply_source *source,
                   const char *status,
                   struct payment_facts *ret) MUSTCHECK;
 /* any: Returns the id in a member of metadata that names this project (*ret_ours); 0 when there is
- * none. *ret_foreign: the metadata names another project. */
+ * none. *ret_other_project: the metadata names another project. */
 int64_t metadata_id(const struct apply_source *source,
                     const json_t *metadata,
                     const char *member,
                     bool *ret_ours,
-                    bool *ret_foreign);
+                    bool *ret_other_project);
 /* any: Returns the key of apply_alone: transactions that create the row of this object, or find
  * none, wait for each other. */
-int64_t apply_alone_key(struct str id);
+int64_t apply_lock_key(struct str id);

@@ -39,7 +39,7 @@ static bool refund_is_newer(const json_t *known, const struct payment_facts *fac
                : refund_number(known, "amount") < facts->refunded_minor;
 }
 
-static bool charge_move(json_t *refunds, const struct payment_facts *facts)
+static bool charge_update(json_t *refunds, const struct payment_facts *facts)
 {
     const json_t *known = json_object_get(refunds, CHARGE);
 
@@ -56,7 +56,7 @@ static bool charge_move(json_t *refunds, const struct payment_facts *facts)
 /* --- one refund --- */
 
 /* Stores one refund. "failed": when the failure was first reported; 0 = it did not fail. */
-static bool refund_move(struct arena *arena, json_t *refunds, const struct payment_facts *facts)
+static bool refund_update(struct arena *arena, json_t *refunds, const struct payment_facts *facts)
 {
     if (facts->refund_id.len == 0)
         return false;
@@ -82,7 +82,7 @@ static bool refund_move(struct arena *arena, json_t *refunds, const struct payme
 }
 
 /* Returns whether the charge still counted the refund when it was shown. */
-static bool is_failed_since(const json_t *refund, const json_t *charge)
+static bool refund_failed_after_charge(const json_t *refund, const json_t *charge)
 {
     int64_t failed_second = refund_number(refund, "failed") / SECOND_MS;
     int64_t charge_second = refund_number(charge, "at") / SECOND_MS;
@@ -105,13 +105,13 @@ static int64_t refunds_sum(json_t *refunds)
             continue;
         if (refund_number(refund, "failed") == 0)
             least_minor += refund_number(refund, "amount");
-        else if (is_failed_since(refund, charge))
+        else if (refund_failed_after_charge(refund, charge))
             sum_minor -= refund_number(refund, "amount");
     }
     return sum_minor > least_minor ? sum_minor : least_minor;
 }
 
-bool refunds_move(struct arena *arena, struct payment_row *row, const struct payment_facts *facts)
+bool refunds_update(struct arena *arena, struct payment_row *row, const struct payment_facts *facts)
 {
     json_t *refunds;
 
@@ -125,8 +125,8 @@ bool refunds_move(struct arena *arena, struct payment_row *row, const struct pay
         json_object_set_new(charge, "amount", json_integer(row->amount_refunded_minor));
         json_object_set_new(refunds, CHARGE, charge);
     }
-    bool moved = charge_move(refunds, facts);
-    moved |= refund_move(arena, refunds, facts);
+    bool moved = charge_update(refunds, facts);
+    moved |= refund_update(arena, refunds, facts);
     if (!moved)
         return false;
     row->refunds = jr_print(arena, refunds);

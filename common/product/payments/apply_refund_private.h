@@ -9,7 +9,9 @@
 
 /* any: Applies the facts' refunds to the row. Returns true when the row changed. `arena` holds the
  * row's new texts. */
-bool refunds_move(struct arena *arena, struct payment_row *row, const struct payment_facts *facts);
+bool refunds_update(struct arena *arena,
+                    struct payment_row *row,
+                    const struct payment_facts *facts);
 /* any: Returns whether the facts report something new about a second of which more is known. */
 bool refunds_in_doubt(struct arena *arena,
                       const struct payment_row *row,

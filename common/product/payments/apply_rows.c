@@ -7,7 +7,7 @@
 #include "payments/apply_subscription_private.h"
 #include "project/events.h"
 
-#define CALLS_MAX 24U /* far more than one object needs; fits the bits of applied.emits */
+#define CALLS_MAX 24U /* far more than one object needs; fits the bits of applied.emit_calls */
 
 /* --- rows --- */
 
@@ -47,7 +47,7 @@ void payment_row_read(const struct rows *rows, size_t index, struct payment_row 
         .event_rank = from.event_rank,
         .settle_ms = from.settle_at,
         .created_ms = from.created_at,
-        .calling = from.calling,
+        .has_call = from.calling,
         .emitted = (unsigned)from.emitted,
     };
     MUST(ret->status != NULL); /* the table has a constraint on it */
@@ -87,7 +87,7 @@ void subscription_row_read(const struct rows *rows, size_t index, struct subscri
         .created_ms = from.created_at,
         .updated_ms = from.updated_at,
         .cancel_at_period_end = from.cancel_at_period_end,
-        .calling = from.calling,
+        .has_call = from.calling,
         .emitted = (unsigned)from.emitted,
     };
     MUST(ret->status != NULL);
@@ -132,7 +132,8 @@ void method_row_read(const struct rows *rows, size_t index, struct method_row *r
 
 /* --- statements to run --- */
 
-static size_t apply_add(struct apply_source *source, struct applied *applied, struct db_call call)
+static size_t
+applied_append(struct apply_source *source, struct applied *applied, struct db_call call)
 {
     MUST(applied->call_count < CALLS_MAX);
     if (applied->calls == NULL)
@@ -150,7 +151,7 @@ void applied_add(struct apply_source *source,
     struct db_param *own = ARENA_ARRAY(source->task->arena, own, param_count);
 
     memcpy(own, params, param_count * sizeof(*own));
-    (void)apply_add(
+    (void)applied_append(
         source, applied, (struct db_call){.sql = sql, .params = own, .param_count = param_count});
 }
 
@@ -162,16 +163,19 @@ void applied_add_event(struct apply_source *source,
     struct db_call call = events_outbox_call(
         source->task->arena, &(struct outbox_row){.event = event, .payload = payload});
 
-    applied->emits |= 1U << apply_add(source, applied, call);
+    applied->emit_calls |= 1U << applied_append(source, applied, call);
 }
 
 void applied_add_wake(struct apply_source *source, struct applied *applied, struct str object)
 {
     applied_add(source, applied, SQL_APPLY_WAKE(.object = object));
-    applied->wakes |= 1U << (applied->call_count - 1);
+    applied->wake_calls |= 1U << (applied->call_count - 1);
 }
 
-void applied_say(struct apply_source *source, struct applied *applied, const char *format, ...)
+void applied_set_effect(struct apply_source *source,
+                        struct applied *applied,
+                        const char *format,
+                        ...)
 {
     va_list args;
 
@@ -180,38 +184,38 @@ void applied_say(struct apply_source *source, struct applied *applied, const cha
     va_end(args);
 }
 
-bool applied_say_row(struct apply_source *source,
-                     struct applied *applied,
-                     const char *kind,
-                     int64_t id,
-                     const char *before,
-                     const char *now,
-                     const char *same)
+bool applied_set_row_effect(struct apply_source *source,
+                            struct applied *applied,
+                            const char *kind,
+                            int64_t id,
+                            const char *before,
+                            const char *now,
+                            const char *same)
 {
     long long number = (long long)id;
     bool is_same = before != NULL && strcmp(before, now) == 0;
 
     if (is_same)
-        applied_say(source, applied, "%s %lld: %s, %s", kind, number, now, same);
+        applied_set_effect(source, applied, "%s %lld: %s, %s", kind, number, now, same);
     else if (before != NULL)
-        applied_say(source, applied, "%s %lld: %s -> %s", kind, number, before, now);
+        applied_set_effect(source, applied, "%s %lld: %s -> %s", kind, number, before, now);
     else
-        applied_say(source, applied, "%s %lld: created, %s", kind, number, now);
+        applied_set_effect(source, applied, "%s %lld: created, %s", kind, number, now);
     applied->object = arena_printf(source->task->arena, "%s:%lld", kind, number);
     return is_same;
 }
 
-/* Sets .emitted and .woke by the affected rows, and removes the statements. */
-static void written(struct applied *applied, const struct db_call *calls)
+/* Sets .emitted and .woke_events by the affected rows, and removes the statements. */
+static void applied_finish(struct applied *applied, const struct db_call *calls)
 {
     for (size_t i = 0; i < applied->call_count; i++) {
         bool touched = calls[i].rows.affected > 0;
-        applied->emitted = applied->emitted || (touched && (applied->emits >> i & 1U));
-        applied->woke = applied->woke || (touched && (applied->wakes >> i & 1U));
+        applied->emitted = applied->emitted || (touched && (applied->emit_calls >> i & 1U));
+        applied->woke_events = applied->woke_events || (touched && (applied->wake_calls >> i & 1U));
     }
     applied->call_count = 0;
-    applied->emits = 0;
-    applied->wakes = 0;
+    applied->emit_calls = 0;
+    applied->wake_calls = 0;
 }
 
 int applied_write(struct apply_source *source, struct db *tx, struct applied *applied)
@@ -221,7 +225,7 @@ int applied_write(struct apply_source *source, struct db *tx, struct applied *ap
     int rc = db_batch(source->task, tx, applied->calls, applied->call_count, NULL);
     if (rc != 0)
         return rc == DB_UNIQUE ? DB_CONFLICT : rc;
-    written(applied, applied->calls);
+    applied_finish(applied, applied->calls);
     return 0;
 }
 
@@ -247,6 +251,6 @@ int apply_commit(struct apply_source *source,
         return rc == DB_UNIQUE && failed < own ? DB_CONFLICT : rc;
     if (more_count > 0)
         memcpy(more, calls + own, more_count * sizeof(*calls));
-    written(applied, calls);
+    applied_finish(applied, calls);
     return 0;
 }

@@ -22,11 +22,11 @@ struct payment_row {
     int64_t amount_minor, amount_refunded_minor, platform_fee_minor;
     int64_t subscriber_id, payment_method_id, subscription_id;
     int64_t paid_ms, event_ms, event_rank, settle_ms, created_ms;
-    bool calling; /* a call about the payment may not have ended */
+    bool has_call; /* a call about the payment may not have ended */
     unsigned emitted;
     /* Members without a column. */
-    struct decline due[DECLINES_DUE_MAX];
-    size_t due_count;
+    struct decline declines_due[DECLINES_DUE_MAX];
+    size_t declines_due_count;
     bool in_doubt; /* the order of its events is unknown: the timer has to fetch the intent */
 };
 
@@ -40,7 +40,7 @@ struct subscription_row {
     int64_t period_start_ms, period_end_ms, trial_end_ms, canceled_ms, ended_ms;
     int64_t event_ms, event_rank, settle_ms, created_ms, updated_ms;
     bool cancel_at_period_end;
-    bool calling;
+    bool has_call;
     unsigned emitted;
 };
 
@@ -107,25 +107,27 @@ void applied_add(struct apply_source *source,
                  const struct db_param *params,
                  size_t param_count);
 /* any: Add an outbox row, or wake the events that wait for `object`. Affected rows set .emitted or
- * .woke. */
+ * .woke_events. */
 void applied_add_event(struct apply_source *source,
                        struct applied *applied,
                        enum event_kind event,
                        struct str payload);
 void applied_add_wake(struct apply_source *source, struct applied *applied, struct str object);
 /* any: Sets the effect: "payment 12: a -> b" or, when nothing moves, the reason. */
-void applied_say(struct apply_source *source, struct applied *applied, const char *format, ...)
-    PRINTF_LIKE(3, 4);
+void applied_set_effect(struct apply_source *source,
+                        struct applied *applied,
+                        const char *format,
+                        ...) PRINTF_LIKE(3, 4);
 /* any: Sets the effect for a row and makes it the object. The row was created (`before` NULL), has
  * another status, or has the same status: then the effect ends with `same`, and the function
  * returns true. */
-bool applied_say_row(struct apply_source *source,
-                     struct applied *applied,
-                     const char *kind,
-                     int64_t id,
-                     const char *before,
-                     const char *now,
-                     const char *same);
+bool applied_set_row_effect(struct apply_source *source,
+                            struct applied *applied,
+                            const char *kind,
+                            int64_t id,
+                            const char *before,
+                            const char *now,
+                            const char *same);
 /* co: Runs the added statements in `tx`; none is left for apply_commit(). Results of db_batch(),
  * with DB_CONFLICT for DB_UNIQUE. */
 AWAITS int applied_write(struct apply_source *source, struct db *tx, struct applied *applied)

@@ -68,7 +68,8 @@ static int subscription_compare(const struct subscription_row *row,
     return facts->reading ? 1 : str_cmp(facts->event_id, row->event_id);
 }
 
-static bool differs(const struct subscription_row *row, const struct subscription_facts *facts)
+static bool subscription_differs(const struct subscription_row *row,
+                                 const struct subscription_facts *facts)
 {
     const struct subscription_object *object = facts->object;
 
@@ -87,11 +88,11 @@ bool subscription_in_doubt(const struct subscription_row *row,
                            const struct subscription_facts *facts)
 {
     if (facts->reading || row->event_ms == 0 || subscription_is_final(row->status) ||
-        subscription_is_final(facts->status) || !differs(row, facts))
+        subscription_is_final(facts->status) || !subscription_differs(row, facts))
         return false;
     if (row->event_rank == SUBSCRIPTION_RANK_READING) {
-        int64_t apart = facts->at_ms - row->event_ms;
-        return apart >= -READING_SPAN_MS && apart <= READING_SPAN_MS;
+        int64_t difference_ms = facts->at_ms - row->event_ms;
+        return difference_ms >= -READING_SPAN_MS && difference_ms <= READING_SPAN_MS;
     }
     if (row->event_ms != facts->at_ms)
         return false;
@@ -100,7 +101,8 @@ bool subscription_in_doubt(const struct subscription_row *row,
     return row->event_rank / 16 == facts->rank / 16;
 }
 
-static bool subscription_take(struct subscription_row *row, const struct subscription_facts *facts)
+static bool subscription_replace(struct subscription_row *row,
+                                 const struct subscription_facts *facts)
 {
     const struct subscription_object *object = facts->object;
     bool moved = strcmp(row->status, facts->status) != 0;
@@ -135,9 +137,9 @@ static bool subscription_take(struct subscription_row *row, const struct subscri
     return moved;
 }
 
-bool subscription_move(struct subscription_row *row,
-                       const struct subscription_facts *facts,
-                       bool *ret_stands)
+bool subscription_update(struct subscription_row *row,
+                         const struct subscription_facts *facts,
+                         bool *ret_stands)
 {
     bool moved = fill_str(&row->provider_subscription_id, facts->object->id);
 
@@ -146,24 +148,24 @@ bool subscription_move(struct subscription_row *row,
     int order = subscription_compare(row, facts);
     *ret_stands = order >= 0;
     if (order > 0)
-        moved |= subscription_take(row, facts);
+        moved |= subscription_replace(row, facts);
     return moved;
 }
 
 /* --- finding a row --- */
 
-struct search {
+struct subscription_search {
     struct str id, session_id, customer, price;
     int64_t subscription_id, plan_id; /* of our metadata */
     struct subscription_row row;
     struct str plan_name, email;
     int64_t subscriber_id;
-    bool made;
+    bool is_new;
 };
 
 /* Picks the row with the object's id, else the row that our metadata names, else any row without
  * another id. */
-static void subscription_pick(struct search *search, const struct rows *rows)
+static void subscription_pick(struct subscription_search *search, const struct rows *rows)
 {
     int best = 0;
 
@@ -186,7 +188,7 @@ static void subscription_pick(struct search *search, const struct rows *rows)
     }
 }
 
-static void read_plan(struct search *search, const struct rows *rows)
+static void plan_pick(struct subscription_search *search, const struct rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
         const struct sql_apply_plan_row from = sql_apply_plan_row(rows, i);
@@ -204,7 +206,8 @@ static void read_plan(struct search *search, const struct rows *rows)
         search->plan_id = 0;
 }
 
-static struct db_call subscription_lock_call(struct arena *arena, const struct search *search)
+static struct db_call subscription_lock_call(struct arena *arena,
+                                             const struct subscription_search *search)
 {
     return db_call_new(arena,
                        SQL_APPLY_SUBSCRIPTION_LOCK(.provider_subscription_id = key_str(search->id),
@@ -213,7 +216,7 @@ static struct db_call subscription_lock_call(struct arena *arena, const struct s
 }
 
 AWAITS static int
-subscription_look(struct apply_source *source, struct db *tx, struct search *search)
+subscription_lookup(struct apply_source *source, struct db *tx, struct subscription_search *search)
 {
     struct db_call calls[] = {
         subscription_lock_call(source->task->arena, search),
@@ -229,17 +232,17 @@ subscription_look(struct apply_source *source, struct db *tx, struct search *sea
         search->subscriber_id = from.subscriber_id.value;
         search->email = from.email;
     }
-    read_plan(search, &calls[2].rows);
+    plan_pick(search, &calls[2].rows);
     return 0;
 }
 
-AWAITS static int subscription_look_alone(struct apply_source *source,
-                                          struct db *tx,
-                                          const struct subscription_object *object,
-                                          struct search *search)
+AWAITS static int subscription_lookup_locked(struct apply_source *source,
+                                             struct db *tx,
+                                             const struct subscription_object *object,
+                                             struct subscription_search *search)
 {
     struct db_call calls[] = {
-        db_call(SQL_APPLY_ALONE(.key = apply_alone_key(search->id))),
+        db_call(SQL_APPLY_LOCK(.key = apply_lock_key(search->id))),
         subscription_lock_call(source->task->arena, search),
         db_call(SQL_APPLY_SUBSCRIPTION_NEXT()),
     };
@@ -249,7 +252,7 @@ AWAITS static int subscription_look_alone(struct apply_source *source,
     if (search->row.id != 0)
         return 0;
     const struct sql_apply_next_row next = sql_apply_next_row(&calls[2].rows, 0);
-    search->made = true;
+    search->is_new = true;
     search->row = (struct subscription_row){
         .id = next.id,
         .status = "incomplete",
@@ -268,7 +271,7 @@ AWAITS static int subscription_look_alone(struct apply_source *source,
 
 /* Returns when to fetch a subscription that gives access: after the end of its period, if no event
  * announced the next. 0 = never. */
-static int64_t next_reading(const struct subscription_row *row, bool settled)
+static int64_t next_reading_ms(const struct subscription_row *row, bool settled)
 {
     bool gives = strcmp(row->status, "active") == 0 || strcmp(row->status, "trialing") == 0 ||
                  strcmp(row->status, "past_due") == 0;
@@ -313,7 +316,7 @@ subscription_put(struct apply_source *source, struct applied *applied, struct su
                                    .event_at = row->event_ms,
                                    .event_rank = row->event_rank,
                                    .event_id = row->event_id,
-                                   .settle_at = next_reading(row, settled),
+                                   .settle_at = next_reading_ms(row, settled),
                                    .emitted = row->emitted,
                                    .metadata = row->metadata.len ? row->metadata : STR("{}"),
                                    .settled = settled));
@@ -321,11 +324,11 @@ subscription_put(struct apply_source *source, struct applied *applied, struct su
 
 /* Every event gets a history row, also a late one, so that the rows do not depend on the order of
  * arrival. A reading gets one only for a new row or a new status. */
-static void note_history(struct apply_source *source,
-                         struct applied *applied,
-                         const struct subscription_facts *facts,
-                         int64_t id,
-                         const char *before)
+static void history_add(struct apply_source *source,
+                        struct applied *applied,
+                        const struct subscription_facts *facts,
+                        int64_t id,
+                        const char *before)
 {
     struct strbuf out;
     struct jw w;
@@ -339,26 +342,28 @@ static void note_history(struct apply_source *source,
         JW_STR(&w, "type", facts->event_type);
     JW_I64(&w, "rank", facts->rank);
     jw_obj_end(&w);
-    applied_add(source,
-                applied,
-                SQL_APPLY_HISTORY_ADD(.subscription_id = id,
-                                      .at = facts->at_ms,
-                                      .from_status = before != NULL ? str_from(before) : STR_NONE,
-                                      .to_status = str_from(facts->status),
-                                      .event_id = facts->event_id,
-                                      .detail = jw_done(&w) ? strbuf_view(&out) : STR("{}")));
+    applied_add(
+        source,
+        applied,
+        SQL_APPLY_HISTORY_ADD(.subscription_id = id,
+                              .at = facts->at_ms,
+                              .from_status = before != NULL ? str_from(before) : STR_NONE,
+                              .to_status = str_from(facts->status),
+                              .event_id = facts->event_id,
+                              .detail = jw_is_complete(&w) ? strbuf_view(&out) : STR("{}")));
     applied_add(source, applied, SQL_APPLY_HISTORY_LINK(.subscription_id = id));
 }
 
 /* --- reported facts --- */
 
-bool apply_can_ask(const struct apply_source *source)
+bool processor_can_be_read(const struct apply_source *source)
 {
     return source->settings != NULL && source->settings->processor.secret_key.len > 0;
 }
 
 /* Fills in the payer, who is the same in every report. */
-static bool subscription_link_payer(struct subscription_row *row, const struct search *search)
+static bool subscription_link_payer(struct subscription_row *row,
+                                    const struct subscription_search *search)
 {
     bool moved = fill_str(&row->customer_email, search->email);
 
@@ -366,7 +371,7 @@ static bool subscription_link_payer(struct subscription_row *row, const struct s
     return moved;
 }
 
-static bool read_facts(struct apply_source *source,
+static bool facts_read(struct apply_source *source,
                        const struct subscription_object *object,
                        struct subscription_facts *ret)
 {
@@ -391,10 +396,10 @@ static bool read_facts(struct apply_source *source,
 }
 
 /* A subscription that was fetched because the order of two events is unknown is later than both. */
-static bool read_fetched(const struct apply_plan *plan,
-                         const struct subscription_row *row,
-                         struct subscription_object *ret_object,
-                         struct subscription_facts *facts)
+static bool fetched_facts_read(const struct apply_plan *plan,
+                               const struct subscription_row *row,
+                               struct subscription_object *ret_object,
+                               struct subscription_facts *facts)
 {
     const char *status;
 
@@ -418,19 +423,20 @@ static bool read_fetched(const struct apply_plan *plan,
 AWAITS static int subscription_find(struct apply_source *source,
                                     struct db *tx,
                                     const struct subscription_object *object,
-                                    struct search *ret)
+                                    struct subscription_search *ret)
 {
     bool ours;
-    bool foreign;
+    bool other_project;
 
-    *ret = (struct search){.id = object->id, .customer = object->customer, .price = object->price};
+    *ret = (struct subscription_search){
+        .id = object->id, .customer = object->customer, .price = object->price};
     ret->subscription_id =
-        metadata_id(source, object->metadata, "subscription_id", &ours, &foreign);
-    ret->plan_id = metadata_id(source, object->metadata, "plan_id", &ours, &foreign);
-    if (foreign)
-        return APPLY_FOREIGN;
-    TRY(subscription_look(source, tx, ret));
-    return ret->row.id != 0 ? 0 : subscription_look_alone(source, tx, object, ret);
+        metadata_id(source, object->metadata, "subscription_id", &ours, &other_project);
+    ret->plan_id = metadata_id(source, object->metadata, "plan_id", &ours, &other_project);
+    if (other_project)
+        return APPLY_OTHER_PROJECT;
+    TRY(subscription_lookup(source, tx, ret));
+    return ret->row.id != 0 ? 0 : subscription_lookup_locked(source, tx, object, ret);
 }
 
 int subscription_apply(struct apply_source *source,
@@ -443,35 +449,35 @@ int subscription_apply(struct apply_source *source,
     struct subscription_facts facts;
     struct subscription_facts read;
     struct subscription_object fetched;
-    struct search search;
+    struct subscription_search search;
     bool stands;
 
-    if (!read_facts(source, object, &facts))
-        return APPLY_BROKEN;
+    if (!facts_read(source, object, &facts))
+        return APPLY_MALFORMED;
     TRY(subscription_find(source, tx, object, &search));
     struct subscription_row *row = &search.row;
-    const char *before = search.made ? NULL : row->status;
+    const char *before = search.is_new ? NULL : row->status;
     facts.plan_id = search.plan_id;
-    if (plan != NULL && !plan->asked && apply_can_ask(source) &&
+    if (plan != NULL && !plan->reading_tried && processor_can_be_read(source) &&
         subscription_in_doubt(row, &facts)) {
-        plan->ask = true;
-        return APPLY_AGAIN;
+        plan->needs_reading = true;
+        return APPLY_LATER;
     }
     bool moved = subscription_link_payer(row, &search);
-    moved |= subscription_move(row, &facts, &stands);
+    moved |= subscription_update(row, &facts, &stands);
     read = facts;
-    if (plan != NULL && read_fetched(plan, row, &fetched, &read))
-        moved |= subscription_move(row, &read, &stands);
-    bool same = applied_say_row(
+    if (plan != NULL && fetched_facts_read(plan, row, &fetched, &read))
+        moved |= subscription_update(row, &read, &stands);
+    bool same = applied_set_row_effect(
         source, applied, "subscription", row->id, before, row->status, "status unchanged");
     if (same && !stands)
-        applied_say(source,
-                    applied,
-                    "nothing: older than the stored state of subscription %lld",
-                    (long long)row->id);
-    if (moved || search.made)
+        applied_set_effect(source,
+                           applied,
+                           "nothing: older than the stored state of subscription %lld",
+                           (long long)row->id);
+    if (moved || search.is_new)
         subscription_put(source, applied, row);
-    note_history(source, applied, &facts, row->id, before);
+    history_add(source, applied, &facts, row->id, before);
     if (ret_id != NULL)
         *ret_id = row->id;
     return 0;
@@ -479,7 +485,7 @@ int subscription_apply(struct apply_source *source,
 
 /* Ends a subscription whose checkout has expired before anything was paid. */
 static bool
-end_unstarted(struct apply_source *source, struct applied *applied, struct subscription_row *row)
+unstarted_expire(struct apply_source *source, struct applied *applied, struct subscription_row *row)
 {
     const struct subscription_facts facts = {
         .status = "incomplete_expired",
@@ -491,7 +497,7 @@ end_unstarted(struct apply_source *source, struct applied *applied, struct subsc
 
     if (row->provider_subscription_id.len > 0 || strcmp(row->status, "incomplete") != 0)
         return false;
-    note_history(source, applied, &facts, row->id, row->status);
+    history_add(source, applied, &facts, row->id, row->status);
     row->status = facts.status;
     row->event_ms = facts.at_ms;
     row->event_rank = facts.rank;
@@ -505,22 +511,22 @@ int subscription_session(struct apply_source *source,
                          const struct session_object *session,
                          struct applied *applied)
 {
-    struct search search = {
+    struct subscription_search search = {
         .id = session->subscription,
         .session_id = session->id,
         .customer = session->customer,
     };
     struct subscription_row *row = &search.row;
     bool ours;
-    bool foreign;
+    bool other_project;
 
     search.subscription_id =
-        metadata_id(source, session->metadata, "subscription_id", &ours, &foreign);
-    if (foreign)
-        return APPLY_FOREIGN;
-    TRY(subscription_look(source, tx, &search));
+        metadata_id(source, session->metadata, "subscription_id", &ours, &other_project);
+    if (other_project)
+        return APPLY_OTHER_PROJECT;
+    TRY(subscription_lookup(source, tx, &search));
     if (row->id == 0) {
-        applied_say(
+        applied_set_effect(
             source, applied, "nothing: no subscription of this project began with this session");
         return 0;
     }
@@ -531,8 +537,8 @@ int subscription_session(struct apply_source *source,
     moved |= subscription_link_payer(row, &search);
     moved |= fill_str(&row->customer_email, session->customer_email);
     if (str_is(session->status, "expired"))
-        moved |= end_unstarted(source, applied, row);
-    (void)applied_say_row(
+        moved |= unstarted_expire(source, applied, row);
+    (void)applied_set_row_effect(
         source, applied, "subscription", row->id, before, row->status, "status unchanged");
     if (moved)
         subscription_put(source, applied, row);

@@ -28,13 +28,13 @@ bool subscription_in_doubt(const struct subscription_row *row,
                            const struct subscription_facts *facts);
 /* any, pure: Applies the facts to the row. Returns true when anything changed. *ret_stands: the row
  * now shows the reported state. */
-bool subscription_move(struct subscription_row *row,
-                       const struct subscription_facts *facts,
-                       bool *ret_stands);
+bool subscription_update(struct subscription_row *row,
+                         const struct subscription_facts *facts,
+                         bool *ret_stands);
 
 /* co: Finds and locks the row, or creates it, applies the object and adds the statements to run.
  * `plan` is NULL when the object is not an event's. Otherwise plan->fetched overrides what the
- * event reports, and plan->ask is set (APPLY_AGAIN) when the order is unknown and nothing was
+ * event reports, and plan->ask is set (APPLY_LATER) when the order is unknown and nothing was
  * fetched yet. *ret_id (may be NULL): the row. */
 AWAITS int subscription_apply(struct apply_source *source,
                               struct db *tx,
@@ -49,7 +49,7 @@ AWAITS int subscription_session(struct apply_source *source,
                                 const struct session_object *session,
                                 struct applied *applied) MUSTCHECK;
 /* any: Returns whether the processor can be queried: a key is configured. */
-bool apply_can_ask(const struct apply_source *source);
+bool processor_can_be_read(const struct apply_source *source);
 
 /* any: Returns the status of the tables that equals `text`; NULL = none. Static. */
 const char *subscription_status(struct str text);

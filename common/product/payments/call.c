@@ -13,7 +13,7 @@
 
 /* --- the kinds --- */
 
-AWAITS static int close_payment(const struct call *call, struct db *tx)
+AWAITS static int payment_call_close(const struct call *call, struct db *tx)
 {
     return db_query(call->task,
                     tx,
@@ -23,7 +23,7 @@ AWAITS static int close_payment(const struct call *call, struct db *tx)
                     NULL);
 }
 
-AWAITS static int close_subscription(const struct call *call, struct db *tx)
+AWAITS static int subscription_call_close(const struct call *call, struct db *tx)
 {
     const struct session_object *session = &call->session;
     int64_t open_ms = session->id.len ? session->expires_ms - call->at_ms + CLOSED_EXTRA_MS : 0;
@@ -43,7 +43,7 @@ const struct call_kind call_payment = {
     .note = &SQL_CALL_PAYMENT_NOTE,
     .failed = &SQL_CALL_PAYMENT_FAILED,
     .not_begun = &SQL_CALL_PAYMENT_NOT_BEGUN,
-    .close = close_payment,
+    .close = payment_call_close,
     .announce = announce_payment,
 };
 
@@ -54,7 +54,7 @@ const struct call_kind call_subscription = {
     .failed = &SQL_CALL_SUBSCRIPTION_FAILED,
     .release = &SQL_CALL_SUBSCRIPTION_RELEASE,
     .not_begun = &SQL_CALL_SUBSCRIPTION_NOT_BEGUN,
-    .close = close_subscription,
+    .close = subscription_call_close,
     .announce = announce_subscription,
 };
 
@@ -76,11 +76,11 @@ int call_note(
                     NULL);
 }
 
-int call_read(struct call *call,
-              const char *head,
-              struct str id,
-              int64_t limit_ms,
-              struct processor_reply *ret_reply)
+int call_fetch(struct call *call,
+               const char *head,
+               struct str id,
+               int64_t limit_ms,
+               struct processor_reply *ret_reply)
 {
     bool intent = str_is(str_from(head), "/v1/payment_intents");
     bool invoice = str_is(str_from(head), CALL_INVOICES);
@@ -98,16 +98,16 @@ int call_read(struct call *call,
 }
 
 /* Fetches the payment of a refund, because the refund object says little about it. */
-AWAITS static int read_refunded(struct call *call)
+AWAITS static int refunded_intent_fetch(struct call *call)
 {
     struct str intent_id = object_ref(call->reply.body, "payment_intent");
     struct processor_reply reply = {0};
 
     if (!intent_id.len)
-        return PROCESSOR_UNKNOWN;
-    int rc = call_read(call, "/v1/payment_intents", intent_id, 0, &reply);
+        return PROCESSOR_OUTCOME_UNKNOWN;
+    int rc = call_fetch(call, "/v1/payment_intents", intent_id, 0, &reply);
     call->object = reply.body;
-    return rc > 0 ? PROCESSOR_UNKNOWN : rc;
+    return rc > 0 ? PROCESSOR_OUTCOME_UNKNOWN : rc;
 }
 
 int call_send(struct call *call)
@@ -124,7 +124,7 @@ int call_send(struct call *call)
         call->object = call->reply.body;
         is_refund = str_is(jr_str(call->object, "object"), "refund");
         if (is_refund)
-            call->rc = read_refunded(call);
+            call->rc = refunded_intent_fetch(call);
     } else if (call->kind == &call_payment) { /* a subscription's reply has an invoice's intent */
         call->object = call->reply.intent;
     }
@@ -133,10 +133,10 @@ int call_send(struct call *call)
     call->at_ms = is_refund ? call->read_ms : clock_wall_ms();
     if (call->rc == 0)
         call->end = CALL_DONE;
-    else if (!call->again && processor_not_done(call->rc, &call->reply))
+    else if (!call->may_repeat && processor_is_not_done(call->rc, &call->reply))
         call->end = CALL_NOT_DONE;
     else
-        call->end = processor_refused(call->rc) ? CALL_REFUSED : CALL_OPEN;
+        call->end = processor_is_refusal(call->rc) ? CALL_REFUSED : CALL_UNSETTLED;
     return 0;
 }
 
@@ -153,7 +153,7 @@ AWAITS static int call_work_run(struct task *task, struct db *tx, void *arg)
     const struct call_work *work = arg;
 
     (void)task;
-    work->call->emitted = work->call->woke = false;
+    work->call->emitted = work->call->woke_events = false;
     return work->fn(work->call, tx, work->arg);
 }
 
@@ -168,11 +168,11 @@ int call_transact(struct call *call, call_fn fn, void *arg)
 }
 
 /* Applies an object by the kind that it names: the processor decides which kind a call returns. */
-AWAITS static int apply_any(struct call *call,
-                            struct apply_source *source,
-                            struct db *tx,
-                            const json_t *object,
-                            struct applied *applied)
+AWAITS static int object_apply(struct call *call,
+                               struct apply_source *source,
+                               struct db *tx,
+                               const json_t *object,
+                               struct applied *applied)
 {
     struct str kind = jr_str(object, "object");
     struct subscription_object subscription;
@@ -190,7 +190,7 @@ AWAITS static int apply_any(struct call *call,
              L_CSTR("kind", call->kind->name),
              L_I64("id", call->id),
              L_STR("object", kind));
-    return APPLY_BROKEN;
+    return APPLY_MALFORMED;
 }
 
 int call_apply(struct call *call, struct db *tx, const json_t *object, int64_t at_ms)
@@ -205,9 +205,9 @@ int call_apply(struct call *call, struct db *tx, const json_t *object, int64_t a
 
     call->intent = (struct intent_object){0};
     call->session = (struct session_object){0};
-    TRY(apply_any(call, &source, tx, object, &applied));
+    TRY(object_apply(call, &source, tx, object, &applied));
     call->emitted = call->emitted || applied.emitted;
-    call->woke = call->woke || applied.woke;
+    call->woke_events = call->woke_events || applied.woke_events;
     return 0;
 }
 
@@ -246,7 +246,7 @@ int call_close(struct call *call, struct db *tx)
     return call->kind->close(call, tx);
 }
 
-int call_take_back(struct call *call, struct db *tx)
+int call_undo(struct call *call, struct db *tx)
 {
     const struct call_kind *kind = call->kind;
 

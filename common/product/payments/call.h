@@ -7,7 +7,7 @@
  *                    in the row, and when the timer may check it. Then the caller commits.
  *   call_send()      outside any transaction: sends the call and returns how it ended.
  *   call_transact()  writes the outcome, the end of the call and the caller's own changes in one
- *                    transaction: call_record() and call_close(), or call_take_back().
+ *                    transaction: call_record() and call_close(), or call_undo().
  *
  * If the process dies between these steps, the row holds everything that is needed to continue.
  * Under the same key the processor does nothing twice and repeats its answer. The call is repeated
@@ -36,11 +36,12 @@ extern const struct call_kind call_payment, call_subscription;
 
 /* How a call ended. */
 enum call_end {
-    CALL_DONE,     /* carried out: .object is the processor's current object */
-    CALL_REFUSED,  /* refused permanently: .reply says why; .object is the object that exists
-                      nevertheless, or NULL */
-    CALL_NOT_DONE, /* certainly not carried out and safe to repeat: call_take_back() */
-    CALL_OPEN,     /* unknown, or not possible now: .rc says why. The call stays noted in the row */
+    CALL_DONE,      /* carried out: .object is the processor's current object */
+    CALL_REFUSED,   /* refused permanently: .reply says why; .object is the object that exists
+                       nevertheless, or NULL */
+    CALL_NOT_DONE,  /* certainly not carried out and safe to repeat: call_undo() */
+    CALL_UNSETTLED, /* unknown, or not possible now: .rc says why. The call stays noted in the row
+                     */
 };
 
 /* The owner zeroes the struct and fills the first part. Texts are borrowed until the owner is done
@@ -55,8 +56,8 @@ struct call {
     struct str path, form; /* of a POST */
     struct str key;        /* idempotency key; empty: call_note() creates one */
     bool creates;          /* the call creates the row's own object: a refusal fails the row,
-                              call_take_back() deletes it */
-    bool again; /* the call may have been sent before, so it never ends with CALL_NOT_DONE */
+                              call_undo() deletes it */
+    bool may_repeat; /* the call may have been sent before, so it never ends with CALL_NOT_DONE */
 
     /* Set by call_send(). */
     enum call_end end;
@@ -64,7 +65,7 @@ struct call {
     struct processor_reply reply;
     const json_t *object;
     int64_t at_ms; /* wall time of the answer; for a refund, when the fetch of its payment began */
-    int64_t read_ms; /* set by call_read(): wall time before the fetch */
+    int64_t read_ms; /* set by call_fetch(): wall time before the fetch */
 
     /* Set by call_apply(): the object that it applied last. An object of another kind leaves .id
      * empty. Texts are borrowed from the JSON. */
@@ -73,7 +74,7 @@ struct call {
     /* Set in the transaction. emitted: outbox rows were written; call_transact() notifies their
      * consumers. woke: events that waited for this row were put back in the queue; the caller polls
      * the queue after the commit. */
-    bool emitted, woke;
+    bool emitted, woke_events;
 };
 
 /* co: In `tx`, with the row locked or just created: stores the call in the row. If call->key is
@@ -90,11 +91,11 @@ AWAITS int call_send(struct call *call) MUSTCHECK;
 /* co: Fetches the object "<head>/<id>" from the processor: an intent with its charge, an invoice
  * with its payments and their intents. Sets .read_ms. Results of processor_call(); limit_ms as in
  * struct processor_request. */
-AWAITS int call_read(struct call *call,
-                     const char *head,
-                     struct str id,
-                     int64_t limit_ms,
-                     struct processor_reply *ret_reply) MUSTCHECK;
+AWAITS int call_fetch(struct call *call,
+                      const char *head,
+                      struct str id,
+                      int64_t limit_ms,
+                      struct processor_reply *ret_reply) MUSTCHECK;
 
 /* co: Runs fn(call, tx, arg) in a transaction of its own and commits. When a concurrent transaction
  * changed the same rows, fn() runs again from the beginning, a few times at most. Returns the
@@ -123,4 +124,4 @@ call_fail(struct call *call, struct db *tx, struct str code, struct str message,
 AWAITS int call_close(struct call *call, struct db *tx) MUSTCHECK;
 /* co: In `tx`, after CALL_NOT_DONE: deletes the row that the call was to create; otherwise removes
  * the call from the row. Results of db_query(). */
-AWAITS int call_take_back(struct call *call, struct db *tx) MUSTCHECK;
+AWAITS int call_undo(struct call *call, struct db *tx) MUSTCHECK;

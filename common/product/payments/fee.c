@@ -3,8 +3,8 @@
 
 #include "base/result.h"
 
-#define WHOLE 10000 /* basis points */
-#define ANY   "*"
+#define BASIS_POINTS_WHOLE 10000 /* basis points */
+#define COUNTRY_ANY        "*"
 
 /* Public standard prices of cards: an estimate, until a project stores the prices that it has
  * agreed on. */
@@ -17,7 +17,7 @@ static const struct processor_fee default_schedule[] = {
     {STR_INIT("SG"), 340, 50, STR_INIT("sgd"), 100, 200, 70},
     {STR_INIT("JP"), 360, 0, STR_INIT("jpy"), 0, 200, 70},
     /* For an unknown country, whose settlement currency is unknown as well. */
-    {STR_INIT(ANY), 290, 30, STR_INIT("usd"), 150, 0, 70},
+    {STR_INIT(COUNTRY_ANY), 290, 30, STR_INIT("usd"), 150, 0, 70},
 };
 
 /* The European Union with Iceland, Liechtenstein and Norway. */
@@ -41,7 +41,7 @@ fee_find_row(const struct processor_fee *rows, size_t count, struct str country)
     return NULL;
 }
 
-static bool in_eea(struct str country)
+static bool country_is_in_eea(struct str country)
 {
     for (size_t i = 0; i < ARRAY_LEN(eea); i++)
         if (str_ieq(country, str_from(eea[i])))
@@ -54,14 +54,14 @@ processor_fee_find(const struct processor_fee *rows, size_t count, struct str co
 {
     const struct processor_fee *row = country.len > 0 ? fee_find_row(rows, count, country) : NULL;
 
-    if (row == NULL && in_eea(country))
+    if (row == NULL && country_is_in_eea(country))
         row = fee_find_row(rows, count, STR("EEA"));
-    return row != NULL ? row : fee_find_row(rows, count, STR(ANY));
+    return row != NULL ? row : fee_find_row(rows, count, STR(COUNTRY_ANY));
 }
 
 int64_t fee_share(int64_t amount_minor, int64_t basis_points)
 {
-    return (amount_minor * basis_points + WHOLE / 2) / WHOLE;
+    return (amount_minor * basis_points + BASIS_POINTS_WHOLE / 2) / BASIS_POINTS_WHOLE;
 }
 
 int64_t fee_platform(const struct platform_fee *fee, int64_t amount_minor, struct str currency)

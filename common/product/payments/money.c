@@ -19,7 +19,7 @@
 #define NAME_BYTES_MAX   64U
 
 /* Finds a currency by its code in any case; NULL when it is unknown. */
-static const struct currency *find_currency(struct str code)
+static const struct currency *currency_find(struct str code)
 {
     size_t low = 0;
     size_t high = ARRAY_LEN(currencies);
@@ -41,7 +41,7 @@ static const struct currency *find_currency(struct str code)
 
 static struct currency money_class_of(struct str code)
 {
-    const struct currency *found = find_currency(code);
+    const struct currency *found = currency_find(code);
 
     return found != NULL ? *found : (struct currency){.decimals = 2, .allowed = 2};
 }
@@ -74,7 +74,7 @@ int money_currency(struct arena *arena, struct str text, struct str *ret_currenc
     if (text.len != CODE_LETTERS)
         return MONEY_BAD_CURRENCY;
     struct str lower = arena_lower(arena, text);
-    if (!ascii_only(lower, ASCII_LOWER, "") || find_currency(lower) == NULL)
+    if (!ascii_has_only(lower, ASCII_LOWER, "") || currency_find(lower) == NULL)
         return MONEY_BAD_CURRENCY;
     *ret_currency = lower;
     return 0;
@@ -90,7 +90,7 @@ struct decimal {
     bool negative;
 };
 
-static size_t digits_at(struct str text, size_t at)
+static size_t digits_span(struct str text, size_t at)
 {
     return ascii_span((struct str){text.ptr + at, text.len - at}, ASCII_DIGIT);
 }
@@ -117,7 +117,7 @@ static bool decimal_exponent(struct decimal *decimal, struct str text)
         negative = text.ptr[0] == '-';
         at = 1;
     }
-    size_t count = digits_at(text, at);
+    size_t count = digits_span(text, at);
     if (count == 0 || at + count != text.len)
         return false;
     for (; at < text.len; at++)
@@ -138,13 +138,13 @@ static bool decimal_parse(struct decimal *decimal, struct str text)
     if (text.len > NUMBER_BYTES_MAX)
         return false;
     at += decimal->negative ? 1 : 0;
-    size_t count = digits_at(text, at);
+    size_t count = digits_span(text, at);
     if (count == 0 || (count > 1 && text.ptr[at] == '0'))
         return false;
     money_decimal_digits(decimal, (struct str){text.ptr + at, count}, false);
     at += count;
     if (at < text.len && text.ptr[at] == '.') {
-        count = digits_at(text, ++at);
+        count = digits_span(text, ++at);
         if (count == 0)
             return false;
         money_decimal_digits(decimal, (struct str){text.ptr + at, count}, true);

@@ -75,12 +75,12 @@ int64_t object_time_ms(const json_t *object, const char *member)
     return number_in(object, member, SECONDS_MAX) * 1000;
 }
 
-static struct str first(struct str one, struct str other)
+static struct str str_first(struct str one, struct str other)
 {
     return one.len > 0 ? one : other;
 }
 
-static int64_t first_number(int64_t one, int64_t other)
+static int64_t number_first(int64_t one, int64_t other)
 {
     return one != 0 ? one : other;
 }
@@ -94,7 +94,7 @@ static const json_t *list_item(const json_t *object, const char *member, size_t 
 }
 
 /* Returns whether this is an object with an id that does not name another kind. */
-static bool is_kind(const json_t *json, const char *kind, struct str *ret_id)
+static bool object_is_kind(const json_t *json, const char *kind, struct str *ret_id)
 {
     struct str object = text_in(json, "object");
 
@@ -108,7 +108,7 @@ static bool is_kind(const json_t *json, const char *kind, struct str *ret_id)
 
 static void object_read_error(const json_t *error, struct str *ret_code, struct str *ret_message)
 {
-    *ret_code = first(text_in(error, "code"), text_in(error, "type"));
+    *ret_code = str_first(text_in(error, "code"), text_in(error, "type"));
     *ret_message = text_in(error, "message");
 }
 
@@ -116,8 +116,8 @@ int intent_read(const json_t *json, struct intent_object *ret)
 {
     struct intent_object intent = {0};
 
-    if (!is_kind(json, "payment_intent", &intent.id))
-        return OBJECT_BAD;
+    if (!object_is_kind(json, "payment_intent", &intent.id))
+        return OBJECT_MALFORMED;
     const json_t *error = object_in(json, "last_payment_error");
     const json_t *charge = object_in(json, "latest_charge");
     if (charge == NULL)
@@ -126,8 +126,8 @@ int intent_read(const json_t *json, struct intent_object *ret)
     intent.currency = text_in(json, "currency");
     intent.customer = object_ref(json, "customer");
     intent.payment_method =
-        first(object_ref(json, "payment_method"), object_ref(error, "payment_method"));
-    intent.latest_charge = first(object_ref(json, "latest_charge"), text_in(charge, "id"));
+        str_first(object_ref(json, "payment_method"), object_ref(error, "payment_method"));
+    intent.latest_charge = str_first(object_ref(json, "latest_charge"), text_in(charge, "id"));
     intent.description = text_in(json, "description");
     intent.client_secret = text_in(json, "client_secret");
     intent.receipt_email = text_in(json, "receipt_email");
@@ -153,8 +153,8 @@ int refund_read(const json_t *json, struct refund_object *ret)
 {
     struct refund_object refund = {0};
 
-    if (!is_kind(json, "refund", &refund.id))
-        return OBJECT_BAD;
+    if (!object_is_kind(json, "refund", &refund.id))
+        return OBJECT_MALFORMED;
     refund.payment_intent = object_ref(json, "payment_intent");
     refund.status = text_in(json, "status");
     refund.amount_minor = amount_in(json, "amount");
@@ -167,8 +167,8 @@ int charge_read(const json_t *json, struct charge_object *ret)
 {
     struct charge_object charge = {0};
 
-    if (!is_kind(json, "charge", &charge.id))
-        return OBJECT_BAD;
+    if (!object_is_kind(json, "charge", &charge.id))
+        return OBJECT_MALFORMED;
     charge.payment_intent = object_ref(json, "payment_intent");
     charge.customer = object_ref(json, "customer");
     charge.currency = text_in(json, "currency");
@@ -186,11 +186,11 @@ int dispute_read(const json_t *json, struct dispute_object *ret)
 {
     struct dispute_object dispute = {0};
 
-    if (!is_kind(json, "dispute", &dispute.id))
-        return OBJECT_BAD;
+    if (!object_is_kind(json, "dispute", &dispute.id))
+        return OBJECT_MALFORMED;
     dispute.charge = object_ref(json, "charge");
-    dispute.payment_intent = first(object_ref(json, "payment_intent"),
-                                   object_ref(object_in(json, "charge"), "payment_intent"));
+    dispute.payment_intent = str_first(object_ref(json, "payment_intent"),
+                                       object_ref(object_in(json, "charge"), "payment_intent"));
     dispute.status = text_in(json, "status");
     dispute.currency = text_in(json, "currency");
     *ret = dispute;
@@ -201,8 +201,8 @@ int session_read(const json_t *json, struct session_object *ret)
 {
     struct session_object session = {0};
 
-    if (!is_kind(json, "checkout.session", &session.id))
-        return OBJECT_BAD;
+    if (!object_is_kind(json, "checkout.session", &session.id))
+        return OBJECT_MALFORMED;
     session.mode = text_in(json, "mode");
     session.status = text_in(json, "status");
     session.payment_status = text_in(json, "payment_status");
@@ -211,8 +211,8 @@ int session_read(const json_t *json, struct session_object *ret)
     session.subscription = object_ref(json, "subscription");
     session.setup_intent = object_ref(json, "setup_intent");
     session.customer = object_ref(json, "customer");
-    session.customer_email = first(text_in(object_in(json, "customer_details"), "email"),
-                                   text_in(json, "customer_email"));
+    session.customer_email = str_first(text_in(object_in(json, "customer_details"), "email"),
+                                       text_in(json, "customer_email"));
     session.currency = text_in(json, "currency");
     session.url = text_in(json, "url");
     session.amount_total_minor = amount_in(json, "amount_total");
@@ -226,7 +226,7 @@ int session_read(const json_t *json, struct session_object *ret)
 
 /* Since the API generation basil each item has a period of its own: from the first start to the
  * last end. */
-static void read_period(const json_t *json, struct subscription_object *subscription)
+static void period_read(const json_t *json, struct subscription_object *subscription)
 {
     const json_t *item;
 
@@ -274,11 +274,11 @@ static struct billed_item item_read(const json_t *json, const json_t *plan)
 
     if (object_in(json, "plan") != NULL)
         plan = object_in(json, "plan");
-    item.price = first(object_ref(json, "price"), text_in(plan, "id"));
-    item.product = first(object_ref(price, "product"), object_ref(plan, "product"));
-    item.currency = first(text_in(price, "currency"), text_in(plan, "currency"));
-    item.interval = first(text_in(recurring, "interval"), text_in(plan, "interval"));
-    item.interval_count = first_number(number_in(recurring, "interval_count", COUNT_MAX),
+    item.price = str_first(object_ref(json, "price"), text_in(plan, "id"));
+    item.product = str_first(object_ref(price, "product"), object_ref(plan, "product"));
+    item.currency = str_first(text_in(price, "currency"), text_in(plan, "currency"));
+    item.interval = str_first(text_in(recurring, "interval"), text_in(plan, "interval"));
+    item.interval_count = number_first(number_in(recurring, "interval_count", COUNT_MAX),
                                        number_in(plan, "interval_count", COUNT_MAX));
     item.priced = !str_is(text_in(recurring, "usage_type"), "metered") &&
                   (object_number_read(price, "unit_amount", AMOUNT_MAX, &item.unit_amount_minor) ||
@@ -303,7 +303,7 @@ static void item_add(const struct billed_item *item, struct subscription_object 
 }
 
 /* The first item determines the plan, all items together the price of a period. */
-static void read_price(const json_t *json, struct subscription_object *subscription)
+static void price_read(const json_t *json, struct subscription_object *subscription)
 {
     const json_t *plan = object_in(json, "plan");
     const json_t *next = list_item(json, "items", 0);
@@ -311,7 +311,7 @@ static void read_price(const json_t *json, struct subscription_object *subscript
 
     subscription->price = item.price;
     subscription->product = item.product;
-    subscription->currency = first(item.currency, text_in(json, "currency"));
+    subscription->currency = str_first(item.currency, text_in(json, "currency"));
     subscription->interval = item.interval;
     subscription->interval_count = item.interval_count;
     item_add(&item, subscription);
@@ -327,8 +327,8 @@ int subscription_read(const json_t *json, struct subscription_object *ret)
 {
     struct subscription_object subscription = {0};
 
-    if (!is_kind(json, "subscription", &subscription.id))
-        return OBJECT_BAD;
+    if (!object_is_kind(json, "subscription", &subscription.id))
+        return OBJECT_MALFORMED;
     subscription.status = text_in(json, "status");
     subscription.customer = object_ref(json, "customer");
     subscription.created_ms = object_time_ms(json, "created");
@@ -338,8 +338,8 @@ int subscription_read(const json_t *json, struct subscription_object *ret)
     subscription.ended_ms = object_time_ms(json, "ended_at");
     subscription.metadata = object_in(json, "metadata");
     subscription.latest_invoice = object_ref(json, "latest_invoice");
-    read_period(json, &subscription);
-    read_price(json, &subscription);
+    period_read(json, &subscription);
+    price_read(json, &subscription);
     /* A subscription ends with its period by a flag, or by a time that is not after the period's
      * end. */
     int64_t cancel_ms = object_time_ms(json, "cancel_at");
@@ -353,12 +353,13 @@ int subscription_read(const json_t *json, struct subscription_object *ret)
 /* --- invoices --- */
 
 /* Reads intent and charge of an invoice payment: in "payment", in API previews at the top. */
-static void read_paid_by(const json_t *payment, struct str *ret_intent, struct str *ret_charge)
+static void paid_by_read(const json_t *payment, struct str *ret_intent, struct str *ret_charge)
 {
     const json_t *inner = object_in(payment, "payment");
 
-    *ret_intent = first(object_ref(inner, "payment_intent"), object_ref(payment, "payment_intent"));
-    *ret_charge = first(object_ref(inner, "charge"), object_ref(payment, "charge"));
+    *ret_intent =
+        str_first(object_ref(inner, "payment_intent"), object_ref(payment, "payment_intent"));
+    *ret_charge = str_first(object_ref(inner, "charge"), object_ref(payment, "charge"));
 }
 
 /* Returns the payment of an invoice whose payments are expanded: the first that is paid, else the
@@ -378,23 +379,23 @@ static struct str line_subscription(const json_t *invoice)
     const json_t *line = list_item(invoice, "lines", 0);
     const json_t *parent = object_in(line, "parent");
 
-    return first(object_ref(object_in(parent, "subscription_item_details"), "subscription"),
-                 object_ref(line, "subscription"));
+    return str_first(object_ref(object_in(parent, "subscription_item_details"), "subscription"),
+                     object_ref(line, "subscription"));
 }
 
 int invoice_read(const json_t *json, struct invoice_object *ret)
 {
     struct invoice_object invoice = {0};
 
-    if (!is_kind(json, "invoice", &invoice.id))
-        return OBJECT_BAD;
+    if (!object_is_kind(json, "invoice", &invoice.id))
+        return OBJECT_MALFORMED;
     const json_t *details = object_in(object_in(json, "parent"), "subscription_details");
     const json_t *payment = paid_item(json);
     if (details == NULL)
         details = object_in(json, "subscription_details");
     invoice.subscription =
-        first(first(object_ref(details, "subscription"), object_ref(json, "subscription")),
-              line_subscription(json));
+        str_first(str_first(object_ref(details, "subscription"), object_ref(json, "subscription")),
+                  line_subscription(json));
     invoice.metadata = object_in(details, "metadata");
     invoice.customer = object_ref(json, "customer");
     invoice.customer_email = text_in(json, "customer_email");
@@ -408,13 +409,13 @@ int invoice_read(const json_t *json, struct invoice_object *ret)
     invoice.paid = str_is(text_in(json, "status"), "paid") || jr_bool(json, "paid", false);
     if (payment != NULL) {
         invoice.invoice_payment = text_in(payment, "id");
-        read_paid_by(payment, &invoice.payment_intent, &invoice.charge);
+        paid_by_read(payment, &invoice.payment_intent, &invoice.charge);
         invoice.intent_object = object_in(object_in(payment, "payment"), "payment_intent");
     }
     if (invoice.intent_object == NULL)
         invoice.intent_object = object_in(json, "payment_intent");
-    invoice.payment_intent = first(invoice.payment_intent, object_ref(json, "payment_intent"));
-    invoice.charge = first(invoice.charge, object_ref(json, "charge"));
+    invoice.payment_intent = str_first(invoice.payment_intent, object_ref(json, "payment_intent"));
+    invoice.charge = str_first(invoice.charge, object_ref(json, "charge"));
     *ret = invoice;
     return 0;
 }
@@ -423,8 +424,8 @@ int invoice_payment_read(const json_t *json, struct invoice_payment_object *ret)
 {
     struct invoice_payment_object payment = {0};
 
-    if (!is_kind(json, "invoice_payment", &payment.id))
-        return OBJECT_BAD;
+    if (!object_is_kind(json, "invoice_payment", &payment.id))
+        return OBJECT_MALFORMED;
     payment.invoice = object_ref(json, "invoice");
     payment.invoice_object = object_in(json, "invoice");
     payment.status = text_in(json, "status");
@@ -432,7 +433,7 @@ int invoice_payment_read(const json_t *json, struct invoice_payment_object *ret)
     payment.amount_paid_minor = amount_in(json, "amount_paid");
     payment.created_ms = object_time_ms(json, "created");
     payment.paid_ms = object_time_ms(object_in(json, "status_transitions"), "paid_at");
-    read_paid_by(json, &payment.payment_intent, &payment.charge);
+    paid_by_read(json, &payment.payment_intent, &payment.charge);
     *ret = payment;
     return 0;
 }
@@ -443,16 +444,17 @@ int method_read(const json_t *json, struct method_object *ret)
 {
     struct method_object method = {0};
 
-    if (!is_kind(json, "payment_method", &method.id))
-        return OBJECT_BAD;
+    if (!object_is_kind(json, "payment_method", &method.id))
+        return OBJECT_MALFORMED;
     method.type = text_in(json, "type");
     /* The details are in a member with the name of the type. */
     const json_t *details = method.type.len > 0 ? object_in(json, method.type.ptr) : NULL;
     if (details == NULL)
         details = object_in(json, "card");
     method.customer = object_ref(json, "customer");
-    method.brand = first(first(text_in(details, "brand"), text_in(details, "display_brand")),
-                         text_in(details, "bank_name"));
+    method.brand =
+        str_first(str_first(text_in(details, "brand"), text_in(details, "display_brand")),
+                  text_in(details, "bank_name"));
     method.last4 = text_in(details, "last4");
     method.exp_month = number_in(details, "exp_month", 12);
     method.exp_year = number_in(details, "exp_year", 9999);
@@ -466,13 +468,13 @@ int setup_read(const json_t *json, struct setup_object *ret)
 {
     struct setup_object setup = {0};
 
-    if (!is_kind(json, "setup_intent", &setup.id))
-        return OBJECT_BAD;
+    if (!object_is_kind(json, "setup_intent", &setup.id))
+        return OBJECT_MALFORMED;
     const json_t *error = object_in(json, "last_setup_error");
     setup.status = text_in(json, "status");
     setup.customer = object_ref(json, "customer");
     setup.payment_method =
-        first(object_ref(json, "payment_method"), object_ref(error, "payment_method"));
+        str_first(object_ref(json, "payment_method"), object_ref(error, "payment_method"));
     setup.method_object = object_in(json, "payment_method");
     setup.client_secret = text_in(json, "client_secret");
     object_read_error(error, &setup.failure_code, &setup.failure_message);
@@ -487,8 +489,8 @@ int account_read(const json_t *json, struct account_object *ret)
 {
     struct account_object account = {0};
 
-    if (!is_kind(json, "account", &account.id))
-        return OBJECT_BAD;
+    if (!object_is_kind(json, "account", &account.id))
+        return OBJECT_MALFORMED;
     account.country = text_in(json, "country");
     account.email = text_in(json, "email");
     account.business_type = text_in(json, "business_type");
@@ -505,11 +507,11 @@ int event_read(const json_t *json, struct event_object *ret)
     struct event_object event = {0};
 
     event.thin = str_is(text_in(json, "object"), "v2.core.event");
-    if (!is_kind(json, event.thin ? "v2.core.event" : "event", &event.id))
-        return OBJECT_BAD;
+    if (!object_is_kind(json, event.thin ? "v2.core.event" : "event", &event.id))
+        return OBJECT_MALFORMED;
     event.type = text_in(json, "type");
     if (event.type.len == 0)
-        return OBJECT_BAD;
+        return OBJECT_MALFORMED;
     event.api_version = text_in(json, "api_version");
     event.account = text_in(json, "account");
     event.created_ms = object_time_ms(json, "created");

@@ -90,8 +90,8 @@ struct account_object {
     const json_t *requirements; /* NULL when absent */
 };
 
-/* Each function reads one kind of object. 0, or OBJECT_BAD: `json` is no object, has no id, or its
- * "object" names another kind. */
+/* Each function reads one kind of object. 0, or OBJECT_MALFORMED: `json` is no object, has no id,
+ * or its "object" names another kind. */
 int intent_read(const json_t *json, struct intent_object *ret) MUSTCHECK;
 int session_read(const json_t *json, struct session_object *ret) MUSTCHECK;
 int subscription_read(const json_t *json, struct subscription_object *ret) MUSTCHECK;
@@ -112,5 +112,5 @@ struct event_object {
     const json_t *previous_attributes; /* NULL when absent */
     bool thin;                         /* "object": "v2.core.event" */
 };
-/* Reads an event. 0, or OBJECT_BAD: as above, or the event has no type. */
+/* Reads an event. 0, or OBJECT_MALFORMED: as above, or the event has no type. */
 int event_read(const json_t *json, struct event_object *ret) MUSTCHECK;

@@ -89,7 +89,7 @@ void store_account_read(struct arena *arena,
 
 /* A rate of two decimals is read as an amount of two decimals: basis points take the place of
  * cents. */
-static int64_t points_of(const json_t *object, const char *name)
+static int64_t basis_points_of(const json_t *object, const char *name)
 {
     int64_t points = 0;
 
@@ -105,16 +105,16 @@ static int64_t minor_of(const json_t *object, const char *name, struct str curre
     return money_from_json(json_object_get(object, name), currency, &minor) == 0 ? minor : 0;
 }
 
-static void read_fees(struct arena *arena, const json_t *doc, struct platform_fee *ret)
+static void fees_read(struct arena *arena, const json_t *doc, struct platform_fee *ret)
 {
     struct str currency = settings_text_of(arena, doc, "currency");
 
     ret->currency = currency.len > 0 ? currency : STR(DEFAULT_CURRENCY);
-    ret->basis_points = points_of(doc, "percent");
+    ret->basis_points = basis_points_of(doc, "percent");
     ret->fixed_minor = minor_of(doc, "fixed", ret->currency);
 }
 
-static void read_schedule(struct arena *arena, const json_t *doc, struct payment_settings *ret)
+static void schedule_read(struct arena *arena, const json_t *doc, struct payment_settings *ret)
 {
     const json_t *rows = json_object_get(doc, "rows");
     size_t count = json_array_size(rows);
@@ -131,12 +131,12 @@ static void read_schedule(struct arena *arena, const json_t *doc, struct payment
         struct str currency = settings_text_of(arena, row, "currency");
         schedule[i] = (struct processor_fee){
             .country = settings_text_of(arena, row, "country"),
-            .basis_points = points_of(row, "percent"),
+            .basis_points = basis_points_of(row, "percent"),
             .fixed_minor = minor_of(row, "fixed", currency),
             .currency = currency,
-            .international_basis_points = points_of(row, "international_percent"),
-            .conversion_basis_points = points_of(row, "conversion_percent"),
-            .recurring_basis_points = points_of(row, "recurring_percent"),
+            .international_basis_points = basis_points_of(row, "international_percent"),
+            .conversion_basis_points = basis_points_of(row, "conversion_percent"),
+            .recurring_basis_points = basis_points_of(row, "recurring_percent"),
         };
     }
     ret->schedule = schedule;
@@ -147,7 +147,7 @@ static void read_schedule(struct arena *arena, const json_t *doc, struct payment
  * others. */
 static struct str default_storefronts[] = {STR_INIT("USA")};
 
-static void read_options(struct arena *arena, const json_t *doc, struct payment_settings *ret)
+static void options_read(struct arena *arena, const json_t *doc, struct payment_settings *ret)
 {
     const json_t *storefronts = json_object_get(doc, "web_checkout_storefronts");
     size_t count = json_array_size(storefronts);
@@ -170,18 +170,18 @@ static void read_options(struct arena *arena, const json_t *doc, struct payment_
 
 /* Opens the sealed text of a row; STR_NONE when there is none. A text that cannot be opened is an
  * error: continuing would look as if nothing had been configured. */
-static int open_sealed(struct task *task,
+static int sealed_open(struct task *task,
                        struct project *project,
                        struct str key,
                        struct str sealed,
                        struct str *ret_secret)
 {
-    struct str place = place_setting(task->arena, project->number, STR(PAYMENT_SETTINGS_KIND), key);
+    struct str aad = aad_setting(task->arena, project->number, STR(PAYMENT_SETTINGS_KIND), key);
 
     *ret_secret = STR_NONE;
     if (!sealed.ptr)
         return 0;
-    int rc = data_key_open(task, project, sealed, place, ret_secret);
+    int rc = data_key_open(task, project, sealed, aad, ret_secret);
     if (rc <= 0)
         return rc;
     log_error("payments.secret_unreadable", L_STR("project", project->slug), L_STR("key", key));
@@ -216,7 +216,7 @@ static int settings_read_all(struct task *task,
     for (size_t row = 0; row < rows->count; row++) {
         const struct sql_payment_setting_row at = sql_payment_setting_row(task->arena, rows, row);
         struct str secret;
-        TRY(open_sealed(task, project, at.key, at.sealed, &secret));
+        TRY(sealed_open(task, project, at.key, at.sealed, &secret));
         for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
             if (!str_is(at.key, keys[i]))
                 continue;
@@ -225,9 +225,9 @@ static int settings_read_all(struct task *task,
         }
     }
     processor_account_read(arena, docs[0], secrets[0], &ret->processor);
-    read_fees(arena, docs[1], &ret->fee);
-    read_schedule(arena, docs[2], ret);
-    read_options(arena, docs[3], ret);
+    fees_read(arena, docs[1], &ret->fee);
+    schedule_read(arena, docs[2], ret);
+    options_read(arena, docs[3], ret);
     store_account_read(arena, docs[4], secrets[4], &ret->store);
     return 0;
 }
@@ -235,7 +235,7 @@ static int settings_read_all(struct task *task,
 /* --- the cache --- */
 
 /* A project's settings of one epoch, in an arena of their own. */
-struct entry {
+struct settings_entry {
     struct list link; /* least recently used first; only while cached */
     struct arena *arena;
     struct payment_settings settings;
@@ -243,7 +243,7 @@ struct entry {
     int refs; /* one for the cache, and one for each task */
 };
 
-static struct map *cache; /* number (8 bytes) -> struct entry */
+static struct map *cache; /* number (8 bytes) -> struct settings_entry */
 static struct list order;
 
 static struct str settings_key_of(const int64_t *number)
@@ -253,39 +253,39 @@ static struct str settings_key_of(const int64_t *number)
 
 static void settings_entry_unref(void *ptr)
 {
-    struct entry *entry = ptr;
+    struct settings_entry *entry = ptr;
 
     if (--entry->refs == 0)
         arena_free(entry->arena);
 }
 
-static void settings_entry_drop(struct entry *entry)
+static void settings_entry_drop(struct settings_entry *entry)
 {
     (void)map_remove(cache, settings_key_of(&entry->number));
     list_remove(&entry->link);
     settings_entry_unref(entry);
 }
 
-static void entry_keep(struct entry *entry)
+static void settings_entry_cache(struct settings_entry *entry)
 {
-    struct entry *before = map_get(cache, settings_key_of(&entry->number));
+    struct settings_entry *before = map_get(cache, settings_key_of(&entry->number));
 
     if (before != NULL)
         settings_entry_drop(before);
     if (map_size(cache) >= CACHE_MAX)
-        settings_entry_drop(LIST_ITEM(order.next, struct entry, link));
+        settings_entry_drop(LIST_ITEM(order.next, struct settings_entry, link));
     entry->refs++;
     (void)map_put(cache, settings_key_of(&entry->number), entry);
     list_append(&order, &entry->link);
 }
 
-static struct entry *entry_find(const struct project *project)
+static struct settings_entry *settings_entry_find(const struct project *project)
 {
     if (cache == NULL) {
         cache = map_new();
         list_init(&order);
     }
-    struct entry *entry = map_get(cache, settings_key_of(&project->number));
+    struct settings_entry *entry = map_get(cache, settings_key_of(&project->number));
     if (entry == NULL || entry->epoch != project->epoch)
         return NULL;
     list_remove(&entry->link);
@@ -297,7 +297,7 @@ int payment_settings_get(struct task *task,
                          struct project *project,
                          const struct payment_settings **ret_settings)
 {
-    struct entry *entry = entry_find(project);
+    struct settings_entry *entry = settings_entry_find(project);
     struct rows rows;
 
     if (entry == NULL) {
@@ -307,11 +307,11 @@ int payment_settings_get(struct task *task,
         TRY(db_query(task, &project->db, SQL_PAYMENT_SETTINGS_ALL(), &rows));
         struct arena *arena = arena_new(0);
         entry = ARENA_NEW(arena, entry);
-        *entry =
-            (struct entry){.arena = arena, .number = project->number, .epoch = epoch, .refs = 1};
+        *entry = (struct settings_entry){
+            .arena = arena, .number = project->number, .epoch = epoch, .refs = 1};
         arena_defer(task->arena, settings_entry_unref, entry);
         TRY(settings_read_all(task, project, &rows, arena, &entry->settings));
-        entry_keep(entry);
+        settings_entry_cache(entry);
     } else {
         entry->refs++;
         arena_defer(task->arena, settings_entry_unref, entry);
@@ -351,10 +351,9 @@ struct db_call payment_settings_put(struct arena *arena,
                                     struct str doc,
                                     struct str secret)
 {
-    struct str place =
-        place_setting(arena, project->number, STR(PAYMENT_SETTINGS_KIND), str_from(key));
+    struct str aad = aad_setting(arena, project->number, STR(PAYMENT_SETTINGS_KIND), str_from(key));
     struct str sealed =
-        secret.len > 0 ? aead_seal(arena, &project->data_key, secret, place) : STR_NONE;
+        secret.len > 0 ? aead_seal(arena, &project->data_key, secret, aad) : STR_NONE;
 
     return db_call_new(arena,
                        SQL_PAYMENT_SETTINGS_PUT(.key = str_from(key),
@@ -376,7 +375,7 @@ int payment_settings_lock(struct task *task,
     TRY(db_query(task, tx, SQL_PAYMENT_SETTINGS_LOCK(.key = str_from(key)), &rows));
     const struct sql_payment_setting_row row = sql_payment_setting_row(task->arena, &rows, 0);
     if (ret_secret != NULL)
-        TRY(open_sealed(task, project, row.key, row.sealed, &secret));
+        TRY(sealed_open(task, project, row.key, row.sealed, &secret));
     json_t *doc = settings_parse(task->arena, row.doc);
     if (!json_is_object(doc))
         return ERROR(DB_FAILED);

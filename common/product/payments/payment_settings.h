@@ -13,7 +13,7 @@
  *    "sandbox"]}; sealed {"private_key": base64 of PKCS #8 DER}
  *
  * Cached per process until the project's epoch changes: a caller that writes a setting calls
- * project_touch() afterwards.
+ * project_epoch_raise() afterwards.
  */
 #include <stdbool.h>
 
@@ -101,7 +101,8 @@ bool payment_processor_ready(const struct payment_settings *settings);
 
 /* any: Returns the statement that stores `doc` (JSON text) under a key. `secret`: STR_NONE leaves
  * the sealed value, an empty text removes it, any other text is sealed. The statement joins the
- * caller's transaction; call project_touch() after the commit. Parameters live in the arena. */
+ * caller's transaction; call project_epoch_raise() after the commit. Parameters live in the arena.
+ */
 struct db_call payment_settings_put(struct arena *arena,
                                     struct project *project,
                                     const char *key,

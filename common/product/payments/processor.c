@@ -22,7 +22,7 @@
 #include "base/panic.h"
 #include "crypto/digest.h"
 #include "fetch/fetch.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 #include "project/project.h"
 
 #define BODY_BYTES_MAX     (1U << 20U)
@@ -76,9 +76,9 @@ processor_add_header(struct processor_exchange *call, const char *name, struct s
 
 /* Builds the request. PROCESSOR_NOT_CONFIGURED when the key, or the account that it needs, is
  * missing. */
-static int call_init(struct processor_exchange *call,
-                     struct task *task,
-                     const struct processor_account *account)
+static int exchange_init(struct processor_exchange *call,
+                         struct task *task,
+                         const struct processor_account *account)
 {
     const struct processor_request *request = call->request;
     struct arena *arena = task->arena;
@@ -118,11 +118,11 @@ static int call_init(struct processor_exchange *call,
 /* --- answers --- */
 
 /* Outcome of one attempt. */
-struct attempt {
+struct processor_attempt {
     int rc; /* 0, a PROCESSOR_*, or a negative */
-    bool again;
-    bool lost;        /* the processor may have acted, although no answer came */
-    bool turned_away; /* rejected before anything was done */
+    bool may_retry;
+    bool answer_lost; /* the processor may have acted, although no answer came */
+    bool rejected;    /* rejected before anything was done */
 };
 
 static struct str dup_member(struct arena *arena, const json_t *object, const char *name)
@@ -145,7 +145,7 @@ static void processor_read_error(struct arena *arena, struct processor_reply *re
     reply->intent = json_is_object(intent) ? intent : NULL;
 }
 
-static int classify(const struct processor_reply *reply)
+static int reply_classify(const struct processor_reply *reply)
 {
     switch (reply->status) {
     case 400:
@@ -170,9 +170,9 @@ static int classify(const struct processor_reply *reply)
     }
 }
 
-AWAITS static struct attempt processor_read_answer(struct processor_exchange *call,
-                                                   const struct fetch_response *response,
-                                                   struct processor_reply *reply)
+AWAITS static struct processor_attempt processor_read_answer(struct processor_exchange *call,
+                                                             const struct fetch_response *response,
+                                                             struct processor_reply *reply)
 {
     struct arena *arena = call->task->arena;
     struct str retry = fetch_response_header(response, "Stripe-Should-Retry");
@@ -184,49 +184,53 @@ AWAITS static struct attempt processor_read_answer(struct processor_exchange *ca
         .request_id = fetch_response_header(response, "Request-Id"),
         .replayed = str_is(fetch_response_header(response, "Idempotent-Replayed"), "true"),
     };
-    if (jr_parse_foreign_beside(call->task, arena, response->body, &body, &error) == 0 &&
+    if (jr_parse_external_off_thread(call->task, arena, response->body, &body, &error) == 0 &&
         json_is_object(body))
         reply->body = body;
     if (response->status >= 200 && response->status < 300) {
         if (reply->body != NULL)
-            return (struct attempt){.rc = 0};
+            return (struct processor_attempt){.rc = 0};
         /* The call was carried out, but its answer cannot be read: the same key returns the answer
          * again. */
-        return (struct attempt){.rc = PROCESSOR_UNKNOWN, .again = true, .lost = true};
+        return (struct processor_attempt){
+            .rc = PROCESSOR_OUTCOME_UNKNOWN, .may_retry = true, .answer_lost = true};
     }
     processor_read_error(arena, reply);
-    struct attempt attempt = {.rc = classify(reply), .lost = response->resent};
-    attempt.turned_away =
-        !attempt.lost && (attempt.rc == PROCESSOR_REFUSED || response->status == 429);
+    struct processor_attempt attempt = {.rc = reply_classify(reply),
+                                        .answer_lost = response->resent};
+    attempt.rejected =
+        !attempt.answer_lost && (attempt.rc == PROCESSOR_REFUSED || response->status == 429);
     if (retry.ptr != NULL)
-        attempt.again = str_is(retry, "true");
+        attempt.may_retry = str_is(retry, "true");
     else
-        attempt.again = attempt.rc == PROCESSOR_CONFLICT || attempt.rc == PROCESSOR_UNAVAILABLE;
+        attempt.may_retry = attempt.rc == PROCESSOR_CONFLICT || attempt.rc == PROCESSOR_UNAVAILABLE;
     return attempt;
 }
 
 /* Classifies a result of fetch() without an answer. */
-static struct attempt read_failure(int rc)
+static struct processor_attempt failure_classify(int rc)
 {
     switch (rc) {
     case FETCH_UNREACHABLE:
     case FETCH_TIMEOUT:
-        return (struct attempt){.rc = PROCESSOR_UNKNOWN, .again = true, .lost = true};
+        return (struct processor_attempt){
+            .rc = PROCESSOR_OUTCOME_UNKNOWN, .may_retry = true, .answer_lost = true};
     case FETCH_TOO_LARGE:
-        return (struct attempt){.rc = PROCESSOR_UNKNOWN, .lost = true};
+        return (struct processor_attempt){.rc = PROCESSOR_OUTCOME_UNKNOWN, .answer_lost = true};
     case FETCH_BUSY:
-        return (struct attempt){.rc = PROCESSOR_UNAVAILABLE, .again = true, .turned_away = true};
+        return (struct processor_attempt){
+            .rc = PROCESSOR_UNAVAILABLE, .may_retry = true, .rejected = true};
     case FETCH_REFUSED:
-        return (struct attempt){.rc = PROCESSOR_UNAVAILABLE, .turned_away = true};
+        return (struct processor_attempt){.rc = PROCESSOR_UNAVAILABLE, .rejected = true};
     default: /* a request that cannot be sent is a defect: callers' texts do not cause it */
-        return (struct attempt){.rc = rc < 0 ? rc : ERROR(-EINVAL)};
+        return (struct processor_attempt){.rc = rc < 0 ? rc : ERROR(-EINVAL)};
     }
 }
 
 /* --- attempts --- */
 
 /* Returns when the last attempt has to end (monotonic); 0 = no limit. */
-static int64_t end_of(const struct task *task, const struct processor_request *request)
+static int64_t attempts_end_ms(const struct task *task, const struct processor_request *request)
 {
     int64_t end_ms = task->deadline_ms > 0 ? task->deadline_ms - RESERVE_MS : 0;
     int64_t limit_ms = request->limit_ms > 0 ? clock_mono_ms() + request->limit_ms : 0;
@@ -235,7 +239,7 @@ static int64_t end_of(const struct task *task, const struct processor_request *r
 }
 
 /* Milliseconds that an attempt may take from now on. */
-static int64_t time_left(int64_t end_ms)
+static int64_t attempt_time_left_ms(int64_t end_ms)
 {
     int64_t left = end_ms > 0 ? end_ms - clock_mono_ms() : configured.timeout_ms;
 
@@ -244,10 +248,10 @@ static int64_t time_left(int64_t end_ms)
 
 /* Logs an attempt. The path holds ids, no secrets. The query and the body are not logged: they may
  * hold people's addresses. */
-static void processor_note(const struct processor_exchange *call,
-                           const struct processor_reply *reply,
-                           const struct attempt *attempt,
-                           unsigned tries)
+static void attempt_log(const struct processor_exchange *call,
+                        const struct processor_reply *reply,
+                        const struct processor_attempt *attempt,
+                        unsigned tries)
 {
     enum log_level level = attempt->rc == 0 || attempt->rc == PROCESSOR_DECLINED ||
                                    attempt->rc == PROCESSOR_INVALID ||
@@ -267,10 +271,10 @@ static void processor_note(const struct processor_exchange *call,
               L_I64("attempt", tries));
 }
 
-AWAITS static struct attempt attempt_once(struct processor_exchange *call,
-                                          int64_t limit_ms,
-                                          unsigned tries,
-                                          struct processor_reply *reply)
+AWAITS static struct processor_attempt attempt_send(struct processor_exchange *call,
+                                                    int64_t limit_ms,
+                                                    unsigned tries,
+                                                    struct processor_reply *reply)
 {
     const struct fetch_request request = {
         .method = str_from(call->request->method),
@@ -286,9 +290,9 @@ AWAITS static struct attempt attempt_once(struct processor_exchange *call,
 
     *reply = (struct processor_reply){0};
     int rc = fetch(call->task, &request, &response);
-    struct attempt attempt =
-        rc == 0 ? processor_read_answer(call, &response, reply) : read_failure(rc);
-    processor_note(call, reply, &attempt, tries);
+    struct processor_attempt attempt =
+        rc == 0 ? processor_read_answer(call, &response, reply) : failure_classify(rc);
+    attempt_log(call, reply, &attempt, tries);
     return attempt;
 }
 
@@ -303,40 +307,40 @@ int processor_call(struct task *task,
     bool lost = false;
     bool not_done = true;
 
-    TRY(call_init(&call, task, &settings->processor));
-    struct attempt last = {.rc = PROCESSOR_UNAVAILABLE};
-    int64_t end_ms = end_of(task, request);
+    TRY(exchange_init(&call, task, &settings->processor));
+    struct processor_attempt last = {.rc = PROCESSOR_UNAVAILABLE};
+    int64_t end_ms = attempts_end_ms(task, request);
     for (unsigned tries = 0;; tries++) {
-        int64_t limit_ms = time_left(end_ms);
+        int64_t limit_ms = attempt_time_left_ms(end_ms);
         if (limit_ms < ATTEMPT_LEAST_MS)
             break;
-        last = attempt_once(&call, limit_ms, tries + 1, &reply);
+        last = attempt_send(&call, limit_ms, tries + 1, &reply);
         if (last.rc < 0)
             return last.rc;
-        lost = lost || last.lost;
-        not_done = not_done && last.turned_away;
+        lost = lost || last.answer_lost;
+        not_done = not_done && last.rejected;
         int64_t delay_ms = backoff_next(&pause);
-        if (!last.again || tries >= configured.retries ||
+        if (!last.may_retry || tries >= configured.retries ||
             (end_ms > 0 && end_ms - clock_mono_ms() < delay_ms + ATTEMPT_LEAST_MS))
             break;
         TRY(task_sleep(task, delay_ms));
     }
     /* After a lost answer, a refusal of the retry says nothing about what happened. */
     bool answers = last.rc != PROCESSOR_UNAVAILABLE && last.rc != PROCESSOR_CONFLICT &&
-                   last.rc != PROCESSOR_REFUSED && last.rc != PROCESSOR_UNKNOWN;
+                   last.rc != PROCESSOR_REFUSED && last.rc != PROCESSOR_OUTCOME_UNKNOWN;
     if (lost && !answers)
-        last.rc = call.changes ? PROCESSOR_UNKNOWN : PROCESSOR_UNAVAILABLE;
+        last.rc = call.changes ? PROCESSOR_OUTCOME_UNKNOWN : PROCESSOR_UNAVAILABLE;
     reply.not_done = not_done;
     *ret_reply = reply;
     return last.rc;
 }
 
-bool processor_refused(int rc)
+bool processor_is_refusal(int rc)
 {
     return rc == PROCESSOR_DECLINED || rc == PROCESSOR_INVALID || rc == PROCESSOR_NOT_FOUND;
 }
 
-bool processor_not_done(int rc, const struct processor_reply *reply)
+bool processor_is_not_done(int rc, const struct processor_reply *reply)
 {
     return rc == PROCESSOR_NOT_CONFIGURED || (rc > 0 && reply->not_done);
 }
@@ -363,7 +367,7 @@ struct str processor_path(struct arena *arena, const char *head, struct str id, 
     return arena_printf(arena, "%s/%.*s%s", head, STR_ARG(strbuf_view(&escaped)), tail);
 }
 
-static bool fits_header(struct str text)
+static bool key_fits_header(struct str text)
 {
     for (size_t i = 0; i < text.len; i++)
         if (text.ptr[i] <= ' ' || text.ptr[i] > '~')
@@ -387,12 +391,12 @@ struct str processor_key(struct arena *arena,
                                    (long long)id);
     struct str key = arena_printf(arena, "%.*s:%.*s", STR_ARG(head), STR_ARG(salt));
 
-    if (fits_header(key))
+    if (key_fits_header(key))
         return key;
     return arena_printf(arena, "%.*s:%.*s", STR_ARG(head), STR_ARG(digest_sha256_hex(arena, salt)));
 }
 
-bool processor_key_once(struct str key)
+bool processor_key_is_once(struct str key)
 {
     return memmem(key.ptr, key.len, ":" PROCESSOR_ONCE, sizeof(":" PROCESSOR_ONCE) - 1) != NULL;
 }

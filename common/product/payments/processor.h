@@ -62,10 +62,10 @@ AWAITS int processor_call(struct task *task,
 
 /* any: Returns whether a result of processor_call() is a refusal that the same call will always
  * get: declined, invalid, not found. */
-bool processor_refused(int rc);
+bool processor_is_refusal(int rc);
 /* any: Returns whether the call has certainly not been carried out and may be made again: missing
  * or refused credentials, too many calls. */
-bool processor_not_done(int rc, const struct processor_reply *reply);
+bool processor_is_not_done(int rc, const struct processor_reply *reply);
 
 /* any: Returns "<head>/<id><tail>" with the id escaped, because an id from a path parameter may
  * hold anything. Arena-owned. */
@@ -81,4 +81,4 @@ struct str processor_key(struct arena *arena,
  * request, so a charge that the processor does not have must not be made later. */
 #define PROCESSOR_ONCE "once-"
 /* any: Returns whether a key has such a salt. */
-bool processor_key_once(struct str key);
+bool processor_key_is_once(struct str key);

@@ -12,7 +12,7 @@ enum { ANCHORS_BYTES_MAX = 65536, USER_DIGITS = 12 };
 
 static struct store_config configured;
 
-static struct str store_keep(struct str text)
+static struct str store_dup_url(struct str text)
 {
     /* Lives as long as the process. */
     static struct arena *arena;
@@ -26,8 +26,8 @@ static struct str store_keep(struct str text)
 void store_init(const struct store_config *config)
 {
     configured = *config;
-    configured.production_url = store_keep(config->production_url);
-    configured.sandbox_url = store_keep(config->sandbox_url);
+    configured.production_url = store_dup_url(config->production_url);
+    configured.sandbox_url = store_dup_url(config->sandbox_url);
     if (configured.max_age_ms == 0)
         configured.max_age_ms = STORE_MAX_AGE_MS;
 }
@@ -58,7 +58,7 @@ int store_anchors_load(struct str path, struct x5c_anchors **ret_anchors)
 
 /* --- signed texts --- */
 
-static const char *chain_trouble(int rc)
+static const char *chain_error_text(int rc)
 {
     switch (rc) {
     case X5C_BAD:
@@ -83,20 +83,20 @@ int store_jws_open(struct arena *arena,
 
     if (jws_parse_limit(arena, token, STORE_BODY_BYTES_MAX, &jws) != 0) {
         *ret_reason = STR("not a JWS");
-        return STORE_BAD;
+        return STORE_INVALID;
     }
     if (!str_is(jws.alg, "ES256")) {
         *ret_reason = STR("alg is not ES256");
-        return STORE_BAD;
+        return STORE_INVALID;
     }
     int rc = x5c_verify(arena, configured.anchors, jws.header, at_ms, &key);
     if (rc != 0) {
-        *ret_reason = str_from(chain_trouble(rc));
-        return STORE_BAD;
+        *ret_reason = str_from(chain_error_text(rc));
+        return STORE_INVALID;
     }
     if (jws_verify_es256(&jws, key) != 0) {
         *ret_reason = STR("the signature does not match");
-        return STORE_BAD;
+        return STORE_INVALID;
     }
     *ret_claims = jws.claims;
     return 0;

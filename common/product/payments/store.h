@@ -39,9 +39,10 @@ struct store_notification {
                             "renewal": {...}|null, "app_transaction": {...}|null} */
     struct str event_id; /* webhook_events.event_id: "<environment>:<uuid>" */
 };
-/* any: Verifies the body of a request, {"signedPayload": "..."}. 0, or STORE_BAD, STORE_FOREIGN or
- * STORE_STALE with *ret_reason for the log. `now_ms`: wall clock. Certificate chains are checked at
- * `now_ms`, because a date that is signed with an expired key proves nothing. */
+/* any: Verifies the body of a request, {"signedPayload": "..."}. 0, or STORE_INVALID,
+ * STORE_OTHER_APP or STORE_STALE with *ret_reason for the log. `now_ms`: wall clock. Certificate
+ * chains are checked at `now_ms`, because a date that is signed with an expired key proves nothing.
+ */
 int store_notification_read(struct arena *arena,
                             struct str body,
                             const struct store_account *account,

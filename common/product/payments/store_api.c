@@ -53,9 +53,9 @@ int store_key_read(struct arena *arena, struct str pem, struct str *ret_der)
 
 /* --- tokens --- */
 
-static bool plain_word(struct str text)
+static bool is_key_id(struct str text)
 {
-    return text.len > 0 && ascii_only(text, ASCII_ALNUM, "-_");
+    return text.len > 0 && ascii_has_only(text, ASCII_ALNUM, "-_");
 }
 
 /* Returns the bearer token of a call; STR_NONE when the settings hold no usable key. */
@@ -66,7 +66,7 @@ static struct str api_token(struct arena *arena, const struct store_account *acc
     struct strbuf claims;
     struct jw w;
 
-    if (!account->configured || !plain_word(account->key_id) ||
+    if (!account->configured || !is_key_id(account->key_id) ||
         ec_key_from_pkcs8(account->private_key, &key) != 0)
         return STR_NONE;
     strbuf_init(&claims, arena, CLAIMS_BYTES_MAX);
@@ -106,7 +106,7 @@ static void store_api_describe(struct arena *arena,
                           "bundle_id is wrong, or the key belongs to another environment");
         return;
     }
-    if (jr_parse_foreign(arena, response->body, &body, &error) == 0 &&
+    if (jr_parse_external(arena, response->body, &body, &error) == 0 &&
         jr_str(body, "errorMessage").len > 0)
         *ret_reason = arena_printf(arena,
                                    "the store answered: %.*s (%lld)",
@@ -157,7 +157,7 @@ AWAITS static int store_api_call(struct task *task,
         store_api_describe(arena, &response, ret_reason);
         return response.status == 404 ? STORE_API_NOT_FOUND : STORE_API_REFUSED;
     }
-    if (jr_parse_foreign(arena, response.body, &body, &error) != 0 || !json_is_object(body)) {
+    if (jr_parse_external(arena, response.body, &body, &error) != 0 || !json_is_object(body)) {
         *ret_reason = STR("the store's answer is not a JSON object");
         return STORE_API_DOWN;
     }

@@ -9,14 +9,14 @@
 enum { METADATA_BYTES_MAX = 8192 };
 
 /* A row of history with its fact. */
-struct entry {
+struct history_entry {
     int64_t id; /* 0: not stored yet */
     struct str from, to;
     struct store_fact fact;
 };
 
 /* One notification that is applied to one subscription. */
-struct applying {
+struct store_application {
     struct apply_source *source;
     struct db *tx;
     struct arena *arena;
@@ -24,9 +24,9 @@ struct applying {
     int64_t id;
     bool is_new;
     struct str old_status, old_word;
-    struct entry *entries; /* in the order of store_fact_order() */
+    struct history_entry *entries; /* in the order of store_fact_order() */
     size_t count;
-    struct entry *added; /* this notification's entry; NULL: it was applied before */
+    struct history_entry *added_entry; /* this notification's entry; NULL: it was applied before */
     struct store_state state;
 };
 
@@ -36,7 +36,7 @@ static struct str store_text_or_null(struct str text)
 }
 
 /* Locks the row until the transaction ends; creates it if there is none. */
-AWAITS static int store_lock_row(struct applying *a, struct rows *ret_row)
+AWAITS static int store_lock_row(struct store_application *a, struct rows *ret_row)
 {
     const struct store_document *document = a->document;
     struct task *task = a->source->task;
@@ -62,14 +62,14 @@ AWAITS static int store_lock_row(struct applying *a, struct rows *ret_row)
 
 static int entry_order(const void *a, const void *b)
 {
-    const struct entry *one = a;
-    const struct entry *two = b;
+    const struct history_entry *one = a;
+    const struct history_entry *two = b;
 
     return store_fact_order(&one->fact, &two->fact);
 }
 
 static void
-entry_read(struct arena *arena, const struct rows *rows, size_t row, struct entry *entry)
+entry_read(struct arena *arena, const struct rows *rows, size_t row, struct history_entry *entry)
 {
     const struct sql_store_history_row from = sql_store_history_row(rows, row);
     struct jr_error error;
@@ -86,7 +86,7 @@ entry_read(struct arena *arena, const struct rows *rows, size_t row, struct entr
 }
 
 /* Reads all known facts and adds this notification's, in order. */
-AWAITS static int read_history(struct applying *a)
+AWAITS static int history_read(struct store_application *a)
 {
     const struct store_fact *fact = &a->document->fact;
     struct rows rows;
@@ -104,19 +104,19 @@ AWAITS static int read_history(struct applying *a)
     qsort(a->entries, a->count, sizeof(*a->entries), entry_order);
     for (size_t i = 0; i < a->count; i++)
         if (a->entries[i].id == 0)
-            a->added = &a->entries[i];
+            a->added_entry = &a->entries[i];
     return 0;
 }
 
 /* Replays all facts from the beginning. A new fact gets a row, and rows whose statuses have changed
  * are updated. `calls` has space for all entries and one more call. */
-static size_t retell(struct applying *a, struct db_call *calls)
+static size_t history_replay(struct store_application *a, struct db_call *calls)
 {
     struct str from = STR_NONE;
     size_t count = 0;
 
     for (size_t i = 0; i < a->count; i++) {
-        struct entry *entry = &a->entries[i];
+        struct history_entry *entry = &a->entries[i];
         store_state_add(&a->state, &entry->fact);
         struct str to = str_from(store_state_status(&a->state));
         if (entry->id == 0)
@@ -149,7 +149,7 @@ static void store_member(struct jw *w, const char *name, struct str text)
     }
 }
 
-static struct str store_metadata(struct applying *a)
+static struct str store_metadata(struct store_application *a)
 {
     const struct store_state *state = &a->state;
     struct strbuf text;
@@ -170,14 +170,14 @@ static struct str store_metadata(struct applying *a)
 }
 
 /* Returns store_status, which holds what the API's statuses do not distinguish. */
-static struct str store_word(const struct store_state *state)
+static struct str store_status_of(const struct store_state *state)
 {
-    struct str word = str_from(state->word);
+    struct str word = str_from(state->store_status);
 
     return str_is(word, "active") ? STR_NONE : word;
 }
 
-static struct db_call row_call(struct applying *a)
+static struct db_call subscription_set_call(struct store_application *a)
 {
     const struct store_state *state = &a->state;
     int64_t user_id = store_account_user(state->account_token);
@@ -187,7 +187,7 @@ static struct db_call row_call(struct applying *a)
         a->arena,
         SQL_STORE_SUBSCRIPTION_SET(.id = a->id,
                                    .status = str_from(store_state_status(state)),
-                                   .store_status = store_text_or_null(store_word(state)),
+                                   .store_status = store_text_or_null(store_status_of(state)),
                                    .store_product_id = store_text_or_null(state->product_id),
                                    .store_transaction_id =
                                        store_text_or_null(state->transaction_id),
@@ -198,7 +198,7 @@ static struct db_call row_call(struct applying *a)
                                    .trial_length_days = state->trial_days,
                                    .grace_end = state->grace_ms,
                                    .cancel_at_period_end =
-                                       state->renews_not && state->ended_ms == 0,
+                                       state->renewal_is_off && state->ended_ms == 0,
                                    .canceled_at = state->canceled_ms,
                                    .ended_at = state->ended_ms,
                                    .amount_minor =
@@ -211,13 +211,13 @@ static struct db_call row_call(struct applying *a)
                                    .event_at = a->entries[a->count - 1].fact.signed_ms));
 }
 
-static struct str effect(struct applying *a, bool late)
+static struct str effect_text(struct store_application *a, bool late)
 {
-    struct str word = str_from(a->state.word);
+    struct str word = str_from(a->state.store_status);
     struct str status = str_from(store_state_status(&a->state));
     const long long id = (long long)a->id;
 
-    if (!a->added)
+    if (!a->added_entry)
         return STR("nothing: the notification was applied before");
     if (a->is_new)
         return arena_printf(a->arena,
@@ -225,7 +225,7 @@ static struct str effect(struct applying *a, bool late)
                             id,
                             STR_ARG(status),
                             STR_ARG(word));
-    if (!str_eq(a->old_status, status) || !str_eq(a->old_word, store_word(&a->state)))
+    if (!str_eq(a->old_status, status) || !str_eq(a->old_word, store_status_of(&a->state)))
         return arena_printf(a->arena,
                             "subscription %lld: %.*s -> %.*s (%.*s)",
                             id,
@@ -240,7 +240,7 @@ static struct str effect(struct applying *a, bool late)
                                STR_ARG(word));
 }
 
-AWAITS static int apply_subscription_info(struct applying *a, struct applied *ret)
+AWAITS static int apply_subscription_info(struct store_application *a, struct applied *ret)
 {
     struct rows rows;
 
@@ -257,12 +257,12 @@ AWAITS static int apply_subscription_info(struct applying *a, struct applied *re
         ret->effect = STR("nothing: the subscription belongs to another environment");
         return 0;
     }
-    TRY(read_history(a));
+    TRY(history_read(a));
     struct db_call *calls = ARENA_ARRAY(a->arena, calls, a->count + 1);
-    size_t count = retell(a, calls);
-    calls[count++] = row_call(a);
+    size_t count = history_replay(a, calls);
+    calls[count++] = subscription_set_call(a);
     TRY(db_batch(a->source->task, a->tx, calls, count, NULL));
-    ret->effect = effect(a, a->added != &a->entries[a->count - 1]);
+    ret->effect = effect_text(a, a->added_entry != &a->entries[a->count - 1]);
     return 0;
 }
 
@@ -278,13 +278,13 @@ int store_apply(struct apply_source *source,
 
     if (rc != 0)
         return rc;
-    if (!read.known) {
+    if (!read.type_is_known) {
         ret->effect =
             arena_printf(arena, "nothing: the type %.*s is not supported", STR_ARG(read.fact.type));
         return APPLY_UNSUPPORTED;
     }
-    struct applying *a = ARENA_NEW(arena, a);
-    *a = (struct applying){.source = source, .tx = tx, .arena = arena, .document = &read};
+    struct store_application *a = ARENA_NEW(arena, a);
+    *a = (struct store_application){.source = source, .tx = tx, .arena = arena, .document = &read};
     switch (read.kind) {
     case STORE_KIND_SUBSCRIPTION:
         rc = apply_subscription_info(a, &done);

@@ -79,7 +79,7 @@ static void member_read(struct store_fact *fact,
 /* --- in history --- */
 
 /* Rank among facts of one millisecond: a beginning is before an end. */
-static int rank(const struct store_fact *fact)
+static int fact_rank(const struct store_fact *fact)
 {
     if (str_is(fact->type, "SUBSCRIBED") || str_is(fact->type, "OFFER_REDEEMED"))
         return 0;
@@ -101,7 +101,7 @@ struct str store_fact_print(struct arena *arena, const struct store_fact *fact)
     JW_STR(&w, "type", fact->type);
     if (fact->subtype.len > 0)
         JW_STR(&w, "subtype", fact->subtype);
-    JW_I64(&w, "rank", rank(fact));
+    JW_I64(&w, "rank", fact_rank(fact));
     for (size_t i = 0; i < ARRAY_LEN(members); i++) {
         const struct member *member = &members[i];
         if (member->text && text_at(&copy, member)->len > 0)
@@ -126,14 +126,14 @@ int store_fact_order(const struct store_fact *a, const struct store_fact *b)
 {
     if (a->signed_ms != b->signed_ms)
         return a->signed_ms < b->signed_ms ? -1 : 1;
-    if (rank(a) != rank(b))
-        return rank(a) - rank(b);
+    if (fact_rank(a) != fact_rank(b))
+        return fact_rank(a) - fact_rank(b);
     return str_cmp(a->event_id, b->event_id);
 }
 
 /* --- reading a stored notification --- */
 
-static bool type_known(struct str type)
+static bool type_is_known(struct str type)
 {
     static const char *const types[] = {
         "SUBSCRIBED",
@@ -208,7 +208,7 @@ int store_document_read(struct arena *arena, struct str text, struct store_docum
     json_t *root;
 
     if (jr_parse(arena, text, &root, &error) != 0)
-        return APPLY_BROKEN;
+        return APPLY_MALFORMED;
     const json_t *notification = json_object_get(root, "notification");
     const json_t *transaction = json_object_get(root, "transaction");
     const json_t *renewal = json_object_get(root, "renewal");
@@ -222,20 +222,20 @@ int store_document_read(struct arena *arena, struct str text, struct store_docum
     struct str uuid = jr_str(notification, "notificationUUID");
     if (fact->type.len == 0 || uuid.len == 0 || fact->signed_ms <= 0 ||
         fact->signed_ms > NUMBER_MAX)
-        return APPLY_BROKEN;
+        return APPLY_MALFORMED;
     document.environment = environment_of(notification);
     fact->event_id = arena_printf(arena, "%.*s:%.*s", STR_ARG(document.environment), STR_ARG(uuid));
-    document.known = type_known(fact->type);
+    document.type_is_known = type_is_known(fact->type);
     document.kind = store_fact_kind_of(fact, transaction, renewal);
     document.original_id = jr_str(transaction, "originalTransactionId");
     if (document.original_id.len == 0)
         document.original_id = jr_str(renewal, "originalTransactionId");
     if (document.original_id.len > TEXT_BYTES_MAX)
-        return APPLY_BROKEN;
+        return APPLY_MALFORMED;
     if (document.kind == STORE_KIND_SUBSCRIPTION && document.original_id.len == 0)
-        return APPLY_BROKEN;
+        return APPLY_MALFORMED;
     if (document.kind == STORE_KIND_PURCHASE && fact->transaction_id.len == 0)
-        return APPLY_BROKEN;
+        return APPLY_MALFORMED;
     *ret = document;
     return 0;
 }

@@ -10,7 +10,7 @@ enum { WORD_BYTES_MAX = 64 };
 #define FUTURE_MS (5LL * 60 * 1000)
 
 /* Context of reading one notification. */
-struct reading {
+struct notification_reader {
     struct arena *arena;
     const struct store_account *account;
     int64_t now_ms;
@@ -18,7 +18,7 @@ struct reading {
     struct str *ret_reason;
 };
 
-static int notification_refuse(struct reading *reading, int rc, const char *reason)
+static int notification_refuse(struct notification_reader *reading, int rc, const char *reason)
 {
     *reading->ret_reason = str_from(reason);
     return rc;
@@ -27,12 +27,12 @@ static int notification_refuse(struct reading *reading, int rc, const char *reas
 /* Types, subtypes and ids: letters, digits, '_' and '-'. */
 static bool notification_is_word(struct str text)
 {
-    return text.len > 0 && text.len <= WORD_BYTES_MAX && ascii_only(text, ASCII_ALNUM, "_-");
+    return text.len > 0 && text.len <= WORD_BYTES_MAX && ascii_has_only(text, ASCII_ALNUM, "_-");
 }
 
 /* --- owner --- */
 
-static int check_environment(struct reading *reading, struct str environment)
+static int environment_check(struct notification_reader *reading, struct str environment)
 {
     const struct store_account *account = reading->account;
     const unsigned bit = str_is(environment, "Production") ? STORE_PRODUCTION
@@ -41,31 +41,31 @@ static int check_environment(struct reading *reading, struct str environment)
 
     if (!(account->environments & bit))
         return notification_refuse(
-            reading, STORE_FOREIGN, "the environment of the notification is not enabled");
+            reading, STORE_OTHER_APP, "the environment of the notification is not enabled");
     if (reading->environment.len > 0 && !str_eq(reading->environment, environment))
-        return notification_refuse(reading, STORE_FOREIGN, "the notification mixes environments");
+        return notification_refuse(reading, STORE_OTHER_APP, "the notification mixes environments");
     reading->environment = environment;
     return 0;
 }
 
 /* Checks a part that names the app. The app's id is given in production only. */
-static int check_app(struct reading *reading, const json_t *object)
+static int app_check(struct notification_reader *reading, const json_t *object)
 {
     const struct store_account *account = reading->account;
 
     if (!str_eq(jr_str(object, "bundleId"), account->bundle_id))
-        return notification_refuse(reading, STORE_FOREIGN, "bundleId is another app's");
+        return notification_refuse(reading, STORE_OTHER_APP, "bundleId is another app's");
     if (str_is(reading->environment, "Production") &&
         (account->app_apple_id == 0 || jr_i64(object, "appAppleId", 0) != account->app_apple_id))
         return notification_refuse(
             reading,
-            STORE_FOREIGN,
+            STORE_OTHER_APP,
             "appAppleId is another app's, or app_apple_id is not configured");
     return 0;
 }
 
 /* Each part of a notification names its app and environment; at least one part is present. */
-static int check_parts(struct reading *reading, const json_t *claims)
+static int parts_check(struct notification_reader *reading, const json_t *claims)
 {
     static const char *const parts[] = {"data", "summary", "appData", "externalPurchaseToken"};
     bool any = false;
@@ -79,30 +79,32 @@ static int check_parts(struct reading *reading, const json_t *claims)
             environment = str_starts(jr_str(part, "externalPurchaseId"), STR("SANDBOX"))
                               ? STR("Sandbox")
                               : STR("Production");
-        TRY(check_environment(reading, environment));
-        TRY(check_app(reading, part));
+        TRY(environment_check(reading, environment));
+        TRY(app_check(reading, part));
         any = true;
     }
-    return any ? 0 : notification_refuse(reading, STORE_BAD, "the notification names no app");
+    return any ? 0 : notification_refuse(reading, STORE_INVALID, "the notification names no app");
 }
 
 /* --- signed parts --- */
 
 /* A kind of signed text, and what it must say about its owner. */
-struct inner {
+struct signed_part {
     const char *member;
     const char *environment; /* member that names the environment */
     bool bundle, app;        /* names the bundle; also the app's id */
 };
-static const struct inner transaction_info = {"signedTransactionInfo", "environment", true, false};
-static const struct inner renewal_info = {"signedRenewalInfo", "environment", false, false};
-static const struct inner app_transaction = {"signedAppTransactionInfo", "receiptType", true, true};
+static const struct signed_part transaction_info = {
+    "signedTransactionInfo", "environment", true, false};
+static const struct signed_part renewal_info = {"signedRenewalInfo", "environment", false, false};
+static const struct signed_part app_transaction = {
+    "signedAppTransactionInfo", "receiptType", true, true};
 
 /* *ret_claims stays NULL when the part has no such text. */
-static int open_inner(struct reading *reading,
-                      const json_t *part,
-                      const struct inner *inner,
-                      const json_t **ret_claims)
+static int signed_part_open(struct notification_reader *reading,
+                            const json_t *part,
+                            const struct signed_part *inner,
+                            const json_t **ret_claims)
 {
     const json_t *token = json_object_get(part, inner->member);
     const json_t *claims;
@@ -110,7 +112,7 @@ static int open_inner(struct reading *reading,
     if (!token)
         return 0;
     if (!json_is_string(token))
-        return notification_refuse(reading, STORE_BAD, "a signed part is not a string");
+        return notification_refuse(reading, STORE_INVALID, "a signed part is not a string");
     TRY(store_jws_open(reading->arena,
                        (struct str){json_string_value(token), json_string_length(token)},
                        reading->now_ms,
@@ -118,12 +120,12 @@ static int open_inner(struct reading *reading,
                        reading->ret_reason));
     if (!str_eq(jr_str(claims, inner->environment), reading->environment))
         return notification_refuse(
-            reading, STORE_FOREIGN, "a signed part is of another environment");
+            reading, STORE_OTHER_APP, "a signed part is of another environment");
     if (inner->app)
-        TRY(check_app(reading, claims));
+        TRY(app_check(reading, claims));
     else if (inner->bundle && !str_eq(jr_str(claims, "bundleId"), reading->account->bundle_id))
         return notification_refuse(
-            reading, STORE_FOREIGN, "bundleId of a signed part is another app's");
+            reading, STORE_OTHER_APP, "bundleId of a signed part is another app's");
     *ret_claims = claims;
     return 0;
 }
@@ -135,7 +137,7 @@ static void notification_put(json_t *document, const char *name, const json_t *c
 }
 
 /* Returns the claims without the signed texts, which the document holds opened. */
-static json_t *without_signed(const json_t *claims)
+static json_t *claims_without_signed(const json_t *claims)
 {
     static const char *const parts[] = {"data", "appData"};
     json_t *notification = json_deep_copy(claims);
@@ -149,18 +151,19 @@ static json_t *without_signed(const json_t *claims)
     return notification;
 }
 
-static int open_document(struct reading *reading, const json_t *claims, struct str *ret_document)
+static int
+document_open(struct notification_reader *reading, const json_t *claims, struct str *ret_document)
 {
     const json_t *data = json_object_get(claims, "data");
     const json_t *transaction = NULL;
     const json_t *renewal = NULL;
     const json_t *app = NULL;
 
-    TRY(open_inner(reading, data, &transaction_info, &transaction));
-    TRY(open_inner(reading, data, &renewal_info, &renewal));
-    TRY(open_inner(reading, json_object_get(claims, "appData"), &app_transaction, &app));
-    json_t *document = jr_adopt(reading->arena, json_object());
-    (void)json_object_set_new(document, "notification", without_signed(claims));
+    TRY(signed_part_open(reading, data, &transaction_info, &transaction));
+    TRY(signed_part_open(reading, data, &renewal_info, &renewal));
+    TRY(signed_part_open(reading, json_object_get(claims, "appData"), &app_transaction, &app));
+    json_t *document = jr_attach(reading->arena, json_object());
+    (void)json_object_set_new(document, "notification", claims_without_signed(claims));
     notification_put(document, "transaction", transaction);
     notification_put(document, "renewal", renewal);
     notification_put(document, "app_transaction", app);
@@ -170,16 +173,16 @@ static int open_document(struct reading *reading, const json_t *claims, struct s
 
 /* --- the whole --- */
 
-static int body_token(struct reading *reading, struct str body, struct str *ret_token)
+static int body_token(struct notification_reader *reading, struct str body, struct str *ret_token)
 {
     struct jr_error error;
     json_t *root;
 
     if (body.len > STORE_BODY_BYTES_MAX || jr_parse(reading->arena, body, &root, &error) != 0)
-        return notification_refuse(reading, STORE_BAD, "the body is not JSON or is too long");
+        return notification_refuse(reading, STORE_INVALID, "the body is not JSON or is too long");
     *ret_token = jr_str(root, "signedPayload");
     if (ret_token->len == 0)
-        return notification_refuse(reading, STORE_BAD, "signedPayload is missing");
+        return notification_refuse(reading, STORE_INVALID, "signedPayload is missing");
     return 0;
 }
 
@@ -190,14 +193,14 @@ int store_notification_read(struct arena *arena,
                             struct store_notification *ret,
                             struct str *ret_reason)
 {
-    struct reading reading = {
+    struct notification_reader reading = {
         .arena = arena, .account = account, .now_ms = now_ms, .ret_reason = ret_reason};
     struct store_notification read = {0};
     const json_t *claims;
     struct str token;
 
     if (!account->configured)
-        return notification_refuse(&reading, STORE_FOREIGN, "the app store is not configured");
+        return notification_refuse(&reading, STORE_OTHER_APP, "the app store is not configured");
     TRY(body_token(&reading, body, &token));
     TRY(store_jws_open(arena, token, now_ms, &claims, ret_reason));
     read.type = jr_str(claims, "notificationType");
@@ -208,13 +211,13 @@ int store_notification_read(struct arena *arena,
         (read.subtype.len > 0 && !notification_is_word(read.subtype)) || read.signed_ms <= 0)
         return notification_refuse(
             &reading,
-            STORE_BAD,
+            STORE_INVALID,
             "notificationType, subtype, notificationUUID or signedDate is missing or malformed");
-    TRY(check_parts(&reading, claims));
+    TRY(parts_check(&reading, claims));
     if (read.signed_ms > now_ms + FUTURE_MS || now_ms - read.signed_ms > store_config()->max_age_ms)
         return notification_refuse(
             &reading, STORE_STALE, "signedDate is too long ago, or in the future");
-    TRY(open_document(&reading, claims, &read.document));
+    TRY(document_open(&reading, claims, &read.document));
     read.environment = reading.environment;
     read.event_id =
         arena_printf(arena, "%.*s:%.*s", STR_ARG(reading.environment), STR_ARG(read.uuid));

@@ -9,7 +9,7 @@
 const struct store_config *store_config(void);
 
 /* any: Verifies a JWS of the store, whose chain must be valid at `at_ms` (wall), and returns its
- * payload (owned by the arena). 0 or STORE_BAD with *ret_reason. */
+ * payload (owned by the arena). 0 or STORE_INVALID with *ret_reason. */
 int store_jws_open(struct arena *arena,
                    struct str token,
                    int64_t at_ms,
@@ -43,11 +43,11 @@ enum store_kind {
 /* A parsed stored document. */
 struct store_document {
     enum store_kind kind;
-    bool known; /* the type of the notification is known */
+    bool type_is_known; /* the type of the notification is known */
     struct str environment, original_id;
     struct store_fact fact;
 };
-/* any: Parses a stored document. 0 or APPLY_BROKEN. Texts are arena-owned. */
+/* any: Parses a stored document. 0 or APPLY_MALFORMED. Texts are arena-owned. */
 int store_document_read(struct arena *arena, struct str text, struct store_document *ret) MUSTCHECK;
 /* any: Convert a fact to JSON and back; event_id and signed_ms have columns of their own. */
 struct str store_fact_print(struct arena *arena, const struct store_fact *fact);
@@ -59,16 +59,18 @@ int store_fact_order(const struct store_fact *a, const struct store_fact *b);
 
 /* Zeroed to start with. Texts are borrowed from the facts. */
 struct store_state {
-    const char *word; /* active, in_grace, billing_retry, expired, revoked; NULL before any fact */
+    const char
+        *store_status; /* active, in_grace, billing_retry, expired, revoked; NULL before any fact */
     struct str transaction_id, product_id, next_product_id, account_token, ownership, currency,
         offer_id;
     int64_t price_milli;
     int64_t starts_ms, expires_ms; /* of the current transaction */
-    int64_t cut_ms;  /* end of a current transaction that was refunded in part; 0 = not refunded */
-    bool free_trial; /* the current transaction is a free trial */
+    int64_t refunded_end_ms; /* end of a current transaction that was refunded in part; 0 = not
+                                refunded */
+    bool free_trial;         /* the current transaction is a free trial */
     int64_t trial_end_ms, trial_days;
     int64_t grace_ms; /* in_grace, billing_retry: end of access; 0 = otherwise */
-    bool renews_not;
+    bool renewal_is_off;
     int64_t canceled_ms, ended_ms; /* 0 = not canceled, not ended */
     int64_t expiration_intent;
 };

@@ -11,12 +11,12 @@ static const char billing_retry[] = "billing_retry";
 static const char expired[] = "expired";
 static const char revoked[] = "revoked";
 
-static bool is_type(const struct store_fact *fact, const char *type)
+static bool fact_is_type(const struct store_fact *fact, const char *type)
 {
     return str_is(fact->type, type);
 }
 
-static bool prorated(const struct store_fact *fact)
+static bool fact_is_prorated(const struct store_fact *fact)
 {
     return str_is(fact->revocation_type, "REFUND_PRORATED");
 }
@@ -24,17 +24,17 @@ static bool prorated(const struct store_fact *fact)
 /* --- the current transaction --- */
 
 /* These types may be about an earlier period; all others carry the newest transaction. */
-static bool may_be_earlier(const struct store_fact *fact)
+static bool fact_may_be_earlier(const struct store_fact *fact)
 {
-    return is_type(fact, "REFUND") || is_type(fact, "REFUND_REVERSED") ||
-           is_type(fact, "REFUND_DECLINED") || is_type(fact, "CONSUMPTION_REQUEST");
+    return fact_is_type(fact, "REFUND") || fact_is_type(fact, "REFUND_REVERSED") ||
+           fact_is_type(fact, "REFUND_DECLINED") || fact_is_type(fact, "CONSUMPTION_REQUEST");
 }
 
-static bool is_current(const struct store_state *state, const struct store_fact *fact)
+static bool fact_is_current(const struct store_state *state, const struct store_fact *fact)
 {
     if (fact->transaction_id.len == 0)
         return false;
-    if (!may_be_earlier(fact))
+    if (!fact_may_be_earlier(fact))
         return true;
     if (fact->expires_ms != 0 && fact->renewal_ms > fact->expires_ms)
         return false; /* a later transaction is running, reported or not */
@@ -76,9 +76,10 @@ static void take_transaction(struct store_state *state, const struct store_fact 
     state->offer_id = fact->offer_id;
     state->price_milli = fact->price_milli;
     state->currency = fact->currency;
-    state->cut_ms = fact->revoked_ms != 0 && prorated(fact) && !is_type(fact, "REFUND_REVERSED")
-                        ? fact->revoked_ms
-                        : 0;
+    state->refunded_end_ms =
+        fact->revoked_ms != 0 && fact_is_prorated(fact) && !fact_is_type(fact, "REFUND_REVERSED")
+            ? fact->revoked_ms
+            : 0;
     state->free_trial = str_is(fact->offer_discount, "FREE_TRIAL");
     if (state->free_trial) {
         state->trial_end_ms = fact->expires_ms;
@@ -88,8 +89,9 @@ static void take_transaction(struct store_state *state, const struct store_fact 
 
 int64_t store_state_end(const struct store_state *state)
 {
-    if (state->cut_ms != 0 && (state->expires_ms == 0 || state->cut_ms < state->expires_ms))
-        return state->cut_ms;
+    if (state->refunded_end_ms != 0 &&
+        (state->expires_ms == 0 || state->refunded_end_ms < state->expires_ms))
+        return state->refunded_end_ms;
     return state->expires_ms;
 }
 
@@ -104,7 +106,7 @@ static const char *status_by_status(int64_t status)
 }
 
 /* Status by the type of the notification. NULL: this type changes nothing about access. */
-static const char *word_by_type(const struct store_fact *fact)
+static const char *status_by_type(const struct store_fact *fact)
 {
     static const struct {
         const char *type, *subtype; /* NULL: any */
@@ -131,26 +133,26 @@ static const char *word_by_type(const struct store_fact *fact)
 }
 
 /* Status by the dates of the transaction, at the time of its signature. */
-static const char *word_by_dates(const struct store_state *state, const struct store_fact *fact)
+static const char *status_by_dates(const struct store_state *state, const struct store_fact *fact)
 {
     return state->expires_ms != 0 && state->expires_ms <= fact->signed_ms ? expired : active;
 }
 
 static const char *
-word_of(const struct store_state *state, const struct store_fact *fact, bool current)
+status_of(const struct store_state *state, const struct store_fact *fact, bool current)
 {
     const char *word = status_by_status(fact->status);
-    bool reversed = is_type(fact, "REFUND_REVERSED");
+    bool reversed = fact_is_type(fact, "REFUND_REVERSED");
 
     if (!word)
-        word = word_by_type(fact);
+        word = status_by_type(fact);
     if (!word && current && reversed)
-        word = word_by_dates(state, fact);
+        word = status_by_dates(state, fact);
     if (!word)
-        word = state->word ? state->word : word_by_dates(state, fact);
+        word = state->store_status ? state->store_status : status_by_dates(state, fact);
     /* A full refund ends access, even if data.status says otherwise. */
-    bool paid_back = fact->revoked_ms != 0 || is_type(fact, "REFUND");
-    if (current && paid_back && !reversed && !prorated(fact))
+    bool paid_back = fact->revoked_ms != 0 || fact_is_type(fact, "REFUND");
+    if (current && paid_back && !reversed && !fact_is_prorated(fact))
         word = revoked;
     return word;
 }
@@ -162,11 +164,11 @@ static void take_renewal(struct store_state *state, const struct store_fact *fac
     bool off = fact->auto_renew == 0 || str_is(fact->subtype, "AUTO_RENEW_DISABLED");
     bool on = fact->auto_renew > 0 || str_is(fact->subtype, "AUTO_RENEW_ENABLED");
 
-    if (off && !state->renews_not)
+    if (off && !state->renewal_is_off)
         state->canceled_ms = fact->signed_ms;
     if (off || on)
-        state->renews_not = off;
-    if (!state->renews_not)
+        state->renewal_is_off = off;
+    if (!state->renewal_is_off)
         state->canceled_ms = 0;
     if (fact->next_product_id.len > 0)
         state->next_product_id = fact->next_product_id;
@@ -179,13 +181,13 @@ static void set_ends(struct store_state *state, const struct store_fact *fact)
 
     state->grace_ms = 0;
     state->ended_ms = 0;
-    if (state->word == in_grace)
+    if (state->store_status == in_grace)
         state->grace_ms = fact->grace_ms ? fact->grace_ms : end_ms;
-    else if (state->word == billing_retry)
+    else if (state->store_status == billing_retry)
         state->grace_ms = end_ms ? end_ms : fact->signed_ms;
-    else if (state->word == expired)
+    else if (state->store_status == expired)
         state->ended_ms = end_ms && end_ms < fact->signed_ms ? end_ms : fact->signed_ms;
-    else if (state->word == revoked)
+    else if (state->store_status == revoked)
         state->ended_ms = fact->revoked_ms ? fact->revoked_ms : fact->signed_ms;
     if (state->ended_ms != 0 && state->canceled_ms == 0)
         state->canceled_ms = state->ended_ms;
@@ -193,8 +195,8 @@ static void set_ends(struct store_state *state, const struct store_fact *fact)
 
 void store_state_add(struct store_state *state, const struct store_fact *fact)
 {
-    bool current = is_current(state, fact);
-    const char *before = state->word;
+    bool current = fact_is_current(state, fact);
+    const char *before = state->store_status;
     int64_t grace_ms = state->grace_ms;
     int64_t ended_ms = state->ended_ms;
     int64_t canceled_ms = state->canceled_ms;
@@ -206,13 +208,13 @@ void store_state_add(struct store_state *state, const struct store_fact *fact)
     else if (fact->renewal_account_token.len > 0)
         state->account_token = fact->renewal_account_token;
     take_renewal(state, fact);
-    state->word = word_of(state, fact, current);
+    state->store_status = status_of(state, fact, current);
     set_ends(state, fact);
     /* When the status is the same as before, an end stays where it was, and so does a grace period
      * for which no new date is reported. */
-    if (state->word != before)
+    if (state->store_status != before)
         return;
-    if (state->word == in_grace && fact->grace_ms == 0)
+    if (state->store_status == in_grace && fact->grace_ms == 0)
         state->grace_ms = grace_ms;
     if (ended_ms != 0) {
         state->ended_ms = ended_ms;
@@ -222,11 +224,12 @@ void store_state_add(struct store_state *state, const struct store_fact *fact)
 
 const char *store_state_status(const struct store_state *state)
 {
-    if (!state->word)
+    if (!state->store_status)
         return NULL;
-    if (state->word == active)
+    if (state->store_status == active)
         return state->free_trial ? "trialing" : "active";
-    return state->word == expired || state->word == revoked ? "canceled" : "past_due";
+    return state->store_status == expired || state->store_status == revoked ? "canceled"
+                                                                            : "past_due";
 }
 
 /* --- money --- */

@@ -14,7 +14,7 @@ struct signature {
     size_t count;
 };
 
-static int add_item(struct signature *signature, struct str item)
+static int signature_add_item(struct signature *signature, struct str item)
 {
     struct str name = str_split(&item, '=');
     struct str value = item;
@@ -41,12 +41,14 @@ static int signature_parse(struct str header, struct signature *ret)
     if (header.len == 0 || header.len > WEBHOOK_HEADER_BYTES)
         return WEBHOOK_SIGNATURE_MALFORMED;
     while (rest.ptr != NULL)
-        TRY(add_item(ret, str_trim(str_split(&rest, ','))));
+        TRY(signature_add_item(ret, str_trim(str_split(&rest, ','))));
     return ret->time.ptr != NULL && ret->count > 0 ? 0 : WEBHOOK_SIGNATURE_MALFORMED;
 }
 
-static void
-expected(struct str secret, const struct signature *signature, struct str body, char ret[HEX_BYTES])
+static void signature_expected(struct str secret,
+                               const struct signature *signature,
+                               struct str body,
+                               char ret[HEX_BYTES])
 {
     static const char digits[] = "0123456789abcdef";
     const struct str parts[] = {signature->time, STR("."), body};
@@ -80,7 +82,7 @@ int webhook_signature_check(struct str header,
         if (expired || secrets[i].secret.len == 0)
             continue;
         active++;
-        expected(secrets[i].secret, &signature, body, hex);
+        signature_expected(secrets[i].secret, &signature, body, hex);
         for (size_t j = 0; j < signature.count; j++)
             matches += ct_eq((struct str){hex, sizeof(hex)}, signature.v1[j]);
     }

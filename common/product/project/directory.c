@@ -53,17 +53,17 @@ struct directory *directory_new(const struct directory_config *config)
     directory->numbers = map_new();
     directory->loads = map_new();
     list_init(&directory->singleflights);
-    directory->control_ok_ms = clock_mono_ms();
+    directory->control_read_ms = clock_mono_ms();
 
     servers_open(&directory->servers, &config->db, config->control_dsn);
     directory->control = directory->servers.control;
-    directory->pulse = new_pulse(config);
+    directory->epoch_server = new_pulse(config);
     epoch_start(directory);
     epoch_subscribe(directory);
     return directory;
 }
 
-static void close_now(struct directory *directory)
+static void directory_close(struct directory *directory)
 {
     struct str key;
     void *value;
@@ -75,7 +75,7 @@ static void close_now(struct directory *directory)
         project_unref(project);
     }
     servers_close(&directory->servers);
-    db_server_free(directory->pulse);
+    db_server_free(directory->epoch_server);
     map_free(directory->projects);
     map_free(directory->numbers);
     map_free(directory->loads);
@@ -87,7 +87,7 @@ static void close_now(struct directory *directory)
 void directory_close_when_idle(struct directory *directory)
 {
     if (directory->closing && list_empty(&directory->singleflights))
-        close_now(directory);
+        directory_close(directory);
 }
 
 void directory_free(struct directory *directory)
@@ -132,10 +132,10 @@ const struct directory_stats *directory_stats(const struct directory *directory)
     return &directory->stats;
 }
 
-void directory_control_seen(struct directory *directory, int rc)
+void directory_control_record(struct directory *directory, int rc)
 {
     if (rc == 0) {
-        directory->control_ok_ms = clock_mono_ms();
+        directory->control_read_ms = clock_mono_ms();
         directory->control_failures = 0;
     } else if (rc > 0) {
         directory->control_failures++;
@@ -144,7 +144,7 @@ void directory_control_seen(struct directory *directory, int rc)
 
 /* --- loaded projects --- */
 
-void directory_list(struct directory *directory, struct project *project)
+void directory_add(struct directory *directory, struct project *project)
 {
     MUST(map_put(directory->projects, project->slug, project) == NULL);
     MUST(map_put(directory->numbers, directory_number_key(&project->number), project) == NULL);
@@ -152,7 +152,7 @@ void directory_list(struct directory *directory, struct project *project)
     directory->stats.projects = map_size(directory->projects);
 }
 
-void directory_forget(struct directory *directory, struct project *project)
+void directory_remove(struct directory *directory, struct project *project)
 {
     if (!project->cache->listed)
         return;
@@ -183,16 +183,16 @@ static size_t missing_slot(struct str slug)
     return str_hash(slug) % MISSING_SLOTS;
 }
 
-bool directory_missing(const struct directory *directory, struct str slug)
+bool directory_is_missing(const struct directory *directory, struct str slug)
 {
-    const struct missing *slot = &directory->missing[missing_slot(slug)];
+    const struct missing_slug *slot = &directory->missing[missing_slot(slug)];
 
     return slot->until_ms > clock_mono_ms() && str_eq((struct str){slot->slug, slot->len}, slug);
 }
 
 void directory_missing_set(struct directory *directory, struct str slug)
 {
-    struct missing *slot = &directory->missing[missing_slot(slug)];
+    struct missing_slug *slot = &directory->missing[missing_slot(slug)];
 
     MUST(slug.len <= SLUG_BYTES);
     slot->until_ms = clock_mono_ms() + MISSING_MS;
@@ -202,7 +202,7 @@ void directory_missing_set(struct directory *directory, struct str slug)
 
 void directory_missing_clear(struct directory *directory, struct str slug)
 {
-    struct missing *slot = &directory->missing[missing_slot(slug)];
+    struct missing_slug *slot = &directory->missing[missing_slot(slug)];
 
     if (str_eq((struct str){slot->slug, slot->len}, slug))
         slot->until_ms = 0;

@@ -42,10 +42,10 @@ static void epoch_apply(struct directory *directory, int64_t number, int64_t epo
     if (project->epoch != epoch) {
         project_cache_drop(project);
         project_sync_start(project);
-    } else if (project->cache->touch_due) {
+    } else if (project->cache->epoch_raise_due) {
         project_sync_start(project);
     } else if (clock_mono_ms() - project->cache->used_ms > IDLE_MS) {
-        directory_forget(directory, project);
+        directory_remove(directory, project);
     }
 }
 
@@ -57,11 +57,11 @@ static int epoch_read_run(struct task *task, void *arg)
     size_t count = loaded_numbers(task->arena, directory, &numbers);
 
     directory->stats.epoch_reads++;
-    struct db pulse = {.server = directory->pulse};
+    struct db pulse = {.server = directory->epoch_server};
     int rc = db_query(task, &pulse, SQL_PROJECT_EPOCHS(.numbers = sql_i64s(numbers, count)), &rows);
     if (directory->closing)
         return 0;
-    directory_control_seen(directory, rc < 0 ? DB_UNAVAILABLE : rc);
+    directory_control_record(directory, rc < 0 ? DB_UNAVAILABLE : rc);
     if (rc != 0)
         return PROJECT_UNAVAILABLE;
 
@@ -72,38 +72,38 @@ static int epoch_read_run(struct task *task, void *arg)
         epoch_apply(directory, row.number, row.epoch);
     }
     if (rows.count > 1)
-        qsort(seen, rows.count, sizeof(*seen), num_order_i64);
+        qsort(seen, rows.count, sizeof(*seen), num_compare_i64);
     for (size_t i = 0; i < count; i++) { /* numbers missing in the result: deleted projects */
         struct project *project = directory_by_number(directory, numbers[i]);
         if (project != NULL &&
             (rows.count == 0 ||
-             bsearch(&numbers[i], seen, rows.count, sizeof(*seen), num_order_i64) == NULL))
-            directory_forget(directory, project);
+             bsearch(&numbers[i], seen, rows.count, sizeof(*seen), num_compare_i64) == NULL))
+            directory_remove(directory, project);
     }
     return 0;
 }
 
-static void read_end(void *arg)
+static void epoch_read_end(void *arg)
 {
     struct directory *directory = arg;
 
     directory->reader = NULL;
-    if (directory->read_again && !directory->closing)
+    if (directory->reader_repeat && !directory->closing)
         epoch_read_now(directory);
 }
 
 void epoch_read_now(struct directory *directory)
 {
-    directory->read_again = directory->reader != NULL;
+    directory->reader_repeat = directory->reader != NULL;
     if (directory->reader != NULL)
         return;
     directory->reader = singleflight_new(directory, READ_MS);
-    singleflight_run(directory->reader, epoch_read_run, read_end, directory);
+    singleflight_run(directory->reader, epoch_read_run, epoch_read_end, directory);
 }
 
-int epoch_fresh(struct task *task, struct directory *directory)
+int epoch_wait_fresh(struct task *task, struct directory *directory)
 {
-    if (clock_mono_ms() - directory->control_ok_ms <= EPOCH_STALE_MS)
+    if (clock_mono_ms() - directory->control_read_ms <= EPOCH_STALE_MS)
         return 0;
     if (directory->control_failures > 0)
         return PROJECT_UNAVAILABLE;
@@ -113,7 +113,7 @@ int epoch_fresh(struct task *task, struct directory *directory)
     return singleflight_join(task, directory->reader);
 }
 
-int project_recheck(struct task *task, struct project *project, bool *ret_changed)
+int project_epoch_recheck(struct task *task, struct project *project, bool *ret_changed)
 {
     struct directory *directory = project->cache->directory;
     int64_t before = project->epoch;

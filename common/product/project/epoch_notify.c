@@ -22,7 +22,7 @@
 static struct list subscribers = {&subscribers, &subscribers};
 static uintptr_t last_subscriber_id;
 
-static struct directory *subscriber(uintptr_t subscriber_id)
+static struct directory *subscriber_find(uintptr_t subscriber_id)
 {
     LIST_FOR (node, &subscribers) {
         struct directory *directory = LIST_ITEM(node, struct directory, subscribed);
@@ -34,7 +34,7 @@ static struct directory *subscriber(uintptr_t subscriber_id)
 
 static void on_epoch(struct str payload, void *arg)
 {
-    struct directory *directory = subscriber((uintptr_t)arg);
+    struct directory *directory = subscriber_find((uintptr_t)arg);
     struct str rest = payload;
     int64_t number;
     int64_t epoch;
@@ -118,7 +118,7 @@ void events_notify(struct directory *directory, const struct project *project)
                    .partition = project->partition,
                    .kind = "event.pending",
                });
-    if (project->model != NULL && project->model->searched)
+    if (project->model != NULL && project->model->has_index)
         search_notify(directory, project);
     if (project->model != NULL && project->model->live)
         live_notify(directory, project);

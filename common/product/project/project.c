@@ -23,7 +23,7 @@ struct project *project_ref(struct project *project)
     return project;
 }
 
-static void facts_unref(struct facts *facts)
+static void facts_unref(struct project_texts *facts)
 {
     if (facts != NULL && --facts->refs == 0)
         arena_free(facts->arena);
@@ -34,22 +34,22 @@ void project_unref(struct project *project)
     MUST(project->refs > 0);
     if (--project->refs > 0)
         return;
-    project_cache_done(project);
+    project_cache_free(project);
     model_unref(project->model);
     facts_unref(project->cache->facts);
-    data_keys_drop(project);
+    data_keys_wipe(project);
     arena_free(project->cache->arena); /* the project itself is in this arena */
 }
 
-struct hold {
+struct project_references {
     struct project *project;
     struct model *model;
-    struct facts *facts;
+    struct project_texts *facts;
 };
 
 static void hold_drop(void *ptr)
 {
-    struct hold *hold = ptr;
+    struct project_references *hold = ptr;
 
     model_unref(hold->model);
     facts_unref(hold->facts);
@@ -58,10 +58,10 @@ static void hold_drop(void *ptr)
 
 void project_hold(struct arena *arena, struct project *project)
 {
-    struct hold *hold = arena_alloc(arena, sizeof(*hold));
+    struct project_references *hold = arena_alloc(arena, sizeof(*hold));
 
     project->cache->facts->refs++;
-    *hold = (struct hold){
+    *hold = (struct project_references){
         .project = project_ref(project),
         .model = model_ref(project->model),
         .facts = project->cache->facts,
@@ -105,12 +105,12 @@ static int project_refresh(struct task *task, struct project *project, const str
 {
     const struct sql_project_row row = sql_project_row(control, 0);
     struct arena *arena = arena_new(1024);
-    struct facts *facts = ARENA_NEW(arena, facts);
+    struct project_texts *facts = ARENA_NEW(arena, facts);
     struct project_settings settings;
     struct model *model = NULL;
     int64_t version;
 
-    *facts = (struct facts){.arena = arena, .refs = 1};
+    *facts = (struct project_texts){.arena = arena, .refs = 1};
     int rc = settings_read(task, project, arena, &settings, &version);
     if (rc == 0 && (project->model == NULL || project->model->version != version)) {
         project->cache->directory->stats.model_loads++;
@@ -139,19 +139,19 @@ static int project_refresh(struct task *task, struct project *project, const str
 
 /* --- find --- */
 
-struct load {
+struct slug_load {
     struct directory *directory;
     struct str slug;
 };
 
 static int project_load_run(struct task *task, void *arg)
 {
-    const struct load *load = arg;
+    const struct slug_load *load = arg;
     struct directory *directory = load->directory;
     struct rows rows;
 
     int rc = db_query(task, &directory->control, SQL_PROJECT_BY_SLUG(.slug = load->slug), &rows);
-    directory_control_seen(directory, rc);
+    directory_control_record(directory, rc);
     if (rc != 0)
         return PROJECT_UNAVAILABLE;
     if (rows.count == 0) {
@@ -166,13 +166,13 @@ static int project_load_run(struct task *task, void *arg)
         project_unref(project);
         return PROJECT_UNAVAILABLE;
     }
-    directory_list(directory, project);
+    directory_add(directory, project);
     return 0;
 }
 
 static void project_load_end(void *arg)
 {
-    const struct load *load = arg;
+    const struct slug_load *load = arg;
 
     (void)map_remove(load->directory->loads, load->slug);
 }
@@ -183,8 +183,8 @@ static int project_load_join(struct task *task, struct directory *directory, str
 
     if (singleflight == NULL) {
         singleflight = singleflight_new(directory, LOAD_MS);
-        struct load *load = ARENA_NEW(singleflight->task.arena, load);
-        *load = (struct load){
+        struct slug_load *load = ARENA_NEW(singleflight->task.arena, load);
+        *load = (struct slug_load){
             .directory = directory,
             .slug = arena_dup(singleflight->task.arena, slug),
         };
@@ -194,15 +194,15 @@ static int project_load_join(struct task *task, struct directory *directory, str
     return singleflight_join(task, singleflight);
 }
 
-bool project_known(const struct directory *directory, struct str slug)
+bool project_is_known(const struct directory *directory, struct str slug)
 {
     return map_get(directory->projects, slug) != NULL || map_get(directory->loads, slug) != NULL ||
-           !schema_format_ok("slug", slug) || directory_missing(directory, slug);
+           !schema_format_ok("slug", slug) || directory_is_missing(directory, slug);
 }
 
-int project_settle(struct task *task, struct directory *directory)
+int project_epochs_wait(struct task *task, struct directory *directory)
 {
-    return epoch_fresh(task, directory);
+    return epoch_wait_fresh(task, directory);
 }
 
 int project_find(struct task *task,
@@ -211,17 +211,17 @@ int project_find(struct task *task,
                  struct project **ret_project)
 {
     for (int attempt = 0; attempt < 2; attempt++) {
-        TRY(epoch_fresh(task, directory));
+        TRY(epoch_wait_fresh(task, directory));
         struct project *project = map_get(directory->projects, slug);
         if (project != NULL) {
             if (attempt == 0)
                 directory->stats.project_hits++;
-            project->cache->used_ms = directory->control_ok_ms;
+            project->cache->used_ms = directory->control_read_ms;
             project_hold(task->arena, project);
             *ret_project = project;
             return 0;
         }
-        if (!schema_format_ok("slug", slug) || directory_missing(directory, slug))
+        if (!schema_format_ok("slug", slug) || directory_is_missing(directory, slug))
             return PROJECT_NOT_FOUND;
         if (attempt == 0)
             directory->stats.project_misses++;
@@ -259,23 +259,23 @@ static int sync_once(struct task *task, struct project *project)
     struct project_cache *cache = project->cache;
     struct directory *directory = cache->directory;
     struct rows rows;
-    bool touch = cache->touch_due;
+    bool touch = cache->epoch_raise_due;
 
-    cache->touch_due = false;
+    cache->epoch_raise_due = false;
     int rc = db_query(task,
                       &directory->control,
                       touch ? &SQL_PROJECT_TOUCH : &SQL_PROJECT_BY_NUMBER,
                       SQL_PROJECT_KEY_ARGS(.number = project->number),
                       &rows);
-    directory_control_seen(directory, rc);
+    directory_control_record(directory, rc);
     if (rc != 0) {
-        cache->touch_due = cache->touch_due || touch; /* the next tick tries again */
+        cache->epoch_raise_due = cache->epoch_raise_due || touch; /* the next tick tries again */
         if (touch)
             log_warn("project.touch_failed", L_STR("project", project->slug), L_RESULT("rc", rc));
         return PROJECT_UNAVAILABLE;
     }
     if (rows.count == 0) {
-        directory_forget(directory, project);
+        directory_remove(directory, project);
         return PROJECT_NOT_FOUND;
     }
     const struct sql_project_row row = sql_project_row(&rows, 0);
@@ -296,13 +296,13 @@ static int sync_run(struct task *task, void *arg)
     int rc = sync_once(task, project);
     if (rc == 0)
         cache->sync_done = ticket;
-    cache->sync_again = rc == 0 && ticket < cache->sync_wanted;
+    cache->sync_repeat = rc == 0 && ticket < cache->sync_wanted;
     return rc;
 }
 
 static void sync_end(void *arg);
 
-static void sync_fly(struct project *project)
+static void sync_launch(struct project *project)
 {
     struct project_cache *cache = project->cache;
 
@@ -315,8 +315,8 @@ static void sync_end(void *arg)
     struct project *project = arg;
 
     project->cache->sync = NULL;
-    if (project->cache->sync_again)
-        sync_fly(project);
+    if (project->cache->sync_repeat)
+        sync_launch(project);
     project_unref(project);
 }
 
@@ -324,7 +324,7 @@ void project_sync_start(struct project *project)
 {
     project->cache->sync_wanted++;
     if (project->cache->sync == NULL)
-        sync_fly(project);
+        sync_launch(project);
 }
 
 int project_sync_wait(struct task *task, struct project *project)
@@ -351,11 +351,11 @@ int project_reload_model(struct task *task, struct project *project, const struc
     return 0;
 }
 
-void project_touch(struct task *task, struct directory *directory, struct project *project)
+void project_epoch_raise(struct task *task, struct directory *directory, struct project *project)
 {
     (void)directory; /* a project belongs to one directory */
     project_cache_drop(project);
-    project->cache->touch_due = true;
+    project->cache->epoch_raise_due = true;
     int rc = project_sync(task, project); /* continues when this task is cancelled */
     if (rc > 0)
         log_warn("project.sync_failed", L_STR("project", project->slug));

@@ -70,7 +70,7 @@ struct project {
 /* any: parses a time that people wrote (clock_read()). A time without an offset is in the project's
  * time zone, or in UTC if `project` is NULL. A date is its first moment in that zone. Returns false
  * if `text` is neither a date nor a time. Loop thread only. */
-bool project_moment(const struct project *project, struct str text, int64_t *ret_wall_ms);
+bool project_time_parse(const struct project *project, struct str text, int64_t *ret_wall_ms);
 
 struct directory_config {
     const char *control_dsn;
@@ -107,12 +107,12 @@ AWAITS int project_find(struct task *task,
                         struct str slug,
                         struct project **ret_project) MUSTCHECK;
 
-/* co: the wait with which project_find() begins. After it project_known() decides whether
+/* co: the wait with which project_find() begins. After it project_is_known() decides whether
  * project_find() has to query the database. Results as of project_find(). */
-AWAITS int project_settle(struct task *task, struct directory *directory) MUSTCHECK;
+AWAITS int project_epochs_wait(struct task *task, struct directory *directory) MUSTCHECK;
 /* any: whether project_find() needs no new query for this slug: the project is loaded, being
  * loaded, known to be missing, or the slug is malformed. */
-bool project_known(const struct directory *directory, struct str slug);
+bool project_is_known(const struct directory *directory, struct str slug);
 
 /* co: like project_find(), by the number that work passed between services uses. */
 AWAITS int project_find_number(struct task *task,
@@ -123,8 +123,8 @@ AWAITS int project_find_number(struct task *task,
 /* any: project, model snapshot and settings stay valid until the arena ends. */
 void project_hold(struct arena *arena, struct project *project);
 
-/* co: rights of a user or API key, cached and held until the arena ends. Returns 0, RIGHTS_GONE,
- * PROJECT_UNAVAILABLE or a negative. */
+/* co: rights of a user or API key, cached and held until the arena ends. Returns 0,
+ * RIGHTS_NOT_FOUND, PROJECT_UNAVAILABLE or a negative. */
 AWAITS int project_rights(struct task *task,
                           struct project *project,
                           int64_t user_id,
@@ -134,7 +134,8 @@ AWAITS int project_rights(struct task *task,
 /* co: raises the epoch after a committed change of model, rights, sessions or settings. This
  * process knows the change at once, other processes within a second. Errors are only logged:
  * another process that cannot read the epochs serves nothing after five seconds. */
-AWAITS void project_touch(struct task *task, struct directory *directory, struct project *project);
+AWAITS void
+project_epoch_raise(struct task *task, struct directory *directory, struct project *project);
 /* co: reloads the model now, after a statement has failed with DB_SCHEMA. The model is held until
  * the arena ends. Returns 0, PROJECT_NOT_FOUND, PROJECT_UNAVAILABLE or a negative. */
 AWAITS int project_reload_model(struct task *task,
@@ -144,7 +145,8 @@ AWAITS int project_reload_model(struct task *task,
 /* co: reads the epoch now, in one read for all concurrent callers. *ret_changed: the epoch had
  * moved and the project has been read again. Call before a refusal that another process's change
  * may have made wrong. Returns 0, PROJECT_NOT_FOUND, PROJECT_UNAVAILABLE or a negative. */
-AWAITS int project_recheck(struct task *task, struct project *project, bool *ret_changed) MUSTCHECK;
+AWAITS int project_epoch_recheck(struct task *task, struct project *project, bool *ret_changed)
+    MUSTCHECK;
 
 /* A verified credential, cached by the hash of the token or key text until the epoch moves. */
 struct credential {

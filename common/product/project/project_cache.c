@@ -36,7 +36,7 @@ static struct str project_cache_key_text(const struct rights_key *key)
     return (struct str){(const char *)key, sizeof(*key)};
 }
 
-static struct str hash_text(const uint8_t *hash)
+static struct str hash_key_text(const uint8_t *hash)
 {
     return (struct str){(const char *)hash, DIGEST_SHA256_BYTES};
 }
@@ -81,21 +81,21 @@ rights_store(struct project_cache *cache, const struct rights_key *key, struct r
     list_append(&cache->rights_order, &entry->link);
 }
 
-struct load {
+struct rights_read {
     struct project *project; /* one reference */
     struct rights_key key;
 };
 
 static int project_cache_load_run(struct task *task, void *arg)
 {
-    const struct load *load = arg;
+    const struct rights_read *load = arg;
     struct project_cache *cache = load->project->cache;
     const struct rights_key key = {.user_id = load->key.user_id, .key_id = load->key.key_id};
     struct rights *rights;
 
     int rc = rights_load(task, &load->project->db, key.user_id, key.key_id, &rights);
     struct rights_entry *entry = map_get(cache->rights, project_cache_key_text(&key));
-    if (rc == RIGHTS_GONE && entry != NULL && load->key.generation == cache->generation)
+    if (rc == RIGHTS_NOT_FOUND && entry != NULL && load->key.generation == cache->generation)
         rights_drop(cache, entry);
     /* A process may have died between a change of the model and its notification. Rights are read
      * again every five seconds, so they reveal the change. */
@@ -105,12 +105,12 @@ static int project_cache_load_run(struct task *task, void *arg)
         rights_store(cache, &key, rights);
     else if (rc == 0)
         rights_unref(rights); /* outdated during the read: the waiters load again */
-    return rc == 0 || rc == RIGHTS_GONE ? rc : PROJECT_UNAVAILABLE;
+    return rc == 0 || rc == RIGHTS_NOT_FOUND ? rc : PROJECT_UNAVAILABLE;
 }
 
 static void project_cache_load_end(void *arg)
 {
-    struct load *load = arg;
+    struct rights_read *load = arg;
 
     (void)map_remove(load->project->cache->rights_loads, project_cache_key_text(&load->key));
     project_unref(load->project);
@@ -126,32 +126,32 @@ project_cache_load_join(struct task *task, struct project *project, const struct
     struct singleflight *singleflight = map_get(cache->rights_loads, project_cache_key_text(&key));
     if (singleflight == NULL) {
         singleflight = singleflight_new(cache->directory, RIGHTS_FRESH_MS);
-        struct load *load = ARENA_NEW(singleflight->task.arena, load);
-        *load = (struct load){.project = project_ref(project), .key = key};
+        struct rights_read *load = ARENA_NEW(singleflight->task.arena, load);
+        *load = (struct rights_read){.project = project_ref(project), .key = key};
         (void)map_put(cache->rights_loads, project_cache_key_text(&key), singleflight);
         singleflight_run(singleflight, project_cache_load_run, project_cache_load_end, load);
     }
     return singleflight_join(task, singleflight);
 }
 
-static void unref_deferred(void *rights)
+static void cached_rights_unref(void *rights)
 {
     rights_unref(rights);
 }
 
 /* co: reads the rights for this task alone. The result is as new as this call, even if the epoch
  * moves during the read. */
-AWAITS static int load_own(struct task *task,
-                           struct project *project,
-                           const struct rights_key *key,
-                           const struct rights **ret_rights)
+AWAITS static int rights_load_alone(struct task *task,
+                                    struct project *project,
+                                    const struct rights_key *key,
+                                    const struct rights **ret_rights)
 {
     struct rights *rights;
     int rc = rights_load(task, &project->db, key->user_id, key->key_id, &rights);
 
     if (rc != 0)
-        return rc < 0 || rc == RIGHTS_GONE ? rc : PROJECT_UNAVAILABLE;
-    arena_defer(task->arena, unref_deferred, rights);
+        return rc < 0 || rc == RIGHTS_NOT_FOUND ? rc : PROJECT_UNAVAILABLE;
+    arena_defer(task->arena, cached_rights_unref, rights);
     *ret_rights = rights;
     return 0;
 }
@@ -165,8 +165,8 @@ int project_rights(struct task *task,
     struct project_cache *cache = project->cache;
     const struct rights_key key = {.user_id = user_id, .key_id = key_id};
 
-    /* The epoch may move before the waiters of a load run. After two attempts load_own() ends the
-     * loop: an epoch that moves constantly must neither block nor refuse the caller. */
+    /* The epoch may move before the waiters of a load run. After two attempts rights_load_alone()
+     * ends the loop: an epoch that moves constantly must neither block nor refuse the caller. */
     for (int attempt = 0; attempt < 2; attempt++) {
         struct rights_entry *entry = map_get(cache->rights, project_cache_key_text(&key));
         if (entry != NULL && clock_mono_ms() - entry->rights->loaded_ms < RIGHTS_FRESH_MS) {
@@ -174,7 +174,7 @@ int project_rights(struct task *task,
                 cache->directory->stats.rights_hits++;
             list_remove(&entry->link);
             list_append(&cache->rights_order, &entry->link);
-            arena_defer(task->arena, unref_deferred, rights_ref(entry->rights));
+            arena_defer(task->arena, cached_rights_unref, rights_ref(entry->rights));
             *ret_rights = entry->rights;
             return 0;
         }
@@ -182,14 +182,14 @@ int project_rights(struct task *task,
             cache->directory->stats.rights_misses++;
         TRY(project_cache_load_join(task, project, &key));
     }
-    return load_own(task, project, &key, ret_rights);
+    return rights_load_alone(task, project, &key, ret_rights);
 }
 
 /* --- credentials --- */
 
 static void credential_drop(struct project_cache *cache, struct credential_entry *entry)
 {
-    (void)map_remove(cache->credentials, hash_text(entry->hash));
+    (void)map_remove(cache->credentials, hash_key_text(entry->hash));
     list_remove(&entry->link);
     free(entry);
 }
@@ -200,7 +200,7 @@ const struct credential *project_credential_get(struct project *project, struct 
     uint8_t hash[DIGEST_SHA256_BYTES];
 
     digest_sha256(token, hash);
-    struct credential_entry *entry = map_get(cache->credentials, hash_text(hash));
+    struct credential_entry *entry = map_get(cache->credentials, hash_key_text(hash));
     if (entry != NULL && entry->credential.expires_ms <= clock_wall_ms()) {
         credential_drop(cache, entry);
         entry = NULL;
@@ -225,7 +225,7 @@ void project_credential_put(struct project *project,
     if (credential->checked_ms <= cache->dropped_ms)
         return;
     digest_sha256(token, hash);
-    struct credential_entry *entry = map_get(cache->credentials, hash_text(hash));
+    struct credential_entry *entry = map_get(cache->credentials, hash_key_text(hash));
     if (entry != NULL)
         credential_drop(cache, entry);
     if (map_size(cache->credentials) >= CREDENTIALS_MAX)
@@ -236,7 +236,7 @@ void project_credential_put(struct project *project,
         PANIC("out of memory");
     memcpy(entry->hash, hash, sizeof(hash));
     entry->credential = *credential;
-    (void)map_put(cache->credentials, hash_text(entry->hash), entry);
+    (void)map_put(cache->credentials, hash_key_text(entry->hash), entry);
     list_append(&cache->credentials_order, &entry->link);
 }
 
@@ -254,7 +254,7 @@ void project_cache_drop(struct project *project)
         credential_drop(cache, LIST_ITEM(node, struct credential_entry, link));
 }
 
-void project_cache_done(struct project *project)
+void project_cache_free(struct project *project)
 {
     struct project_cache *cache = project->cache;
 

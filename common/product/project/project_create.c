@@ -10,7 +10,7 @@
 #include "crypto/ec.h"
 #include "data_key_sql.h"
 #include "json/jw.h"
-#include "keys/place.h"
+#include "keys/sealed_aad.h"
 #include "log/log.h"
 #include "migrations/grants.h"
 #include "migrations/migrate.h"
@@ -29,7 +29,7 @@
 
 /* Maps a negative result of a singleflight's own task, which says nothing about the caller's
  * deadline. */
-static int outcome(int rc)
+static int own_result(int rc)
 {
     return rc < 0 ? DB_UNAVAILABLE : rc;
 }
@@ -46,21 +46,21 @@ AWAITS static int schema_work_run(struct task *task, struct db *tx, void *arg)
 {
     const struct schema_work *work = arg;
 
-    db_retire(tx);
+    db_discard_conn(tx);
     TRY(db_set_timeout(task, tx, work->limit_ms));
     return db_batch_commit(task, tx, work->calls, work->count, NULL);
 }
 
 /* --- create --- */
 
-struct create {
+struct create_work {
     struct directory *directory;
     struct project_create in;
     struct db db; /* schema of the new project */
 };
 
 /* co: inserts the control row in state creating, or takes over the row of an attempt that died. */
-static int project_claim(struct task *task, struct create *create)
+static int project_claim(struct task *task, struct create_work *create)
 {
     struct db *control = &create->directory->control;
     struct rows rows;
@@ -80,14 +80,14 @@ static int project_claim(struct task *task, struct create *create)
                       &rows);
     }
     if (rc != 0)
-        return outcome(rc);
+        return own_result(rc);
     if (rows.count == 0)
         return PROJECT_EXISTS;
     create->db = (struct db){
         .server = directory_server(create->directory, STR("main")),
         .schema = sql_create_row(&rows, 0).number,
     };
-    return again ? outcome(project_drop_schema(task, &create->db)) : 0;
+    return again ? own_result(project_drop_schema(task, &create->db)) : 0;
 }
 
 static struct db_call seed_permissions(struct arena *arena)
@@ -102,8 +102,9 @@ static struct db_call seed_permissions(struct arena *arena)
 }
 
 /* The first key for access tokens. Its private part is sealed, bound to the row that stores it. */
-static struct db_call
-seed_signing_key(struct arena *arena, const struct create *create, const struct aead_key *data_key)
+static struct db_call seed_signing_key(struct arena *arena,
+                                       const struct create_work *create,
+                                       const struct aead_key *data_key)
 {
     struct ec_key *key = ec_key_generate();
     uint8_t kid_bytes[KID_BYTES];
@@ -127,14 +128,14 @@ seed_signing_key(struct arena *arena, const struct create *create, const struct 
     jw_time(&w, clock_wall_ms());
     jw_obj_end(&w);
 
-    struct str place = place_setting(arena, create->db.schema, STR("signing_key"), kid);
+    struct str place = aad_setting(arena, create->db.schema, STR("signing_key"), kid);
     struct str sealed = aead_seal(arena, data_key, ec_key_to_pkcs8(arena, key), place);
     return db_call_new(
         arena, SQL_SEED_SIGNING_KEY(.key = kid, .doc = strbuf_view(&doc), .sealed = sealed));
 }
 
 /* The project's first data key, and the signing key that it seals. */
-static void seed_keys(struct arena *arena, const struct create *create, struct db_call *calls)
+static void seed_keys(struct arena *arena, const struct create_work *create, struct db_call *calls)
 {
     struct aead_key data_key;
 
@@ -148,7 +149,7 @@ static void seed_keys(struct arena *arena, const struct create *create, struct d
 
 /* co: creates schema, tables and seeds in one transaction. These are hundreds of statements, which
  * take a busy server some time. *ret_last is the number of the last migration. */
-static int build(struct task *task, struct create *create, int *ret_last)
+static int schema_build(struct task *task, struct create_work *create, int *ret_last)
 {
     static const struct sql schema_sql = {
         .name = "create.schema",
@@ -158,7 +159,7 @@ static int build(struct task *task, struct create *create, int *ret_last)
         .no_prepare = true,
     };
     struct arena *arena = task->arena;
-    size_t count = 1 + GRANTS_MOST;
+    size_t count = 1 + GRANTS_CALLS_MAX;
 
     for (const struct migration *it = migrate_project_list; it->number != 0; it++)
         count += migrate_calls(arena, it, NULL);
@@ -183,14 +184,14 @@ static int build(struct task *task, struct create *create, int *ret_last)
     return db_transact_ddl(task, &create->db, schema_work_run, &work);
 }
 
-static bool create_may_pass(int rc)
+static bool create_is_retryable(int rc)
 {
     return rc == DB_UNAVAILABLE || rc == DB_UNKNOWN || rc == DB_TIMEOUT || rc == DB_BUSY;
 }
 
 /* co: marks the finished project as active, and retries while the attempt lasts. If the outcome of
  * one try is unknown, a later failure must not be reported as certain. */
-static int create_done(struct task *task, struct create *create, int last)
+static int create_done(struct task *task, struct create_work *create, int last)
 {
     struct db *control = &create->directory->control;
     bool unknown = false;
@@ -200,19 +201,19 @@ static int create_done(struct task *task, struct create *create, int last)
         rc = db_query(
             task, control, SQL_CREATE_DONE(.number = create->db.schema, .migration = last), NULL);
         unknown = unknown || rc == DB_UNKNOWN;
-    } while (create_may_pass(rc) && task_sleep(task, PAUSE_MS) == 0);
+    } while (create_is_retryable(rc) && task_sleep(task, PAUSE_MS) == 0);
     return rc != 0 && unknown ? DB_UNKNOWN : rc;
 }
 
 static int project_create_run(struct task *task, void *arg)
 {
-    struct create *create = arg;
+    struct create_work *create = arg;
     struct db *control = &create->directory->control;
     const int64_t *number = &create->db.schema;
     int last = 0;
 
     TRY(project_claim(task, create));
-    int rc = build(task, create, &last);
+    int rc = schema_build(task, create, &last);
     if (rc == 0)
         rc = create_done(task, create, last);
     if (rc == 0) {
@@ -227,7 +228,7 @@ static int project_create_run(struct task *task, void *arg)
     if (rc > 0 && rc != DB_UNKNOWN && project_drop_schema(task, &create->db) == 0 &&
         db_query(task, control, SQL_CREATE_UNDO(.number = *number), NULL) != 0)
         log_warn("project.create_left_over", L_STR("project", create->in.slug));
-    return outcome(rc);
+    return own_result(rc);
 }
 
 int project_create(struct task *task,
@@ -237,7 +238,7 @@ int project_create(struct task *task,
 {
     struct singleflight *singleflight = singleflight_new(directory, CREATE_MS);
     struct arena *arena = singleflight->task.arena;
-    struct create *create = ARENA_NEW(arena, create);
+    struct create_work *create = ARENA_NEW(arena, create);
 
     create->directory = directory;
     create->in = (struct project_create){
@@ -314,15 +315,15 @@ static int project_delete_run(struct task *task, void *arg)
     int rc =
         db_query(task, &directory->control, SQL_DELETE_BEGIN(.number = project->number), &rows);
     if (rc != 0)
-        return outcome(rc);
-    directory_forget(directory, project);
+        return own_result(rc);
+    directory_remove(directory, project);
     if (rows.count == 0)
         return PROJECT_NOT_FOUND;
     epoch_publish(directory, project->number, sql_delete_begin_row(&rows, 0).epoch);
     rc = finish_delete(task, directory, &project->db);
     if (rc != 0)
         log_warn("project.delete_later", L_STR("project", project->slug), L_RESULT("rc", rc));
-    return outcome(rc);
+    return own_result(rc);
 }
 
 static void delete_end(void *arg)

@@ -54,7 +54,7 @@ AWAITS int singleflight_join(struct task *task, struct singleflight *singlefligh
 #define MISSING_SLOTS 1024
 #define MISSING_MS    1000
 #define SLUG_BYTES    48
-struct missing {
+struct missing_slug {
     int64_t until_ms;
     size_t len;
     char slug[SLUG_BYTES];
@@ -71,43 +71,43 @@ struct directory {
     struct bus *bus;        /* NULL = none, or closing */
     struct list subscribed; /* node in the list of epoch_notify.c */
     uintptr_t subscriber_id;
-    struct db_server *pulse; /* dedicated connection for the read of the epochs */
+    struct db_server *epoch_server; /* dedicated connection for the read of the epochs */
 
     struct map *projects; /* slug -> struct project, one reference each */
     struct map *numbers;  /* number (8 bytes) -> struct project */
     struct map *loads;    /* slug -> struct singleflight that loads it */
-    struct missing missing[MISSING_SLOTS];
+    struct missing_slug missing[MISSING_SLOTS];
 
     struct list singleflights;
 
     struct loop_timer tick;
     struct singleflight *reader; /* reads the epochs; NULL = no read is running */
-    int64_t control_ok_ms;       /* mono: last successful read of the control schema */
+    int64_t control_read_ms;     /* mono: last successful read of the control schema */
     int64_t sweep_due_ms;
 
     struct directory_stats stats;
 
-    unsigned control_failures; /* failed reads since control_ok_ms */
-    bool read_again;           /* another read was requested while the reader ran */
+    unsigned control_failures; /* failed reads since control_read_ms */
+    bool reader_repeat;        /* another read was requested while the reader ran */
     bool sweeping;
     bool closing;
 };
 
 /* any: adds a loaded project. The directory takes over the caller's reference. */
-void directory_list(struct directory *directory, struct project *project);
+void directory_add(struct directory *directory, struct project *project);
 /* any: removes the project from the directory and drops the directory's reference. Tasks that hold
  * the project may still use it. */
-void directory_forget(struct directory *directory, struct project *project);
+void directory_remove(struct directory *directory, struct project *project);
 struct project *directory_by_number(const struct directory *directory, int64_t number);
 /* any: whether the slug is cached as missing; caches it; removes it from the cache. */
-bool directory_missing(const struct directory *directory, struct str slug);
+bool directory_is_missing(const struct directory *directory, struct str slug);
 void directory_missing_set(struct directory *directory, struct str slug);
 void directory_missing_clear(struct directory *directory, struct str slug);
 /* any: frees the directory when it is closing and no singleflight is left. Called at the end of
  * directory_free() and of each singleflight. */
 void directory_close_when_idle(struct directory *directory);
 /* any: records a read of the control schema: it succeeded (rc = 0), or failed (rc > 0). */
-void directory_control_seen(struct directory *directory, int rc);
+void directory_control_record(struct directory *directory, int rc);
 
 /* --- epochs (epoch.c) --- */
 
@@ -115,7 +115,7 @@ void epoch_start(struct directory *directory);
 void epoch_stop(struct directory *directory);
 /* co: returns 0 when the control schema was read recently enough, else PROJECT_UNAVAILABLE or a
  * negative. */
-AWAITS int epoch_fresh(struct task *task, struct directory *directory) MUSTCHECK;
+AWAITS int epoch_wait_fresh(struct task *task, struct directory *directory) MUSTCHECK;
 /* any: reads the epochs now. If a read is running, another one follows it. */
 void epoch_read_now(struct directory *directory);
 
@@ -129,7 +129,7 @@ void epoch_publish(struct directory *directory, int64_t number, int64_t epoch);
 /* --- projects --- */
 
 /* Texts of one version of name and settings. A request holds the version that it started with. */
-struct facts {
+struct project_texts {
     struct arena *arena; /* the struct itself is in this arena */
     int refs;
 };
@@ -137,7 +137,7 @@ struct facts {
 struct project_cache {
     struct arena *arena; /* contains the project itself */
     struct directory *directory;
-    struct facts *facts;
+    struct project_texts *facts;
     int64_t used_ms; /* mono */
     bool listed;
 
@@ -145,8 +145,8 @@ struct project_cache {
      * that began after it was drawn. */
     struct singleflight *sync;
     uint64_t sync_wanted, sync_done;
-    bool sync_again; /* tickets were drawn while the sync ran */
-    bool touch_due;  /* a change of this process has not yet raised the epoch */
+    bool sync_repeat;     /* tickets were drawn while the sync ran */
+    bool epoch_raise_due; /* a change of this process has not yet raised the epoch */
 
     /* Rights and credentials (project_cache.c). */
     uint64_t generation;
@@ -168,22 +168,22 @@ void project_sync_start(struct project *project);
 /* co: waits until all syncs requested so far are done. Results as of project_sync(). */
 AWAITS int project_sync_wait(struct task *task, struct project *project) MUSTCHECK;
 
-/* any: project_cache_init() sets up the caches of rights and credentials, project_cache_done()
+/* any: project_cache_init() sets up the caches of rights and credentials, project_cache_free()
  * frees them. */
 void project_cache_init(struct project *project);
-void project_cache_done(struct project *project);
+void project_cache_free(struct project *project);
 /* any: drops cached rights and credentials. */
 void project_cache_drop(struct project *project);
 
 /* co: adds the data keys of the state row to the project's keys. If there are no ids, first stores
- * the key of earlier releases (data_key_adopt()). Returns 0, a DB_* (DB_FAILED: the newest key
- * cannot be unwrapped) or a negative. */
-AWAITS int data_keys_take(struct task *task,
-                          struct project *project,
-                          struct sql_i64s ids,
-                          struct sql_strs texts) MUSTCHECK;
+ * the key of earlier releases (data_key_store_legacy()). Returns 0, a DB_* (DB_FAILED: the newest
+ * key cannot be unwrapped) or a negative. */
+AWAITS int data_keys_update(struct task *task,
+                            struct project *project,
+                            struct sql_i64s ids,
+                            struct sql_strs texts) MUSTCHECK;
 /* any: wipes and frees the project's data keys. */
-void data_keys_drop(struct project *project);
+void data_keys_wipe(struct project *project);
 /* co: reads settings, data keys and model version of a project. The settings' texts are in `arena`.
  * Returns 0, a DB_* or a negative. */
 AWAITS int settings_read(struct task *task,

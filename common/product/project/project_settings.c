@@ -21,25 +21,25 @@
 
 #define SETTING_I64(member, low, high, text)                                                       \
     {                                                                                              \
-        .name = #member, FIELD_AT(struct project_settings_in, member), .type = FIELD_I64,          \
+        .name = #member, FIELD_AT(struct project_settings_patch, member), .type = FIELD_I64,       \
         .nullable = true, .has_min = true, .min = (low), .has_max = true, .max = (high),           \
         .doc = (text)                                                                              \
     }
 #define SETTING_BOOL(member, text)                                                                 \
     {                                                                                              \
-        .name = #member, FIELD_AT(struct project_settings_in, member), .type = FIELD_BOOL,         \
+        .name = #member, FIELD_AT(struct project_settings_patch, member), .type = FIELD_BOOL,      \
         .nullable = true, .doc = (text)                                                            \
     }
 #define SETTING_STR(member, most, kind, text)                                                      \
     {                                                                                              \
-        .name = #member, FIELD_AT(struct project_settings_in, member), .type = FIELD_STR,          \
+        .name = #member, FIELD_AT(struct project_settings_patch, member), .type = FIELD_STR,       \
         .nullable = true, .max = (most), .format = (kind), .doc = (text)                           \
     }
 
 static const struct field settings_fields[] = {
     {
         .name = "redirect_urls",
-        FIELD_AT(struct project_settings_in, redirect_urls),
+        FIELD_AT(struct project_settings_patch, redirect_urls),
         .type = FIELD_STRS,
         .nullable = true,
         .max = ITEMS_MAX,
@@ -87,7 +87,7 @@ static const struct field settings_fields[] = {
     SETTING_STR(oidc_client_id, 512, NULL, "Client id at the issuer"),
     {
         .name = "oidc_client_secret",
-        FIELD_AT(struct project_settings_in, oidc_client_secret),
+        FIELD_AT(struct project_settings_patch, oidc_client_secret),
         .type = FIELD_STR,
         .nullable = true,
         .max = 1024,
@@ -116,7 +116,7 @@ static const struct field settings_fields[] = {
         "magic-link appear in GET /mail/log as dropped, with the code no_page"),
 };
 const struct schema project_settings_schema =
-    SCHEMA("ProjectSettings", struct project_settings_in, settings_fields);
+    SCHEMA("ProjectSettings", struct project_settings_patch, settings_fields);
 
 #define ORIGINS_FIELD(...)                                                                         \
     {                                                                                              \
@@ -128,22 +128,22 @@ const struct schema project_settings_schema =
 static const struct field project_fields[] = {
     {
         .name = "name",
-        FIELD_AT(struct project_in, name),
+        FIELD_AT(struct project_patch, name),
         .type = FIELD_STR,
         .min = 1,
         .max = 200,
         .doc = "Display name",
         .example = "\"Shop\"",
     },
-    ORIGINS_FIELD(FIELD_AT(struct project_in, allowed_origins), .nullable = true),
+    ORIGINS_FIELD(FIELD_AT(struct project_patch, allowed_origins), .nullable = true),
     {
         .name = "settings",
-        FIELD_AT(struct project_in, settings),
+        FIELD_AT(struct project_patch, settings),
         .type = FIELD_OBJ,
         .sub = &project_settings_schema,
     },
 };
-const struct schema project_schema = SCHEMA("ProjectUpdate", struct project_in, project_fields);
+const struct schema project_schema = SCHEMA("ProjectUpdate", struct project_patch, project_fields);
 
 static const struct field project_out_fields[] = {
     {.name = "project_id", .type = FIELD_STR, .required = true, .format = "slug"},
@@ -159,7 +159,7 @@ static const struct field project_out_fields[] = {
 };
 const struct schema project_out_schema = SCHEMA_OUT("Project", project_out_fields);
 
-void project_settings_default(struct project_settings *ret_settings)
+void project_settings_set_default(struct project_settings *ret_settings)
 {
     *ret_settings = (struct project_settings){
         .password_min_length = 8,
@@ -182,25 +182,25 @@ void project_settings_ceilings(const struct project_rates *rates)
 }
 
 /* 0 means no limit, so it is above every ceiling. */
-static bool above(int64_t rate, int64_t ceiling)
+static bool rate_exceeds(int64_t rate, int64_t ceiling)
 {
     return ceiling > 0 && (rate > ceiling || rate == 0);
 }
 
-static void settings_cut(int64_t *rate, int64_t ceiling)
+static void rate_cut(int64_t *rate, int64_t ceiling)
 {
-    if (above(*rate, ceiling))
+    if (rate_exceeds(*rate, ceiling))
         *rate = ceiling;
 }
 
 static void cut_rates(struct project_settings *settings)
 {
-    settings_cut(&settings->rate_read, ceilings.read);
-    settings_cut(&settings->rate_write, ceilings.write);
-    settings_cut(&settings->rate_heavy, ceilings.heavy);
-    settings_cut(&settings->storage_quota, ceilings.storage);
-    settings_cut(&settings->rate_sign_in_account, ceilings.sign_in);
-    settings_cut(&settings->rate_sign_in_address, ceilings.sign_in);
+    rate_cut(&settings->rate_read, ceilings.read);
+    rate_cut(&settings->rate_write, ceilings.write);
+    rate_cut(&settings->rate_heavy, ceilings.heavy);
+    rate_cut(&settings->storage_quota, ceilings.storage);
+    rate_cut(&settings->rate_sign_in_account, ceilings.sign_in);
+    rate_cut(&settings->rate_sign_in_address, ceilings.sign_in);
 }
 
 static void check_rate(struct arena *arena,
@@ -209,7 +209,7 @@ static void check_rate(struct arena *arena,
                        int64_t ceiling,
                        struct schema_errors *errors)
 {
-    if (in->set && !in->null && above(in->value, ceiling))
+    if (in->set && !in->null && rate_exceeds(in->value, ceiling))
         schema_error_add(arena,
                          errors,
                          arena_printf(arena, "settings.%s", name),
@@ -218,8 +218,9 @@ static void check_rate(struct arena *arena,
                          (long long)ceiling);
 }
 
-static void
-check_rates(struct arena *arena, const struct project_settings_in *in, struct schema_errors *errors)
+static void check_rates(struct arena *arena,
+                        const struct project_settings_patch *in,
+                        struct schema_errors *errors)
 {
     check_rate(arena, "rate_read", &in->rate_read, ceilings.read, errors);
     check_rate(arena, "rate_write", &in->rate_write, ceilings.write, errors);
@@ -231,9 +232,9 @@ check_rates(struct arena *arena, const struct project_settings_in *in, struct sc
 
 /* --- checks --- */
 
-static bool all_in_set(struct str text, const char *others)
+static bool only_lower_and(struct str text, const char *others)
 {
-    return text.len > 0 && ascii_only(text, ASCII_LOWER | ASCII_DIGIT, others);
+    return text.len > 0 && ascii_has_only(text, ASCII_LOWER | ASCII_DIGIT, others);
 }
 
 /* The serialised form that browsers send (RFC 6454 section 6.2): lower case, no path, no user. */
@@ -247,7 +248,7 @@ static bool origin_ok(struct str origin)
         return false;
     struct str rest = origin;
     struct str scheme = str_split(&rest, ':');
-    if (!all_in_set(scheme, "+.-") || scheme.ptr[0] < 'a' || !rest.ptr ||
+    if (!only_lower_and(scheme, "+.-") || scheme.ptr[0] < 'a' || !rest.ptr ||
         !str_starts(rest, STR("//")))
         return false;
     rest = (struct str){rest.ptr + 2, rest.len - 2};
@@ -256,12 +257,12 @@ static bool origin_ok(struct str origin)
     if (rest.len > 0 && rest.ptr[0] == '[') { /* an IPv6 address */
         host = str_split(&rest, ']');
         if (rest.ptr == NULL || (rest.len > 0 && rest.ptr[0] != ':') ||
-            !all_in_set((struct str){host.ptr + 1, host.len - 1}, ":."))
+            !only_lower_and((struct str){host.ptr + 1, host.len - 1}, ":."))
             return false;
         rest = rest.len > 0 ? (struct str){rest.ptr + 1, rest.len - 1} : STR_NONE;
     } else {
         host = str_split(&rest, ':');
-        if (!all_in_set(host, ".-_"))
+        if (!only_lower_and(host, ".-_"))
             return false;
     }
     return rest.ptr == NULL || (num_parse_i64(rest, &port) && port > 0 && port <= ORIGIN_PORT_MAX);
@@ -296,12 +297,12 @@ static struct str shown_secret(const struct project_settings *settings)
     return settings != NULL && settings->oidc_client_secret.len > 0 ? STR(SECRET_MASK) : STR_NONE;
 }
 
-bool project_in_check(struct arena *arena,
-                      const struct project_in *in,
-                      const struct project_settings *stored,
-                      struct schema_errors *errors)
+bool project_patch_check(struct arena *arena,
+                         const struct project_patch *in,
+                         const struct project_settings *stored,
+                         struct schema_errors *errors)
 {
-    const struct project_settings_in *settings = in->settings.value;
+    const struct project_settings_patch *settings = in->settings.value;
     size_t before = errors->count;
 
     for (size_t i = 0; i < in->allowed_origins.count; i++)
@@ -324,8 +325,8 @@ bool project_in_check(struct arena *arena,
                          STR("settings.timezone"),
                          PROBLEM_PATTERN,
                          "must name an IANA time zone, such as Europe/London");
-    if (settings != NULL &&
-        secret_given(settings->oidc_client_secret.value, shown_secret(stored)) == SECRET_WRONG_MASK)
+    if (settings != NULL && secret_classify(settings->oidc_client_secret.value,
+                                            shown_secret(stored)) == SECRET_WRONG_MASK)
         schema_error_add(arena,
                          errors,
                          STR("settings.oidc_client_secret"),
@@ -335,12 +336,12 @@ bool project_in_check(struct arena *arena,
     return errors->count == before;
 }
 
-int project_in_check_locale(struct task *task,
-                            struct project *project,
-                            struct project_in *in,
-                            struct schema_errors *errors)
+int project_patch_check_locale(struct task *task,
+                               struct project *project,
+                               struct project_patch *in,
+                               struct schema_errors *errors)
 {
-    struct project_settings_in *settings = in->settings.value;
+    struct project_settings_patch *settings = in->settings.value;
     struct rows rows;
 
     if (settings == NULL || settings->locale.value.ptr == NULL)
@@ -386,16 +387,17 @@ static void merge_strs(struct str **items, size_t *count, const struct in_strs *
     *count = in->null ? 0 : in->count;
 }
 
-void project_settings_merge(struct project_settings *settings, const struct project_in *project_in)
+void project_settings_merge(struct project_settings *settings,
+                            const struct project_patch *project_in)
 {
-    const struct project_settings_in *in = project_in->settings.value;
+    const struct project_settings_patch *in = project_in->settings.value;
     struct project_settings fallback;
 
     merge_strs(
         &settings->allowed_origins, &settings->allowed_origin_count, &project_in->allowed_origins);
     if (!project_in->settings.set || in == NULL)
         return;
-    project_settings_default(&fallback);
+    project_settings_set_default(&fallback);
     merge_strs(&settings->redirect_urls, &settings->redirect_url_count, &in->redirect_urls);
 #define MERGE_I64(member)  merge_i64(&settings->member, &in->member, fallback.member)
 #define MERGE_BOOL(member) merge_bool(&settings->member, &in->member, fallback.member)
@@ -422,7 +424,7 @@ void project_settings_merge(struct project_settings *settings, const struct proj
     merge_str(&settings->auth_page_url, &in->auth_page_url);
     merge_str(&settings->timezone, &in->timezone);
     merge_str(&settings->locale, &in->locale);
-    if (secret_given(in->oidc_client_secret.value, STR(SECRET_MASK)) == SECRET_NEW)
+    if (secret_classify(in->oidc_client_secret.value, STR(SECRET_MASK)) == SECRET_NEW)
         merge_str(&settings->oidc_client_secret, &in->oidc_client_secret);
 }
 
@@ -510,9 +512,9 @@ void project_json_members(struct jw *w, const struct project *project)
 
 /* --- storage --- */
 
-static struct str secret_place(struct arena *arena, const struct project *project)
+static struct str secret_aad(struct arena *arena, const struct project *project)
 {
-    return place_setting(arena, project->number, STR("setting"), STR("project"));
+    return aad_setting(arena, project->number, STR("setting"), STR("project"));
 }
 
 /* Reads stored settings. A value that today's bounds refuse falls back to its default: a project
@@ -524,12 +526,12 @@ static void parse_stored(struct arena *arena,
                          struct project_settings *ret_settings)
 {
     struct schema_errors errors = {0};
-    struct project_settings_in settings;
-    struct project_in in = {.settings = {.set = true, .value = &settings}};
+    struct project_settings_patch settings;
+    struct project_patch in = {.settings = {.set = true, .value = &settings}};
     struct jr_error error;
     json_t *doc;
 
-    project_settings_default(ret_settings);
+    project_settings_set_default(ret_settings);
     if (!text.ptr || jr_parse(arena, text, &doc, &error) != 0)
         return;
     json_t *origins = json_object_get(doc, "allowed_origins");
@@ -552,7 +554,7 @@ static void parse_stored(struct arena *arena,
                   project->data_keys,
                   project->data_key_count,
                   sealed,
-                  secret_place(arena, project),
+                  secret_aad(arena, project),
                   &ret_settings->oidc_client_secret) != 0)
         log_warn("settings.secret_unreadable", L_STR("project", project->slug));
 }
@@ -569,7 +571,7 @@ int settings_read(struct task *task,
     if (rc != 0)
         return rc;
     const struct sql_project_state_row row = sql_project_state_row(task->arena, &rows, 0);
-    rc = data_keys_take(task, project, row.key_ids, row.key_texts);
+    rc = data_keys_update(task, project, row.key_ids, row.key_texts);
     if (rc != 0)
         return rc;
     parse_stored(arena, project, row.doc, row.sealed, ret_settings);
@@ -593,19 +595,19 @@ static struct str print_stored(struct arena *arena, const struct project_setting
     return strbuf_view(&out);
 }
 
-static bool keeps_secret(const struct project_in *in)
+static bool patch_keeps_secret(const struct project_patch *in)
 {
-    const struct project_settings_in *settings = in->settings.set ? in->settings.value : NULL;
+    const struct project_settings_patch *settings = in->settings.set ? in->settings.value : NULL;
 
     return settings == NULL || !settings->oidc_client_secret.set ||
-           secret_given(settings->oidc_client_secret.value, STR(SECRET_MASK)) != SECRET_NEW;
+           secret_classify(settings->oidc_client_secret.value, STR(SECRET_MASK)) != SECRET_NEW;
 }
 
 int project_settings_save(struct task *task,
                           struct directory *directory,
                           struct project *project,
                           struct db *tx,
-                          const struct project_in *in,
+                          const struct project_patch *in,
                           const struct db_call *audit)
 {
     struct project_settings settings;
@@ -623,13 +625,13 @@ int project_settings_save(struct task *task,
     /* An unchanged secret stays sealed as it is: its key may be one that this process does not know
      * yet. */
     struct str sealed = STR_NONE;
-    if (keeps_secret(in))
+    if (patch_keeps_secret(in))
         sealed = row.sealed;
     else if (settings.oidc_client_secret.len > 0)
         sealed = aead_seal(task->arena,
                            &project->data_key,
                            settings.oidc_client_secret,
-                           secret_place(task->arena, project));
+                           secret_aad(task->arena, project));
     calls[0] = db_call(
         SQL_PROJECT_SETTINGS_SET(.doc = print_stored(task->arena, &settings), .sealed = sealed));
     if (!str_eq(settings.locale, locale))
@@ -646,7 +648,7 @@ int project_settings_save(struct task *task,
 
 /* --- times --- */
 
-bool project_moment(const struct project *project, struct str text, int64_t *ret_wall_ms)
+bool project_time_parse(const struct project *project, struct str text, int64_t *ret_wall_ms)
 {
     struct clock_reading reading;
 
@@ -658,6 +660,7 @@ bool project_moment(const struct project *project, struct str text, int64_t *ret
     const struct timezone_rules *zone = timezone_find(project->settings.timezone);
     int64_t local_s = floor_div(reading.local_ms, 1000);
     if (zone != NULL)
-        *ret_wall_ms = timezone_moment(zone, local_s) * 1000 + reading.local_ms - local_s * 1000;
+        *ret_wall_ms =
+            timezone_from_local(zone, local_s) * 1000 + reading.local_ms - local_s * 1000;
     return true;
 }

@@ -9,7 +9,7 @@
 #include "project/project.h"
 
 /* The "settings" member. A member that is absent keeps its value, null restores the default. */
-struct project_settings_in {
+struct project_settings_patch {
     struct in_strs redirect_urls;
     struct in_i64 password_min_length;
     struct in_i64 access_token_seconds;
@@ -37,10 +37,10 @@ struct project_settings_in {
 extern const struct schema project_settings_schema;
 
 /* The request body. */
-struct project_in {
+struct project_patch {
     struct in_str name;
     struct in_strs allowed_origins;
-    struct in_obj settings; /* struct project_settings_in */
+    struct in_obj settings; /* struct project_settings_patch */
 };
 extern const struct schema project_schema;
 /* The resource that GET and PUT return, for the documentation. */
@@ -55,35 +55,35 @@ struct project_rates {
 void project_settings_ceilings(const struct project_rates *rates);
 
 /* any: the settings of a project that has stored none. */
-void project_settings_default(struct project_settings *ret_settings);
+void project_settings_set_default(struct project_settings *ret_settings);
 /* any: checks the rules that the schema cannot express. Origins are exactly scheme://host[:port] or
  * "*". Redirect URLs and auth_page_url are allowed by redirect.h. Rates do not exceed the ceilings.
  * The time zone exists. A masked secret matches `stored` (NULL: no settings stored). Adds findings
  * to errors and returns whether there are none. */
-bool project_in_check(struct arena *arena,
-                      const struct project_in *in,
-                      const struct project_settings *stored,
-                      struct schema_errors *errors);
+bool project_patch_check(struct arena *arena,
+                         const struct project_patch *in,
+                         const struct project_settings *stored,
+                         struct schema_errors *errors);
 /* co: checks the rule that only the project's database can decide: it has a collation for the
  * locale. Rewrites the locale as the database spells it, such as en-GB. Adds findings to errors.
  * Returns 0, a DB_* or a negative. */
-AWAITS int project_in_check_locale(struct task *task,
-                                   struct project *project,
-                                   struct project_in *in,
-                                   struct schema_errors *errors) MUSTCHECK;
+AWAITS int project_patch_check_locale(struct task *task,
+                                      struct project *project,
+                                      struct project_patch *in,
+                                      struct schema_errors *errors) MUSTCHECK;
 /* any: applies the members that are set. Texts are borrowed from `in`. */
-void project_settings_merge(struct project_settings *settings, const struct project_in *in);
+void project_settings_merge(struct project_settings *settings, const struct project_patch *in);
 /* any: writes the "settings" object. The secret is "********" when set, else null. */
 void project_settings_json(struct jw *w, const struct project_settings *settings);
 /* any: writes the resource's members: project_id, name, allowed_origins, settings, warnings,
  * created_at, updated_at. */
 void project_json_members(struct jw *w, const struct project *project);
 /* co: merges `in` into the stored settings, adds `audit` (may be NULL) and renames the project, all
- * on the transaction `tx`. The caller commits and then calls project_touch(). Returns 0, a DB_* or
- * a negative. */
+ * on the transaction `tx`. The caller commits and then calls project_epoch_raise(). Returns 0, a
+ * DB_* or a negative. */
 AWAITS int project_settings_save(struct task *task,
                                  struct directory *directory,
                                  struct project *project,
                                  struct db *tx,
-                                 const struct project_in *in,
+                                 const struct project_patch *in,
                                  const struct db_call *audit) MUSTCHECK;

@@ -45,7 +45,7 @@ static bool is_refused_scheme(struct str scheme)
 static bool is_scheme(struct str text)
 {
     return text.len > 0 && ascii_is(text.ptr[0], ASCII_LETTER) &&
-           ascii_only(text, ASCII_ALNUM, "+-.");
+           ascii_has_only(text, ASCII_ALNUM, "+-.");
 }
 
 static bool is_plain_url(struct str url)
@@ -96,7 +96,7 @@ static bool web_address_read(struct str url, struct web_address *ret)
     if (!is_web(ret->scheme) || !str_starts(rest, STR("//")))
         return false;
     struct str host = {rest.ptr + 2, rest.len - 2};
-    while (end < host.len && !ascii_among(host.ptr[end], "/?#"))
+    while (end < host.len && !ascii_is_in(host.ptr[end], "/?#"))
         end++;
     ret->path = (struct str){host.ptr + end, host.len - end};
     if (str_starts(ret->path, STR("/")))
@@ -113,7 +113,7 @@ static bool web_address_read(struct str url, struct web_address *ret)
     return memchr(host.ptr, '@', host.len) == NULL;
 }
 
-bool redirect_url_same(struct str one, struct str other)
+bool redirect_url_is_same(struct str one, struct str other)
 {
     struct web_address a;
     struct web_address b;
@@ -124,10 +124,10 @@ bool redirect_url_same(struct str one, struct str other)
            str_eq(a.path, b.path);
 }
 
-bool redirect_url_listed(const struct project_settings *settings, struct str url)
+bool redirect_url_is_listed(const struct project_settings *settings, struct str url)
 {
     for (size_t i = 0; i < settings->redirect_url_count; i++)
-        if (redirect_url_same(settings->redirect_urls[i], url))
+        if (redirect_url_is_same(settings->redirect_urls[i], url))
             return true;
     return false;
 }

@@ -12,6 +12,6 @@
 const char *redirect_url_fault(struct str url);
 /* any: whether both name the same page. Letter case of scheme and host, the scheme's default port
  * and an empty path make no difference; anything else does. */
-bool redirect_url_same(struct str one, struct str other);
+bool redirect_url_is_same(struct str one, struct str other);
 /* any: whether `url` is one of the project's redirect_urls. */
-bool redirect_url_listed(const struct project_settings *settings, struct str url);
+bool redirect_url_is_listed(const struct project_settings *settings, struct str url);

@@ -50,7 +50,7 @@ static void singleflight_main(struct task *task, void *arg)
     while ((node = list_shift(&singleflight->waiters)) != NULL)
         await_done(&LIST_ITEM(node, struct waiter, link)->await, rc);
     singleflight->hook = (struct loop_hook){.fn = singleflight_free, .arg = singleflight};
-    loop_at_turn_end(&singleflight->hook);
+    loop_at_tick_end(&singleflight->hook);
 }
 
 void singleflight_run(struct singleflight *singleflight,

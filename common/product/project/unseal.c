@@ -25,10 +25,10 @@ int data_key_open(struct task *task,
         task->arena, project->data_keys, project->data_key_count, sealed, place, ret_plain);
 }
 
-int data_keys_take(struct task *task,
-                   struct project *project,
-                   struct sql_i64s ids,
-                   struct sql_strs texts)
+int data_keys_update(struct task *task,
+                     struct project *project,
+                     struct sql_i64s ids,
+                     struct sql_strs texts)
 {
     const struct master_keys *masters = &project->cache->directory->masters;
     const struct key_ring known = {project->data_keys, project->data_key_count};
@@ -37,7 +37,7 @@ int data_keys_take(struct task *task,
     struct rows rows;
 
     if (ids.count == 0) {
-        TRY(data_key_adopt(task, masters, &project->db));
+        TRY(data_key_store_legacy(task, masters, &project->db));
         TRY(db_query(task, &project->db, SQL_DATA_KEYS_LIST(), &rows));
         const struct sql_data_keys_list_row row = sql_data_keys_list_row(task->arena, &rows, 0);
         ids = row.key_ids;
@@ -48,14 +48,14 @@ int data_keys_take(struct task *task,
     project->data_keys = ring.keys;
     project->data_key_count = ring.count;
     project->data_key = ring.keys[ring.count - 1];
-    key_ring_done(&old);
+    key_ring_free(&old);
     return 0;
 }
 
-void data_keys_drop(struct project *project)
+void data_keys_wipe(struct project *project)
 {
     struct key_ring ring = {project->data_keys, project->data_key_count};
 
-    key_ring_done(&ring);
+    key_ring_free(&ring);
     aead_key_wipe(&project->data_key);
 }

@@ -1,7 +1,7 @@
 #pragma once
 /* Opens values that a project has sealed. To seal: aead_seal(arena, &project->data_key, plain,
  * place). */
-#include "keys/place.h"
+#include "keys/sealed_aad.h"
 #include "project/project.h"
 
 /* co: opens a sealed value. If its key is unknown to this process, because another process has

@@ -5,17 +5,17 @@
 #include "migrations/migrate.h"
 #include "project/project_private.h"
 
-static void upkeep_changed(void *arg, int64_t number, int64_t epoch)
+static void upkeep_publish(void *arg, int64_t number, int64_t epoch)
 {
     epoch_publish(arg, number, epoch);
 }
 
-static struct key_owners owners_of(struct directory *directory)
+static struct rotation_targets key_owners_make(struct directory *directory)
 {
-    return (struct key_owners){
+    return (struct rotation_targets){
         .servers = &directory->servers,
         .masters = &directory->masters,
-        .changed = upkeep_changed,
+        .on_epoch_raised = upkeep_publish,
         .arg = directory,
     };
 }
@@ -34,7 +34,7 @@ int data_keys_rewrap(struct task *task,
                      void (*say)(const char *text),
                      struct str *ret_reason)
 {
-    struct key_owners owners = owners_of(directory);
+    struct rotation_targets owners = key_owners_make(directory);
 
     return keys_rewrap(task, &owners, say, ret_reason);
 }
@@ -45,7 +45,7 @@ int data_keys_rotate(struct task *task,
                      void (*say)(const char *text),
                      struct str *ret_reason)
 {
-    struct key_owners owners = owners_of(directory);
+    struct rotation_targets owners = key_owners_make(directory);
 
     return keys_rotate(task, &owners, settle_ms, say, ret_reason);
 }

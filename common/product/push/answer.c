@@ -18,7 +18,7 @@ enum { RETRY_AFTER_S_MAX = 86400, DOUBLINGS_MAX = 16 };
 
 /* Parses "Sun, 06 Nov 1994 08:49:37 GMT", the only form that may be sent (RFC 9110 section
  * 5.6.7). */
-static bool http_date(struct str text, int64_t *ret_ms)
+static bool http_date_parse(struct str text, int64_t *ret_ms)
 {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     enum { DATE_BYTES = 29, DAY = 5, MONTH = 8, YEAR = 12, TIME = 17 };
@@ -52,7 +52,7 @@ int64_t push_retry_after_ms(struct str header, int64_t now_ms)
             return -1;
         return value > RETRY_AFTER_S_MAX ? most : value * 1000;
     }
-    if (!http_date(text, &value))
+    if (!http_date_parse(text, &value))
         return -1;
     if (value <= now_ms)
         return 0;
@@ -65,7 +65,7 @@ int64_t push_retry_ms(const struct push_answer *answer,
                       uint64_t random)
 {
     unsigned doublings = repetition > 0 ? repetition - 1 : 0;
-    int64_t wait_ms = answer->over_rate ? backoff->over_rate_ms : backoff->first_ms;
+    int64_t wait_ms = answer->is_rate_limited ? backoff->over_rate_ms : backoff->first_ms;
 
     wait_ms *= INT64_C(1) << (doublings < DOUBLINGS_MAX ? doublings : DOUBLINGS_MAX);
     if (answer->retry_after_ms >= 0)
@@ -91,7 +91,7 @@ struct str push_code(struct arena *arena, struct str text, long status)
     return is_code(text) ? text : arena_printf(arena, "HTTP_%ld", status);
 }
 
-static struct push_answer push_answer_made(enum push_outcome outcome, struct str code)
+static struct push_answer push_answer_new(enum push_outcome outcome, struct str code)
 {
     return (struct push_answer){.outcome = outcome, .code = code, .retry_after_ms = -1};
 }
@@ -137,18 +137,18 @@ struct push_answer fcm_answer_read(
     struct jr_error ignored;
     json_t *root = NULL;
 
-    if (jr_parse_foreign(arena, body, &root, &ignored) != 0)
+    if (jr_parse_external(arena, body, &root, &ignored) != 0)
         root = NULL;
     if (is_success(status)) /* a 200 without FCM's `name` delivers nothing */
-        return jr_str(root, "name").len > 0 ? push_answer_made(PUSH_DELIVERED, STR_NONE)
-                                            : push_answer_made(PUSH_FAILED, STR("INVALID_ANSWER"));
+        return jr_str(root, "name").len > 0 ? push_answer_new(PUSH_DELIVERED, STR_NONE)
+                                            : push_answer_new(PUSH_FAILED, STR("INVALID_ANSWER"));
     const json_t *error = json_object_get(root, "error");
     struct str code = fcm_code(error);
     struct push_answer answer =
-        push_answer_made(fcm_outcome(status, code), push_code(arena, code, status));
+        push_answer_new(fcm_outcome(status, code), push_code(arena, code, status));
     answer.detail = utf8_cut(utf8_clean(arena, jr_str(error, "message")), PUSH_DETAIL_MAX);
     answer.retry_after_ms = push_retry_after_ms(retry_after, now_ms);
-    answer.over_rate = status == 429;
+    answer.is_rate_limited = status == 429;
     return answer;
 }
 
@@ -167,33 +167,33 @@ struct push_answer
 webpush_answer_read(struct arena *arena, long status, struct str retry_after, int64_t now_ms)
 {
     enum push_outcome outcome = webpush_outcome(status);
-    struct push_answer answer = push_answer_made(
+    struct push_answer answer = push_answer_new(
         outcome, outcome == PUSH_DELIVERED ? STR_NONE : push_code(arena, STR_NONE, status));
 
     answer.retry_after_ms = push_retry_after_ms(retry_after, now_ms);
-    answer.over_rate = status == 429;
+    answer.is_rate_limited = status == 429;
     return answer;
 }
 
 /* --- no answer --- */
 
-struct push_answer push_answer_of_fetch(int result)
+struct push_answer push_answer_from_fetch(int result)
 {
     switch (result) {
     case FETCH_UNREACHABLE:
-        return push_answer_made(PUSH_RETRY, STR("UNREACHABLE"));
+        return push_answer_new(PUSH_RETRY, STR("UNREACHABLE"));
     case FETCH_TIMEOUT:
-        return push_answer_made(PUSH_RETRY, STR("TIMEOUT"));
+        return push_answer_new(PUSH_RETRY, STR("TIMEOUT"));
     case FETCH_BUSY:
-        return push_answer_made(PUSH_RETRY, STR("BUSY"));
+        return push_answer_new(PUSH_RETRY, STR("BUSY"));
     case FETCH_REFUSED:
         /* Same code as FETCH_UNREACHABLE: two codes would make us a port scanner (fetch.h). */
-        return push_answer_made(PUSH_FAILED, STR("UNREACHABLE"));
+        return push_answer_new(PUSH_FAILED, STR("UNREACHABLE"));
     case FETCH_TOO_LARGE:
-        return push_answer_made(PUSH_FAILED, STR("TOO_LARGE_ANSWER"));
+        return push_answer_new(PUSH_FAILED, STR("TOO_LARGE_ANSWER"));
     case FETCH_BAD_URL:
     case FETCH_BAD_HEADER:
-        return push_answer_made(PUSH_FAILED, STR("INVALID_REQUEST"));
+        return push_answer_new(PUSH_FAILED, STR("INVALID_REQUEST"));
     default:
         PANIC("no result of fetch(): %d", result);
     }
@@ -201,11 +201,11 @@ struct push_answer push_answer_of_fetch(int result)
 
 int64_t push_pause_ms(const struct push_answer *answer,
                       const struct push_backoff *backoff,
-                      const struct push_tries *tries,
+                      const struct push_attempts *tries,
                       uint64_t random)
 {
-    if (answer->outcome != PUSH_RETRY || tries->done > tries->retries)
+    if (answer->outcome != PUSH_RETRY || tries->request_count > tries->retries)
         return -1;
-    int64_t pause_ms = push_retry_ms(answer, backoff, tries->done, random);
+    int64_t pause_ms = push_retry_ms(answer, backoff, tries->request_count, random);
     return pause_ms < tries->left_ms ? pause_ms : -1;
 }

@@ -28,7 +28,7 @@ struct push_answer {
     struct str code;        /* "UNREGISTERED", "HTTP_413", "TIMEOUT"; empty when delivered */
     struct str detail;      /* provider's message, cut; may be empty; only for the operator's log */
     int64_t retry_after_ms; /* pause that the provider asks for; -1 = none */
-    bool over_rate;         /* 429: without Retry-After the pause is over_rate_ms, not first_ms */
+    bool is_rate_limited;   /* 429: without Retry-After the pause is over_rate_ms, not first_ms */
 };
 
 /* Reads FCM's answer to messages:send. `retry_after`: value of the header Retry-After, may be
@@ -39,7 +39,7 @@ struct push_answer fcm_answer_read(
 struct push_answer
 webpush_answer_read(struct arena *arena, long status, struct str retry_after, int64_t now_ms);
 /* Converts a request without an answer. `result`: a positive result of fetch(). */
-struct push_answer push_answer_of_fetch(int result);
+struct push_answer push_answer_from_fetch(int result);
 
 /* Returns `text` when it is fit for a row and a log (letters, digits, '_', '-', '.', at most
  * PUSH_CODE_MAX), else "HTTP_<status>", arena-owned. */
@@ -62,13 +62,13 @@ int64_t push_retry_ms(const struct push_answer *answer,
                       uint64_t random);
 
 /* The requests already made for a device, and what is left. */
-struct push_tries {
-    unsigned done;    /* requests made, at least 1 */
-    unsigned retries; /* PUSH_FCM_RETRIES or PUSH_WEBPUSH_RETRIES */
-    int64_t left_ms;  /* rest of the time that a device may take */
+struct push_attempts {
+    unsigned request_count; /* requests made, at least 1 */
+    unsigned retries;       /* PUSH_FCM_RETRIES or PUSH_WEBPUSH_RETRIES */
+    int64_t left_ms;        /* rest of the time that a device may take */
 };
 /* Returns the pause before the request is repeated; -1 = no retry, the answer is final. */
 int64_t push_pause_ms(const struct push_answer *answer,
                       const struct push_backoff *backoff,
-                      const struct push_tries *tries,
+                      const struct push_attempts *tries,
                       uint64_t random);

@@ -27,10 +27,10 @@ static bool is_letter_or_digit(char c)
 }
 
 /* Returns true for 1 to `max` characters that are letters, digits or in `others`. */
-static bool made_of(struct str text, const char *others, size_t max)
+static bool has_only_characters(struct str text, const char *others, size_t max)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (!is_letter_or_digit(text.ptr[i]) && !ascii_among(text.ptr[i], others))
+        if (!is_letter_or_digit(text.ptr[i]) && !ascii_is_in(text.ptr[i], others))
             return false;
     return text.len > 0 && text.len <= max;
 }
@@ -38,13 +38,13 @@ static bool made_of(struct str text, const char *others, size_t max)
 /* The id becomes a segment of a URL path. "example.com:shop" is an old form that still exists. */
 static bool project_id_ok(struct str id)
 {
-    return made_of(id, "-.:", PROJECT_ID_MAX) && is_letter_or_digit(id.ptr[0]);
+    return has_only_characters(id, "-.:", PROJECT_ID_MAX) && is_letter_or_digit(id.ptr[0]);
 }
 
 static bool fcm_email_ok(struct str email)
 {
     const char *at = email.len > 0 ? memchr(email.ptr, '@', email.len) : NULL;
-    return made_of(email, "@-._+", EMAIL_MAX) && at && at > email.ptr &&
+    return has_only_characters(email, "@-._+", EMAIL_MAX) && at && at > email.ptr &&
            at < email.ptr + email.len - 1;
 }
 
@@ -56,7 +56,7 @@ int fcm_account_read(struct arena *arena, struct str json, struct fcm_account *r
 
     if (json.len > FCM_ACCOUNT_BYTES_MAX || jr_parse(arena, json, &root, &ignored) != 0 ||
         !json_is_object(root))
-        return FCM_ACCOUNT_NO_JSON;
+        return FCM_ACCOUNT_BAD_JSON;
     struct fcm_account account = {
         .project_id = jr_str(root, "project_id"),
         .client_email = jr_str(root, "client_email"),
@@ -72,7 +72,8 @@ int fcm_account_read(struct arena *arena, struct str json, struct fcm_account *r
         return FCM_ACCOUNT_BAD_KEY;
     arena_defer(arena, rsa_key_free_deferred, key);
     account.key = key;
-    if (!made_of(account.key_id, "-_.+", KEY_ID_MAX)) /* the key id is optional in a token */
+    if (!has_only_characters(
+            account.key_id, "-_.+", KEY_ID_MAX)) /* the key id is optional in a token */
         account.key_id = STR_NONE;
     *ret_account = account;
     return 0;
@@ -81,7 +82,7 @@ int fcm_account_read(struct arena *arena, struct str json, struct fcm_account *r
 const char *fcm_account_reason(int result)
 {
     switch (result) {
-    case FCM_ACCOUNT_NO_JSON:
+    case FCM_ACCOUNT_BAD_JSON:
         return "must be the JSON of a service account";
     case FCM_ACCOUNT_BAD_TYPE:
         return "type must be service_account";
@@ -118,7 +119,7 @@ struct str fcm_grant_form(struct arena *arena, const struct fcm_account *account
     JW_I64(&w, "iat", now_ms / 1000);
     JW_I64(&w, "exp", now_ms / 1000 + FCM_GRANT_S);
     jw_obj_end(&w);
-    MUST(jw_done(&w));
+    MUST(jw_is_complete(&w));
     struct str jwt = jws_sign_rs256(arena, account->key, account->key_id, strbuf_view(&claims));
     /* Only the colons of the grant type need an escape in a form. */
     return arena_printf(
@@ -130,15 +131,16 @@ struct str fcm_grant_form(struct arena *arena, const struct fcm_account *account
 /* The token goes into a header unchanged (RFC 6750 section 2.1). */
 static bool fcm_token_ok(struct str token)
 {
-    return made_of(token, "-._~+/=", TOKEN_MAX);
+    return has_only_characters(token, "-._~+/=", TOKEN_MAX);
 }
 
-static int token_failed(struct arena *arena, long status, const json_t *root, struct str *ret_code)
+static int
+fcm_token_failure(struct arena *arena, long status, const json_t *root, struct str *ret_code)
 {
     *ret_code = push_code(arena, jr_str(root, "error"), status);
     bool refused = status >= 400 && status < 500 && status != 408 && status != 429;
     /* An answer without JSON, such as a 404 in HTML, may be another server's: try later. */
-    return refused && json_is_object(root) ? FCM_TOKEN_REFUSED : FCM_TOKEN_LATER;
+    return refused && json_is_object(root) ? FCM_TOKEN_REFUSED : FCM_TOKEN_UNAVAILABLE;
 }
 
 int fcm_token_read(struct arena *arena,
@@ -151,16 +153,16 @@ int fcm_token_read(struct arena *arena,
     struct jr_error ignored;
     json_t *root = NULL;
 
-    if (jr_parse_foreign(arena, body, &root, &ignored) != 0)
+    if (jr_parse_external(arena, body, &root, &ignored) != 0)
         root = NULL;
     if (status != 200)
-        return token_failed(arena, status, root, ret_code);
+        return fcm_token_failure(arena, status, root, ret_code);
     struct str token = jr_str(root, "access_token");
     struct str type = jr_str(root, "token_type");
     int64_t seconds = jr_i64(root, "expires_in", FCM_GRANT_S - 1);
     if (!fcm_token_ok(token) || (type.ptr && !str_ieq(type, STR("Bearer"))) || seconds < 1) {
         *ret_code = STR("INVALID_ANSWER");
-        return FCM_TOKEN_LATER;
+        return FCM_TOKEN_UNAVAILABLE;
     }
     if (seconds > TOKEN_S_MAX)
         seconds = TOKEN_S_MAX;

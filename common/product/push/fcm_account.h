@@ -29,7 +29,7 @@ struct fcm_account {
     const struct rsa_key *key;
 };
 
-/* Reads the file. 0 or FCM_ACCOUNT_NO_JSON, _BAD_TYPE, _BAD_PROJECT, _BAD_EMAIL or _BAD_KEY. Signs
+/* Reads the file. 0 or FCM_ACCOUNT_BAD_JSON, _BAD_TYPE, _BAD_PROJECT, _BAD_EMAIL or _BAD_KEY. Signs
  * once to test the key, which takes a millisecond or two. */
 int fcm_account_read(struct arena *arena, struct str json, struct fcm_account *ret_account)
     MUSTCHECK;
@@ -51,7 +51,8 @@ struct fcm_token {
 };
 
 /* Reads the answer of the token endpoint. 0, or FCM_TOKEN_REFUSED (a retry changes nothing), or
- * FCM_TOKEN_LATER; *ret_code then says why ("invalid_grant", "HTTP_503"), arena-owned or a literal.
+ * FCM_TOKEN_UNAVAILABLE; *ret_code then says why ("invalid_grant", "HTTP_503"), arena-owned or a
+ * literal.
  */
 int fcm_token_read(struct arena *arena,
                    long status,

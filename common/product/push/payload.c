@@ -8,7 +8,7 @@
 
 enum { PAYLOAD_MAX = 8 * 1024 * 1024 }; /* only a safeguard: callers have limited the input */
 
-#define BODY_BEFORE "{\"message\":{\"token\":"
+#define BODY_PREFIX "{\"message\":{\"token\":"
 
 bool push_data_name_ok(struct str name)
 {
@@ -16,14 +16,14 @@ bool push_data_name_ok(struct str name)
            !str_starts(name, STR("google")) && !str_starts(name, STR("gcm"));
 }
 
-static void member(struct jw *w, const char *key, struct str text)
+static void put_text_member(struct jw *w, const char *key, struct str text)
 {
     if (text.len > 0)
         JW_STR(w, key, text);
 }
 
 /* Writes a number as text, which providers require. */
-static void number_text(struct jw *w, const char *key, int64_t value, const char *unit)
+static void put_number_text(struct jw *w, const char *key, int64_t value, const char *unit)
 {
     char digits[24];
     size_t len = num_print_i64(digits, value);
@@ -38,7 +38,7 @@ static void number_text(struct jw *w, const char *key, int64_t value, const char
 /* --- parts for FCM and for our service worker --- */
 
 /* Writes the standard list of actions of a browser's notification. */
-static void actions(struct jw *w, const struct push_message *message)
+static void put_actions(struct jw *w, const struct push_message *message)
 {
     jw_lit(w, "actions");
     jw_arr(w);
@@ -63,11 +63,11 @@ static struct str buttons_text(struct arena *arena, const struct push_message *m
         jw_obj(&w);
         JW_STR(&w, "id", message->buttons[i].id);
         JW_STR(&w, "label", message->buttons[i].label);
-        member(&w, "click_action", message->buttons[i].click_action);
+        put_text_member(&w, "click_action", message->buttons[i].click_action);
         jw_obj_end(&w);
     }
     jw_arr_end(&w);
-    MUST(jw_done(&w));
+    MUST(jw_is_complete(&w));
     return strbuf_view(&text);
 }
 
@@ -81,8 +81,10 @@ static bool datum_is_taken(const struct push_datum *ours, size_t nours, struct s
 }
 
 /* Writes our own data first, then the data of the send, except names that our data has. */
-static void
-data(struct jw *w, const struct push_message *message, const struct push_datum *ours, size_t nours)
+static void put_data(struct jw *w,
+                     const struct push_message *message,
+                     const struct push_datum *ours,
+                     size_t nours)
 {
     jw_lit(w, "data");
     jw_obj(w);
@@ -107,9 +109,9 @@ static void fcm_notification(struct jw *w, const struct push_message *message)
 {
     jw_lit(w, "notification");
     jw_obj(w);
-    member(w, "title", message->title);
-    member(w, "body", message->body);
-    member(w, "image", message->image_url);
+    put_text_member(w, "title", message->title);
+    put_text_member(w, "body", message->body);
+    put_text_member(w, "image", message->image_url);
     jw_obj_end(w);
 }
 
@@ -121,7 +123,7 @@ static void fcm_android(struct jw *w, const struct push_message *message)
     jw_obj(w);
     JW_CSTR(w, "priority", "HIGH");
     if (message->ttl_s > 0)
-        number_text(w, "ttl", message->ttl_s, "s");
+        put_number_text(w, "ttl", message->ttl_s, "s");
     jw_obj_end(w);
 }
 
@@ -132,7 +134,7 @@ static void fcm_apns_shown(struct jw *w, const struct push_message *message)
     jw_obj(w);
     jw_lit(w, "aps");
     jw_obj(w);
-    member(w, "category", message->category);
+    put_text_member(w, "category", message->category);
     if (message->image_url.len > 0) /* lets the app's extension fetch the image */
         JW_I64(w, "mutable-content", 1);
     JW_CSTR(w, "sound", "default");
@@ -155,7 +157,7 @@ static void fcm_apns(struct jw *w, const struct push_message *message)
     JW_CSTR(w, "apns-priority", "10");
     JW_CSTR(w, "apns-push-type", "alert");
     if (message->ttl_s > 0)
-        number_text(w, "apns-expiration", message->sent_ms / 1000 + message->ttl_s, "");
+        put_number_text(w, "apns-expiration", message->sent_ms / 1000 + message->ttl_s, "");
     jw_obj_end(w);
     fcm_apns_shown(w, message);
     jw_obj_end(w);
@@ -169,7 +171,7 @@ static void fcm_webpush_shown(struct jw *w, const struct push_message *message)
     if (message->nbuttons > 0) {
         jw_lit(w, "notification");
         jw_obj(w);
-        actions(w, message);
+        put_actions(w, message);
         jw_obj_end(w);
     }
     if (link) {
@@ -187,17 +189,18 @@ static void fcm_webpush(struct jw *w, const struct push_message *message)
     if (message->ttl_s > 0) {
         jw_lit(w, "headers");
         jw_obj(w);
-        number_text(w, "TTL", message->ttl_s, "");
+        put_number_text(w, "TTL", message->ttl_s, "");
         jw_obj_end(w);
     }
     fcm_webpush_shown(w, message);
     jw_obj_end(w);
 }
 
-enum { FCM_OURS = 4 };
+enum { FCM_OWN_DATA = 4 };
 
-static void
-fcm_ours(struct arena *arena, const struct push_message *message, struct push_datum to[FCM_OURS])
+static void fcm_own_data(struct arena *arena,
+                         const struct push_message *message,
+                         struct push_datum to[FCM_OWN_DATA])
 {
     MUST(message->notification_id.len > 0);
     to[0] = (struct push_datum){STR("notification_id"), message->notification_id};
@@ -209,7 +212,8 @@ fcm_ours(struct arena *arena, const struct push_message *message, struct push_da
 
 typedef void fcm_part_fn(struct jw *w, const struct push_message *message);
 
-static size_t part_bytes(struct arena *arena, const struct push_message *message, fcm_part_fn *part)
+static size_t
+fcm_part_bytes(struct arena *arena, const struct push_message *message, fcm_part_fn *part)
 {
     struct strbuf text;
     struct jw w;
@@ -219,29 +223,29 @@ static size_t part_bytes(struct arena *arena, const struct push_message *message
     jw_obj(&w);
     part(&w, message);
     jw_obj_end(&w);
-    MUST(jw_done(&w));
+    MUST(jw_is_complete(&w));
     return text.len;
 }
 
-static void fcm_all_get(struct jw *w, const struct push_message *message)
+static void fcm_put_shared(struct jw *w, const struct push_message *message)
 {
-    struct push_datum ours[FCM_OURS];
+    struct push_datum ours[FCM_OWN_DATA];
 
-    fcm_ours(w->out->arena, message, ours);
+    fcm_own_data(w->out->arena, message, ours);
     fcm_notification(w, message);
-    data(w, message, ours, FCM_OURS);
+    put_data(w, message, ours, FCM_OWN_DATA);
 }
 
 size_t push_fcm_bytes(struct arena *arena, const struct push_message *message)
 {
-    size_t apns_bytes = part_bytes(arena, message, fcm_apns_shown);
-    size_t webpush_bytes = part_bytes(arena, message, fcm_webpush_shown);
+    size_t apns_bytes = fcm_part_bytes(arena, message, fcm_apns_shown);
+    size_t webpush_bytes = fcm_part_bytes(arena, message, fcm_webpush_shown);
 
-    return part_bytes(arena, message, fcm_all_get) +
+    return fcm_part_bytes(arena, message, fcm_put_shared) +
            (apns_bytes > webpush_bytes ? apns_bytes : webpush_bytes);
 }
 
-struct str push_fcm_rest(struct arena *arena, const struct push_message *message)
+struct str push_fcm_body_end(struct arena *arena, const struct push_message *message)
 {
     struct strbuf text;
     struct jw w;
@@ -251,12 +255,12 @@ struct str push_fcm_rest(struct arena *arena, const struct push_message *message
     strbuf_init(&text, arena, PAYLOAD_MAX);
     jw_init(&w, &text);
     jw_obj(&w);
-    fcm_all_get(&w, message);
+    fcm_put_shared(&w, message);
     fcm_android(&w, message);
     fcm_apns(&w, message);
     fcm_webpush(&w, message);
     jw_obj_end(&w);
-    MUST(jw_done(&w));
+    MUST(jw_is_complete(&w));
     strbuf_char(&text, '}');
     MUST(!text.overflow);
     text.ptr[0] = ',';
@@ -269,8 +273,8 @@ struct str push_fcm_body(struct arena *arena, struct str rest, struct str token)
     struct jw w;
 
     strbuf_init(&text, arena, PAYLOAD_MAX);
-    (void)strbuf_reserve(&text, sizeof(BODY_BEFORE) + token.len + 2 + rest.len);
-    strbuf_str(&text, STR(BODY_BEFORE));
+    (void)strbuf_reserve(&text, sizeof(BODY_PREFIX) + token.len + 2 + rest.len);
+    strbuf_str(&text, STR(BODY_PREFIX));
     jw_init(&w, &text);
     jw_str(&w, token);
     strbuf_str(&text, rest);
@@ -290,15 +294,15 @@ struct str push_web_payload(struct arena *arena, const struct push_message *mess
     strbuf_init(&text, arena, PAYLOAD_MAX);
     jw_init(&w, &text);
     jw_obj(&w);
-    member(&w, "title", message->title);
-    member(&w, "body", message->body);
-    member(&w, "image", message->image_url);
-    member(&w, "click_action", message->click_action);
-    member(&w, "category", message->category);
+    put_text_member(&w, "title", message->title);
+    put_text_member(&w, "body", message->body);
+    put_text_member(&w, "image", message->image_url);
+    put_text_member(&w, "click_action", message->click_action);
+    put_text_member(&w, "category", message->category);
     if (message->nbuttons > 0)
-        actions(&w, message);
-    data(&w, message, ours, ARRAY_LEN(ours));
+        put_actions(&w, message);
+    put_data(&w, message, ours, ARRAY_LEN(ours));
     jw_obj_end(&w);
-    MUST(jw_done(&w));
+    MUST(jw_is_complete(&w));
     return strbuf_view(&text);
 }

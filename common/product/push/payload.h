@@ -58,8 +58,8 @@ bool push_data_name_ok(struct str name);
 size_t push_fcm_bytes(struct arena *arena, const struct push_message *message);
 /* Returns the body of messages:send that follows the token: {"message":{"token":<token><rest>. Made
  * once for a send; arena-owned. */
-struct str push_fcm_rest(struct arena *arena, const struct push_message *message);
-/* Returns the whole body for one device, from the result of push_fcm_rest(); arena-owned. */
+struct str push_fcm_body_end(struct arena *arena, const struct push_message *message);
+/* Returns the whole body for one device, from the result of push_fcm_body_end(); arena-owned. */
 struct str push_fcm_body(struct arena *arena, struct str rest, struct str token);
 
 /* Returns the payload for our service worker, to be encrypted by webpush_encrypt(); arena-owned.

@@ -4,24 +4,24 @@
 #include "base/num.h"
 #include "json/jr.h"
 
-static const char *const names[] = {[PUSH_FCM] = "fcm", [PUSH_WEB] = "web_push"};
+static const char *const provider_names[] = {[PUSH_FCM] = "fcm", [PUSH_WEB] = "web_push"};
 
 const char *push_provider_name(enum push_provider provider)
 {
-    return names[provider];
+    return provider_names[provider];
 }
 
-enum push_provider push_provider_of(struct str name)
+enum push_provider push_provider_find(struct str name)
 {
     for (enum push_provider i = PUSH_FCM; i <= PUSH_WEB; i++) {
-        if (str_is(name, names[i]))
+        if (str_is(name, provider_names[i]))
             return i;
     }
     return 0;
 }
 
 /* Returns an id, given as a number or as the text that a template made of it; 0 = no id. */
-static int64_t id_of(const json_t *value)
+static int64_t request_read_id(const json_t *value)
 {
     int64_t id = 0;
 
@@ -34,7 +34,8 @@ static int64_t id_of(const json_t *value)
 }
 
 /* Reads a list of ids or one id: the expression of a workflow's step can have either. */
-static bool read_users(struct arena *arena, const json_t *list, struct push_audience *audience)
+static bool
+request_read_users(struct arena *arena, const json_t *list, struct push_audience *audience)
 {
     size_t count = json_is_array(list) ? json_array_size(list) : 1;
 
@@ -42,7 +43,7 @@ static bool read_users(struct arena *arena, const json_t *list, struct push_audi
         return false;
     int64_t *users = ARENA_ARRAY(arena, users, count);
     for (size_t i = 0; i < count; i++) {
-        users[i] = id_of(json_is_array(list) ? json_array_get(list, i) : list);
+        users[i] = request_read_id(json_is_array(list) ? json_array_get(list, i) : list);
         if (users[i] == 0)
             return false;
     }
@@ -57,9 +58,9 @@ static bool request_read_owner(const json_t *object, struct push_audience *audie
     const json_t *record = json_object_get(object, "owner_record_id");
 
     audience->kind = PUSH_TO_OWNER;
-    audience->owner_entity_id = id_of(json_object_get(object, "owner_entity_id"));
+    audience->owner_entity_id = request_read_id(json_object_get(object, "owner_entity_id"));
     audience->owner_entity_name = jr_str(object, "owner_entity_name");
-    audience->owner_record_id = id_of(record);
+    audience->owner_record_id = request_read_id(record);
     if (record == NULL) { /* written by a workflow's step: owner_entity_id has the record's id */
         audience->owner_record_id = audience->owner_entity_id;
         audience->owner_entity_id = 0;
@@ -68,27 +69,29 @@ static bool request_read_owner(const json_t *object, struct push_audience *audie
            (audience->owner_entity_id != 0 || audience->owner_entity_name.len > 0);
 }
 
-static bool read_audience(struct arena *arena, const json_t *object, struct push_audience *audience)
+static bool
+request_read_audience(struct arena *arena, const json_t *object, struct push_audience *audience)
 {
     struct str kind = jr_str(object, "kind");
     struct str provider = jr_str(object, "provider");
 
     if (provider.len > 0) {
-        audience->provider = push_provider_of(provider);
+        audience->provider = push_provider_find(provider);
         if (audience->provider == 0)
             return false;
     }
     audience->kind = PUSH_TO_ALL;
     if (str_is(kind, "user"))
-        return read_users(arena, json_object_get(object, "user_id"), audience);
+        return request_read_users(arena, json_object_get(object, "user_id"), audience);
     if (str_is(kind, "users"))
-        return read_users(arena, json_object_get(object, "user_ids"), audience);
+        return request_read_users(arena, json_object_get(object, "user_ids"), audience);
     if (str_is(kind, "entity"))
         return request_read_owner(object, audience);
     return str_is(kind, "all");
 }
 
-static bool read_buttons(struct arena *arena, const json_t *list, struct push_message *message)
+static bool
+request_read_buttons(struct arena *arena, const json_t *list, struct push_message *message)
 {
     size_t count = json_array_size(list);
     struct push_button *buttons = ARENA_ARRAY(arena, buttons, count);
@@ -110,7 +113,7 @@ static bool read_buttons(struct arena *arena, const json_t *list, struct push_me
     return true;
 }
 
-static bool read_data(struct arena *arena, json_t *object, struct push_message *message)
+static bool request_read_data(struct arena *arena, json_t *object, struct push_message *message)
 {
     size_t count = json_object_size(object);
     struct push_datum *data = ARENA_ARRAY(arena, data, count);
@@ -134,7 +137,7 @@ static bool read_data(struct arena *arena, json_t *object, struct push_message *
     return true;
 }
 
-static int bad(struct str *ret_code, const char *code)
+static int request_fail(struct str *ret_code, const char *code)
 {
     *ret_code = str_from(code);
     return PUSH_REQUEST_BAD;
@@ -150,7 +153,7 @@ int push_request_read(struct arena *arena,
     json_t *root;
 
     if (jr_parse_stored(arena, json, &root, &ignored) != 0 || !json_is_object(root))
-        return bad(ret_code, "INVALID_REQUEST");
+        return request_fail(ret_code, "INVALID_REQUEST");
     request.message = (struct push_message){
         .title = jr_str(root, "title"),
         .body = jr_str(root, "body"),
@@ -159,13 +162,13 @@ int push_request_read(struct arena *arena,
         .category = jr_str(root, "category"),
     };
     if (request.message.title.len == 0 && request.message.body.len == 0)
-        return bad(ret_code, "NO_TEXT");
-    if (!read_buttons(arena, json_object_get(root, "buttons"), &request.message))
-        return bad(ret_code, "INVALID_BUTTONS");
-    if (!read_data(arena, json_object_get(root, "data"), &request.message))
-        return bad(ret_code, "INVALID_DATA");
-    if (!read_audience(arena, json_object_get(root, "audience"), &request.audience))
-        return bad(ret_code, "INVALID_AUDIENCE");
+        return request_fail(ret_code, "NO_TEXT");
+    if (!request_read_buttons(arena, json_object_get(root, "buttons"), &request.message))
+        return request_fail(ret_code, "INVALID_BUTTONS");
+    if (!request_read_data(arena, json_object_get(root, "data"), &request.message))
+        return request_fail(ret_code, "INVALID_DATA");
+    if (!request_read_audience(arena, json_object_get(root, "audience"), &request.audience))
+        return request_fail(ret_code, "INVALID_AUDIENCE");
     *ret_request = request;
     return 0;
 }

@@ -18,7 +18,7 @@ enum push_provider { PUSH_FCM = 1, PUSH_WEB = 2 };
 /* Returns "fcm" or "web_push". */
 const char *push_provider_name(enum push_provider provider);
 /* Returns the provider of this name; 0 = none. */
-enum push_provider push_provider_of(struct str name);
+enum push_provider push_provider_find(struct str name);
 
 enum push_audience_kind { PUSH_TO_USERS, PUSH_TO_OWNER, PUSH_TO_ALL };
 

@@ -28,7 +28,7 @@ int push_template_find(struct task *task,
     return 0;
 }
 
-static bool button_among(struct sql_strs ids, struct str id)
+static bool buttons_have(struct sql_strs ids, struct str id)
 {
     for (size_t i = 0; i < ids.count; i++)
         if (str_eq(ids.items[i], id))
@@ -36,7 +36,7 @@ static bool button_among(struct sql_strs ids, struct str id)
     return false;
 }
 
-static struct str joined(struct arena *arena, struct sql_strs ids)
+static struct str ids_join(struct arena *arena, struct sql_strs ids)
 {
     struct str text = STR("none");
 
@@ -46,10 +46,10 @@ static struct str joined(struct arena *arena, struct sql_strs ids)
     return text;
 }
 
-static struct str refusal_of(struct arena *arena,
-                             const struct sql_push_group_find_row *group,
-                             struct str category,
-                             struct sql_strs buttons)
+static struct str push_refusal(struct arena *arena,
+                               const struct sql_push_group_find_row *group,
+                               struct str category,
+                               struct sql_strs buttons)
 {
     if (!group->any_group)
         return STR_NONE;
@@ -58,12 +58,12 @@ static struct str refusal_of(struct arena *arena,
     if (!group->is_enabled)
         return arena_printf(arena, "The button group %.*s is disabled.", STR_ARG(category));
     for (size_t i = 0; i < buttons.count; i++)
-        if (!button_among(group->actions, buttons.items[i]))
+        if (!buttons_have(group->actions, buttons.items[i]))
             return arena_printf(arena,
                                 "The button group %.*s has no action %.*s; its actions are: %.*s.",
                                 STR_ARG(category),
                                 STR_ARG(buttons.items[i]),
-                                STR_ARG(joined(arena, group->actions)));
+                                STR_ARG(ids_join(arena, group->actions)));
     return STR_NONE;
 }
 
@@ -80,6 +80,6 @@ int push_group_check(struct task *task,
         return 0;
     TRY(db_query(task, db, SQL_PUSH_GROUP_FIND(.category = category), &rows));
     const struct sql_push_group_find_row group = sql_push_group_find_row(task->arena, &rows, 0);
-    *ret_refusal = refusal_of(task->arena, &group, category, buttons);
+    *ret_refusal = push_refusal(task->arena, &group, category, buttons);
     return 0;
 }

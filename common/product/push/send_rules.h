@@ -6,7 +6,7 @@
 #include "db/db.h"
 
 /* How many sends of a project may be unfinished; further sends are refused. */
-#define PUSH_SENDS_WAITING 10000
+#define PUSH_SENDS_MAX 10000
 
 struct push_template {
     struct str title, body, image_url, click_action, category; /* STR_NONE = not set */

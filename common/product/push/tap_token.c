@@ -32,10 +32,10 @@ static uint64_t number_read(const uint8_t *at, int bytes)
 
 /* Computes the HMAC of the token's head, the project and the category. The first two have fixed
  * lengths, so different values are never the same bytes. */
-static void mac(const struct aead_key *key,
-                const uint8_t head[MAC_AT],
-                const struct tap *tap,
-                uint8_t ret[DIGEST_SHA256_BYTES])
+static void tap_token_mac(const struct aead_key *key,
+                          const uint8_t head[MAC_AT],
+                          const struct tap *tap,
+                          uint8_t ret[DIGEST_SHA256_BYTES])
 {
     struct aead_key derived;
     uint8_t project_bytes[8];
@@ -65,7 +65,7 @@ struct str tap_token_sign(struct arena *arena,
     number_write(bytes + KEY_ID_AT, key->id, SEND_AT - KEY_ID_AT);
     number_write(bytes + SEND_AT, (uint64_t)tap->send, END_AT - SEND_AT);
     number_write(bytes + END_AT, (uint64_t)(sent_ms / 1000 + TAP_TOKEN_S), MAC_AT - END_AT);
-    mac(key, bytes, tap, full);
+    tap_token_mac(key, bytes, tap, full);
     memcpy(bytes + MAC_AT, full, MAC_BYTES);
     return codec_b64url(arena, (struct str){(const char *)bytes, sizeof(bytes)});
 }
@@ -97,7 +97,7 @@ int tap_token_verify(struct arena *arena,
     const struct aead_key *key = tap_key_find(keys, nkeys, id);
     if (bytes[0] != VERSION || !key)
         return TAP_TOKEN_BAD;
-    mac(key, bytes, claim, expected);
+    tap_token_mac(key, bytes, claim, expected);
     if (!ct_eq((struct str){(const char *)expected, MAC_BYTES},
                (struct str){(const char *)bytes + MAC_AT, MAC_BYTES}))
         return TAP_TOKEN_BAD;

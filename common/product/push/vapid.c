@@ -15,12 +15,12 @@
 
 enum { CLAIMS_BYTES_MAX = 8192 };
 
-struct token {
+struct vapid_token {
     struct arena *arena; /* holds the token itself, its origin and header */
     struct str origin;
     struct str header;
     int64_t renew_s;
-    uint64_t used; /* number of the last use; the smallest is dropped first */
+    uint64_t last_use; /* number of the last use; the smallest is dropped first */
 };
 
 struct vapid {
@@ -28,7 +28,7 @@ struct vapid {
     struct arena *arena; /* holds subject and public key */
     struct str subject;
     struct str public_key;
-    struct map *tokens; /* origin -> struct token */
+    struct map *tokens; /* origin -> struct vapid_token */
     uint64_t uses;
 };
 
@@ -39,14 +39,14 @@ static bool is_public_name(struct str host)
     struct str last = host;
 
     if (host.len == 0 || memchr(host.ptr, '.', host.len) == NULL ||
-        !ascii_only(host, ASCII_ALNUM, "-."))
+        !ascii_has_only(host, ASCII_ALNUM, "-."))
         return false;
     for (struct str rest = host; rest.ptr != NULL;)
         last = str_split(&rest, '.');
     for (size_t i = 0; i < ARRAY_LEN(local); i++)
         if (str_ieq(last, str_from(local[i])))
             return false;
-    return last.len > 0 && !ascii_only(last, ASCII_DIGIT, "");
+    return last.len > 0 && !ascii_has_only(last, ASCII_DIGIT, "");
 }
 
 bool vapid_subject_ok(struct arena *arena, struct str subject)
@@ -99,22 +99,22 @@ void vapid_free(struct vapid *vapid)
     if (!vapid)
         return;
     while (map_next(vapid->tokens, &cursor, &origin, &value)) {
-        const struct token *token = value;
+        const struct vapid_token *token = value;
         arena_free(token->arena);
     }
     map_free(vapid->tokens);
     arena_free(vapid->arena);
 }
 
-static void vapid_forget(struct vapid *vapid, const struct token *token)
+static void vapid_drop_token(struct vapid *vapid, const struct vapid_token *token)
 {
     map_remove(vapid->tokens, token->origin);
     arena_free(token->arena);
 }
 
-static void vapid_make_way(struct vapid *vapid)
+static void vapid_evict(struct vapid *vapid)
 {
-    const struct token *oldest = NULL;
+    const struct vapid_token *oldest = NULL;
     size_t cursor = 0;
     struct str origin;
     void *value = NULL;
@@ -122,18 +122,18 @@ static void vapid_make_way(struct vapid *vapid)
     if (map_size(vapid->tokens) < VAPID_ORIGINS_MAX)
         return;
     while (map_next(vapid->tokens, &cursor, &origin, &value)) {
-        const struct token *token = value;
-        if (!oldest || token->used < oldest->used)
+        const struct vapid_token *token = value;
+        if (!oldest || token->last_use < oldest->last_use)
             oldest = token;
     }
     MUST(oldest != NULL);
-    vapid_forget(vapid, oldest);
+    vapid_drop_token(vapid, oldest);
 }
 
-static struct token *token_sign(struct vapid *vapid, struct str origin, int64_t now_s)
+static struct vapid_token *token_sign(struct vapid *vapid, struct str origin, int64_t now_s)
 {
     struct arena *arena = arena_new(0);
-    struct token *token = ARENA_NEW(arena, token);
+    struct vapid_token *token = ARENA_NEW(arena, token);
     struct strbuf claims;
     struct jw w;
 
@@ -144,9 +144,9 @@ static struct token *token_sign(struct vapid *vapid, struct str origin, int64_t 
     JW_I64(&w, "exp", now_s + VAPID_TOKEN_S);
     JW_STR(&w, "sub", vapid->subject);
     jw_obj_end(&w);
-    MUST(jw_done(&w));
+    MUST(jw_is_complete(&w));
     struct str jwt = jws_sign_es256(arena, vapid->key, STR_NONE, strbuf_view(&claims));
-    *token = (struct token){
+    *token = (struct vapid_token){
         .arena = arena,
         .origin = arena_dup(arena, origin),
         .header =
@@ -159,19 +159,19 @@ static struct token *token_sign(struct vapid *vapid, struct str origin, int64_t 
 struct str vapid_header(struct vapid *vapid, struct arena *arena, struct str origin, int64_t now_ms)
 {
     int64_t now_s = now_ms / 1000;
-    struct token *token = map_get(vapid->tokens, origin);
+    struct vapid_token *token = map_get(vapid->tokens, origin);
 
     /* After a clock was set back, do not use a token that ends too late: push services refuse an
      * expiry of more than 24 hours (RFC 8292 section 2). */
     if (token && (now_s >= token->renew_s || now_s < token->renew_s - VAPID_TOKEN_S)) {
-        vapid_forget(vapid, token);
+        vapid_drop_token(vapid, token);
         token = NULL;
     }
     if (!token) {
-        vapid_make_way(vapid);
+        vapid_evict(vapid);
         token = token_sign(vapid, origin, now_s);
         (void)map_put(vapid->tokens, token->origin, token);
     }
-    token->used = ++vapid->uses;
+    token->last_use = ++vapid->uses;
     return arena_dup(arena, token->header);
 }

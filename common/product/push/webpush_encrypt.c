@@ -24,22 +24,22 @@ struct record_key {
     uint8_t nonce[DIGEST_SHA256_BYTES]; /* its first GCM128_NONCE_BYTES */
 };
 
-static struct str bytes_of(const void *bytes, size_t count)
+static struct str bytes_view(const void *bytes, size_t count)
 {
     return (struct str){bytes, count};
 }
 
 /* The secret that both sides know, and our point, from which the other side derives the secret. */
-struct agreed {
+struct agreed_secret {
     uint8_t point[EC_POINT_BYTES];
     uint8_t secret[EC_COORDINATE_BYTES];
 };
 
 /* RFC 8291 section 3.4. */
-static void derive(const struct agreed *agreed,
-                   const struct webpush_subscription *subscription,
-                   const uint8_t salt[WEBPUSH_SALT_BYTES],
-                   struct record_key *ret)
+static void record_key_derive(const struct agreed_secret *agreed,
+                              const struct webpush_subscription *subscription,
+                              const uint8_t salt[WEBPUSH_SALT_BYTES],
+                              struct record_key *ret)
 {
     static const char label[14] = "WebPush: info"; /* the NUL is part of the label */
     uint8_t keying[DIGEST_SHA256_BYTES];
@@ -48,20 +48,20 @@ static void derive(const struct agreed *agreed,
     memcpy(info, label, sizeof(label));
     memcpy(info + sizeof(label), subscription->point, EC_POINT_BYTES);
     memcpy(info + sizeof(label) + EC_POINT_BYTES, agreed->point, EC_POINT_BYTES);
-    digest_hkdf_sha256(bytes_of(agreed->secret, EC_COORDINATE_BYTES),
-                       bytes_of(subscription->auth, WEBPUSH_AUTH_BYTES),
-                       bytes_of(info, sizeof(info)),
+    digest_hkdf_sha256(bytes_view(agreed->secret, EC_COORDINATE_BYTES),
+                       bytes_view(subscription->auth, WEBPUSH_AUTH_BYTES),
+                       bytes_view(info, sizeof(info)),
                        keying);
 
-    struct str salt_bytes = bytes_of(salt, WEBPUSH_SALT_BYTES);
-    struct str keying_bytes = bytes_of(keying, sizeof(keying));
+    struct str salt_bytes = bytes_view(salt, WEBPUSH_SALT_BYTES);
+    struct str keying_bytes = bytes_view(keying, sizeof(keying));
     digest_hkdf_sha256(keying_bytes, salt_bytes, STR("Content-Encoding: aes128gcm\0"), ret->key);
     digest_hkdf_sha256(keying_bytes, salt_bytes, STR("Content-Encoding: nonce\0"), ret->nonce);
     OPENSSL_cleanse(keying, sizeof(keying));
 }
 
 /* RFC 8188 section 2.1. */
-static void header_write(uint8_t *at, const uint8_t *salt, const struct agreed *agreed)
+static void header_write(uint8_t *at, const uint8_t *salt, const struct agreed_secret *agreed)
 {
     memcpy(at + SALT_AT, salt, WEBPUSH_SALT_BYTES);
     at[RECORD_SIZE_AT] = 0;
@@ -77,8 +77,8 @@ static bool webpush_fits(size_t text, size_t padding)
     return text <= WEBPUSH_TEXT_MAX && padding <= WEBPUSH_TEXT_MAX - text;
 }
 
-/* Encrypts the parts, and wipes `agreed`. */
-static void webpush_seal(struct agreed *agreed,
+/* Encrypts the parts, and wipes `agreed_secret`. */
+static void webpush_seal(struct agreed_secret *agreed,
                          const uint8_t salt[WEBPUSH_SALT_BYTES],
                          const struct webpush_subscription *subscription,
                          const struct str parts[2],
@@ -87,7 +87,7 @@ static void webpush_seal(struct agreed *agreed,
     struct record_key record;
     uint8_t *at = ret_body->bytes;
 
-    derive(agreed, subscription, salt, &record);
+    record_key_derive(agreed, subscription, salt, &record);
     header_write(at, salt, agreed);
     size_t sealed = gcm128_seal(record.key, record.nonce, parts, 2, at + WEBPUSH_HEADER_BYTES);
     ret_body->len = WEBPUSH_HEADER_BYTES + sealed;
@@ -100,7 +100,7 @@ static struct str webpush_ending(size_t padding)
 {
     static const char ending[1 + WEBPUSH_TEXT_MAX] = {DELIMITER_LAST};
 
-    return bytes_of(ending, 1 + padding);
+    return bytes_view(ending, 1 + padding);
 }
 
 int webpush_encrypt_with(const struct ec_key *own,
@@ -111,11 +111,11 @@ int webpush_encrypt_with(const struct ec_key *own,
                          struct webpush_body *ret_body)
 {
     struct ec_key *peer = NULL;
-    struct agreed agreed;
+    struct agreed_secret agreed;
 
     if (!webpush_fits(text.len, padding))
         return WEBPUSH_TOO_LARGE;
-    if (ec_key_from_point(bytes_of(subscription->point, EC_POINT_BYTES), &peer) != 0)
+    if (ec_key_from_point(bytes_view(subscription->point, EC_POINT_BYTES), &peer) != 0)
         return WEBPUSH_KEY_BAD;
     memcpy(agreed.point, ec_key_point(own).ptr, EC_POINT_BYTES);
     ec_shared_secret(own, peer, agreed.secret);
@@ -131,11 +131,11 @@ int webpush_encrypt(const struct webpush_subscription *subscription,
                     struct webpush_body *ret_body)
 {
     uint8_t salt[WEBPUSH_SALT_BYTES];
-    struct agreed agreed;
+    struct agreed_secret agreed;
 
     if (!webpush_fits(text.len, padding)) /* before an unnecessary key pair is made */
         return WEBPUSH_TOO_LARGE;
-    if (ec_agree(bytes_of(subscription->point, EC_POINT_BYTES), agreed.point, agreed.secret) != 0)
+    if (ec_agree(bytes_view(subscription->point, EC_POINT_BYTES), agreed.point, agreed.secret) != 0)
         return WEBPUSH_KEY_BAD;
     rand_bytes(salt, sizeof(salt));
     webpush_seal(

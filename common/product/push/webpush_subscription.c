@@ -18,7 +18,7 @@ static bool endpoint_is_printable(struct str url)
 }
 
 /* Accepts only characters of names: no credentials, no escapes. IPv6 is in brackets. */
-static bool host_plain(struct str host)
+static bool host_is_plain(struct str host)
 {
     bool bracket = host.len > 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']';
     struct str inside = bracket ? (struct str){host.ptr + 1, host.len - 2} : host;
@@ -60,10 +60,10 @@ int webpush_origin(struct arena *arena, struct str url, struct str *ret_origin)
         return WEBPUSH_BAD_ENDPOINT;
     size_t start = secure ? https.len : http.len;
     size_t end = start;
-    while (end < url.len && !ascii_among(url.ptr[end], "/?#"))
+    while (end < url.len && !ascii_is_in(url.ptr[end], "/?#"))
         end++;
     struct str host = {url.ptr + start, end - start};
-    if (!port_cut(&host, &port) || !host_plain(host))
+    if (!port_cut(&host, &port) || !host_is_plain(host))
         return WEBPUSH_BAD_ENDPOINT;
     host = arena_lower(arena, host);
     const char *scheme = secure ? "https" : "http";
@@ -119,7 +119,7 @@ int webpush_subscription_read(struct arena *arena,
     TRY(webpush_origin(arena, found.endpoint, &found.origin));
     found.secure = str_starts(found.origin, STR("https:"));
     if (!key_read(arena, p256dh, found.point, sizeof(found.point)) ||
-        !ec_point_ok((struct str){(const char *)found.point, EC_POINT_BYTES}))
+        !ec_point_is_valid((struct str){(const char *)found.point, EC_POINT_BYTES}))
         return WEBPUSH_BAD_POINT;
     if (!key_read(arena, auth, found.auth, sizeof(found.auth)))
         return WEBPUSH_BAD_AUTH;

@@ -12,16 +12,16 @@
 /* --- items --- */
 
 /* The rows that a statement has claimed. */
-struct batch {
+struct claimed_batch {
     struct queue_project *project;
     const struct db *db;
-    struct project *held; /* NULL for rows of queue_adopt() */
+    struct project *held; /* NULL for rows of queue_items_adopt() */
     const struct rows *rows;
     int64_t sent_ms; /* mono: before the statement was sent */
     int lane;
 };
 
-static struct queue_item *item_new(const struct batch *batch, size_t i)
+static struct queue_item *item_new(const struct claimed_batch *batch, size_t i)
 {
     struct queue_project *project = batch->project;
     const struct queue_kind *kind = project->queue->kind;
@@ -31,15 +31,15 @@ static struct queue_item *item_new(const struct batch *batch, size_t i)
     item->arena = arena_new(0);
     item->task.arena = item->arena;
     item->owner = project;
-    item->crashed = batch->lane == CRASHED;
+    item->crashed_count = batch->lane == LANE_CRASHED;
     item->db = *batch->db;
     item->project = batch->held;
     if (item->project != NULL) {
         project_hold(item->arena, item->project);
-        item->task.tenant = item->project->number;
+        item->task.project = item->project->number;
         item->task.log.project = item->project->slug;
     }
-    rows_keep(item->arena, batch->rows, i, &item->rows);
+    rows_copy_row(item->arena, batch->rows, i, &item->rows);
     item->id = rows_i64(&item->rows, 0, rows_column(&item->rows, "id"));
     item->token = rows_i64(&item->rows, 0, rows_column(&item->rows, "token"));
     item->claimed_mono_ms = clock_mono_ms();
@@ -57,7 +57,7 @@ static struct queue_item *item_new(const struct batch *batch, size_t i)
 
 /* Frees the arena before queue_check_drained(): when the drain is reported done, no item holds its
  * project. */
-void item_free(struct queue_item *item)
+void queue_item_free(struct queue_item *item)
 {
     struct queue_project *project = item->owner;
     struct queue *queue = project->queue;
@@ -66,8 +66,8 @@ void item_free(struct queue_item *item)
     list_remove(&item->link);
     project->counts[item->state]--;
     queue->counts[item->state]--;
-    if (item->crashed)
-        queue->crashed = 0;
+    if (item->crashed_count)
+        queue->crashed_count = 0;
     free(item);
     queue_join(project);
     queue_pump(queue);
@@ -75,9 +75,9 @@ void item_free(struct queue_item *item)
 }
 
 /* Runs at the end of a tick of the loop: by then the item's coroutine has ended. */
-static void claim_on_ended(void *arg)
+static void item_on_ended(void *arg)
 {
-    item_free(arg);
+    queue_item_free(arg);
 }
 
 static void item_main(struct task *task, void *arg)
@@ -89,18 +89,18 @@ static void item_main(struct task *task, void *arg)
     enum queue_outcome outcome = queue->kind->run(task, item);
     queue->stats.done += outcome == QUEUE_DONE;
     queue->stats.released += outcome == QUEUE_RELEASED;
-    queue->stats.lost += outcome == QUEUE_GONE;
-    if (outcome == QUEUE_RELEASED && !queue_draining(queue))
-        queue_due(queue, project->number);
-    queue_move(item, QUEUE_ENDED);
-    item->freed = (struct loop_hook){.fn = claim_on_ended, .arg = item};
-    loop_at_turn_end(&item->freed);
+    queue->stats.lost += outcome == QUEUE_UNKNOWN;
+    if (outcome == QUEUE_RELEASED && !queue_is_draining(queue))
+        queue_project_due(queue, project->number);
+    queue_item_move(item, QUEUE_ENDED);
+    item->free_hook = (struct loop_hook){.fn = item_on_ended, .arg = item};
+    loop_at_tick_end(&item->free_hook);
 }
 
-void queue_begin(struct queue_item *item)
+void queue_item_begin(struct queue_item *item)
 {
     if (item->state == QUEUE_CLAIMED)
-        queue_move(item, QUEUE_RUNNING);
+        queue_item_move(item, QUEUE_RUNNING);
     task_start_as(&item->task, item->owner->queue->kind->name, item_main, item);
 }
 
@@ -116,37 +116,38 @@ static size_t claim_count_ids(const struct rows *rows, size_t id)
 /* co: records, once in the life of the process, that it has had two items at a time. If the process
  * dies, the rescue then knows that any of its items may have been the cause. A single item begins
  * without this wait, so that a concurrent claim already counts it. */
-AWAITS static void note_shared(struct task *task, struct queue *queue, size_t count)
+AWAITS static void shared_record(struct task *task, struct queue *queue, size_t count)
 {
     const struct queue_peers *peers = queue->kind->peers;
     bool alone = count < 2 && queue->counts[QUEUE_CLAIMED] == 0 && queue_stats(queue)->running == 0;
 
-    if (peers == NULL || peers->shared == NULL || queue->shared || count == 0 || alone)
+    if (peers == NULL || peers->put_shared == NULL || queue->shared_recorded || count == 0 || alone)
         return;
-    int rc =
-        queue_query(task,
-                    directory_control(queue->config.directory),
-                    QUEUE_CALL(task->arena, peers->shared, {"holder", P_STR(queue->config.holder)}),
-                    NULL);
+    int rc = queue_query(
+        task,
+        directory_control(queue->config.directory),
+        QUEUE_CALL(task->arena, peers->put_shared, {"holder", P_STR(queue->config.holder)}),
+        NULL);
     if (rc != 0) /* the next claim tries again */
         log_debug("queue.shared_put_failed", L_RESULT("rc", rc));
-    queue->shared = queue->shared || rc == 0;
+    queue->shared_recorded = queue->shared_recorded || rc == 0;
 }
 
 /* co: makes items of the rows and returns the `reserved` slots. Items begin at once, unless they
  * were claimed before slots were free or the queue drains. Returns the number of items. */
-AWAITS static unsigned take_rows(struct task *task,
-                                 const struct batch *batch,
-                                 unsigned reserved,
-                                 void (*begin)(struct queue_item *item))
+AWAITS static unsigned items_from_rows(struct task *task,
+                                       const struct claimed_batch *batch,
+                                       unsigned reserved,
+                                       void (*begin)(struct queue_item *item))
 {
     struct queue *queue = batch->project->queue;
     size_t id = batch->rows->count > 0 ? rows_column(batch->rows, "id") : 0;
     unsigned taken = 0;
 
-    note_shared(task, queue, claim_count_ids(batch->rows, id));
-    bool begins = (queue->kind->ahead == 0 || batch->lane == CRASHED) && !queue_draining(queue);
-    queue_return_slots(batch->project, reserved);
+    shared_record(task, queue, claim_count_ids(batch->rows, id));
+    bool begins =
+        (queue->kind->prefetch == 0 || batch->lane == LANE_CRASHED) && !queue_is_draining(queue);
+    queue_slots_return(batch->project, reserved);
     for (size_t i = 0; i < batch->rows->count; i++) {
         if (rows_null(batch->rows, i, id))
             continue;
@@ -154,31 +155,31 @@ AWAITS static unsigned take_rows(struct task *task,
         taken++;
         if (!begins)
             continue;
-        queue_move(item, QUEUE_RUNNING);
+        queue_item_move(item, QUEUE_RUNNING);
         begin(item);
     }
-    queue->stats.claimed += taken;
-    if (queue_draining(queue))
+    queue->stats.on_claimed += taken;
+    if (queue_is_draining(queue))
         release_claimed(batch->project);
     return taken;
 }
 
-void queue_adopt(struct task *task,
-                 struct queue *queue,
-                 const struct db *db,
-                 unsigned reserved,
-                 const struct rows *rows,
-                 int64_t sent_ms,
-                 void (*begin)(struct queue_item *item))
+void queue_items_adopt(struct task *task,
+                       struct queue *queue,
+                       const struct db *db,
+                       unsigned reserved,
+                       const struct rows *rows,
+                       int64_t sent_ms,
+                       void (*begin)(struct queue_item *item))
 {
     struct queue_project *project = queue_project(queue, db->schema);
 
     if (rows == NULL) {
-        queue_return_slots(project, reserved);
+        queue_slots_return(project, reserved);
     } else {
-        const struct batch batch = {
-            .project = project, .db = db, .rows = rows, .sent_ms = sent_ms, .lane = FRESH};
-        (void)take_rows(task, &batch, reserved, begin ? begin : queue_begin);
+        const struct claimed_batch batch = {
+            .project = project, .db = db, .rows = rows, .sent_ms = sent_ms, .lane = LANE_FRESH};
+        (void)items_from_rows(task, &batch, reserved, begin ? begin : queue_item_begin);
     }
     queue_join(project);
     queue_pump(queue);
@@ -204,7 +205,7 @@ claim_rows(struct task *task, const struct claim *claim, unsigned *ret_claimed, 
     struct db_call calls[] = {
         {0},
         QUEUE_CALL(task->arena,
-                   claim->lane == CRASHED ? kind->claim_crashed : kind->claim,
+                   claim->lane == LANE_CRASHED ? kind->claim_crashed : kind->claim,
                    {"most", P_I64(claim->count)},
                    {"lease_ms", P_I64(config->lease_ms)},
                    {"holder", P_STR(config->holder)},
@@ -220,7 +221,7 @@ claim_rows(struct task *task, const struct claim *claim, unsigned *ret_claimed, 
     *ret_gone = rc == DB_SCHEMA;
     if (rc != 0)
         return rc;
-    const struct batch batch = {
+    const struct claimed_batch batch = {
         .project = claim->project,
         .db = &held->db,
         .held = held,
@@ -228,22 +229,22 @@ claim_rows(struct task *task, const struct claim *claim, unsigned *ret_claimed, 
         .sent_ms = sent_ms,
         .lane = claim->lane,
     };
-    *ret_claimed = take_rows(task, &batch, claim->reserved, queue_begin);
+    *ret_claimed = items_from_rows(task, &batch, claim->reserved, queue_item_begin);
     return 0;
 }
 
 /* A claim that gets fewer rows than its limit has taken all of them. */
-static void claim_count(const struct claim *claim, unsigned claimed)
+static void claim_update_waiting(const struct claim *claim, unsigned claimed)
 {
     struct queue_project *project = claim->project;
     const struct queue_kind *kind = project->queue->kind;
 
-    if (claim->lane != FRESH)
+    if (claim->lane != LANE_FRESH)
         return;
-    bool more = claimed == claim->count && project->waiting > claimed;
-    project->waiting = more ? project->waiting - claimed : 0;
-    if (kind->claimed != NULL)
-        kind->claimed(project->number, project->waiting);
+    bool more = claimed == claim->count && project->rows_waiting > claimed;
+    project->rows_waiting = more ? project->rows_waiting - claimed : 0;
+    if (kind->on_claimed != NULL)
+        kind->on_claimed(project->number, project->rows_waiting);
 }
 
 static void claim_run(struct task *task, void *arg)
@@ -257,11 +258,11 @@ static void claim_run(struct task *task, void *arg)
     int rc = claim_rows(task, claim, &claimed, &gone);
     bool refused = rc != 0 && !gone;
     if (rc != 0)
-        queue_return_slots(project, claim->reserved);
+        queue_slots_return(project, claim->reserved);
     else
-        claim_count(claim, claimed);
-    if (claim->lane == CRASHED && claimed == 0)
-        queue->crashed = 0;
+        claim_update_waiting(claim, claimed);
+    if (claim->lane == LANE_CRASHED && claimed == 0)
+        queue->crashed_count = 0;
     queue_lane_done(project, claim->lane, refused || (rc == 0 && claimed == claim->count));
     if (refused)
         turns_retry(&queue->turns);

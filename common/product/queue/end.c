@@ -25,16 +25,16 @@ static void end_on_bus_stopped(void *arg UNUSED)
     queue_drain(ending.queues[0], ending.last_call_ms, end_on_drained, NULL);
 }
 
-void queue_end(struct bus *bus,
-               struct queue *const *queues,
-               size_t count,
-               int64_t last_call_mono_ms,
-               loop_fn done,
-               void *arg)
+void queues_end(struct bus *bus,
+                struct queue *const *queues,
+                size_t count,
+                int64_t last_call_mono_ms,
+                loop_fn done,
+                void *arg)
 {
     MUST(count > 0 && count <= QUEUES_MAX);
     for (size_t i = 0; i < count; i++) {
-        queue_stop_looking(queues[i]);
+        queue_stop_sweeps(queues[i]);
         ending.queues[i] = queues[i];
     }
     ending.count = count;

@@ -6,10 +6,10 @@
 #include "queue/queue_private.h"
 
 #define RENEWALS_A_LEASE 3
-#define FRESH_PART       6 /* part of a lease: younger leases wait for the next renewal */
+#define RENEW_AGE_PART   6 /* part of a lease: younger leases wait for the next renewal */
 #define RENEW_LIMIT_MS   10000
 
-static void lose(struct queue_item *item, const char *why)
+static void item_lose(struct queue_item *item, const char *why)
 {
     enum queue_state before = item->state;
 
@@ -18,12 +18,12 @@ static void lose(struct queue_item *item, const char *why)
              L_I64("project", item->owner->number),
              L_I64("item", item->id),
              L_CSTR("why", why));
-    queue_move(item, QUEUE_LOST);
+    queue_item_move(item, QUEUE_LOST);
     task_cancel(&item->task);
     if (before != QUEUE_CLAIMED)
         return;
     item->owner->queue->stats.lost++;
-    item_free(item); /* the item had not begun */
+    queue_item_free(item); /* the item had not begun */
 }
 
 /* The items of one project in one renewal. They are listed by id, because they may end during the
@@ -60,10 +60,10 @@ static bool lease_has_id(const struct rows *rows, int64_t id)
 
 /* A row in neither list belongs to another process or does not exist. A row that is still held but
  * was not renewed is locked: the next renewal decides. */
-static void lease_note(const struct renewal *renewal,
-                       const struct rows *renewed,
-                       const struct rows *held,
-                       int64_t lease_mono_ms)
+static void lease_apply(const struct renewal *renewal,
+                        const struct rows *renewed,
+                        const struct rows *held,
+                        int64_t lease_mono_ms)
 {
     struct queue_project *project = turns_find(&renewal->queue->turns, renewal->number);
 
@@ -74,7 +74,7 @@ static void lease_note(const struct renewal *renewal,
         if (lease_has_id(renewed, item->id))
             item->lease_mono_ms = lease_mono_ms;
         else if (!lease_has_id(held, item->id))
-            lose(item, "taken");
+            item_lose(item, "taken");
     }
 }
 
@@ -92,7 +92,7 @@ static void renew_run(struct task *task, void *arg)
     struct db_call calls[] = {
         {0},
         db_call_named(task->arena, kind->renew, values, ARRAY_LEN(values)),
-        db_call_named(task->arena, kind->held, values, ARRAY_LEN(values)),
+        db_call_named(task->arena, kind->still_held, values, ARRAY_LEN(values)),
     };
 
     int rc = queue_batch(task, &renewal->db, calls, ARRAY_LEN(calls));
@@ -100,15 +100,15 @@ static void renew_run(struct task *task, void *arg)
         log_debug("queue.renew_failed", L_I64("project", renewal->number), L_RESULT("rc", rc));
         return;
     }
-    lease_note(renewal, &calls[1].rows, &calls[2].rows, sent_ms + lease_ms);
+    lease_apply(renewal, &calls[1].rows, &calls[2].rows, sent_ms + lease_ms);
 }
 
-static bool is_due(const struct queue_item *item, int64_t now)
+static bool item_is_due(const struct queue_item *item, int64_t now)
 {
     int64_t lease_ms = item->owner->queue->config.lease_ms;
 
     /* A lease that was granted a moment ago waits for the next renewal, which is early enough. */
-    return item->lease_mono_ms - now < lease_ms - lease_ms / FRESH_PART;
+    return item->lease_mono_ms - now < lease_ms - lease_ms / RENEW_AGE_PART;
 }
 
 /* Each project has its own renewal: a project whose server does not answer delays no other. */
@@ -117,7 +117,7 @@ static struct renewal *renewal_new(struct queue_project *project)
     struct background *background = background_new(RENEW_LIMIT_MS);
     struct arena *arena = background_arena(background);
     struct renewal *renewal = ARENA_NEW(arena, renewal);
-    size_t most = project->counts[QUEUE_CLAIMED] + queue_project_held(project);
+    size_t most = project->counts[QUEUE_CLAIMED] + queue_project_used_slots(project);
 
     *renewal = (struct renewal){
         .background = background, .queue = project->queue, .number = project->number};
@@ -139,32 +139,32 @@ static void renewal_start(struct renewal *renewal)
     background_start(renewal->background, renew_run, renewal);
 }
 
-static void renew_due(struct queue_project *project, int64_t now)
+static void project_renew_due(struct queue_project *project, int64_t now)
 {
     struct renewal *renewal = renewal_new(project);
 
     for (int state = QUEUE_CLAIMED; state < QUEUE_LOST; state++) {
         LIST_FOR (node, &project->items[state]) {
             const struct queue_item *item = LIST_ITEM(node, struct queue_item, link);
-            if (is_due(item, now))
+            if (item_is_due(item, now))
                 renewal_add(renewal, item);
         }
     }
     renewal_start(renewal);
 }
 
-static bool any_due(const struct queue_project *project, int64_t now)
+static bool project_has_due(const struct queue_project *project, int64_t now)
 {
     for (int state = QUEUE_CLAIMED; state < QUEUE_LOST; state++) {
         LIST_FOR (node, &project->items[state]) {
-            if (is_due(LIST_ITEM(node, struct queue_item, link), now))
+            if (item_is_due(LIST_ITEM(node, struct queue_item, link), now))
                 return true;
         }
     }
     return false;
 }
 
-static void lease_look(void *arg)
+static void lease_check_project(void *arg)
 {
     struct queue_project *project = arg;
     int64_t now = clock_mono_ms();
@@ -173,18 +173,18 @@ static void lease_look(void *arg)
         LIST_FOR (node, &project->items[state]) {
             struct queue_item *item = LIST_ITEM(node, struct queue_item, link);
             if (now >= item->lease_mono_ms)
-                lose(item, "lease ended");
+                item_lose(item, "lease ended");
         }
     }
-    if (any_due(project, now))
-        renew_due(project, now);
+    if (project_has_due(project, now))
+        project_renew_due(project, now);
 }
 
 static void on_renewals(void *arg)
 {
     struct queue *queue = arg;
 
-    turns_each(&queue->turns, lease_look);
+    turns_each(&queue->turns, lease_check_project);
     loop_timer_start(&queue->renewals, queue->config.lease_ms / RENEWALS_A_LEASE);
 }
 
@@ -193,7 +193,7 @@ void lease_start(struct queue *queue)
     loop_timer_init(&queue->renewals, on_renewals, queue);
     if (queue->kind->renew == NULL)
         return;
-    MUST(queue->kind->held != NULL);
+    MUST(queue->kind->still_held != NULL);
     loop_timer_start(&queue->renewals, queue->config.lease_ms / RENEWALS_A_LEASE);
 }
 
@@ -212,7 +212,7 @@ void lease_check(struct queue_project *project)
     renewal_start(renewal);
 }
 
-void queue_recheck(struct queue *queue, int64_t number, int64_t id)
+void queue_item_recheck(struct queue *queue, int64_t number, int64_t id)
 {
     struct queue_project *project = turns_find(&queue->turns, number);
     const struct queue_item *item = project != NULL ? lease_find_item(project, id, NULL) : NULL;

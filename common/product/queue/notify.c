@@ -11,7 +11,7 @@ static int
 on_entries(struct task *task UNUSED, const struct bus_entry *entries, size_t count, void *arg)
 {
     for (size_t i = 0; i < count; i++)
-        queue_due(arg, entries[i].project);
+        queue_project_due(arg, entries[i].project);
     return 0;
 }
 
@@ -22,10 +22,10 @@ static void on_cancelled(struct str payload, void *arg)
     int64_t number;
     int64_t id;
 
-    if (!queue_exists(arg) || payload.ptr == NULL ||
+    if (!queue_is_alive(arg) || payload.ptr == NULL ||
         !num_parse_i64(str_split(&rest, ':'), &number) || !num_parse_i64(rest, &id))
         return;
-    queue_recheck(arg, number, id);
+    queue_item_recheck(arg, number, id);
 }
 
 void notify_start(struct queue *queue)

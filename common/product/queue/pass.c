@@ -58,8 +58,8 @@ static void pass_run(struct task *task, void *arg)
         rc = kind->pass(task, queue, project, &more);
     bool refused = rc != 0 && !gone;
     queue->stats.done += rc == 0;
-    queue_return_slots(own, 1);
-    queue_lane_done(own, FRESH, refused || more);
+    queue_slots_return(own, 1);
+    queue_lane_done(own, LANE_FRESH, refused || more);
     if (refused)
         turns_retry(&queue->turns);
     else
@@ -72,6 +72,6 @@ void pass_start(struct queue_project *project)
 {
     int64_t limit_ms = project->queue->kind->pass_ms;
 
-    project->lanes[FRESH].state = LANE_CLAIMING; /* work that arrives now needs another pass */
+    project->lanes[LANE_FRESH].state = LANE_CLAIMING; /* work that arrives now needs another pass */
     background_run(limit_ms > 0 ? limit_ms : PASS_MS, pass_run, project);
 }

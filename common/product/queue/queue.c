@@ -14,15 +14,15 @@
 #include "metrics/metrics.h"
 #include "queue/queue_private.h"
 
-#define CLAIM_AT_ONCE  64
-#define CLAIM_AT_LEAST 4
-#define AGAIN_PART     4 /* part of `ahead`: with no more than this left, more is claimed */
+#define CLAIM_MOST  64
+#define CLAIM_LEAST 4
+#define REFILL_PART 4 /* part of `ahead`: with no more than this left, more is claimed */
 
 static struct list queues = {&queues, &queues};
 
 /* --- numbers --- */
 
-void queue_move(struct queue_item *item, enum queue_state state)
+void queue_item_move(struct queue_item *item, enum queue_state state)
 {
     struct queue_project *project = item->owner;
     struct queue *queue = project->queue;
@@ -36,7 +36,7 @@ void queue_move(struct queue_item *item, enum queue_state state)
     queue->counts[state]++;
 }
 
-static unsigned with_slots(const unsigned counts[QUEUE_STATES])
+static unsigned count_with_slots(const unsigned counts[QUEUE_STATES])
 {
     unsigned held = 0;
 
@@ -45,36 +45,36 @@ static unsigned with_slots(const unsigned counts[QUEUE_STATES])
     return held;
 }
 
-unsigned queue_project_held(const struct queue_project *project)
+unsigned queue_project_used_slots(const struct queue_project *project)
 {
-    return with_slots(project->counts);
+    return count_with_slots(project->counts);
 }
 
 unsigned queue_free_slots(const struct queue *queue)
 {
-    unsigned used = with_slots(queue->counts) + queue->reserved;
+    unsigned used = count_with_slots(queue->counts) + queue->slots_reserved;
 
     return used < queue->config.slots ? queue->config.slots - used : 0;
 }
 
-unsigned queue_project_room(const struct queue_project *project)
+unsigned queue_project_free_slots(const struct queue_project *project)
 {
     unsigned slots = project->queue->config.slots_per_project;
-    unsigned used = queue_project_held(project) + project->reserved;
+    unsigned used = queue_project_used_slots(project) + project->slots_reserved;
 
     return used < slots ? slots - used : 0;
 }
 
-void queue_take_slots(struct queue_project *project, unsigned count)
+void queue_slots_take(struct queue_project *project, unsigned count)
 {
-    project->reserved += count;
-    project->queue->reserved += count;
+    project->slots_reserved += count;
+    project->queue->slots_reserved += count;
 }
 
-void queue_return_slots(struct queue_project *project, unsigned count)
+void queue_slots_return(struct queue_project *project, unsigned count)
 {
-    project->reserved -= count;
-    project->queue->reserved -= count;
+    project->slots_reserved -= count;
+    project->queue->slots_reserved -= count;
 }
 
 const struct queue_stats *queue_stats(struct queue *queue)
@@ -83,7 +83,7 @@ const struct queue_stats *queue_stats(struct queue *queue)
 
     if (queue == NULL)
         return &nothing;
-    queue->stats.running = with_slots(queue->counts);
+    queue->stats.running = count_with_slots(queue->counts);
     queue->stats.projects = turns_count(&queue->turns);
     return &queue->stats;
 }
@@ -92,38 +92,39 @@ const struct queue_stats *queue_stats(struct queue *queue)
 
 static bool is_claiming(const struct queue_lane *lane)
 {
-    return lane->state == LANE_CLAIMING || lane->state == LANE_AGAIN;
+    return lane->state == LANE_CLAIMING || lane->state == LANE_CLAIM_AGAIN;
 }
 
-static bool wants_claim(const struct queue_project *project)
+static bool project_wants_claim(const struct queue_project *project)
 {
-    unsigned ahead = project->queue->kind->ahead;
+    unsigned ahead = project->queue->kind->prefetch;
 
-    if (project->lanes[FRESH].state != LANE_DUE || project->releasing > 0 || project->paused)
+    if (project->lanes[LANE_FRESH].state != LANE_DUE || project->releases_running > 0 ||
+        project->paused)
         return false;
-    return ahead == 0 ? queue_project_room(project) > 0
-                      : project->counts[QUEUE_CLAIMED] <= ahead / AGAIN_PART;
+    return ahead == 0 ? queue_project_free_slots(project) > 0
+                      : project->counts[QUEUE_CLAIMED] <= ahead / REFILL_PART;
 }
 
 /* Whether an item claimed before slots were free can begin now. */
-static bool can_begin(const struct queue_project *project)
+static bool project_can_begin(const struct queue_project *project)
 {
-    return project->counts[QUEUE_CLAIMED] > 0 && queue_project_room(project) > 0;
+    return project->counts[QUEUE_CLAIMED] > 0 && queue_project_free_slots(project) > 0;
 }
 
-static bool wants_turn(const struct queue_project *project, int lane)
+static bool project_wants_turn(const struct queue_project *project, int lane)
 {
-    if (lane == CRASHED)
-        return project->lanes[CRASHED].state == LANE_DUE;
-    return can_begin(project) || wants_claim(project);
+    if (lane == LANE_CRASHED)
+        return project->lanes[LANE_CRASHED].state == LANE_DUE;
+    return project_can_begin(project) || project_wants_claim(project);
 }
 
 void queue_join(struct queue_project *project)
 {
     struct queue *queue = project->queue;
 
-    for (int lane = 0; lane < LANES; lane++) {
-        if (wants_turn(project, lane))
+    for (int lane = 0; lane < LANE_COUNT; lane++) {
+        if (project_wants_turn(project, lane))
             turns_join(&queue->turns, &queue->rings[lane], &project->lanes[lane].ring);
     }
 }
@@ -132,7 +133,7 @@ void queue_lane_due(struct queue_project *project, int lane)
 {
     enum lane_state *state = &project->lanes[lane].state;
 
-    *state = *state == LANE_QUIET || *state == LANE_DUE ? LANE_DUE : LANE_AGAIN;
+    *state = *state == LANE_QUIET || *state == LANE_DUE ? LANE_DUE : LANE_CLAIM_AGAIN;
     queue_join(project);
 }
 
@@ -141,7 +142,7 @@ void queue_lane_done(struct queue_project *project, int lane, bool more)
     enum lane_state *state = &project->lanes[lane].state;
 
     MUST(is_claiming(&project->lanes[lane]));
-    *state = more || *state == LANE_AGAIN ? LANE_DUE : LANE_QUIET;
+    *state = more || *state == LANE_CLAIM_AGAIN ? LANE_DUE : LANE_QUIET;
 }
 
 /* --- turns --- */
@@ -156,22 +157,22 @@ static size_t ring_length(const struct list *ring)
 }
 
 /* Slots for one turn: all free slots if no other project waits. */
-static unsigned share_of(const struct queue_project *project, size_t waiting)
+static unsigned turn_share(const struct queue_project *project, size_t waiting)
 {
     unsigned free = queue_free_slots(project->queue);
-    unsigned room = queue_project_room(project);
+    unsigned room = queue_project_free_slots(project);
     unsigned count = waiting < free ? free / ((unsigned)waiting + 1) : 0;
 
-    if (count < CLAIM_AT_LEAST)
-        count = free < CLAIM_AT_LEAST ? free : CLAIM_AT_LEAST;
+    if (count < CLAIM_LEAST)
+        count = free < CLAIM_LEAST ? free : CLAIM_LEAST;
     if (count > room)
         count = room;
-    return count < CLAIM_AT_ONCE ? count : CLAIM_AT_ONCE;
+    return count < CLAIM_MOST ? count : CLAIM_MOST;
 }
 
 /* An item that has waited for half of its lease has too little time left, and this kind cannot
  * renew: release it, so that another claim grants a full lease. */
-static bool is_stale(const struct queue_project *project)
+static bool project_is_stale(const struct queue_project *project)
 {
     if (project->counts[QUEUE_CLAIMED] == 0 || project->queue->kind->renew != NULL)
         return false;
@@ -181,106 +182,109 @@ static bool is_stale(const struct queue_project *project)
            (project->queue->config.lease_ms - QUEUE_SPARE_MS) / 2;
 }
 
-static void turn_ahead(struct queue_project *project)
+static void turn_prefetched(struct queue_project *project)
 {
-    if (is_stale(project)) {
+    if (project_is_stale(project)) {
         release_claimed(project);
         return;
     }
-    if (wants_claim(project))
-        claim_start(
-            project, FRESH, project->queue->kind->ahead - project->counts[QUEUE_CLAIMED], 0);
-    if (can_begin(project))
-        queue_begin(LIST_ITEM(project->items[QUEUE_CLAIMED].next, struct queue_item, link));
+    if (project_wants_claim(project))
+        claim_start(project,
+                    LANE_FRESH,
+                    project->queue->kind->prefetch - project->counts[QUEUE_CLAIMED],
+                    0);
+    if (project_can_begin(project))
+        queue_item_begin(LIST_ITEM(project->items[QUEUE_CLAIMED].next, struct queue_item, link));
 }
 
-static void turn(struct queue_project *project, size_t waiting)
+static void turn_give(struct queue_project *project, size_t waiting)
 {
     if (project->queue->kind->pass != NULL) {
-        queue_take_slots(project, 1);
+        queue_slots_take(project, 1);
         pass_start(project);
-    } else if (project->queue->kind->ahead > 0) {
-        turn_ahead(project);
+    } else if (project->queue->kind->prefetch > 0) {
+        turn_prefetched(project);
     } else {
-        unsigned count = share_of(project, waiting);
-        queue_take_slots(project, count);
-        claim_start(project, FRESH, count, count);
+        unsigned count = turn_share(project, waiting);
+        queue_slots_take(project, count);
+        claim_start(project, LANE_FRESH, count, count);
     }
 }
 
-static struct queue_project *next_of(struct list *ring, int lane)
+static struct queue_project *ring_shift_project(struct list *ring, int lane)
 {
     struct queue_lane *node = LIST_ITEM(list_shift(ring), struct queue_lane, ring);
 
     return CONTAINER_OF(node, struct queue_project, lanes[lane]);
 }
 
-static void pump(void *arg)
+static void queue_give_turns(void *arg)
 {
     struct queue *queue = arg;
-    struct list *crashed = &queue->rings[CRASHED];
-    struct list *fresh = &queue->rings[FRESH];
+    struct list *crashed = &queue->rings[LANE_CRASHED];
+    struct list *fresh = &queue->rings[LANE_FRESH];
     size_t waiting = ring_length(fresh);
 
-    if (queue_free_slots(queue) > 0 && queue->crashed == 0 && !list_empty(crashed)) {
-        struct queue_project *project = next_of(crashed, CRASHED);
-        queue->crashed = 1;
-        queue_take_slots(project, 1);
-        claim_start(project, CRASHED, 1, 1);
+    if (queue_free_slots(queue) > 0 && queue->crashed_count == 0 && !list_empty(crashed)) {
+        struct queue_project *project = ring_shift_project(crashed, LANE_CRASHED);
+        queue->crashed_count = 1;
+        queue_slots_take(project, 1);
+        claim_start(project, LANE_CRASHED, 1, 1);
     }
     while (queue_free_slots(queue) > 0 && !list_empty(fresh)) {
-        struct queue_project *project = next_of(fresh, FRESH);
+        struct queue_project *project = ring_shift_project(fresh, LANE_FRESH);
         waiting = waiting > 0 ? waiting - 1 : 0;
-        if (wants_turn(project, FRESH))
-            turn(project, waiting);
+        if (project_wants_turn(project, LANE_FRESH))
+            turn_give(project, waiting);
         queue_join(project);
     }
 }
 
 void queue_pump(struct queue *queue)
 {
-    if (!list_empty(&queue->rings[FRESH]) || !list_empty(&queue->rings[CRASHED]))
+    if (!list_empty(&queue->rings[LANE_FRESH]) || !list_empty(&queue->rings[LANE_CRASHED]))
         turns_pump(&queue->turns);
 }
 
-void queue_due(struct queue *queue, int64_t number)
+void queue_project_due(struct queue *queue, int64_t number)
 {
-    queue_lane_due(queue_project(queue, number), queue->config.crashed_only ? CRASHED : FRESH);
+    queue_lane_due(queue_project(queue, number),
+                   queue->config.crashed_only ? LANE_CRASHED : LANE_FRESH);
 }
 
-void queue_stored(struct queue *queue, const struct project *project, unsigned count)
+void queue_rows_stored(struct queue *queue, const struct project *project, unsigned count)
 {
     struct queue_project *own = queue_project(queue, project->number);
-    unsigned ahead = queue->kind->ahead;
+    unsigned ahead = queue->kind->prefetch;
     unsigned free = queue_free_slots(queue);
-    bool full = ahead > 0 ? free == 0 || own->counts[QUEUE_CLAIMED] > ahead / AGAIN_PART
-                          : count > free || count > queue_project_room(own);
+    bool full = ahead > 0 ? free == 0 || own->counts[QUEUE_CLAIMED] > ahead / REFILL_PART
+                          : count > free || count > queue_project_free_slots(own);
 
-    own->waiting += count;
-    if (queue_draining(queue) || full)
+    own->rows_waiting += count;
+    if (queue_is_draining(queue) || full)
         queue_notify(queue, project);
-    queue_lane_due(own, FRESH);
+    queue_lane_due(own, LANE_FRESH);
 }
 
-unsigned queue_waiting(struct queue *queue, int64_t number)
+unsigned queue_rows_waiting(struct queue *queue, int64_t number)
 {
-    return queue_project(queue, number)->waiting;
+    return queue_project(queue, number)->rows_waiting;
 }
 
-unsigned queue_reserve(struct queue *queue, int64_t number, unsigned wanted)
+unsigned queue_slots_reserve(struct queue *queue, int64_t number, unsigned wanted)
 {
     struct queue_project *project = queue_project(queue, number);
     unsigned free = queue_free_slots(queue);
-    unsigned room = queue_project_room(project);
+    unsigned room = queue_project_free_slots(project);
 
-    if (queue_draining(queue) || !list_empty(&queue->rings[FRESH]) ||
-        project->lanes[FRESH].state != LANE_QUIET)
+    if (queue_is_draining(queue) || !list_empty(&queue->rings[LANE_FRESH]) ||
+        project->lanes[LANE_FRESH].state != LANE_QUIET)
         return 0;
     if (wanted > free)
         wanted = free;
     if (wanted > room)
         wanted = room;
-    queue_take_slots(project, wanted);
+    queue_slots_take(project, wanted);
     return wanted;
 }
 
@@ -297,7 +301,7 @@ static void project_init(void *item, int64_t number, void *arg)
 
     project->number = number;
     project->queue = arg;
-    for (int lane = 0; lane < LANES; lane++)
+    for (int lane = 0; lane < LANE_COUNT; lane++)
         list_init(&project->lanes[lane].ring);
     for (int state = 0; state < QUEUE_STATES; state++)
         list_init(&project->items[state]);
@@ -307,20 +311,20 @@ static bool queue_is_idle(const void *item)
 {
     const struct queue_project *project = item;
 
-    for (int lane = 0; lane < LANES; lane++) {
+    for (int lane = 0; lane < LANE_COUNT; lane++) {
         if (project->lanes[lane].state != LANE_QUIET || !list_empty(&project->lanes[lane].ring))
             return false;
     }
-    return project->reserved == 0 && project->releasing == 0 && !project->paused &&
-           project->counts[QUEUE_CLAIMED] == 0 && queue_project_held(project) == 0;
+    return project->slots_reserved == 0 && project->releases_running == 0 && !project->paused &&
+           project->counts[QUEUE_CLAIMED] == 0 && queue_project_used_slots(project) == 0;
 }
 
-static void again(void *item)
+static void project_rejoin(void *item)
 {
     queue_join(item);
 }
 
-bool queue_exists(const struct queue *queue)
+bool queue_is_alive(const struct queue *queue)
 {
     LIST_FOR (node, &queues) {
         if (LIST_ITEM(node, struct queue, link) == queue)
@@ -331,16 +335,16 @@ bool queue_exists(const struct queue *queue)
 
 /* --- life --- */
 
-static void ask_to_release(void *item)
+static void project_request_release(void *item)
 {
     struct queue_project *project = item;
 
     release_claimed(project);
     LIST_FOR (node, &project->items[QUEUE_RUNNING])
-        queue_move(LIST_ITEM(node, struct queue_item, link), QUEUE_RELEASING);
+        queue_item_move(LIST_ITEM(node, struct queue_item, link), QUEUE_RELEASING);
 }
 
-static void cancel_all(struct queue_project *project)
+static void project_cancel_items(struct queue_project *project)
 {
     for (int state = QUEUE_RUNNING; state < QUEUE_ENDED; state++) {
         LIST_FOR (node, &project->items[state])
@@ -348,28 +352,28 @@ static void cancel_all(struct queue_project *project)
     }
 }
 
-static void last_call(void *item)
+static void project_end_items(void *item)
 {
     struct queue_project *project = item;
 
     if (project->queue->kind->release_begun)
         release_begun(project);
     else
-        cancel_all(project);
+        project_cancel_items(project);
 }
 
 static void queue_on_last_call(void *arg)
 {
-    turns_each(&((struct queue *)arg)->turns, last_call);
+    turns_each(&((struct queue *)arg)->turns, project_end_items);
 }
 
 void queue_check_drained(struct queue *queue)
 {
-    loop_fn done = queue->drained;
+    loop_fn done = queue->on_drained;
 
-    if (done == NULL || with_slots(queue->counts) + queue->reserved > 0)
+    if (done == NULL || count_with_slots(queue->counts) + queue->slots_reserved > 0)
         return;
-    queue->drained = NULL;
+    queue->on_drained = NULL;
     loop_timer_stop(&queue->last_call);
     done(queue->drained_arg);
 }
@@ -378,22 +382,22 @@ void queue_drain(struct queue *queue, int64_t last_call_mono_ms, loop_fn done, v
 {
     int64_t left_ms = last_call_mono_ms - clock_mono_ms();
 
-    queue_stop_looking(queue);
+    queue_stop_sweeps(queue);
     turns_close(&queue->turns);
-    turns_each(&queue->turns, ask_to_release);
-    queue->drained = done;
+    turns_each(&queue->turns, project_request_release);
+    queue->on_drained = done;
     queue->drained_arg = arg;
     loop_timer_start(&queue->last_call, left_ms > 0 ? left_ms : 0);
     queue_check_drained(queue);
 }
 
-void queue_stop_looking(struct queue *queue)
+void queue_stop_sweeps(struct queue *queue)
 {
     sweep_stop(queue);
     loop_timer_stop(&queue->retention);
 }
 
-bool queue_draining(const struct queue *queue)
+bool queue_is_draining(const struct queue *queue)
 {
     return queue->turns.closed;
 }
@@ -411,15 +415,15 @@ struct queue *queue_start(const struct queue_kind *kind, const struct queue_conf
     if (queue->config.slots_per_project == 0)
         queue->config.slots_per_project = config->slots;
     queue->share = (struct queue_share){.index = 0, .count = 1};
-    for (int lane = 0; lane < LANES; lane++)
+    for (int lane = 0; lane < LANE_COUNT; lane++)
         list_init(&queue->rings[lane]);
     queue->turns = (struct turns){
         .size = sizeof(struct queue_project),
         .arg = queue,
         .init = project_init,
-        .idle = queue_is_idle,
-        .again = again,
-        .pump = pump,
+        .is_idle = queue_is_idle,
+        .rejoin = project_rejoin,
+        .pump = queue_give_turns,
     };
     turns_start(&queue->turns);
     loop_timer_init(&queue->last_call, queue_on_last_call, queue);
@@ -431,12 +435,12 @@ struct queue *queue_start(const struct queue_kind *kind, const struct queue_conf
     return queue;
 }
 
-static void unpause(void *item)
+static void project_unpause(void *item)
 {
     pass_unpause(item);
 }
 
-static void on_freed(void *arg)
+static void queue_free(void *arg)
 {
     free(arg);
 }
@@ -447,10 +451,10 @@ void queue_stop(struct queue *queue)
     loop_timer_stop(&queue->renewals);
     loop_timer_stop(&queue->sweeps);
     loop_timer_stop(&queue->retention);
-    turns_each(&queue->turns, unpause);
+    turns_each(&queue->turns, project_unpause);
     turns_stop(&queue->turns);
     list_remove(&queue->link);
-    if (turns_leave(&queue->turns, on_freed, queue))
+    if (turns_can_free(&queue->turns, queue_free, queue))
         free(queue);
 }
 
@@ -496,7 +500,7 @@ void queue_prepare(const struct queue_kind *kind)
 static void queue_set_all(struct metric *const metrics[METRICS], const struct queue_stats *stats)
 {
     const int64_t values[METRICS] = {
-        [CLAIMED] = (int64_t)stats->claimed,
+        [CLAIMED] = (int64_t)stats->on_claimed,
         [DONE] = (int64_t)stats->done,
         [RELEASED] = (int64_t)stats->released,
         [LOST] = (int64_t)stats->lost,
@@ -510,7 +514,7 @@ static void queue_set_all(struct metric *const metrics[METRICS], const struct qu
         metric_set(metrics[i], values[i]);
 }
 
-void queue_measure(void)
+void queue_metrics_update(void)
 {
     LIST_FOR (node, &queues) {
         struct queue *queue = LIST_ITEM(node, struct queue, link);

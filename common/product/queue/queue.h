@@ -6,7 +6,7 @@
  *     static const struct queue_kind mails = {
  *         .name = "mails", .claim = &SQL_MAILS_CLAIM, .renew = &SQL_MAILS_RENEW,
  *         .held = &SQL_MAILS_HELD, .release = &SQL_MAILS_RELEASE, .rescue = &SQL_MAILS_RESCUE,
- *         .projects = &SQL_MAILS_PROJECTS, .look = &SQL_MAILS_LOOK, .run = mail_run,
+ *         .projects = &SQL_MAILS_PROJECTS, .look = &SQL_MAILS_POLL, .run = mail_run,
  *     };
  *     queue = queue_start(&mails, &(struct queue_config){.directory = ..., .slots = 16, ...});
  *
@@ -42,7 +42,8 @@ struct queue;         /* one kind of work in this process */
 struct queue_project; /* the queue's state for one project */
 struct queue_item;
 
-/* State of an item. Each state has a list of its items; only queue_move() changes the state. */
+/* State of an item. Each state has a list of its items; only queue_item_move() changes the state.
+ */
 enum queue_state {
     QUEUE_CLAIMED,   /* claimed before a slot is free: waits for a slot */
     QUEUE_RUNNING,   /* has a slot */
@@ -56,7 +57,7 @@ enum queue_state {
 enum queue_outcome {
     QUEUE_DONE,
     QUEUE_RELEASED, /* the row is back in the queue for another claim */
-    QUEUE_GONE,     /* the item was lost, or its outcome is unknown */
+    QUEUE_UNKNOWN,  /* the item was lost, or its outcome is unknown */
 };
 
 /* First member of a kind's own struct. The struct and all memory of its arena live until .run has
@@ -67,25 +68,25 @@ struct queue_item {
     struct queue_project *owner;
     struct list link;
     enum queue_state state;
-    bool crashed;            /* the last process that claimed the row died */
+    bool crashed_count;      /* the last process that claimed the row died */
     struct db db;            /* schema of the project */
-    struct project *project; /* held by the item's arena; NULL for an item of queue_adopt() */
+    struct project *project; /* held by the item's arena; NULL for an item of queue_items_adopt() */
     struct rows rows;        /* the item's row of the claim's result */
     int64_t id, token;       /* columns "id" and "token" of the row */
     int64_t claimed_mono_ms;
     int64_t lease_mono_ms; /* monotonic time at which our lease ends */
-    struct loop_hook freed;
+    struct loop_hook free_hook;
 };
 
 /* Statements about the processes that share the sweeps. All run on the control schema. :holder is
  * the name of this process. */
 struct queue_peers {
-    const struct sql *alive;  /* :exec, records that this process is alive */
-    const struct sql *live;   /* :many id of the live processes, in a fixed order */
-    const struct sql *forget; /* :exec, deletes processes that died long ago */
-    const struct sql *gone;   /* :exec, deletes this process */
-    const struct sql *shared; /* :exec, before this process has two items at a time; or NULL */
-    const struct sql *alone;  /* :many id, those :holders that never had two items; or NULL */
+    const struct sql *put_alive;  /* :exec, records that this process is alive */
+    const struct sql *list_live;  /* :many id of the live processes, in a fixed order */
+    const struct sql *forget;     /* :exec, deletes processes that died long ago */
+    const struct sql *remove;     /* :exec, deletes this process */
+    const struct sql *put_shared; /* :exec, before this process has two items at a time; or NULL */
+    const struct sql *list_alone; /* :many id, those :holders that never had two items; or NULL */
 };
 
 struct queue_kind {
@@ -107,34 +108,34 @@ struct queue_kind {
     const struct sql *claim;
     const struct sql *claim_crashed; /* the same for crashed rows; NULL: .claim takes them too */
     const struct sql *renew;         /* :ids, :tokens, :lease_ms; returns the renewed ids */
-    const struct sql *held;    /* :ids, :tokens; returns the ids that this process still holds */
+    const struct sql *still_held; /* :ids, :tokens; returns the ids that this process still holds */
     const struct sql *release; /* :ids, :tokens; puts rows back as if they had never been claimed */
     const struct sql *holders; /* names of the processes whose leases have ended; or NULL */
-    /* any: called after each claim of fresh rows. `waiting`: rows announced by queue_stored() that
-     * may still be unclaimed. NULL = not called. */
-    void (*claimed)(int64_t number, unsigned waiting);
+    /* any: called after each claim of fresh rows. `waiting`: rows announced by queue_rows_stored()
+     * that may still be unclaimed. NULL = not called. */
+    void (*on_claimed)(int64_t number, unsigned waiting);
     /* :attempts, :alone (the holders that never had two items at a time). Puts rows whose process
      * died back into the queue, or quarantines them after :attempts crashes. Columns: id, attempt,
      * quarantined. */
     const struct sql *rescue;
     int64_t claim_bytes;
     unsigned
-        ahead; /* rows of a project claimed before slots are free; 0 = no more than free slots */
+        prefetch; /* rows of a project claimed before slots are free; 0 = no more than free slots */
     bool release_begun; /* at the end of the drain also release items that have begun */
 
     const struct sql *projects; /* control: number, server of all projects that may have work */
     /* One row of a project: due (there is work), crashed (there are crashed rows to claim), expired
      * (.rescue has work). A missing column counts as false. */
-    const struct sql *look;
-    unsigned
-        looks; /* projects that a sweep polls concurrently; 0 = 32. Use many if .look is fast */
+    const struct sql *poll;
+    unsigned polls_at_once; /* projects that a sweep polls concurrently; 0 = 32. Use many if .look
+                               is fast */
     /* AWAITS: handles the other columns of a row that .look returned; NULL = there are none. */
-    int (*looked)(struct task *task,
-                  struct db *db,
-                  const struct rows *projects,
-                  size_t project,
-                  const struct rows *found);
-    void (*swept)(void);             /* any: called after each sweep; or NULL */
+    int (*on_polled)(struct task *task,
+                     struct db *db,
+                     const struct rows *projects,
+                     size_t project,
+                     const struct rows *found);
+    void (*on_swept)(void);          /* any: called after each sweep; or NULL */
     const struct queue_peers *peers; /* NULL: every process sweeps all projects */
     /* Control schema: the projects with crashed rows, for the process that runs them. :number. */
     const struct sql *crashed_put;
@@ -145,7 +146,7 @@ struct queue_kind {
     /* Parameters as for .retain, :one with one boolean: whether there is old history. Mostly there
      * is none, and this read costs less than deletes that delete nothing. NULL = .retain runs
      * without it. */
-    const struct sql *old;
+    const struct sql *has_old;
 
     enum bus_topic topic;
     const char *group;          /* group of consumers; NULL = no notifications */
@@ -172,7 +173,7 @@ void queue_prepare(const struct queue_kind *kind);
  * `kind` outlives the queue. */
 struct queue *queue_start(const struct queue_kind *kind, const struct queue_config *config);
 /* any: ends sweeps and retention. */
-void queue_stop_looking(struct queue *queue);
+void queue_stop_sweeps(struct queue *queue);
 /* any: stops claiming and releases items that have not begun. Calls done(arg) as soon as no item
  * and no reservation has a slot; NULL = no callback. At last_call_mono_ms the remaining items are
  * released in their present state, or cancelled. Release statements may still be under way when
@@ -182,62 +183,63 @@ void queue_drain(struct queue *queue, int64_t last_call_mono_ms, loop_fn done, v
 /* loop: the end of a daemon, called once: ends the sweeps and retention of its queues, then stops
  * the bus, then drains the queues. Calls done(arg) when the first queue is drained and no task of
  * background.h is alive. */
-void queue_end(struct bus *bus,
-               struct queue *const *queues,
-               size_t count,
-               int64_t last_call_mono_ms,
-               loop_fn done,
-               void *arg);
+void queues_end(struct bus *bus,
+                struct queue *const *queues,
+                size_t count,
+                int64_t last_call_mono_ms,
+                loop_fn done,
+                void *arg);
 /* any: whether queue_drain() has been called. */
-bool queue_draining(const struct queue *queue);
+bool queue_is_draining(const struct queue *queue);
 /* loop: frees the queue. Call when all of its items and tasks have ended. */
 void queue_stop(struct queue *queue);
 
 /* any: announces that the project may have work. */
-void queue_due(struct queue *queue, int64_t number);
+void queue_project_due(struct queue *queue, int64_t number);
 /* any: notifies other processes of work of the project. */
 void queue_notify(struct queue *queue, const struct project *project);
 /* any: announces `count` rows that this process has just stored. This process claims them; it also
  * notifies other processes when it has too few free slots. */
-void queue_stored(struct queue *queue, const struct project *project, unsigned count);
-/* any: the number of rows announced by queue_stored() that are not known to be claimed. */
-unsigned queue_waiting(struct queue *queue, int64_t number);
+void queue_rows_stored(struct queue *queue, const struct project *project, unsigned count);
+/* any: the number of rows announced by queue_rows_stored() that are not known to be claimed. */
+unsigned queue_rows_waiting(struct queue *queue, int64_t number);
 /* any: for kinds with .pass. queue_pause() delays the project's next pass by `ms`. queue_resume()
  * ends the delay. */
 void queue_pause(struct queue *queue, int64_t number, int64_t ms);
 void queue_resume(struct queue *queue, int64_t number);
 /* any: the row may be lost. If it is claimed here, checks in the database at once. */
-void queue_recheck(struct queue *queue, int64_t number, int64_t id);
+void queue_item_recheck(struct queue *queue, int64_t number, int64_t id);
 
 /* --- rows that a statement of the owner inserts and claims at once --- */
 
 /* any: reserves slots for rows that the caller is about to insert, and returns their number: up to
  * `wanted` free slots; 0 while a project waits for a turn, the project has other work to claim, or
- * the queue drains. queue_adopt() ends the reservation. */
-unsigned queue_reserve(struct queue *queue, int64_t number, unsigned wanted);
+ * the queue drains. queue_items_adopt() ends the reservation. */
+unsigned queue_slots_reserve(struct queue *queue, int64_t number, unsigned wanted);
 /* co: makes items of rows that a statement of the caller has claimed, and ends the reservation of
  * `reserved` slots. `rows` has the columns of .claim; rows without an id are skipped; NULL = no
  * rows. sent_ms: monotonic time from before the statement was sent. begin(item) is called for each
- * item that gets a slot, and has to call queue_begin() then or later; NULL = queue_begin(). */
-AWAITS void queue_adopt(struct task *task,
-                        struct queue *queue,
-                        const struct db *db,
-                        unsigned reserved,
-                        const struct rows *rows,
-                        int64_t sent_ms,
-                        void (*begin)(struct queue_item *item));
+ * item that gets a slot, and has to call queue_item_begin() then or later; NULL =
+ * queue_item_begin(). */
+AWAITS void queue_items_adopt(struct task *task,
+                              struct queue *queue,
+                              const struct db *db,
+                              unsigned reserved,
+                              const struct rows *rows,
+                              int64_t sent_ms,
+                              void (*begin)(struct queue_item *item));
 /* any: runs an item that was handed to begin(). */
-void queue_begin(struct queue_item *item);
+void queue_item_begin(struct queue_item *item);
 
 /* --- for an item's run --- */
 
-/* any: queue_lost(): the item must not write about its row. queue_releasing(): the item should
- * release itself as soon as it can. */
-static inline bool queue_lost(const struct queue_item *item)
+/* any: queue_item_is_lost(): the item must not write about its row. queue_item_is_releasing(): the
+ * item should release itself as soon as it can. */
+static inline bool queue_item_is_lost(const struct queue_item *item)
 {
     return item->state == QUEUE_LOST;
 }
-static inline bool queue_releasing(const struct queue_item *item)
+static inline bool queue_item_is_releasing(const struct queue_item *item)
 {
     return item->state == QUEUE_RELEASING;
 }
@@ -253,11 +255,11 @@ struct queue_share {
 struct queue_share queue_share(const struct queue *queue);
 
 struct queue_stats {
-    uint64_t claimed, done, released, lost, rescued, quarantined;
+    uint64_t on_claimed, done, released, lost, rescued, quarantined;
     unsigned running;
     size_t projects;
 };
 /* any: zeros for NULL, as before its start and after its end. Borrowed until the next call. */
 const struct queue_stats *queue_stats(struct queue *queue);
 /* any: publishes the numbers of all queues as metrics. */
-void queue_measure(void);
+void queue_metrics_update(void);

@@ -7,16 +7,16 @@
 /* Whether a project has rows to claim, in one lane. */
 enum lane_state {
     LANE_QUIET,
-    LANE_DUE,      /* there may be work */
-    LANE_CLAIMING, /* a claim, or a pass, is under way */
-    LANE_AGAIN,    /* like CLAIMING, and there may be work that the claim does not see */
+    LANE_DUE,         /* there may be work */
+    LANE_CLAIMING,    /* a claim, or a pass, is under way */
+    LANE_CLAIM_AGAIN, /* like CLAIMING, and there may be work that the claim does not see */
 };
 
 /* An item whose lease is not renewed has to end this long before its lease does. */
 #define QUEUE_SPARE_MS INT64_C(1000)
 
 /* Fresh and crashed rows are claimed separately. */
-enum { FRESH, CRASHED, LANES };
+enum { LANE_FRESH, LANE_CRASHED, LANE_COUNT };
 
 struct queue_lane {
     enum lane_state state;
@@ -26,13 +26,13 @@ struct queue_lane {
 struct queue_project {
     int64_t number;
     struct queue *queue;
-    struct queue_lane lanes[LANES];
+    struct queue_lane lanes[LANE_COUNT];
     struct list items[QUEUE_STATES];
     unsigned counts[QUEUE_STATES];
-    unsigned reserved;  /* slots of claims, reservations or a pass under way */
-    unsigned releasing; /* release statements under way */
-    unsigned waiting;   /* rows of queue_stored() that no claim of this process has taken */
-    bool paused;        /* no pass begins */
+    unsigned slots_reserved;   /* slots of claims, reservations or a pass under way */
+    unsigned releases_running; /* release statements under way */
+    unsigned rows_waiting; /* rows of queue_rows_stored() that no claim of this process has taken */
+    bool paused;           /* no pass begins */
     struct loop_timer pause;
 };
 
@@ -40,15 +40,16 @@ struct queue {
     const struct queue_kind *kind;
     struct queue_config config;
     struct turns turns;
-    struct list rings[LANES];
+    struct list rings[LANE_COUNT];
     unsigned counts[QUEUE_STATES];
-    unsigned reserved;
-    unsigned crashed; /* crashed items claimed, or being claimed: at most one */
+    unsigned slots_reserved;
+    unsigned crashed_count; /* crashed items claimed, or being claimed: at most one */
     struct queue_share share;
-    bool shared;  /* peers->shared has recorded that this process has had two items at a time */
-    bool stopped; /* no more sweeps and retention */
+    bool shared_recorded; /* peers->shared has recorded that this process has had two items at a
+                             time */
+    bool sweeps_stopped;  /* no more sweeps and retention */
     struct loop_timer sweeps, renewals, retention, last_call;
-    loop_fn drained;
+    loop_fn on_drained;
     void *drained_arg;
     struct queue_stats stats;
     struct list link; /* node in the list of all queues of the process */
@@ -57,11 +58,11 @@ struct queue {
 /* --- queue.c --- */
 
 /* any: changes an item's state. */
-void queue_move(struct queue_item *item, enum queue_state state);
+void queue_item_move(struct queue_item *item, enum queue_state state);
 /* any: finds the queue's state for a project, or makes it. */
 struct queue_project *queue_project(struct queue *queue, int64_t number);
 /* any: the number of items that have a slot. */
-unsigned queue_project_held(const struct queue_project *project);
+unsigned queue_project_used_slots(const struct queue_project *project);
 /* any: a call of one of the kind's statements with those of these values that it names. The arena
  * owns the call. */
 #define QUEUE_CALL(arena, sql, ...)                                                                \
@@ -84,13 +85,13 @@ queue_batch(struct task *task, struct db *db, struct db_call *calls, size_t coun
     return db_batch(task, db, calls, count, NULL);
 }
 
-/* any: queue_free_slots() counts the free slots of the queue, queue_project_room() the slots that
- * the project may still take. queue_take_slots() and queue_return_slots() change a project's
+/* any: queue_free_slots() counts the free slots of the queue, queue_project_free_slots() the slots
+ * that the project may still take. queue_slots_take() and queue_slots_return() change a project's
  * reservation. */
 unsigned queue_free_slots(const struct queue *queue);
-unsigned queue_project_room(const struct queue_project *project);
-void queue_take_slots(struct queue_project *project, unsigned count);
-void queue_return_slots(struct queue_project *project, unsigned count);
+unsigned queue_project_free_slots(const struct queue_project *project);
+void queue_slots_take(struct queue_project *project, unsigned count);
+void queue_slots_return(struct queue_project *project, unsigned count);
 /* any: marks that there may be work in the lane. */
 void queue_lane_due(struct queue_project *project, int lane);
 /* any: ends a claim or pass. `more`: there may be rows left to take. */
@@ -102,7 +103,7 @@ void queue_pump(struct queue *queue);
 /* any: calls the callback of queue_drain() when no slot is in use. */
 void queue_check_drained(struct queue *queue);
 /* any: whether the queue still exists, for callbacks that may outlive the queue. Only compares. */
-bool queue_exists(const struct queue *queue);
+bool queue_is_alive(const struct queue *queue);
 
 /* --- claim.c --- */
 
@@ -110,7 +111,7 @@ bool queue_exists(const struct queue *queue);
  * the claim returns (0 for rows that are claimed before slots are free). */
 void claim_start(struct queue_project *project, int lane, unsigned count, unsigned reserved);
 /* any: frees an item whose coroutine has ended or never began. */
-void item_free(struct queue_item *item);
+void queue_item_free(struct queue_item *item);
 
 /* --- pass.c --- */
 
@@ -141,7 +142,7 @@ void release_begun(struct queue_project *project);
 void sweep_start(struct queue *queue);
 void sweep_stop(struct queue *queue);
 /* any: whether this process sweeps the project. */
-bool sweep_is_mine(const struct queue *queue, int64_t number);
+bool sweep_is_own_project(const struct queue *queue, int64_t number);
 /* any: fills ret_db for one row of kind->projects. Returns whether this process sweeps the project
  * and knows its database server. */
 bool sweep_project(const struct queue *queue,

@@ -30,7 +30,7 @@ static void release_run(struct task *task, void *arg)
     int rc = project_find_number(task, queue->config.directory, own->number, &project);
     if (rc == 0)
         rc = queue_batch(task, &project->db, calls, ARRAY_LEN(calls));
-    own->releasing--;
+    own->releases_running--;
     if (rc != 0) /* the rows can be claimed again when their leases end */
         log_warn("queue.release_failed",
                  L_CSTR("queue", queue->kind->name),
@@ -43,10 +43,10 @@ static void release_run(struct task *task, void *arg)
         lease_check(own);
     if (rc != 0)
         queue_join(own);
-    else if (queue_draining(queue))
+    else if (queue_is_draining(queue))
         queue_notify(queue, project);
     else
-        queue_due(queue, own->number);
+        queue_project_due(queue, own->number);
 }
 
 static void release_start(struct queue_project *project, bool begun, int first, int last)
@@ -54,19 +54,19 @@ static void release_start(struct queue_project *project, bool begun, int first, 
     struct background *background = background_new(RELEASE_MS);
     struct arena *arena = background_arena(background);
     struct release *release = ARENA_NEW(arena, release);
-    size_t most = project->counts[QUEUE_CLAIMED] + queue_project_held(project);
+    size_t most = project->counts[QUEUE_CLAIMED] + queue_project_used_slots(project);
 
     *release = (struct release){.project = project, .begun = begun};
     release->ids = ARENA_ARRAY(arena, release->ids, most);
     release->tokens = ARENA_ARRAY(arena, release->tokens, most);
-    project->releasing++;
+    project->releases_running++;
     for (int state = first; state <= last; state++) {
         LIST_FOR (node, &project->items[state]) {
             struct queue_item *item = LIST_ITEM(node, struct queue_item, link);
             release->ids[release->count] = item->id;
             release->tokens[release->count++] = item->token;
             if (!begun)
-                item_free(item);
+                queue_item_free(item);
         }
     }
     background_start(background, release_run, release);

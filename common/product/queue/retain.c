@@ -7,32 +7,33 @@
 #include "loop/background.h"
 #include "queue/queue_private.h"
 
-#define FIRST_MS      5000   /* after the start */
-#define ROUND_MAX_MS  600000 /* the rest follows in the next round */
-#define AT_ONCE       500
-#define FEWER         8
-#define LOOKS_AT_ONCE 16
-#define PAUSE_MAX_MS  50 /* for each project */
+#define STUCK_MAX_MS     5000   /* after the start */
+#define ROUND_MAX_MS     600000 /* the rest follows in the next round */
+#define ROWS_AT_ONCE     500
+#define ROWS_DIVISOR     8
+#define PROJECTS_AT_ONCE 16
+#define PAUSE_MAX_MS     50 /* for each project */
 
-static bool retain_is_over(const struct queue *queue)
+static bool retention_is_stopped(const struct queue *queue)
 {
-    return queue->stopped;
+    return queue->sweeps_stopped;
 }
 
 /* co: deletes all old rows that one statement finds in a project. */
 AWAITS static int
-remove_old(struct task *task, struct queue *queue, struct db *db, const struct sql *sql)
+rows_remove_old(struct task *task, struct queue *queue, struct db *db, const struct sql *sql)
 {
-    int64_t most = AT_ONCE;
+    int64_t most = ROWS_AT_ONCE;
     int64_t removed = 1;
 
-    while (removed > 0 && !retain_is_over(queue)) {
+    while (removed > 0 && !retention_is_stopped(queue)) {
         const struct db_call call = QUEUE_CALL(
             task->arena, sql, {"days", P_I64(queue->config.retain_days)}, {"most", P_I64(most)});
         struct rows rows;
         int rc = queue_query(task, db, call, &rows);
         if (rc == DB_TIMEOUT && most > 1 && sql->arity > 1) {
-            most = most > FEWER ? most / FEWER : 1; /* rows have long histories: take fewer */
+            most = most > ROWS_DIVISOR ? most / ROWS_DIVISOR
+                                       : 1; /* rows have long histories: take fewer */
             continue;
         }
         TRY(rc);
@@ -43,7 +44,7 @@ remove_old(struct task *task, struct queue *queue, struct db *db, const struct s
 
 /* --- one project --- */
 
-struct tidy {
+struct retention_project {
     struct queue *queue;
     struct db db;
     bool found;
@@ -51,7 +52,7 @@ struct tidy {
 
 /* Logs a failure, so that the next round tries the project again. Returns only cancels and
  * timeouts. */
-static int tidy_left(const struct tidy *tidy, int rc)
+static int retention_result(const struct retention_project *tidy, int rc)
 {
     if (rc > 0)
         log_debug("queue.retain_failed", L_I64("project", tidy->db.schema), L_RESULT("rc", rc));
@@ -59,47 +60,48 @@ static int tidy_left(const struct tidy *tidy, int rc)
 }
 
 /* co: finds whether the project has old history. */
-AWAITS static int tidy_look(struct task *task, void *arg)
+AWAITS static int retention_poll(struct task *task, void *arg)
 {
-    struct tidy *tidy = arg;
+    struct retention_project *tidy = arg;
     const struct queue *queue = tidy->queue;
     struct rows rows;
 
     const struct db_call call = QUEUE_CALL(task->arena,
-                                           queue->kind->old,
+                                           queue->kind->has_old,
                                            {"days", P_I64(queue->config.retain_days)},
-                                           {"most", P_I64(AT_ONCE)});
+                                           {"most", P_I64(ROWS_AT_ONCE)});
     int rc = queue_query(task, &tidy->db, call, &rows);
     tidy->found = rc == 0 && rows_bool(&rows, 0, 0);
-    return tidy_left(tidy, rc);
+    return retention_result(tidy, rc);
 }
 
-AWAITS static int tidy_project(struct task *task, struct tidy *tidy)
+AWAITS static int retention_delete(struct task *task, struct retention_project *tidy)
 {
     int rc = 0;
 
     for (const struct sql *const *sql = tidy->queue->kind->retain; rc == 0 && *sql != NULL; sql++)
-        rc = remove_old(task, tidy->queue, &tidy->db, *sql);
-    return tidy_left(tidy, rc);
+        rc = rows_remove_old(task, tidy->queue, &tidy->db, *sql);
+    return retention_result(tidy, rc);
 }
 
 /* --- all of them --- */
 
 /* co: polls a group of projects concurrently, then deletes what was found one project after the
  * other. */
-AWAITS static int tidy_some(struct task *task, struct tidy *tidies, size_t count)
+AWAITS static int
+retention_run_group(struct task *task, struct retention_project *tidies, size_t count)
 {
-    struct task_call calls[LOOKS_AT_ONCE];
+    struct task_call calls[PROJECTS_AT_ONCE];
 
     for (size_t i = 0; i < count; i++) {
-        calls[i] = (struct task_call){.fn = tidy_look, .arg = &tidies[i]};
+        calls[i] = (struct task_call){.fn = retention_poll, .arg = &tidies[i]};
         tidies[i].found = true;
     }
-    if (count > 0 && tidies[0].queue->kind->old != NULL)
+    if (count > 0 && tidies[0].queue->kind->has_old != NULL)
         TRY(task_all(task, calls, count));
     for (size_t i = 0; i < count; i++)
         if (tidies[i].found)
-            TRY(tidy_project(task, &tidies[i]));
+            TRY(retention_delete(task, &tidies[i]));
     return 0;
 }
 
@@ -114,19 +116,21 @@ static int64_t pause_ms(const struct queue *queue, size_t projects)
 }
 
 /* co: handles the next group of this process's projects in an arena of its own, and then pauses. */
-AWAITS static int
-tidy_next(struct task *task, struct queue *queue, const struct rows *projects, size_t *next)
+AWAITS static int retention_next_group(struct task *task,
+                                       struct queue *queue,
+                                       const struct rows *projects,
+                                       size_t *next)
 {
-    struct tidy tidies[LOOKS_AT_ONCE];
+    struct retention_project tidies[PROJECTS_AT_ONCE];
     struct arena *own = task->arena;
     size_t count = 0;
 
-    while (*next < projects->count && count < LOOKS_AT_ONCE) {
-        tidies[count] = (struct tidy){.queue = queue};
+    while (*next < projects->count && count < PROJECTS_AT_ONCE) {
+        tidies[count] = (struct retention_project){.queue = queue};
         count += sweep_project(queue, projects, (*next)++, &tidies[count].db);
     }
     task->arena = arena_new(0);
-    int rc = tidy_some(task, tidies, count);
+    int rc = retention_run_group(task, tidies, count);
     arena_free(task->arena);
     task->arena = own;
     TRY(rc);
@@ -135,7 +139,7 @@ tidy_next(struct task *task, struct queue *queue, const struct rows *projects, s
     return task_sleep(task, (int64_t)count * pause_ms(queue, projects->count));
 }
 
-AWAITS static int tidy_all(struct task *task, struct queue *queue)
+AWAITS static int retention_run_all(struct task *task, struct queue *queue)
 {
     struct rows projects;
     size_t next = 0;
@@ -146,8 +150,8 @@ AWAITS static int tidy_all(struct task *task, struct queue *queue)
                  NULL,
                  0,
                  &projects));
-    while (next < projects.count && !retain_is_over(queue))
-        TRY(tidy_next(task, queue, &projects, &next));
+    while (next < projects.count && !retention_is_stopped(queue))
+        TRY(retention_next_group(task, queue, &projects, &next));
     return 0;
 }
 
@@ -155,10 +159,10 @@ static void retain_run(struct task *task, void *arg)
 {
     struct queue *queue = arg;
 
-    int rc = tidy_all(task, queue);
+    int rc = retention_run_all(task, queue);
     if (rc > 0)
         log_debug("queue.retain_round_failed", L_RESULT("rc", rc));
-    if (!retain_is_over(queue))
+    if (!retention_is_stopped(queue))
         loop_timer_start(&queue->retention, queue->config.retain_every_ms);
 }
 
@@ -173,5 +177,5 @@ void retain_start(struct queue *queue)
 
     loop_timer_init(&queue->retention, on_retention, queue);
     if (queue->kind->retain != NULL && !queue->config.crashed_only)
-        loop_timer_start(&queue->retention, every_ms < FIRST_MS ? every_ms : FIRST_MS);
+        loop_timer_start(&queue->retention, every_ms < STUCK_MAX_MS ? every_ms : STUCK_MAX_MS);
 }

@@ -10,10 +10,10 @@
 
 #define RETRY_MS  500
 #define FORGET_MS 300000
-#define LOOKS     10 /* checks for idle items during forget_ms */
+#define CHECKS    10 /* checks for idle items during turns_forget_ms */
 
 /* An item with its bookkeeping. */
-struct turn_place {
+struct turns_entry {
     int64_t idle_since_ms; /* mono; 0 = it was busy at the last check */
     max_align_t item[];
 };
@@ -25,14 +25,14 @@ static struct str turns_number_key(const int64_t *number)
 
 void *turns_find(const struct turns *turns, int64_t number)
 {
-    struct turn_place *place = map_get(turns->by_number, turns_number_key(&number));
+    struct turns_entry *place = map_get(turns->by_number, turns_number_key(&number));
 
     return place != NULL ? place->item : NULL;
 }
 
 void *turns_get(struct turns *turns, int64_t number)
 {
-    struct turn_place *place = map_get(turns->by_number, turns_number_key(&number));
+    struct turns_entry *place = map_get(turns->by_number, turns_number_key(&number));
 
     if (place == NULL) {
         place = calloc(1, sizeof(*place) + turns->size);
@@ -55,7 +55,7 @@ void turns_each(struct turns *turns, void (*fn)(void *item))
     void *place;
 
     while (map_next(turns->by_number, &cursor, &key, &place))
-        fn(((struct turn_place *)place)->item);
+        fn(((struct turns_entry *)place)->item);
 }
 
 /* --- rings --- */
@@ -70,7 +70,7 @@ static void turns_on_turn_end(void *arg)
 
 void turns_pump(struct turns *turns)
 {
-    loop_at_turn_end(&turns->hook);
+    loop_at_tick_end(&turns->hook);
 }
 
 void turns_join(struct turns *turns, struct list *ring, struct list *node)
@@ -92,7 +92,7 @@ static void on_retry(void *arg)
 {
     struct turns *turns = arg;
 
-    turns_each(turns, turns->again);
+    turns_each(turns, turns->rejoin);
 }
 
 void turns_retry(struct turns *turns)
@@ -100,7 +100,7 @@ void turns_retry(struct turns *turns)
     loop_timer_start(&turns->retry, RETRY_MS);
 }
 
-static int64_t forget_ms(const struct turns *turns)
+static int64_t turns_forget_ms(const struct turns *turns)
 {
     return turns->forget_ms > 0 ? turns->forget_ms : FORGET_MS;
 }
@@ -114,17 +114,17 @@ static void on_housekeeping(void *arg)
     void *value;
 
     while (map_next(turns->by_number, &cursor, &key, &value)) {
-        struct turn_place *place = value;
-        if (!turns->idle(place->item)) {
+        struct turns_entry *place = value;
+        if (!turns->is_idle(place->item)) {
             place->idle_since_ms = 0;
         } else if (place->idle_since_ms == 0) {
             place->idle_since_ms = now;
-        } else if (now - place->idle_since_ms >= forget_ms(turns)) {
+        } else if (now - place->idle_since_ms >= turns_forget_ms(turns)) {
             (void)map_remove(turns->by_number, key);
             free(place);
         }
     }
-    loop_timer_start(&turns->housekeeping, forget_ms(turns) / LOOKS);
+    loop_timer_start(&turns->housekeeping, turns_forget_ms(turns) / CHECKS);
 }
 
 /* --- life --- */
@@ -135,7 +135,7 @@ void turns_start(struct turns *turns)
     turns->hook = (struct loop_hook){.fn = turns_on_turn_end, .arg = turns};
     loop_timer_init(&turns->retry, on_retry, turns);
     loop_timer_init(&turns->housekeeping, on_housekeeping, turns);
-    loop_timer_start(&turns->housekeeping, forget_ms(turns) / LOOKS);
+    loop_timer_start(&turns->housekeeping, turns_forget_ms(turns) / CHECKS);
 }
 
 void turns_stop(struct turns *turns)
@@ -152,7 +152,7 @@ void turns_stop(struct turns *turns)
     turns->by_number = NULL;
 }
 
-bool turns_leave(struct turns *turns, loop_fn fn, void *arg)
+bool turns_can_free(struct turns *turns, loop_fn fn, void *arg)
 {
     if (!turns->hook.queued)
         return true;

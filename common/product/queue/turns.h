@@ -21,8 +21,8 @@ struct turns {
     size_t size;                                         /* size of an item */
     void *arg;                                           /* argument of .init and .pump */
     void (*init)(void *item, int64_t number, void *arg); /* initializes an item that is all zero */
-    bool (*idle)(const void *item); /* whether the item may be freed without loss */
-    void (*again)(void *item);      /* see turns_retry() */
+    bool (*is_idle)(const void *item); /* whether the item may be freed without loss */
+    void (*rejoin)(void *item);        /* see turns_retry() */
     loop_fn pump;      /* gives turns to items in the rings; NULL = there are no rings */
     int64_t forget_ms; /* 0 = 300,000 */
     /* Private. */
@@ -38,12 +38,12 @@ void turns_start(struct turns *turns);
 void turns_stop(struct turns *turns);
 /* loop: call after turns_stop(). Returns true when the memory of `turns` may be freed now.
  * Otherwise calls fn(arg) when it may be freed, at the end of this tick of the loop. */
-bool turns_leave(struct turns *turns, loop_fn fn, void *arg);
+bool turns_can_free(struct turns *turns, loop_fn fn, void *arg);
 /* any: from now on turns_join() does nothing and no turn is given. */
 void turns_close(struct turns *turns);
 
 /* any: turns_find() returns NULL if there is no item, turns_get() makes it. Borrowed until the item
- * has been idle for forget_ms. turns_count() counts the items. */
+ * has been idle for turns_forget_ms. turns_count() counts the items. */
 void *turns_find(const struct turns *turns, int64_t number);
 void *turns_get(struct turns *turns, int64_t number);
 size_t turns_count(const struct turns *turns);

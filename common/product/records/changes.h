@@ -28,14 +28,15 @@ struct changes_span {
 struct changes {
     const struct columns *plan; /* all fields */
     struct rows rows;
-    size_t extra; /* index of the first column after the record */
+    size_t extra_column; /* index of the first column after the record */
 };
 
 /* One change, independent of the listener. */
 struct record_change {
     int64_t seq, record_id, created_by;
     enum live_kind kind;
-    bool before, after; /* whether the record existed before, and exists after the change */
+    bool existed_before,
+        exists_after; /* whether the record existed before, and exists after the change */
     struct record_grants {
         const int64_t *items; /* live_grantee(), sorted */
         size_t count;
@@ -62,10 +63,10 @@ size_t changes_bytes(const struct changes *changes, size_t row);
 /* any: decodes one change. Its arrays are in `arena`, its texts are borrowed from the rows. */
 struct record_change changes_get(struct arena *arena, const struct changes *changes, size_t row);
 /* any: whether the caller's row rule allows a record that has these grants. */
-bool change_seen(const struct caller *caller,
-                 const struct entity *entity,
-                 const struct record_change *change,
-                 const struct record_grants *granted);
+bool change_is_visible(const struct caller *caller,
+                       const struct entity *entity,
+                       const struct record_change *change,
+                       const struct record_grants *granted);
 /* any: writes the record after the change as `caller` may see it. Leaves out relations to many
  * records if the caller might not see some of these records. */
 void changes_json(const struct changes *changes,
@@ -73,8 +74,8 @@ void changes_json(const struct changes *changes,
                   const struct caller *caller,
                   struct jw *w);
 /* any: returns 0, or RECORDS_FAILED if the caller may not use this filter on the entity. */
-int changes_check(struct records_ctx *ctx,
-                  const struct entity *entity,
-                  const struct records_filter *filter) MUSTCHECK;
+int changes_check_filter(struct records_ctx *ctx,
+                         const struct entity *entity,
+                         const struct records_filter *filter) MUSTCHECK;
 /* any: a number that is equal for callers that see the same of the entity's records. */
-uint64_t changes_view(const struct caller *caller, const struct entity *entity);
+uint64_t changes_view_key(const struct caller *caller, const struct entity *entity);

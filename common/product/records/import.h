@@ -17,8 +17,8 @@
 
 enum import_format { IMPORT_CSV, IMPORT_JSON, IMPORT_JSONL };
 
-#define IMPORT_ERRORS_MAX    100
-#define IMPORT_ROW_BYTES_MAX ((size_t)2 * 1024 * 1024)
+#define IMPORT_ERRORS_MAX 100
+#define IMPORT_ROW_BYTES  ((size_t)2 * 1024 * 1024)
 
 /* The field for a column of the file, or for a member of its objects, that does not have a field's
  * name. */
@@ -64,8 +64,8 @@ struct import_config {
     const struct model_field *key;
     import_progress_fn progress; /* NULL in a dry run */
     void *progress_arg;
-    struct import_progress from; /* rows already done: skipped, but they must be the same */
-    bool dry_run;                /* write the first rows and roll back: records_import_preview() */
+    struct import_progress resume_from; /* rows already done: skipped, but they must be the same */
+    bool dry_run; /* write the first rows and roll back: records_import_preview() */
 };
 
 struct import;
@@ -90,7 +90,7 @@ struct import_progress records_import_progress(const struct import *import);
 /* any: writes the errors as a JSON array: [{"row":3,"code":"validation_failed","detail":"..."}]. */
 void records_import_errors(const struct import_report *report, struct strbuf *out);
 /* any: whether a dry run has read all rows that it examines. */
-bool records_import_enough(const struct import *import);
+bool records_import_is_enough(const struct import *import);
 /* any: writes the result of a dry run as an object: number of examined rows, how many of them would
  * be accepted, columns with the type of their values, and errors. */
 void records_import_preview(const struct import *import, struct strbuf *out);

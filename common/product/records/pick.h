@@ -10,10 +10,10 @@
 struct columns;
 
 /* any: whether the context's caller may read the entity at all, and the field. */
-bool records_reads(const struct records_ctx *ctx, const struct entity *entity);
-bool records_reads_field(const struct records_ctx *ctx, const struct model_field *field);
+bool records_can_read(const struct records_ctx *ctx, const struct entity *entity);
+bool records_can_read_field(const struct records_ctx *ctx, const struct model_field *field);
 /* any: whether a row rule applies, so that the caller may not see some records. */
-bool records_ruled(const struct records_ctx *ctx, const struct entity *entity);
+bool records_has_row_rule(const struct records_ctx *ctx, const struct entity *entity);
 
 /* A text that is read in addition to the record's own members: a field, or a field of the record to
  * which a to-one relation refers. Null if the caller may not see the related record. */
@@ -25,18 +25,19 @@ struct records_text {
 struct records_pick {
     const int64_t *ids; /* NULL: all records, newest first */
     size_t count;
-    const int64_t *without; /* leave these ids out; only if ids is NULL */
-    size_t without_count;
-    int64_t above;                   /* only greater ids; only if ids is NULL; 0 = all */
-    const struct records_text *seen; /* only records whose related record is visible; NULL = all */
+    const int64_t *excluded_ids; /* leave these ids out; only if ids is NULL */
+    size_t excluded_count;
+    int64_t above_id; /* only greater ids; only if ids is NULL; 0 = all */
+    const struct records_text
+        *visible_relation; /* only records whose related record is visible; NULL = all */
     const struct records_query *query; /* filter, fields, expand, sort, order */
     const struct records_text *texts;
     size_t text_count;
-    size_t whole; /* first ids that are not restricted by `most` and `ascii` */
+    size_t unrestricted_count; /* first ids that are not restricted by `most` and `ascii` */
     /* If most > 0, an id after the first `whole` ids is only read if one of `texts` is a single
      * word of at most `most` bytes, or `ascii` bytes if all of them are ASCII. None of
      * `texts` may then be a text of a related record. */
-    int64_t most, ascii;
+    int64_t most_bytes, most_ascii_bytes;
     int64_t offset, limit;
 };
 
@@ -45,7 +46,7 @@ struct records_picked {
     struct rows rows;
     size_t count;        /* at most pick->limit */
     const size_t *texts; /* column of each of pick->texts */
-    bool more;           /* there are more records than `limit` */
+    bool has_more;       /* there are more records than `limit` */
 };
 
 /* co: reads records. If pick->ids is set and query->sort is not, the rows come in any order,

@@ -24,20 +24,20 @@ struct records_ctx;
 struct records_condition {
     struct str name; /* name in findings: "filter[or][0][author.country][ne]" */
     struct filter_group {
-        bool any;            /* true: or, false: and */
+        bool is_or;          /* true: or, false: and */
         int64_t slot;        /* n of or[n]: conditions with the same slot belong together */
     } groups[FILTER_GROUPS]; /* outermost first */
     size_t group_count;
     struct str field; /* "author.country"; STR_NONE: no field was named, which is refused */
     enum filter_op op;
-    struct str value;       /* one value, or a list for in, nin and between, see list_cut() */
+    struct str value; /* one value, or a list for in, nin and between, see list_take_value() */
     const struct str *list; /* separate values instead of `value`; NULL = use `value` */
     size_t list_count;
 };
 
 struct records_filter {
     const struct records_condition *items; /* in the order in which the caller wrote them */
-    size_t count;
+    size_t with_total;
 };
 
 enum records_order { ORDER_NONE, ORDER_ASC, ORDER_DESC };
@@ -49,7 +49,7 @@ struct records_query {
     struct str sort;          /* names, comma-separated; '-' before a name = descending */
     enum records_order order; /* of a single field without '-', or of the ids if there is no sort */
     int64_t limit, page;      /* see http/page.h; page 0 = not given */
-    bool count;               /* whether to count the total */
+    bool with_total;          /* whether to count the total */
     struct str cursor;  /* cursor of the previous page; empty = first page; STR_NONE = no cursors */
     struct str context; /* filter and order as text; a cursor is valid only with the same text */
 };
@@ -61,6 +61,6 @@ struct records_aggregate {
     struct records_filter filter;
     struct str group_by;              /* names, comma-separated; STR_NONE = one group */
     struct str metrics[METRIC_KINDS]; /* names for each kind, comma-separated; STR_NONE = none */
-    struct str count;                 /* "*" or STR_NONE */
+    struct str with_total;            /* "*" or STR_NONE */
     int64_t limit;                    /* maximum number of groups, at most AGGREGATE_GROUPS */
 };

@@ -7,7 +7,7 @@
  * Results: 0, -ECANCELED, -ETIMEDOUT, or RECORDS_FAILED with the reason in ctx->error. Its code is
  * one of catalog/problem.h, so that a gateway can answer with it and a workflow can store it.
  * Outside of a transaction also RECORDS_SCHEMA: the database has another model than ctx->model, and
- * nothing was done. The gateway repeats such handlers; other callers use records_again().
+ * nothing was done. The gateway repeats such handlers; other callers use records_should_repeat().
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,9 +40,9 @@ struct records_ctx {
     int64_t root;           /* outbox rows: event that began the job's chain of events */
     struct str traceparent; /* W3C trace context, for outbox rows; may be empty */
     bool public_only;       /* public route: only public fields of public_read entities */
-    bool reloaded;          /* set by records_again() */
-    bool repeats;           /* `db` is a transaction that the caller can repeat from its beginning:
-                               DB_CONFLICT and RECORDS_SCHEMA are returned to the caller */
+    bool is_reloaded;       /* set by records_should_repeat() */
+    bool can_repeat;        /* `db` is a transaction that the caller can repeat from its beginning:
+                            DB_CONFLICT and RECORDS_SCHEMA are returned to the caller */
     json_t *values; /* an array: list, get, create and update append records as values to it and not
                        to `out`, which may be NULL then */
     size_t values_bytes; /* approximate limit of the text in `values`; above it output_too_large */
@@ -52,7 +52,7 @@ struct records_ctx {
 /* co: decides after a call whether to repeat it. `rc` is the call's result. Returns true if it is
  * the first RECORDS_SCHEMA; ctx->model and *entity have then been reloaded. Any later
  * RECORDS_SCHEMA becomes RECORDS_FAILED. */
-AWAITS bool records_again(struct records_ctx *ctx, const struct entity **entity, int *rc);
+AWAITS bool records_should_repeat(struct records_ctx *ctx, const struct entity **entity, int *rc);
 
 /* co: read a page of records, one record, or an aggregate, and append the answer to `out` as JSON.
  * *ret_version: the record's version (for ETag). records_get() uses only fields and expand of
@@ -167,12 +167,12 @@ AWAITS int records_export(struct records_ctx *ctx,
                           void *arg) MUSTCHECK;
 
 /* any: for code that reads a query: adds a finding to ctx->error.fields and continues. Finish with
- * records_fail_found(). */
-void records_finding(struct records_ctx *ctx,
-                     struct str field,
-                     enum problem finding,
-                     const char *format,
-                     ...) PRINTF_LIKE(4, 5);
+ * records_fail_findings(). */
+void records_finding_add(struct records_ctx *ctx,
+                         struct str field,
+                         enum problem finding,
+                         const char *format,
+                         ...) PRINTF_LIKE(4, 5);
 /* any: returns 0 without findings, else RECORDS_FAILED with `code` and a detail that counts the
  * findings. */
-int records_fail_found(struct records_ctx *ctx, enum problem code) MUSTCHECK;
+int records_fail_findings(struct records_ctx *ctx, enum problem code) MUSTCHECK;

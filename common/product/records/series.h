@@ -38,8 +38,8 @@ struct records_series {
         struct str path; /* STR_NONE for SERIES_COUNT */
     } values[SERIES_VALUES];
     size_t value_count;
-    struct str timezone; /* an IANA name, checked by the caller */
-    struct str within;   /* date or time field of the window; STR_NONE = no window */
+    struct str timezone;    /* an IANA name, checked by the caller */
+    struct str window_path; /* date or time field of the window; STR_NONE = no window */
     struct bucket_window window;
     struct str sort; /* a column: "-sum(total)", "count", "status"; STR_NONE = by the groups */
     int64_t limit;   /* maximum number of groups, at most AGGREGATE_GROUPS; one more is read */
@@ -83,9 +83,9 @@ void series_json(struct jw *w,
 
 /* any: the first path of the query that the caller may not read; STR_NONE if the caller may read
  * all. */
-struct str series_forbidden(const struct records_ctx *ctx,
-                            const struct entity *entity,
-                            const struct records_series *query);
+struct str series_forbidden_path(const struct records_ctx *ctx,
+                                 const struct entity *entity,
+                                 const struct records_series *query);
 /* any: whether the caller may read records of the entity, and every field that the query names. */
 bool series_is_readable(const struct records_ctx *ctx,
                         const struct entity *entity,
@@ -98,7 +98,7 @@ struct series_sources {
     size_t count;
     int64_t field_ids[SERIES_FIELDS];
     size_t field_count;
-    bool whole; /* false: there are more than fit */
+    bool is_complete; /* false: there are more than fit */
 };
 /* any: finds the sources of a query. */
 void series_sources(const struct records_ctx *ctx,

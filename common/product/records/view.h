@@ -15,20 +15,20 @@ bool view_query_read(struct arena *arena, struct str text, struct records_series
 
 /* any: returns 0, or RECORDS_FAILED with findings if two columns of the table would have the same
  * name, or one the name "id". */
-int view_check(struct records_ctx *ctx, const struct series_plan *plan) MUSTCHECK;
+int view_columns_check(struct records_ctx *ctx, const struct series_plan *plan) MUSTCHECK;
 /* any: writes the columns as JSON: [{"name":"sum_total","type":"float"}]. */
 void view_columns_print(struct jw *w, struct arena *arena, const struct series_plan *plan);
 
 /* co: creates and fills the table of this generation. ctx->db must be a transaction that may change
  * schemas. RECORDS_FAILED with too_many_rows above VIEW_ROWS_MAX. */
-AWAITS int view_make(struct records_ctx *ctx,
-                     const struct entity *source,
-                     const struct series_plan *plan,
-                     int64_t id,
-                     int64_t generation,
-                     int64_t *ret_rows) MUSTCHECK;
+AWAITS int view_table_create(struct records_ctx *ctx,
+                             const struct entity *source,
+                             const struct series_plan *plan,
+                             int64_t id,
+                             int64_t generation,
+                             int64_t *ret_rows) MUSTCHECK;
 /* co: drops the tables of all generations except `keep` (0 = all), in such a transaction. */
-AWAITS int view_drop(struct records_ctx *ctx, int64_t id, int64_t keep) MUSTCHECK;
+AWAITS int view_tables_drop(struct records_ctx *ctx, int64_t id, int64_t keep) MUSTCHECK;
 
 /* any: makes an entity that reads the table: its fields are id and the columns. The entity lives as
  * long as the arena. Its id is negative, so that nothing about it is cached. NULL if `columns` was

@@ -31,14 +31,14 @@ bool caller_is_admin(const struct caller *caller)
     return caller->kind == CALLER_USER && caller->rights != NULL && caller->rights->is_admin;
 }
 
-bool caller_all_rows(const struct caller *caller)
+bool caller_has_all_rows(const struct caller *caller)
 {
     if (caller->kind == CALLER_SYSTEM)
         return true;
     return caller->rights != NULL && caller->rights->all_rows;
 }
 
-bool caller_api_access(const struct caller *caller)
+bool caller_has_api_access(const struct caller *caller)
 {
     if (caller->kind == CALLER_SYSTEM)
         return true;
@@ -98,9 +98,9 @@ static bool rule_has(const struct field_rule *rule, int64_t field_id)
     return low < rule->count && rule->ids[low] == field_id;
 }
 
-bool caller_field(const struct caller *caller,
-                  const struct model_field *field,
-                  enum perm_action action)
+bool caller_can_field(const struct caller *caller,
+                      const struct model_field *field,
+                      enum perm_action action)
 {
     if (field->system)
         return action == ACT_READ;

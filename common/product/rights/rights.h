@@ -66,7 +66,7 @@ struct caller {
 };
 
 /* co: Reads the rights of a user or a key from the database. Returns 0 with one reference,
- * RIGHTS_GONE when the user or key does not exist or the key has expired, or a DB_*. */
+ * RIGHTS_NOT_FOUND when the user or key does not exist or the key has expired, or a DB_*. */
 AWAITS int rights_load(struct task *task,
                        struct db *db,
                        int64_t user_id,
@@ -90,16 +90,16 @@ bool caller_can(const struct caller *caller, enum perm perm);
 bool caller_can_entity(const struct caller *caller, int64_t entity_id, enum perm_action action);
 /* any: Whether the caller may use records over the API: through a role with the API Access flag, as
  * an administrator or as the system. */
-bool caller_api_access(const struct caller *caller);
+bool caller_has_api_access(const struct caller *caller);
 /* any: Whether the caller is an administrator or the system. Never true for a key. */
 bool caller_is_admin(const struct caller *caller);
 /* any: Whether no row rule and no field rule applies to the caller. */
-bool caller_all_rows(const struct caller *caller);
+bool caller_has_all_rows(const struct caller *caller);
 /* any: Whether the field rules allow ACT_READ, ACT_CREATE or ACT_UPDATE on the field. System fields
  * can always be read and never be written. */
-bool caller_field(const struct caller *caller,
-                  const struct model_field *field,
-                  enum perm_action action);
+bool caller_can_field(const struct caller *caller,
+                      const struct model_field *field,
+                      enum perm_action action);
 /* any: Returns a number that is equal for callers with equal field rules on the entity, as a key
  * for cached statements. */
 uint64_t caller_field_key(const struct caller *caller, const struct entity *entity);

@@ -32,7 +32,7 @@ static void rule_add(struct arena *arena, struct field_rule *rule, struct str te
             count++;
     }
     rule->ids = ids;
-    rule->count = num_sort_once(ids, count);
+    rule->count = num_sort_unique(ids, count);
 }
 
 /* Equal rules give equal numbers; 0 means that no field rule applies. */
@@ -92,7 +92,7 @@ static void rights_read_grants(struct rights *rights, const struct sql_rights_ro
 }
 
 /* Drops field rules of actions that are not allowed. */
-static void finish_right(struct entity_right *right)
+static void right_finish(struct entity_right *right)
 {
     for (unsigned action = 0; action < ARRAY_LEN(right->fields); action++)
         if ((right->actions & (1U << action)) == 0)
@@ -101,7 +101,7 @@ static void finish_right(struct entity_right *right)
 }
 
 /* Starts the rights of a key on one entity: no action yet, field rules of the creator. */
-static struct entity_right key_entity(const struct rights *creator, int64_t entity_id)
+static struct entity_right key_entity_new(const struct rights *creator, int64_t entity_id)
 {
     struct entity_right right = {.entity_id = entity_id};
 
@@ -114,7 +114,7 @@ static struct entity_right key_entity(const struct rights *creator, int64_t enti
 }
 
 /* Limits the rights to what the key's list names and its creator has. The list has entity order. */
-static void cut_to_key(struct rights *rights, const struct sql_rights_row *row)
+static void rights_limit_to_key(struct rights *rights, const struct sql_rights_row *row)
 {
     const struct caller creator = {.kind = CALLER_USER, .rights = rights};
     struct perm_set listed = {{0}};
@@ -137,7 +137,7 @@ static void cut_to_key(struct rights *rights, const struct sql_rights_row *row)
             !caller_can_entity(&creator, ids[i], (enum perm_action)action))
             continue;
         if (kept == 0 || entities[kept - 1].entity_id != ids[i])
-            entities[kept++] = key_entity(rights, ids[i]);
+            entities[kept++] = key_entity_new(rights, ids[i]);
         entities[kept - 1].actions |= 1U << (unsigned)action;
     }
     rights->entities = entities;
@@ -158,7 +158,7 @@ static void read_permissions(struct rights *rights, struct sql_strs names)
         perm_set_add(&rights->perms, (enum perm)perm);
 }
 
-static int64_t *keep_ids(struct arena *arena, struct sql_i64s ids)
+static int64_t *ids_copy(struct arena *arena, struct sql_i64s ids)
 {
     int64_t *items = ARENA_ARRAY(arena, items, ids.count);
 
@@ -181,9 +181,9 @@ read_rights(const struct sql_rights_row *row, int64_t key_id, int64_t asked_ms)
     rights->active = row->active;
     rights->loaded_ms = asked_ms;
     rights->model_version = row->model_version;
-    rights->role_ids = keep_ids(arena, row->role_ids);
+    rights->role_ids = ids_copy(arena, row->role_ids);
     rights->role_count = row->role_ids.count;
-    rights->group_ids = keep_ids(arena, row->group_ids);
+    rights->group_ids = ids_copy(arena, row->group_ids);
     rights->group_count = row->group_ids.count;
     if (!rights->active)
         return rights; /* an inactive user has no rights */
@@ -194,9 +194,9 @@ read_rights(const struct sql_rights_row *row, int64_t key_id, int64_t asked_ms)
     read_permissions(rights, row->permissions);
     rights_read_grants(rights, row);
     if (key_id != 0)
-        cut_to_key(rights, row);
+        rights_limit_to_key(rights, row);
     for (size_t i = 0; i < rights->entity_count; i++)
-        finish_right(&rights->entities[i]);
+        right_finish(&rights->entities[i]);
     rights->is_admin = rights->is_admin && key_id == 0;
     return rights;
 }
@@ -212,10 +212,10 @@ int rights_load(
     if (rc != 0)
         return rc;
     if (rows.count == 0)
-        return RIGHTS_GONE;
+        return RIGHTS_NOT_FOUND;
     const struct sql_rights_row row = sql_rights_row(task->arena, &rows, 0);
     if (key_id != 0 && !row.key_valid)
-        return RIGHTS_GONE;
+        return RIGHTS_NOT_FOUND;
     *ret_rights = read_rights(&row, key_id, asked_ms);
     return 0;
 }

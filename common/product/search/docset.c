@@ -41,7 +41,7 @@ void docset_clear(uint64_t *set, const struct docset_window *window)
     memset(set, 0, window_words(window) * sizeof(*set));
 }
 
-void docset_cut(uint64_t *set, const struct docset_window *window, int64_t from)
+void docset_remove_below(uint64_t *set, const struct docset_window *window, int64_t from)
 {
     if (from <= window->lo)
         return;

@@ -39,8 +39,8 @@ void docset_ids(uint64_t *set,
                 size_t count);
 void docset_all(uint64_t *set, const struct docset_window *window);
 void docset_clear(uint64_t *set, const struct docset_window *window);
-/* docset_cut() removes the ids below `from`. docset_has(): whether an id is in the set. */
-void docset_cut(uint64_t *set, const struct docset_window *window, int64_t from);
+/* docset_remove_below() removes the ids below `from`. docset_has(): whether an id is in the set. */
+void docset_remove_below(uint64_t *set, const struct docset_window *window, int64_t from);
 bool docset_has(const uint64_t *set, const struct docset_window *window, int64_t id);
 /* docset_and(): set &= other. docset_and_not(): set &= ~other. */
 void docset_and(uint64_t *set, const uint64_t *other, const struct docset_window *window);

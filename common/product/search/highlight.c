@@ -7,19 +7,19 @@
 #include "search/tokens.h"
 
 /*
- * A text is read once, term by term (look_through()). Each term is matched against the words of the
- * query; chains follow sequences of terms, such as phrases. Matches become marks. The window with
- * the best marks is the snippet (put_snippet()).
+ * A text is read once, term by term (highlight_match_text()). Each term is matched against the
+ * words of the query; chains follow sequences of terms, such as phrases. Matches become marks. The
+ * window with the best marks is the snippet (highlight_put_snippet()).
  */
 
 enum {
-    MARKS_MAX = 512,    /* of one text; further matches are not marked */
-    CHAIN_PLACES = 64,  /* how many terms back a sequence is followed */
-    BEFORE_BYTES = 320, /* of text before the first mark */
+    MARKS_MAX = 512,      /* of one text; further matches are not marked */
+    CHAIN_POSITIONS = 64, /* how many terms back a sequence is followed */
+    BEFORE_BYTES = 320,   /* of text before the first mark */
 };
 
 /* A term of the query and the terms that it was expanded to. */
-struct matcher {
+struct term_matcher {
     struct str term;
     struct str *added;
     size_t added_count;
@@ -30,9 +30,9 @@ struct matcher {
 /* One term of a sequence. `ends` has a bit for each place of the text where the sequence up to this
  * term ended. */
 struct chain_item {
-    const struct matcher *matcher;
-    uint32_t place; /* in the query */
-    uint32_t at;    /* in the text, of bit 0 of `ends`; higher bits are places before it */
+    const struct term_matcher *matcher;
+    uint32_t position; /* in the query */
+    uint32_t at;       /* in the text, of bit 0 of `ends`; higher bits are places before it */
     uint64_t ends;
 };
 
@@ -43,8 +43,8 @@ struct chain {
 
 struct highlight_word {
     const struct search_word *word;
-    struct matcher whole; /* of words and codes */
-    struct matcher *parts;
+    struct term_matcher whole; /* of words and codes */
+    struct term_matcher *parts;
     uint32_t parts_all; /* a bit for each part */
     uint32_t parts_seen;
     struct chain chain; /* of a phrase */
@@ -53,7 +53,7 @@ struct highlight_word {
 struct mark {
     uint32_t begin;
     uint32_t end;
-    uint32_t place;
+    uint32_t position;
     uint32_t words;
 };
 
@@ -65,8 +65,9 @@ struct highlighter {
     bool symbols;       /* the query has symbols; otherwise symbols of the text are ignored */
     uint64_t firsts[4]; /* a bit for each byte that a term begins with */
     struct prefilter prefilter;
-    uint32_t here;    /* a bit for each word that applies to the current field */
-    size_t equal;     /* how many terms of the text were equal to the query's, from the first on */
+    uint32_t field_words; /* a bit for each word that applies to the current field */
+    size_t
+        equal_count;  /* how many terms of the text were equal to the query's, from the first on */
     uint32_t *begins; /* byte offsets of the last terms, by place */
     struct mark *marks;
     size_t mark_count;
@@ -74,7 +75,7 @@ struct highlighter {
 
 /* --- the query -------------------------------------------------------------------------------- */
 
-static void note_letter(struct highlighter *highlighter, struct str term)
+static void highlight_note_first_byte(struct highlighter *highlighter, struct str term)
 {
     unsigned char first = term.len > 0 ? (unsigned char)term.ptr[0] : 0;
 
@@ -82,33 +83,33 @@ static void note_letter(struct highlighter *highlighter, struct str term)
     prefilter_add(&highlighter->prefilter, term);
 }
 
-static void link_chain(struct chain *chain, const struct matcher *matcher, uint32_t place)
+static void chain_append(struct chain *chain, const struct term_matcher *matcher, uint32_t place)
 {
-    chain->items[chain->count++] = (struct chain_item){.matcher = matcher, .place = place};
+    chain->items[chain->count++] = (struct chain_item){.matcher = matcher, .position = place};
 }
 
-static void add_word(struct highlighter *highlighter,
-                     struct highlight_word *own,
-                     const struct search_word *word)
+static void highlight_add_word(struct highlighter *highlighter,
+                               struct highlight_word *own,
+                               const struct search_word *word)
 {
     own->word = word;
     highlighter->symbols = highlighter->symbols || word->symbol;
-    own->whole = (struct matcher){.term = word->term, .prefix = word->prefix};
+    own->whole = (struct term_matcher){.term = word->term, .prefix = word->prefix};
     own->parts = ARENA_ARRAY(highlighter->arena, own->parts, word->part_count);
     own->chain.items = ARENA_ARRAY(highlighter->arena, own->chain.items, word->part_count);
     if (word->term.len > 0)
-        note_letter(highlighter, word->term);
+        highlight_note_first_byte(highlighter, word->term);
     for (size_t i = 0; i < word->part_count; i++) {
         const struct search_part *part = &word->parts[i];
         bool prefix = part->prefix || (word->prefix && i + 1 == word->part_count);
-        own->parts[i] = (struct matcher){.term = part->term, .prefix = prefix};
+        own->parts[i] = (struct term_matcher){.term = part->term, .prefix = prefix};
         own->parts_all |= UINT32_C(1) << i;
-        note_letter(highlighter, part->term);
-        link_chain(&own->chain, &own->parts[i], part->place);
-        link_chain(&highlighter->chain, &own->parts[i], part->place);
+        highlight_note_first_byte(highlighter, part->term);
+        chain_append(&own->chain, &own->parts[i], part->position);
+        chain_append(&highlighter->chain, &own->parts[i], part->position);
     }
     if (word->part_count == 0)
-        link_chain(&highlighter->chain, &own->whole, word->place);
+        chain_append(&highlighter->chain, &own->whole, word->position);
 }
 
 struct highlighter *highlight_new(struct arena *arena, const struct search_query *query)
@@ -122,25 +123,25 @@ struct highlighter *highlight_new(struct arena *arena, const struct search_query
     for (size_t i = 0; i < query->count; i++)
         terms += query->words[i].part_count + 1;
     highlighter->chain.items = ARENA_ARRAY(arena, highlighter->chain.items, terms);
-    highlighter->begins = ARENA_ARRAY(arena, highlighter->begins, CHAIN_PLACES);
+    highlighter->begins = ARENA_ARRAY(arena, highlighter->begins, CHAIN_POSITIONS);
     highlighter->marks = ARENA_ARRAY(arena, highlighter->marks, MARKS_MAX);
     for (size_t i = 0; i < query->count; i++)
-        if (!query->words[i].without)
-            add_word(highlighter, &highlighter->words[i], &query->words[i]);
+        if (!query->words[i].excluded)
+            highlight_add_word(highlighter, &highlighter->words[i], &query->words[i]);
     return highlighter;
 }
 
 void highlight_add(struct highlighter *highlighter, size_t word, struct str term)
 {
-    struct matcher *matcher = &highlighter->words[word].whole;
+    struct term_matcher *matcher = &highlighter->words[word].whole;
 
-    note_letter(highlighter, term);
+    highlight_note_first_byte(highlighter, term);
     ARENA_PUSH(highlighter->arena, matcher->added, matcher->added_count, matcher->added_cap, term);
 }
 
 /* --- the text --------------------------------------------------------------------------------- */
 
-static bool matches(const struct matcher *matcher, struct str text)
+static bool is_match(const struct term_matcher *matcher, struct str text)
 {
     if (matcher->term.len == 0)
         return false;
@@ -152,44 +153,44 @@ static bool matches(const struct matcher *matcher, struct str text)
     return false;
 }
 
-static bool ends_at(const struct chain_item *item, uint32_t place)
+static bool chain_has_end_at(const struct chain_item *item, uint32_t place)
 {
     uint32_t ago = item->at - place;
 
-    return place <= item->at && ago < CHAIN_PLACES && (item->ends >> ago & 1);
+    return place <= item->at && ago < CHAIN_POSITIONS && (item->ends >> ago & 1);
 }
 
-static void note_end(struct chain_item *item, uint32_t place)
+static void chain_note_end(struct chain_item *item, uint32_t place)
 {
     uint32_t ago = place - item->at;
 
-    item->ends = ago < CHAIN_PLACES ? item->ends << ago | 1 : 1;
+    item->ends = ago < CHAIN_POSITIONS ? item->ends << ago | 1 : 1;
     item->at = place;
 }
 
 /* Continues the sequence with a term of the text. True: the sequence is complete. */
-static bool follow(struct chain *chain, const struct search_token *token)
+static bool chain_follow(struct chain *chain, const struct search_token *token)
 {
     bool complete = false;
 
     for (size_t i = chain->count; i-- > 0;) {
         struct chain_item *item = &chain->items[i];
-        if (!matches(item->matcher, token->text))
+        if (!is_match(item->matcher, token->text))
             continue;
-        uint32_t gap = i > 0 ? item->place - chain->items[i - 1].place : 0;
-        if (i > 0 &&
-            (token->position < gap || !ends_at(&chain->items[i - 1], token->position - gap)))
+        uint32_t gap = i > 0 ? item->position - chain->items[i - 1].position : 0;
+        if (i > 0 && (token->position < gap ||
+                      !chain_has_end_at(&chain->items[i - 1], token->position - gap)))
             continue;
-        note_end(item, token->position);
+        chain_note_end(item, token->position);
         complete = complete || i + 1 == chain->count;
     }
     return complete;
 }
 
-static void add_mark(struct highlighter *highlighter,
-                     const struct search_token *token,
-                     uint32_t begin,
-                     uint32_t words)
+static void highlight_add_mark(struct highlighter *highlighter,
+                               const struct search_token *token,
+                               uint32_t begin,
+                               uint32_t words)
 {
     if (highlighter->mark_count == MARKS_MAX)
         return;
@@ -202,52 +203,52 @@ static uint32_t phrase_begin(const struct highlighter *highlighter,
                              const struct chain *chain,
                              const struct search_token *token)
 {
-    uint32_t span = chain->items[chain->count - 1].place - chain->items[0].place;
+    uint32_t span = chain->items[chain->count - 1].position - chain->items[0].position;
 
-    return span < CHAIN_PLACES && span <= token->position
-               ? highlighter->begins[(token->position - span) % CHAIN_PLACES]
+    return span < CHAIN_POSITIONS && span <= token->position
+               ? highlighter->begins[(token->position - span) % CHAIN_POSITIONS]
                : token->begin;
 }
 
 /* Whether a word of the query matches with this term of the text, alone or together with previous
  * terms. */
-static void look_for(struct highlighter *highlighter,
-                     struct highlight_word *own,
-                     const struct search_token *token,
-                     uint32_t bit,
-                     uint32_t *ret_words)
+static void highlight_match_word(struct highlighter *highlighter,
+                                 struct highlight_word *own,
+                                 const struct search_token *token,
+                                 uint32_t bit,
+                                 uint32_t *ret_words)
 {
-    if (matches(&own->whole, token->text)) {
-        add_mark(highlighter, token, token->begin, bit);
+    if (is_match(&own->whole, token->text)) {
+        highlight_add_mark(highlighter, token, token->begin, bit);
         *ret_words |= bit;
         return;
     }
     if (token->kind == TOKEN_WHOLE || own->word->part_count == 0)
         return;
     if (own->word->kind == SEARCH_PHRASE) {
-        if (!follow(&own->chain, token))
+        if (!chain_follow(&own->chain, token))
             return;
-        add_mark(highlighter, token, phrase_begin(highlighter, &own->chain, token), bit);
+        highlight_add_mark(highlighter, token, phrase_begin(highlighter, &own->chain, token), bit);
         *ret_words |= bit;
         return;
     }
     bool any = false;
     for (size_t i = 0; i < own->word->part_count; i++)
-        if (matches(&own->parts[i], token->text)) {
+        if (is_match(&own->parts[i], token->text)) {
             own->parts_seen |= UINT32_C(1) << i;
             any = true;
         }
     if (any)
-        add_mark(highlighter, token, token->begin, bit);
+        highlight_add_mark(highlighter, token, token->begin, bit);
     if (own->parts_seen == own->parts_all)
         *ret_words |= bit;
 }
 
-static void begin_field(struct highlighter *highlighter, struct str field)
+static void highlight_begin_field(struct highlighter *highlighter, struct str field)
 {
     highlighter->mark_count = 0;
-    highlighter->here = 0;
-    highlighter->equal = 0;
+    highlighter->field_words = 0;
+    highlighter->equal_count = 0;
     for (size_t i = 0; i < highlighter->chain.count; i++)
         highlighter->chain.items[i].ends = 0;
     for (size_t i = 0; i < highlighter->count; i++) {
@@ -256,11 +257,11 @@ static void begin_field(struct highlighter *highlighter, struct str field)
         for (size_t k = 0; k < own->chain.count; k++)
             own->chain.items[k].ends = 0;
         if (own->word && (own->word->field.len == 0 || str_eq(own->word->field, field)))
-            highlighter->here |= UINT32_C(1) << i;
+            highlighter->field_words |= UINT32_C(1) << i;
     }
 }
 
-static bool may_match(const struct highlighter *highlighter, const struct search_token *token)
+static bool can_match_term(const struct highlighter *highlighter, const struct search_token *token)
 {
     unsigned char first = (unsigned char)token->text.ptr[0];
 
@@ -269,28 +270,30 @@ static bool may_match(const struct highlighter *highlighter, const struct search
 
 /* Whether a term counts when a text is compared with the query term by term. Parts count in place
  * of their whole, and words with signs in place of the bare words. */
-static bool is_ordered(const struct highlighter *highlighter, const struct search_token *token)
+static bool counts_in_order(const struct highlighter *highlighter, const struct search_token *token)
 {
     if (token->kind == TOKEN_SYMBOL)
         return highlighter->symbols;
     return token->kind != TOKEN_WHOLE && token->kind != TOKEN_BARE &&
-           (token->kind != TOKEN_LAST || token->alone);
+           (token->kind != TOKEN_LAST || token->is_single);
 }
 
 /* Counts the term if it is equal to the query's term at the same place; `terms` came before it. */
-static void
-note_equal(struct highlighter *highlighter, const struct search_token *token, size_t terms)
+static void highlight_note_equal(struct highlighter *highlighter,
+                                 const struct search_token *token,
+                                 size_t terms)
 {
     const struct chain *chain = &highlighter->chain;
 
-    if (terms == highlighter->equal && terms < chain->count &&
+    if (terms == highlighter->equal_count && terms < chain->count &&
         str_eq(chain->items[terms].matcher->term, token->text))
-        highlighter->equal++;
+        highlighter->equal_count++;
 }
 
 /* Matches all terms of the text. Returns the last place + 1. */
-static uint32_t
-look_through(struct highlighter *highlighter, struct str text, struct highlight_match *match)
+static uint32_t highlight_match_text(struct highlighter *highlighter,
+                                     struct str text,
+                                     struct highlight_match *match)
 {
     struct tokens tokens;
     struct search_token token;
@@ -303,19 +306,19 @@ look_through(struct highlighter *highlighter, struct str text, struct highlight_
         bool counts = token.kind != TOKEN_WHOLE;
         places = token.position + 1;
         if (counts)
-            highlighter->begins[token.position % CHAIN_PLACES] = token.begin;
-        if (is_ordered(highlighter, &token))
-            note_equal(highlighter, &token, terms++);
-        if (!may_match(highlighter, &token))
+            highlighter->begins[token.position % CHAIN_POSITIONS] = token.begin;
+        if (counts_in_order(highlighter, &token))
+            highlight_note_equal(highlighter, &token, terms++);
+        if (!can_match_term(highlighter, &token))
             continue;
         for (size_t i = 0; i < highlighter->count; i++)
-            if (highlighter->here >> i & 1)
-                look_for(
+            if (highlighter->field_words >> i & 1)
+                highlight_match_word(
                     highlighter, &highlighter->words[i], &token, UINT32_C(1) << i, &match->words);
         if (counts)
-            match->adjacent = follow(&highlighter->chain, &token) || match->adjacent;
+            match->adjacent = chain_follow(&highlighter->chain, &token) || match->adjacent;
     }
-    match->equals = terms > 0 && terms == chain->count && highlighter->equal == terms;
+    match->equals = terms > 0 && terms == chain->count && highlighter->equal_count == terms;
     return places;
 }
 
@@ -323,7 +326,8 @@ look_through(struct highlighter *highlighter, struct str text, struct highlight_
 
 /* The run of marks within 30 words that has the most words of the query, then the most marks; the
  * first of equal runs. */
-static void best_marks(const struct highlighter *highlighter, size_t *ret_first, size_t *ret_end)
+static void
+marks_find_best(const struct highlighter *highlighter, size_t *ret_first, size_t *ret_end)
 {
     unsigned best_words = 0;
     size_t best_count = 0;
@@ -332,7 +336,7 @@ static void best_marks(const struct highlighter *highlighter, size_t *ret_first,
     for (size_t first = 0, end = 0; first < highlighter->mark_count; first++) {
         uint32_t words = 0;
         while (end < highlighter->mark_count &&
-               marks[end].place - marks[first].place < HIGHLIGHT_WORDS)
+               marks[end].position - marks[first].position < HIGHLIGHT_WORDS)
             end++;
         for (size_t i = first; i < end; i++)
             words |= marks[i].words;
@@ -346,7 +350,7 @@ static void best_marks(const struct highlighter *highlighter, size_t *ret_first,
     }
 }
 
-static void put_safe(struct strbuf *ret, struct str text)
+static void text_put_escaped(struct strbuf *ret, struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];
@@ -391,7 +395,7 @@ snippet_bytes(struct str text, uint32_t from, uint32_t to, size_t *ret_begin, si
 }
 
 /* Moves back to the first byte of a letter. */
-static size_t letter_begin(struct str text, size_t at)
+static size_t utf8_letter_begin(struct str text, size_t at)
 {
     while (at > 0 && at < text.len && ((unsigned char)text.ptr[at] & 0xC0) == 0x80)
         at--;
@@ -406,12 +410,12 @@ static int begin_order(const void *left, const void *right)
     return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
-static void put_marked(struct strbuf *ret,
-                       struct str text,
-                       size_t begin,
-                       size_t end,
-                       const struct mark *marks,
-                       size_t count)
+static void text_put_marked(struct strbuf *ret,
+                            struct str text,
+                            size_t begin,
+                            size_t end,
+                            const struct mark *marks,
+                            size_t count)
 {
     size_t at = begin;
 
@@ -425,30 +429,32 @@ static void put_marked(struct strbuf *ret,
         to = to < end ? to : end;
         if (from >= to)
             continue;
-        put_safe(ret, (struct str){text.ptr + at, from - at});
+        text_put_escaped(ret, (struct str){text.ptr + at, from - at});
         strbuf_str(ret, STR("<mark>"));
-        put_safe(ret, (struct str){text.ptr + from, to - from});
+        text_put_escaped(ret, (struct str){text.ptr + from, to - from});
         strbuf_str(ret, STR("</mark>"));
         at = to;
     }
-    put_safe(ret, (struct str){text.ptr + at, end - at});
+    text_put_escaped(ret, (struct str){text.ptr + at, end - at});
     if (end < text.len)
         strbuf_str(ret, STR("\xE2\x80\xA6"));
 }
 
-static void
-put_snippet(struct highlighter *highlighter, struct str text, uint32_t places, struct strbuf *ret)
+static void highlight_put_snippet(struct highlighter *highlighter,
+                                  struct str text,
+                                  uint32_t places,
+                                  struct strbuf *ret)
 {
     size_t first = 0;
     size_t last = 0;
     size_t begin;
     size_t end;
 
-    best_marks(highlighter, &first, &last);
+    marks_find_best(highlighter, &first, &last);
     struct mark *marks = highlighter->marks + first;
     size_t count = last - first;
-    uint32_t from = marks[0].place;
-    uint32_t span = marks[count - 1].place - from + 1;
+    uint32_t from = marks[0].position;
+    uint32_t span = marks[count - 1].position - from + 1;
     uint32_t before = (HIGHLIGHT_WORDS - span) / 2;
     uint32_t to = from > before ? from - before + HIGHLIGHT_WORDS : HIGHLIGHT_WORDS;
     to = to < places ? to : places;
@@ -456,11 +462,11 @@ put_snippet(struct highlighter *highlighter, struct str text, uint32_t places, s
     snippet_bytes(text, from, to, &begin, &end);
     qsort(marks, count, sizeof(*marks), begin_order);
     if (marks[0].begin > begin + BEFORE_BYTES)
-        begin = letter_begin(text, marks[0].begin - BEFORE_BYTES);
+        begin = utf8_letter_begin(text, marks[0].begin - BEFORE_BYTES);
     begin = marks[0].begin < begin ? marks[0].begin : begin; /* a phrase may begin earlier */
     if (end > begin + HIGHLIGHT_BYTES)
-        end = letter_begin(text, begin + HIGHLIGHT_BYTES);
-    put_marked(ret, text, begin, end, marks, count);
+        end = utf8_letter_begin(text, begin + HIGHLIGHT_BYTES);
+    text_put_marked(ret, text, begin, end, marks, count);
 }
 
 struct highlight_match highlight_field(struct highlighter *highlighter,
@@ -470,13 +476,13 @@ struct highlight_match highlight_field(struct highlighter *highlighter,
 {
     struct highlight_match match = {0};
 
-    begin_field(highlighter, field);
-    if (highlighter->here == 0 || !prefilter_may_match(&highlighter->prefilter, text))
+    highlight_begin_field(highlighter, field);
+    if (highlighter->field_words == 0 || !prefilter_can_match(&highlighter->prefilter, text))
         return match;
-    uint32_t places = look_through(highlighter, text, &match);
+    uint32_t places = highlight_match_text(highlighter, text, &match);
     match.any = highlighter->mark_count > 0;
     if (match.any && ret)
-        put_snippet(highlighter, text, places, ret);
+        highlight_put_snippet(highlighter, text, places, ret);
     return match;
 }
 
@@ -490,19 +496,19 @@ highlight_order(struct highlighter *highlighter, struct str field, struct str te
     size_t terms = 0;
     bool apart = chain->count > 1; /* the query's terms were not found next to each other yet */
 
-    begin_field(highlighter, field);
-    if (highlighter->here == 0)
+    highlight_begin_field(highlighter, field);
+    if (highlighter->field_words == 0)
         return match;
     tokens_init(&tokens, text);
-    while ((apart || (highlighter->equal == terms && terms <= chain->count)) &&
+    while ((apart || (highlighter->equal_count == terms && terms <= chain->count)) &&
            tokens_next(&tokens, &token)) {
-        if (is_ordered(highlighter, &token))
-            note_equal(highlighter, &token, terms++);
-        if (apart && token.kind != TOKEN_WHOLE && may_match(highlighter, &token)) {
-            match.adjacent = follow(&highlighter->chain, &token);
+        if (counts_in_order(highlighter, &token))
+            highlight_note_equal(highlighter, &token, terms++);
+        if (apart && token.kind != TOKEN_WHOLE && can_match_term(highlighter, &token)) {
+            match.adjacent = chain_follow(&highlighter->chain, &token);
             apart = !match.adjacent;
         }
     }
-    match.equals = terms > 0 && terms == chain->count && highlighter->equal == terms;
+    match.equals = terms > 0 && terms == chain->count && highlighter->equal_count == terms;
     return match;
 }

@@ -13,7 +13,7 @@ enum { FORMAT_UP = 1, FORMAT_BITS = 2, FORMAT_DOWN = 3 };
 
 /* Only the first id may be equal to the base. All others are above the previous one. */
 static inline bool
-next_id(const unsigned char **at, const unsigned char *end, bool first, uint64_t *id)
+id_decode_up(const unsigned char **at, const unsigned char *end, bool first, uint64_t *id)
 {
     uint64_t delta = **at;
 
@@ -33,7 +33,7 @@ static int decode_up(const struct leaf *leaf, int64_t *ids)
     int32_t n = 0;
 
     while (at < end) {
-        if (!next_id(&at, end, n == 0, &id) || n == leaf->n)
+        if (!id_decode_up(&at, end, n == 0, &id) || n == leaf->n)
             return LEAF_BAD;
         ids[n++] = (int64_t)id;
     }
@@ -42,7 +42,7 @@ static int decode_up(const struct leaf *leaf, int64_t *ids)
 
 /* The highest id comes first; *id is the base before it. Each further id is below the previous one
  * and not below the base. */
-static inline bool lower_id(
+static inline bool id_decode_down(
     const unsigned char **at, const unsigned char *end, bool first, uint64_t base, uint64_t *id)
 {
     uint64_t delta = **at;
@@ -70,7 +70,7 @@ static int decode_down(const struct leaf *leaf, int64_t *ids)
     int32_t left = leaf->n;
 
     while (at < end) {
-        if (!lower_id(&at, end, left == leaf->n, base, &id) || left == 0)
+        if (!id_decode_down(&at, end, left == leaf->n, base, &id) || left == 0)
             return LEAF_BAD;
         ids[--left] = (int64_t)id;
     }
@@ -78,7 +78,7 @@ static int decode_down(const struct leaf *leaf, int64_t *ids)
 }
 
 /* The bits of a leaf, and the id of the first bit. */
-static int bits_of(const struct leaf *leaf, struct str *ret_bits, int64_t *ret_first)
+static int leaf_bits(const struct leaf *leaf, struct str *ret_bits, int64_t *ret_first)
 {
     const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
     const unsigned char *end = at + leaf->docs.len - 1;
@@ -95,7 +95,7 @@ static int bits_of(const struct leaf *leaf, struct str *ret_bits, int64_t *ret_f
     return 0;
 }
 
-static uint64_t bits_word(struct str bits, size_t at)
+static uint64_t bits_read_word(struct str bits, size_t at)
 {
     uint64_t word = 0;
 
@@ -109,9 +109,9 @@ static int decode_bits(const struct leaf *leaf, int64_t *ids)
     int64_t first;
     int32_t n = 0;
 
-    TRY(bits_of(leaf, &bits, &first));
+    TRY(leaf_bits(leaf, &bits, &first));
     for (size_t i = 0; i < bits.len; i += 8) {
-        uint64_t word = bits_word(bits, i);
+        uint64_t word = bits_read_word(bits, i);
         if (__builtin_popcountll(word) > leaf->n - n)
             return LEAF_BAD;
         for (; word; word &= word - 1)
@@ -157,7 +157,7 @@ static int mark_up(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t 
     int32_t n = 0;
 
     while (at < end) {
-        if (!next_id(&at, end, n == 0, &id))
+        if (!id_decode_up(&at, end, n == 0, &id))
             return LEAF_BAD;
         n++;
         uint64_t place = id - (uint64_t)lo; /* an id below lo wraps to more than any span */
@@ -176,7 +176,7 @@ static int mark_down(const struct leaf *leaf, uint64_t *words, int64_t lo, size_
     int32_t n = 0;
 
     while (at < end) {
-        if (!lower_id(&at, end, n == 0, base, &id))
+        if (!id_decode_down(&at, end, n == 0, base, &id))
             return LEAF_BAD;
         n++;
         uint64_t place = id - (uint64_t)lo; /* an id below lo wraps to more than any span */
@@ -208,9 +208,9 @@ COUNTS_BITS static int mark_bits(const struct leaf *leaf, uint64_t *words, int64
     int64_t first;
     int64_t n = 0;
 
-    TRY(bits_of(leaf, &bits, &first));
+    TRY(leaf_bits(leaf, &bits, &first));
     for (size_t i = 0; i < bits.len; i += 8) {
-        uint64_t word = bits_word(bits, i);
+        uint64_t word = bits_read_word(bits, i);
         int64_t id = first + (int64_t)(i * 8);
         if (n == 0 && word && id + __builtin_ctzll(word) < leaf->base)
             return LEAF_BAD;
@@ -232,7 +232,7 @@ int leaf_mark(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t span)
                                           : mark_down(leaf, words, lo, span);
 }
 
-static int up_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
+static int find_up_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
 {
     const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
     const unsigned char *end = at + leaf->docs.len - 1;
@@ -252,7 +252,7 @@ static int up_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
     return 0;
 }
 
-static int down_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
+static int find_down_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
 {
     const unsigned char *at = (const unsigned char *)leaf->docs.ptr + 1;
     const unsigned char *end = at + leaf->docs.len - 1;
@@ -260,7 +260,7 @@ static int down_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
     uint64_t id = base;
 
     for (bool first = true; at < end; first = false) {
-        if (!lower_id(&at, end, first, base, &id))
+        if (!id_decode_down(&at, end, first, base, &id))
             return LEAF_BAD;
         if ((int64_t)id < below) {
             *ret_id = (int64_t)id;
@@ -270,15 +270,15 @@ static int down_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
     return 0;
 }
 
-static int bits_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
+static int find_bits_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
 {
     struct str bits;
     int64_t first;
     int64_t found = -1;
 
-    TRY(bits_of(leaf, &bits, &first));
+    TRY(leaf_bits(leaf, &bits, &first));
     for (size_t i = 0; i < bits.len && first + (int64_t)(i * 8) < below; i += 8) {
-        uint64_t word = bits_word(bits, i);
+        uint64_t word = bits_read_word(bits, i);
         int64_t id = first + (int64_t)(i * 8);
         if (below - id < 64)
             word &= (UINT64_C(1) << (below - id)) - 1;
@@ -297,9 +297,9 @@ int leaf_below(const struct leaf *leaf, int64_t below, int64_t *ret_id)
     if (!is_plausible(leaf))
         return LEAF_BAD;
     if (leaf->docs.ptr[0] == FORMAT_BITS)
-        return bits_below(leaf, below, ret_id);
-    return leaf->docs.ptr[0] == FORMAT_UP ? up_below(leaf, below, ret_id)
-                                          : down_below(leaf, below, ret_id);
+        return find_bits_below(leaf, below, ret_id);
+    return leaf->docs.ptr[0] == FORMAT_UP ? find_up_below(leaf, below, ret_id)
+                                          : find_down_below(leaf, below, ret_id);
 }
 
 bool leaf_valid(const struct leaf *leaf)
@@ -310,14 +310,14 @@ bool leaf_valid(const struct leaf *leaf)
 /* --- writing ---------------------------------------------------------------------------------- */
 
 /* The length of a leaf in both formats while ids are added. */
-struct sizes {
+struct leaf_sizes {
     size_t steps; /* bytes of the distances between ids */
     size_t deltas;
     size_t bits;
 };
 
-static struct sizes
-sizes_with(struct sizes sizes, int64_t base, const int64_t *ids, size_t from, size_t i)
+static struct leaf_sizes
+sizes_add_id(struct leaf_sizes sizes, int64_t base, const int64_t *ids, size_t from, size_t i)
 {
     uint64_t first = (uint64_t)ids[from] / 8;
 
@@ -352,8 +352,8 @@ static struct str encode_bits(struct arena *arena, const int64_t *ids, size_t co
     return (struct str){(char *)text, bytes};
 }
 
-static struct leaf
-encode(struct arena *arena, int64_t base, const int64_t *ids, size_t count, struct sizes sizes)
+static struct leaf leaf_encode(
+    struct arena *arena, int64_t base, const int64_t *ids, size_t count, struct leaf_sizes sizes)
 {
     return (struct leaf){
         .base = base,
@@ -364,32 +364,32 @@ encode(struct arena *arena, int64_t base, const int64_t *ids, size_t count, stru
 }
 
 /* Makes leaves of at most `limit` bytes, each as full as possible. Returns the bytes of all. */
-static size_t fill_leaves(struct arena *arena,
+static size_t leaves_fill(struct arena *arena,
                           int64_t base,
                           const int64_t *ids,
                           size_t count,
                           size_t limit,
                           struct leaves *leaves)
 {
-    struct sizes sizes = {0};
+    struct leaf_sizes sizes = {0};
     size_t from = 0;
     size_t total = 0;
 
     for (size_t i = 0; i < count; i++) {
-        struct sizes with = sizes_with(sizes, base, ids, from, i);
+        struct leaf_sizes with = sizes_add_id(sizes, base, ids, from, i);
         if (with.deltas > limit && with.bits > limit) {
-            struct leaf leaf = encode(arena, base, ids + from, i - from, sizes);
+            struct leaf leaf = leaf_encode(arena, base, ids + from, i - from, sizes);
             ARENA_PUSH(arena, leaves->items, leaves->count, leaves->cap, leaf);
             total += leaf.docs.len;
             from = i;
             base = ids[i];
-            with = sizes_with(sizes, base, ids, from, i);
+            with = sizes_add_id(sizes, base, ids, from, i);
         }
         sizes = with;
     }
     struct leaf last = {.base = base};
     if (count > 0)
-        last = encode(arena, base, ids + from, count - from, sizes);
+        last = leaf_encode(arena, base, ids + from, count - from, sizes);
     ARENA_PUSH(arena, leaves->items, leaves->count, leaves->cap, last);
     return total + last.docs.len;
 }
@@ -398,11 +398,11 @@ void leaves_build(
     struct arena *arena, int64_t base, const int64_t *ids, size_t count, struct leaves *ret_leaves)
 {
     *ret_leaves = (struct leaves){0};
-    fill_leaves(arena, base, ids, count, LEAF_BYTES, ret_leaves);
+    leaves_fill(arena, base, ids, count, LEAF_BYTES, ret_leaves);
 }
 
 /* How many varints end in these bytes. */
-COUNTS_BITS static int64_t ends_of(const unsigned char *at, const unsigned char *end)
+COUNTS_BITS static int64_t varints_count(const unsigned char *at, const unsigned char *end)
 {
     int64_t count = 0;
 
@@ -416,19 +416,19 @@ COUNTS_BITS static int64_t ends_of(const unsigned char *at, const unsigned char 
     return count;
 }
 
-/* Adds ids to deltas, in front of the bytes that are there. False as append_ids(). */
-static bool append_deltas(struct arena *arena,
-                          const struct leaf *leaf,
-                          const int64_t *add,
-                          size_t count,
-                          struct str *ret_docs)
+/* Adds ids to deltas, in front of the bytes that are there. False as leaf_append_ids(). */
+static bool leaf_append_deltas(struct arena *arena,
+                               const struct leaf *leaf,
+                               const int64_t *add,
+                               size_t count,
+                               struct str *ret_docs)
 {
     const unsigned char *rest = (const unsigned char *)leaf->docs.ptr + 1;
     const unsigned char *end = rest + leaf->docs.len - 1;
     const uint64_t base = (uint64_t)leaf->base;
     uint64_t last = base;
 
-    if (ends_of(rest, end) != leaf->n || !lower_id(&rest, end, true, base, &last) ||
+    if (varints_count(rest, end) != leaf->n || !id_decode_down(&rest, end, true, base, &last) ||
         (uint64_t)add[0] <= last)
         return false;
     size_t kept = (size_t)(end - rest);
@@ -449,21 +449,21 @@ COUNTS_BITS static int64_t bits_count(struct str bits)
     int64_t count = 0;
 
     for (size_t i = 0; i < bits.len; i += 8)
-        count += __builtin_popcountll(bits_word(bits, i));
+        count += __builtin_popcountll(bits_read_word(bits, i));
     return count;
 }
 
-/* Adds ids to bits, after the bytes that are there. False as append_ids(). */
-static bool append_bits(struct arena *arena,
-                        const struct leaf *leaf,
-                        const int64_t *add,
-                        size_t count,
-                        struct str *ret_docs)
+/* Adds ids to bits, after the bytes that are there. False as leaf_append_ids(). */
+static bool leaf_append_bits(struct arena *arena,
+                             const struct leaf *leaf,
+                             const int64_t *add,
+                             size_t count,
+                             struct str *ret_docs)
 {
     struct str bits;
     int64_t first;
 
-    if (bits_of(leaf, &bits, &first) != 0 || bits_count(bits) != leaf->n)
+    if (leaf_bits(leaf, &bits, &first) != 0 || bits_count(bits) != leaf->n)
         return false;
     int64_t last = first + (int64_t)bits.len * 8 - 1 -
                    __builtin_clz((unsigned)(unsigned char)bits.ptr[bits.len - 1] << 24);
@@ -482,24 +482,24 @@ static bool append_bits(struct arena *arena,
 /* Adds ids that are above all ids of the leaf, without decoding it: the most frequent write. False:
  * it must be decoded, because the result would be too long or might be shorter in the other format,
  * or because the leaf is malformed. */
-static bool append_ids(struct arena *arena,
-                       const struct leaf *leaf,
-                       const int64_t *add,
-                       size_t count,
-                       struct leaf *ret_leaf)
+static bool leaf_append_ids(struct arena *arena,
+                            const struct leaf *leaf,
+                            const int64_t *add,
+                            size_t count,
+                            struct leaf *ret_leaf)
 {
     if (!is_plausible(leaf) || leaf->docs.ptr[0] == FORMAT_UP || count > LEAF_BYTES)
         return false;
     *ret_leaf = *leaf;
     ret_leaf->n += (int32_t)count;
     bool fits = leaf->docs.ptr[0] == FORMAT_BITS
-                    ? append_bits(arena, leaf, add, count, &ret_leaf->docs)
-                    : append_deltas(arena, leaf, add, count, &ret_leaf->docs);
+                    ? leaf_append_bits(arena, leaf, add, count, &ret_leaf->docs)
+                    : leaf_append_deltas(arena, leaf, add, count, &ret_leaf->docs);
     return fits && ret_leaf->docs.len <= LEAF_BYTES && ret_leaf->n <= LEAF_IDS;
 }
 
 /* `old` with the ids of `add` and without those of `take`, all ascending. Returns how many. */
-static size_t merge_ids(const int64_t *old,
+static size_t ids_merge(const int64_t *old,
                         size_t old_count,
                         const int64_t *add,
                         size_t add_count,
@@ -543,7 +543,7 @@ int leaf_change(struct arena *arena,
     if (leaf->n < 0 || leaf->n > LEAF_IDS)
         return LEAF_BAD;
     struct leaf longer;
-    if (take_count == 0 && add_count > 0 && append_ids(arena, leaf, add, add_count, &longer)) {
+    if (take_count == 0 && add_count > 0 && leaf_append_ids(arena, leaf, add, add_count, &longer)) {
         *ret_leaves = (struct leaves){0};
         ARENA_PUSH(arena, ret_leaves->items, ret_leaves->count, ret_leaves->cap, longer);
         return 0;
@@ -551,13 +551,13 @@ int leaf_change(struct arena *arena,
     int64_t *old = arena_alloc(arena, ((size_t)leaf->n + 1) * sizeof(*old));
     TRY(leaf_decode(leaf, old, &old_count));
     int64_t *ids = arena_alloc(arena, (old_count + add_count + 1) * sizeof(*ids));
-    size_t count = merge_ids(old, old_count, add, add_count, take, take_count, ids);
-    size_t bytes = fill_leaves(arena, leaf->base, ids, count, LEAF_BYTES, &leaves);
+    size_t count = ids_merge(old, old_count, add, add_count, take, take_count, ids);
+    size_t bytes = leaves_fill(arena, leaf->base, ids, count, LEAF_BYTES, &leaves);
     bool at_end = old_count == 0 || add_count == 0 || add[0] > old[old_count - 1];
     if (leaves.count > 1 && !at_end) {
         size_t share = bytes / leaves.count + LEAF_BYTES / 32;
         leaves.count = 0;
-        fill_leaves(
+        leaves_fill(
             arena, leaf->base, ids, count, share < LEAF_BYTES ? share : LEAF_BYTES, &leaves);
     }
     *ret_leaves = leaves;

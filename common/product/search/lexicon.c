@@ -26,7 +26,7 @@ static size_t first_letter(struct str term)
 {
     uint32_t code;
 
-    if (term.len == 0 || term.len > TERM_BYTES || term.ptr[0] == '@' || tokens_unspaced(term))
+    if (term.len == 0 || term.len > TERM_BYTES || term.ptr[0] == '@' || tokens_is_unspaced(term))
         return 0;
     for (size_t i = 0; i < term.len; i++)
         if (term.ptr[i] >= '0' && term.ptr[i] <= '9')
@@ -69,7 +69,7 @@ struct str lexicon_prefix_key(struct arena *arena, struct str prefix)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static int record_at(struct str row, size_t at, struct lexicon_term *ret_term)
+static int record_read(struct str row, size_t at, struct lexicon_term *ret_term)
 {
     if (row.len - at <= RECORD_HEAD)
         return LEXICON_BAD;
@@ -90,7 +90,7 @@ bool lexicon_next(struct str row, size_t *at, struct lexicon_term *ret_term, int
     *ret_rc = 0;
     if (*at >= row.len)
         return false;
-    *ret_rc = record_at(row, *at, ret_term);
+    *ret_rc = record_read(row, *at, ret_term);
     if (*ret_rc != 0)
         return false;
     *at += RECORD_HEAD + ret_term->term.len;
@@ -111,7 +111,7 @@ bool lexicon_valid(struct str row)
     return rc == 0;
 }
 
-static void put_record(char *at, struct lexicon_term term)
+static void record_put(char *at, struct lexicon_term term)
 {
     uint32_t id = (uint32_t)term.id;
     const char head[RECORD_HEAD] = {(char)id,
@@ -126,7 +126,7 @@ static void put_record(char *at, struct lexicon_term term)
 }
 
 /* Finds where the record of an id begins; row.len: the row has none. */
-static int find(struct str row, int32_t id, size_t *ret_at, struct lexicon_term *ret_term)
+static int record_find(struct str row, int32_t id, size_t *ret_at, struct lexicon_term *ret_term)
 {
     int rc;
 
@@ -147,7 +147,7 @@ int lexicon_put(struct arena *arena, struct str row, struct lexicon_term term, s
     struct lexicon_term there;
     size_t at;
 
-    TRY(find(row, term.id, &at, &there));
+    TRY(record_find(row, term.id, &at, &there));
     if (at < row.len) {
         struct str copy = arena_dup(arena, row);
         ((char *)copy.ptr)[at + 4] = (char)term.weight;
@@ -160,7 +160,7 @@ int lexicon_put(struct arena *arena, struct str row, struct lexicon_term term, s
     char *text = arena_alloc(arena, bytes);
     if (row.len > 0)
         memcpy(text, row.ptr, row.len);
-    put_record(text + row.len, term);
+    record_put(text + row.len, term);
     *ret_row = (struct str){text, bytes};
     return 0;
 }
@@ -170,19 +170,19 @@ int lexicon_find(struct str row, int32_t id, struct lexicon_term *ret_term, bool
     struct lexicon_term term;
     size_t at;
 
-    TRY(find(row, id, &at, &term));
+    TRY(record_find(row, id, &at, &term));
     *ret_found = at < row.len;
     if (*ret_found)
         *ret_term = term;
     return 0;
 }
 
-int lexicon_take(struct arena *arena, struct str row, int32_t id, struct str *ret_row)
+int lexicon_remove(struct arena *arena, struct str row, int32_t id, struct str *ret_row)
 {
     struct lexicon_term term;
     size_t at;
 
-    TRY(find(row, id, &at, &term));
+    TRY(record_find(row, id, &at, &term));
     if (at == row.len) {
         *ret_row = row;
         return 0;
@@ -208,7 +208,7 @@ size_t lexicon_build(struct arena *arena,
         char *text = arena_alloc(arena, LEXICON_BYTES);
         size_t len = 0;
         for (; i < count && len + RECORD_HEAD + terms[i].term.len <= LEXICON_BYTES; i++) {
-            put_record(text + len, terms[i]);
+            record_put(text + len, terms[i]);
             len += RECORD_HEAD + terms[i].term.len;
         }
         ARENA_PUSH(arena, rows, rows_count, cap, (struct str){text, len});
@@ -236,7 +236,7 @@ void lexicon_best_init(struct lexicon_best *best, struct arena *arena, size_t ma
 }
 
 /* A full collection is a heap whose items[0] is the worst. */
-static void sink(struct lexicon_best *best, size_t at)
+static void best_sink(struct lexicon_best *best, size_t at)
 {
     for (;;) {
         size_t worst = at;
@@ -258,14 +258,14 @@ void lexicon_offer(struct lexicon_best *best, struct lexicon_term term)
         best->items[best->count++] = term;
         if (best->count == best->max)
             for (size_t at = best->max / 2; at-- > 0;)
-                sink(best, at);
+                best_sink(best, at);
         return;
     }
     best->more = true;
     if (best->max == 0 || best_order(&term, &best->items[0]) > 0)
         return;
     best->items[0] = term;
-    sink(best, 0);
+    best_sink(best, 0);
 }
 
 void lexicon_sort(struct lexicon_best *best)
@@ -319,7 +319,7 @@ static struct alphabet alphabet_of(uint32_t letter)
     return (struct alphabet){1, 0};
 }
 
-static struct str with_first(struct arena *arena, uint32_t letter, struct str rest)
+static struct str term_with_first_letter(struct arena *arena, uint32_t letter, struct str rest)
 {
     char *text = arena_alloc(arena, 4 + rest.len);
     size_t bytes = utf8_encode(text, letter);
@@ -329,8 +329,9 @@ static struct str with_first(struct arena *arena, uint32_t letter, struct str re
     return (struct str){text, bytes + rest.len};
 }
 
-size_t
-lexicon_firsts(struct arena *arena, struct str term, struct str firsts[static LEXICON_FIRSTS])
+size_t lexicon_other_first_letters(struct arena *arena,
+                                   struct str term,
+                                   struct str firsts[static LEXICON_FIRST_LETTERS])
 {
     size_t count = 0;
     uint32_t letter;
@@ -343,15 +344,16 @@ lexicon_firsts(struct arena *arena, struct str term, struct str firsts[static LE
     struct alphabet alphabet = alphabet_of(letter);
     for (uint32_t other = alphabet.first; other <= alphabet.last; other++) {
         if (other != letter)
-            firsts[count++] = with_first(arena, other, rest);
+            firsts[count++] = term_with_first_letter(arena, other, rest);
         if (term.len + 4 <= TERM_BYTES)
-            firsts[count++] = with_first(arena, other, term);
+            firsts[count++] = term_with_first_letter(arena, other, term);
     }
     size_t second_bytes = rest.len > 0 ? utf8_decode(rest, 0, &second) : 0;
     if (second_bytes > 0 && second != letter) {
         struct str behind = {rest.ptr + second_bytes, rest.len - second_bytes};
         firsts[count++] = rest;
-        firsts[count++] = with_first(arena, second, with_first(arena, letter, behind));
+        firsts[count++] =
+            term_with_first_letter(arena, second, term_with_first_letter(arena, letter, behind));
     }
     return count;
 }

@@ -22,7 +22,7 @@ enum {
     LEXICON_KEY_BYTES = 72,
     LEXICON_PREFIXES = 64, /* words in a prefix's rows, and words that a prefix is expanded to */
     LEXICON_TYPOS = 16,    /* words that a word is expanded to, for each number of typos */
-    LEXICON_FIRSTS = 80,   /* room for lexicon_firsts() */
+    LEXICON_FIRST_LETTERS = 80, /* room for lexicon_other_first_letters() */
 };
 
 struct lexicon_term {
@@ -60,7 +60,7 @@ int lexicon_find(struct str row, int32_t id, struct lexicon_term *ret_term, bool
     MUSTCHECK;
 /* The row without the term of this id; unchanged if it has no such term. Arena-owned. LEXICON_BAD.
  */
-int lexicon_take(struct arena *arena, struct str row, int32_t id, struct str *ret_row) MUSTCHECK;
+int lexicon_remove(struct arena *arena, struct str row, int32_t id, struct str *ret_row) MUSTCHECK;
 /* Packs all terms into rows (parts of one key), in the order given. Returns how many. Arena-owned.
  */
 size_t lexicon_build(struct arena *arena,
@@ -90,5 +90,6 @@ int lexicon_scan(struct str row, struct str term, unsigned typos, struct lexicon
 int lexicon_scan_prefix(struct str row, struct str prefix, struct lexicon_best *best) MUSTCHECK;
 /* The words that `term` may mean if its first letter is mistyped, which counts as two typos. The
  * caller looks them up exactly. Returns how many. Arena-owned. */
-size_t
-lexicon_firsts(struct arena *arena, struct str term, struct str firsts[static LEXICON_FIRSTS]);
+size_t lexicon_other_first_letters(struct arena *arena,
+                                   struct str term,
+                                   struct str firsts[static LEXICON_FIRST_LETTERS]);

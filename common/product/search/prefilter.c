@@ -12,7 +12,7 @@ static bool is_ascii_word(unsigned char c)
 }
 
 /* Hash of the first letters or digits, ASCII in either case. */
-static unsigned beginning(const char *at)
+static unsigned beginning_hash(const char *at)
 {
     unsigned hash = 0;
 
@@ -29,7 +29,7 @@ static bool has_beginning(struct str text, size_t at)
     return true;
 }
 
-static void prefilter_note(struct prefilter *prefilter, char first)
+static void prefilter_add_first(struct prefilter *prefilter, char first)
 {
     uint64_t bytes = EACH_BYTE((unsigned char)first | 0x20U);
 
@@ -45,88 +45,90 @@ static void prefilter_note(struct prefilter *prefilter, char first)
 void prefilter_add(struct prefilter *prefilter, struct str term)
 {
     if (!has_beginning(term, 0)) {
-        prefilter->all = true;
+        prefilter->is_disabled = true;
         return;
     }
-    unsigned hash = beginning(term.ptr);
+    unsigned hash = beginning_hash(term.ptr);
     prefilter->beginnings[hash / 64] |= UINT64_C(1) << hash % 64;
-    prefilter_note(prefilter, term.ptr[0]);
+    prefilter_add_first(prefilter, term.ptr[0]);
 }
 
 /* A bit for each of 64 bytes of a text. */
-struct block {
+struct text_block {
     uint64_t words;  /* letters and digits of ASCII */
     uint64_t spaces; /* spaces and line ends, which join no words */
     uint64_t firsts; /* bytes that terms of the query begin with */
 };
 
 /* Sets the highest bit of each of eight ASCII bytes that is from `least` to `most`. */
-static inline uint64_t between(uint64_t bytes, unsigned char least, unsigned char most)
+static inline uint64_t bytes_between(uint64_t bytes, unsigned char least, unsigned char most)
 {
     return (bytes + EACH_BYTE(0x80 - least)) & ~(bytes + EACH_BYTE(0x7F - most)) & EACH_BYTE(0x80);
 }
 
 /* Sets the highest bit of each of eight ASCII bytes that is equal to the byte of `wanted`. */
-static inline uint64_t prefilter_equal(uint64_t bytes, uint64_t wanted)
+static inline uint64_t bytes_equal(uint64_t bytes, uint64_t wanted)
 {
     return (EACH_BYTE(0x80) - (bytes ^ wanted)) & EACH_BYTE(0x80);
 }
 
 /* Gathers the highest bits of eight bytes in one byte. */
-static inline uint64_t gathered(uint64_t bytes)
+static inline uint64_t bytes_gather_bits(uint64_t bytes)
 {
     return (bytes >> 7) * UINT64_C(0x0102040810204080) >> 56;
 }
 
 /* False: the bytes are not all ASCII. */
-static inline bool block_read(const struct prefilter *prefilter, const char *at, struct block *ret)
+static inline bool
+block_read(const struct prefilter *prefilter, const char *at, struct text_block *ret)
 {
     uint64_t all = 0;
 
-    *ret = (struct block){0};
+    *ret = (struct text_block){0};
     for (unsigned i = 0; i < BLOCK; i += 8) {
         uint64_t bytes;
         memcpy(&bytes, at + i, sizeof(bytes)); /* amd64 and arm64 are little endian */
         all |= bytes;
         bytes &= EACH_BYTE(0x7F);
         uint64_t lower = bytes | EACH_BYTE(0x20);
-        uint64_t words = between(lower, 'a', 'z') | between(bytes, '0', '9');
-        uint64_t spaces =
-            prefilter_equal(bytes, EACH_BYTE(' ')) | prefilter_equal(bytes, EACH_BYTE('\n'));
+        uint64_t words = bytes_between(lower, 'a', 'z') | bytes_between(bytes, '0', '9');
+        uint64_t spaces = bytes_equal(bytes, EACH_BYTE(' ')) | bytes_equal(bytes, EACH_BYTE('\n'));
         uint64_t firsts = prefilter->first_count > PREFILTER_FIRSTS ? words : 0;
         for (unsigned k = 0; k < PREFILTER_FIRSTS && k < prefilter->first_count; k++)
-            firsts |= prefilter_equal(lower, prefilter->firsts[k]);
-        ret->words |= gathered(words) << i;
-        ret->spaces |= gathered(spaces) << i;
-        ret->firsts |= gathered(firsts) << i;
+            firsts |= bytes_equal(lower, prefilter->firsts[k]);
+        ret->words |= bytes_gather_bits(words) << i;
+        ret->spaces |= bytes_gather_bits(spaces) << i;
+        ret->firsts |= bytes_gather_bits(firsts) << i;
     }
     return (all & EACH_BYTE(0x80)) == 0;
 }
 
 /* Whether a word that begins at one of these bytes begins like a term of the query. */
-static bool
-any_begins(const struct prefilter *prefilter, struct str text, size_t from, uint64_t begins)
+static bool has_query_beginning(const struct prefilter *prefilter,
+                                struct str text,
+                                size_t from,
+                                uint64_t begins)
 {
     for (; begins; begins &= begins - 1) {
         size_t at = from + (unsigned)__builtin_ctzll(begins);
         if (!has_beginning(text, at))
             continue;
-        unsigned hash = beginning(text.ptr + at);
+        unsigned hash = beginning_hash(text.ptr + at);
         if (prefilter->beginnings[hash / 64] >> hash % 64 & 1)
             return true;
     }
     return false;
 }
 
-bool prefilter_may_match(const struct prefilter *prefilter, struct str text)
+bool prefilter_can_match(const struct prefilter *prefilter, struct str text)
 {
     bool in_word = false;
     bool behind_sign = false; /* the previous byte is a sign directly after a word */
 
-    if (prefilter->all)
+    if (prefilter->is_disabled)
         return true;
     for (size_t from = 0; from < text.len; from += BLOCK) {
-        struct block block;
+        struct text_block block;
         char last[BLOCK] = {0};
         const char *at = text.ptr + from;
         if (text.len - from < BLOCK)
@@ -137,7 +139,7 @@ bool prefilter_may_match(const struct prefilter *prefilter, struct str text)
         uint64_t signs = behind_word & ~block.words & ~block.spaces;
         if ((signs << 1 | behind_sign) & block.words)
             return true; /* a sign joins two words */
-        if (any_begins(prefilter, text, from, block.words & ~behind_word & block.firsts))
+        if (has_query_beginning(prefilter, text, from, block.words & ~behind_word & block.firsts))
             return true;
         in_word = block.words >> (BLOCK - 1);
         behind_sign = signs >> (BLOCK - 1);

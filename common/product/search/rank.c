@@ -7,9 +7,9 @@
 #include "search/rank_private.h"
 
 /*
- * Windows and hits. rank_run() goes through windows of ids from the highest down; next_top() skips
- * ids that cannot match. rank_levels.c evaluates each window, and keep_best() merges its best hits
- * with the best of the windows before.
+ * Windows and hits. rank_run() goes through windows of ids from the highest down;
+ * rank_highest_below() skips ids that cannot match. rank_levels.c evaluates each window, and
+ * hits_merge() merges its best hits with the best of the windows before.
  */
 
 struct rank *rank_new(struct arena *arena, unsigned words, size_t limit)
@@ -23,9 +23,9 @@ struct rank *rank_new(struct arena *arena, unsigned words, size_t limit)
     return rank;
 }
 
-static void add_list(struct rank *rank, const struct rank_list *list)
+static void rank_add_list(struct rank *rank, const struct rank_list *list)
 {
-    const struct rank_from *from = &list->from;
+    const struct rank_source *from = &list->from;
 
     switch (from->use) {
     case RANK_WORD: {
@@ -43,35 +43,41 @@ static void add_list(struct rank *rank, const struct rank_list *list)
         ARENA_PUSH(rank->arena, group->lists, group->count, group->cap, *list);
         break;
     }
-    case RANK_TALLY: {
-        MUST(from->number < RANK_TALLIES);
-        struct rank_group *group = &rank->tally[from->number];
-        rank->tallies = from->number >= rank->tallies ? from->number + 1 : rank->tallies;
+    case RANK_COUNTED: {
+        MUST(from->number < RANK_COUNTED_GROUPS);
+        struct rank_group *group = &rank->counted[from->number];
+        rank->group_counts =
+            from->number >= rank->group_counts ? from->number + 1 : rank->group_counts;
         ARENA_PUSH(rank->arena, group->lists, group->count, group->cap, *list);
         break;
     }
     case RANK_NOT:
-        ARENA_PUSH(rank->arena, rank->without.lists, rank->without.count, rank->without.cap, *list);
+        ARENA_PUSH(
+            rank->arena, rank->excluded.lists, rank->excluded.count, rank->excluded.cap, *list);
         break;
     }
 }
 
-void rank_leaves(struct rank *rank, struct rank_from from, const struct leaf *leaves, size_t count)
+void rank_leaves(struct rank *rank,
+                 struct rank_source from,
+                 const struct leaf *leaves,
+                 size_t count)
 {
-    add_list(rank, &(struct rank_list){.from = from, .leaves = leaves, .count = count});
+    rank_add_list(rank, &(struct rank_list){.from = from, .leaves = leaves, .count = count});
 }
 
-void rank_ids(struct rank *rank, struct rank_from from, const int64_t *ids, size_t count)
+void rank_ids(struct rank *rank, struct rank_source from, const int64_t *ids, size_t count)
 {
     static const int64_t none = 0;
 
-    add_list(rank, &(struct rank_list){.from = from, .ids = ids ? ids : &none, .count = count});
+    rank_add_list(rank,
+                  &(struct rank_list){.from = from, .ids = ids ? ids : &none, .count = count});
 }
 
 static int level_order(const void *left, const void *right)
 {
-    const struct rank_from *a = &((const struct rank_list *)left)->from;
-    const struct rank_from *b = &((const struct rank_list *)right)->from;
+    const struct rank_source *a = &((const struct rank_list *)left)->from;
+    const struct rank_source *b = &((const struct rank_list *)right)->from;
 
     if (a->cost != b->cost)
         return a->cost < b->cost ? -1 : 1;
@@ -82,8 +88,10 @@ static int level_order(const void *left, const void *right)
 
 /* The highest id below `below` that a list may have; -1: none. Not exact where a leaf begins in the
  * next window: reading the leaf would not save a window. */
-static int
-list_top(const struct rank *rank, const struct rank_list *list, int64_t below, int64_t *ret_top)
+static int list_highest_below(const struct rank *rank,
+                              const struct rank_list *list,
+                              int64_t below,
+                              int64_t *ret_top)
 {
     int64_t near = below - (int64_t)rank->window.span;
 
@@ -117,16 +125,16 @@ list_top(const struct rank *rank, const struct rank_list *list, int64_t below, i
     return 0;
 }
 
-static int lists_top(const struct rank *rank,
-                     const struct rank_list *lists,
-                     size_t count,
-                     int64_t below,
-                     int64_t *ret_top)
+static int lists_highest_below(const struct rank *rank,
+                               const struct rank_list *lists,
+                               size_t count,
+                               int64_t below,
+                               int64_t *ret_top)
 {
     *ret_top = -1;
     for (size_t i = 0; i < count && *ret_top != below - 1; i++) {
         int64_t top;
-        TRY(list_top(rank, &lists[i], below, &top));
+        TRY(list_highest_below(rank, &lists[i], below, &top));
         *ret_top = top > *ret_top ? top : *ret_top;
     }
     return 0;
@@ -134,20 +142,20 @@ static int lists_top(const struct rank *rank,
 
 /* The highest id below `below` that can match: the first word and every group must have it. Without
  * words and groups one of the tallies must. */
-static int next_top(const struct rank *rank, int64_t below, int64_t *ret_top)
+static int rank_highest_below(const struct rank *rank, int64_t below, int64_t *ret_top)
 {
     int64_t least = -1;
 
     if (rank->words > 0)
-        TRY(lists_top(rank, rank->word[0].lists, rank->word[0].count, below, &least));
+        TRY(lists_highest_below(rank, rank->word[0].lists, rank->word[0].count, below, &least));
     for (unsigned g = 0; g < rank->groups; g++) {
         int64_t top;
-        TRY(lists_top(rank, rank->need[g].lists, rank->need[g].count, below, &top));
+        TRY(lists_highest_below(rank, rank->need[g].lists, rank->need[g].count, below, &top));
         least = (rank->words == 0 && g == 0) || top < least ? top : least;
     }
-    for (unsigned t = 0; t < rank->tallies && rank->words == 0 && rank->groups == 0; t++) {
+    for (unsigned t = 0; t < rank->group_counts && rank->words == 0 && rank->groups == 0; t++) {
         int64_t top;
-        TRY(lists_top(rank, rank->tally[t].lists, rank->tally[t].count, below, &top));
+        TRY(lists_highest_below(rank, rank->counted[t].lists, rank->counted[t].count, below, &top));
         least = top > least ? top : least;
     }
     *ret_top = least;
@@ -167,7 +175,7 @@ static bool is_better(const struct rank_hit *a, const struct rank_hit *b)
 }
 
 /* The first hit that is worse than the best fresh hit. The hits before it stay where they are. */
-static size_t first_worse(const struct rank *rank)
+static size_t hits_find_worse(const struct rank *rank)
 {
     size_t low = 0;
 
@@ -181,11 +189,11 @@ static size_t first_worse(const struct rank *rank)
     return low;
 }
 
-static void keep_best(struct rank *rank, size_t fresh)
+static void hits_merge(struct rank *rank, size_t fresh)
 {
     if (fresh == 0)
         return;
-    size_t first = first_worse(rank);
+    size_t first = hits_find_worse(rank);
     size_t count = first;
     size_t old = first;
     size_t new = 0;
@@ -201,7 +209,7 @@ static void keep_best(struct rank *rank, size_t fresh)
 }
 
 /* The best level that the lists allow: each word by its best list that is not empty. */
-static struct rank_hit best_level(const struct rank *rank)
+static struct rank_hit rank_best_level(const struct rank *rank)
 {
     struct rank_hit best = {.matched = (uint8_t)rank->words};
 
@@ -235,7 +243,7 @@ static void rank_prepare(struct rank *rank, size_t span)
     rank->hits = ARENA_ARRAY(rank->arena, rank->hits, rank->limit);
     rank->fresh = ARENA_ARRAY(rank->arena, rank->fresh, rank->limit);
     rank->merged = ARENA_ARRAY(rank->arena, rank->merged, rank->limit);
-    rank->counts = ARENA_ARRAY(rank->arena, rank->counts, rank->tallies);
+    rank->counts = ARENA_ARRAY(rank->arena, rank->counts, rank->group_counts);
     rank_levels_init(rank, span);
 }
 
@@ -248,16 +256,17 @@ static struct docset_window window_below(int64_t top, size_t span)
     return (struct docset_window){lo, (size_t)(end - lo)};
 }
 
-static int run_window(struct rank *rank, unsigned least, int64_t from, struct rank_result *result)
+static int
+rank_run_window(struct rank *rank, unsigned least, int64_t from, struct rank_result *result)
 {
     TRY(rank_levels_match(rank));
     if (from > rank->window.lo)
         for (unsigned m = 0; m <= rank->words; m++)
-            docset_cut(rank->matched[m], &rank->window, from);
+            docset_remove_below(rank->matched[m], &rank->window, from);
     size_t total = docset_count(rank->matched[least], &rank->window);
     if (total == 0)
         return 0;
-    TRY(rank_levels_tally(rank));
+    TRY(rank_levels_count(rank));
     if (rank->words == 0 && rank->groups == 0)
         return 0;
     result->total += total;
@@ -265,13 +274,13 @@ static int run_window(struct rank *rank, unsigned least, int64_t from, struct ra
         least == rank->words ? total : docset_count(rank->matched[rank->words], &rank->window);
     const struct rank_hit *worst =
         rank->count == rank->limit && rank->limit > 0 ? &rank->hits[rank->limit - 1] : NULL;
-    keep_best(rank, rank_levels_best(rank, least, worst));
+    hits_merge(rank, rank_levels_best(rank, least, worst));
     return 0;
 }
 
 /* The width of the next window: narrow where matches are rare and wide where they are frequent, so
  * that the work is proportional to the matches. */
-static size_t next_span(const struct rank *rank, size_t pass, size_t span)
+static size_t rank_next_span(const struct rank *rank, size_t pass, size_t span)
 {
     size_t found = docset_count(rank->matched[rank->words > 0], &rank->window);
 
@@ -283,34 +292,34 @@ static size_t next_span(const struct rank *rank, size_t pass, size_t span)
 int rank_run(struct rank *rank, const struct rank_bounds *bounds, struct rank_result *ret_result)
 {
     unsigned least =
-        bounds->least == 0 || bounds->least > rank->words ? rank->words : bounds->least;
+        bounds->min_words == 0 || bounds->min_words > rank->words ? rank->words : bounds->min_words;
     size_t span = bounds->span ? (bounds->span + 63) / 64 * 64 : RANK_SPAN;
     struct rank_result result = {0};
     int64_t top;
 
     rank->window.span = span;
-    TRY(next_top(rank, INT64_MAX, &top));
+    TRY(rank_highest_below(rank, INT64_MAX, &top));
     int64_t wide = top - bounds->from;
     if (wide < (int64_t)span) /* no wider than the ids that there are */
         span = wide < 0 ? 64 : window_over(bounds->from, top).span;
     rank_prepare(rank, span);
-    struct rank_hit best = best_level(rank);
+    struct rank_hit best = rank_best_level(rank);
     size_t pass = span;
     while (top >= bounds->from && top >= 0) {
         rank->window = window_below(top, pass);
-        TRY(run_window(rank, least, bounds->from, &result));
+        TRY(rank_run_window(rank, least, bounds->from, &result));
         int64_t lo = rank->window.lo;
-        if (bounds->stop_filled && is_filled(rank, &best) && lo > 0) {
+        if (bounds->stop_when_filled && is_filled(rank, &best) && lo > 0) {
             result.from = lo;
             break;
         }
-        pass = next_span(rank, pass, span);
-        TRY(next_top(rank, lo, &top));
+        pass = rank_next_span(rank, pass, span);
+        TRY(rank_highest_below(rank, lo, &top));
     }
     if (bounds->from > result.from)
         result.from = bounds->from;
     result.hits = rank->hits;
-    result.tallies = rank->counts;
+    result.group_counts = rank->counts;
     result.filled = is_filled(rank, &best);
     result.count = rank->count;
     *ret_result = result;

@@ -23,20 +23,20 @@
 enum {
     RANK_WORDS = 16,  /* words of a query that are not left out, at most */
     RANK_GROUPS = 64, /* of RANK_NEED, and as many parts of a word */
-    RANK_TALLIES = 80,
+    RANK_COUNTED_GROUPS = 80,
     RANK_COST = 15,   /* highest cost of one word */
     RANK_FIELD = 255, /* highest rank of a field */
     RANK_SPAN = 262144,
 };
 
-/* How a word matched, for rank_from.cost. */
+/* How a word matched, for rank_source.cost. */
 enum rank_cost { RANK_EXACT = 0, RANK_PREFIX = 1, RANK_ONE_TYPO = 2, RANK_TWO_TYPOS = 3 };
 
 enum rank_use {
-    RANK_WORD,  /* `number` is the word's place in the query: 0, 1, .. without gaps */
-    RANK_NEED,  /* a record is in one list of each group (`number`): rules, phrases, filters */
-    RANK_NOT,   /* a record is in none of these lists */
-    RANK_TALLY, /* does not filter: counts the matches of all words that are in a list of group
+    RANK_WORD,    /* `number` is the word's place in the query: 0, 1, .. without gaps */
+    RANK_NEED,    /* a record is in one list of each group (`number`): rules, phrases, filters */
+    RANK_NOT,     /* a record is in none of these lists */
+    RANK_COUNTED, /* does not filter: counts the matches of all words that are in a list of group
                    `number` */
 };
 
@@ -44,7 +44,7 @@ enum rank_use {
  * list of each of its other parts, if it has any. Of "AB-1234" part 0 is ab1234, part 1 ab and part
  * 2 1234; letters of a script without spaces are parts from 1 on. The cost and the field of several
  * parts are those of the worst part. */
-struct rank_from {
+struct rank_source {
     enum rank_use use;
     unsigned number;
     unsigned part;  /* of RANK_WORD */
@@ -62,19 +62,19 @@ struct rank_hit {
 struct rank_result {
     struct rank_hit *hits; /* best first, `limit` at most; arena-owned */
     size_t count;
-    size_t total;     /* ids that match `least` words or more, among the ids that were evaluated */
-    size_t total_all; /* ids that match all words */
-    size_t *tallies;  /* for each group of RANK_TALLY: how many ids of total_all are in one of its
-                         lists */
+    size_t total; /* ids that match `min_words` words or more, among the ids that were evaluated */
+    size_t total_all;     /* ids that match all words */
+    size_t *group_counts; /* for each group of RANK_COUNTED: how many ids of total_all are in one of
+                        its lists */
     bool filled;  /* `limit` hits have the best level that the lists allow: no other id is better */
     int64_t from; /* ids below were not evaluated; 0: all were, and the totals are exact */
 };
 
 struct rank_bounds {
-    unsigned least;   /* words that must match, from the left; 0 = all of them */
-    int64_t from;     /* ids below are not evaluated, because their leaves were not read */
-    size_t span;      /* ids of a window; 0 = RANK_SPAN */
-    bool stop_filled; /* stop as soon as the result is `filled` */
+    unsigned min_words;    /* words that must match, from the left; 0 = all of them */
+    int64_t from;          /* ids below are not evaluated, because their leaves were not read */
+    size_t span;           /* ids of a window; 0 = RANK_SPAN */
+    bool stop_when_filled; /* stop as soon as the result is `filled` */
 };
 
 struct rank;
@@ -85,9 +85,12 @@ struct rank;
 struct rank *rank_new(struct arena *arena, unsigned words, size_t limit);
 /* Adds a list as leaves with ascending bases, as in search_postings. Borrowed until rank_run() has
  * returned. */
-void rank_leaves(struct rank *rank, struct rank_from from, const struct leaf *leaves, size_t count);
+void rank_leaves(struct rank *rank,
+                 struct rank_source from,
+                 const struct leaf *leaves,
+                 size_t count);
 /* Adds a list as ascending ids, which are borrowed as well. */
-void rank_ids(struct rank *rank, struct rank_from from, const int64_t *ids, size_t count);
+void rank_ids(struct rank *rank, struct rank_source from, const int64_t *ids, size_t count);
 /* Runs the query. LEAF_BAD: a leaf is malformed. */
 int rank_run(struct rank *rank, const struct rank_bounds *bounds, struct rank_result *ret_result)
     MUSTCHECK;

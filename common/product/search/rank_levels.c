@@ -34,7 +34,7 @@ void rank_levels_init(struct rank *rank, size_t span)
         unsigned most_cost = 0;
         unsigned most_field = 0;
         for (size_t i = 0; i < word->count; i++) {
-            const struct rank_from *from = &word->lists[i].from;
+            const struct rank_source *from = &word->lists[i].from;
             most_cost = from->cost > most_cost ? from->cost : most_cost;
             most_field = from->field > most_field ? from->field : most_field;
         }
@@ -54,7 +54,7 @@ void rank_levels_init(struct rank *rank, size_t span)
 /* --- one window ------------------------------------------------------------------------------- */
 
 /* The first leaf of a list whose base is above `id`. */
-static size_t leaf_above(const struct rank_list *list, int64_t id)
+static size_t leaves_find_above(const struct rank_list *list, int64_t id)
 {
     size_t low = 0;
     size_t high = list->count;
@@ -69,7 +69,7 @@ static size_t leaf_above(const struct rank_list *list, int64_t id)
     return low;
 }
 
-static size_t id_from(const struct rank_list *list, int64_t id)
+static size_t ids_find_from(const struct rank_list *list, int64_t id)
 {
     size_t low = 0;
     size_t high = list->count;
@@ -90,13 +90,13 @@ static int mark_list(const struct rank *rank, const struct rank_list *list, uint
     int64_t hi = rank->window.lo + (int64_t)(rank->window.span - 1);
 
     if (list->ids) {
-        size_t first = id_from(list, rank->window.lo);
-        size_t end = id_from(list, hi);
+        size_t first = ids_find_from(list, rank->window.lo);
+        size_t end = ids_find_from(list, hi);
         end += end < list->count && list->ids[end] == hi;
         docset_ids(set, &rank->window, list->ids + first, end - first);
         return 0;
     }
-    for (size_t i = leaf_above(list, hi); i-- > 0;) {
+    for (size_t i = leaves_find_above(list, hi); i-- > 0;) {
         TRY(docset_leaf(set, &rank->window, &list->leaves[i]));
         if (list->leaves[i].base <= rank->window.lo)
             break;
@@ -120,7 +120,7 @@ static inline void sums_add(struct rank_sums *sums, unsigned number, uint64_t id
 }
 
 /* The ids in word i that match by part 0, or by all other parts, of the lists marked so far. */
-static inline uint64_t joined_parts(const struct rank *rank, const struct rank_word *word, size_t i)
+static inline uint64_t ids_of_parts(const struct rank *rank, const struct rank_word *word, size_t i)
 {
     uint64_t all = word->parts > 1 ? rank->parts[1][i] : 0;
 
@@ -130,14 +130,14 @@ static inline uint64_t joined_parts(const struct rank *rank, const struct rank_w
 }
 
 /* Adds the ids that match at this level and at no better one. */
-static void match_level(struct rank *rank, unsigned number, const struct rank_from *level)
+static void match_level(struct rank *rank, unsigned number, const struct rank_source *level)
 {
     const uint64_t *before = rank->matched[number];
     uint64_t *after = rank->matched[number + 1];
 
     for (size_t i = 0; i < window_words(&rank->window); i++) {
         uint64_t ids = before[i] & ~after[i];
-        if (ids == 0 || (ids &= joined_parts(rank, &rank->word[number], i)) == 0)
+        if (ids == 0 || (ids &= ids_of_parts(rank, &rank->word[number], i)) == 0)
             continue;
         after[i] |= ids;
         sums_add(&rank->cost, level->cost, ids, i);
@@ -155,7 +155,7 @@ static int match_word(struct rank *rank, unsigned number)
     for (unsigned p = 0; p < word->parts; p++)
         docset_clear(rank->parts[p], &rank->window);
     for (size_t i = 0; i < word->count;) {
-        struct rank_from level = word->lists[i].from;
+        struct rank_source level = word->lists[i].from;
         for (; i < word->count && word->lists[i].from.cost == level.cost &&
                word->lists[i].from.field == level.field;
              i++)
@@ -180,8 +180,8 @@ int rank_levels_match(struct rank *rank)
         TRY(match_group(rank, &rank->need[g], rank->scratch));
         docset_and(rank->matched[0], rank->scratch, &rank->window);
     }
-    if (rank->without.count > 0) {
-        TRY(match_group(rank, &rank->without, rank->scratch));
+    if (rank->excluded.count > 0) {
+        TRY(match_group(rank, &rank->excluded, rank->scratch));
         docset_and_not(rank->matched[0], rank->scratch, &rank->window);
     }
     for (unsigned i = 0; i < rank->cost.count; i++)
@@ -197,12 +197,12 @@ int rank_levels_match(struct rank *rank)
     return 0;
 }
 
-int rank_levels_tally(struct rank *rank)
+int rank_levels_count(struct rank *rank)
 {
     const uint64_t *matched = rank->matched[rank->words];
 
-    for (unsigned t = 0; t < rank->tallies; t++) {
-        TRY(match_group(rank, &rank->tally[t], rank->scratch));
+    for (unsigned t = 0; t < rank->group_counts; t++) {
+        TRY(match_group(rank, &rank->counted[t], rank->scratch));
         docset_and(rank->scratch, matched, &rank->window);
         rank->counts[t] += docset_count(rank->scratch, &rank->window);
     }
@@ -213,7 +213,7 @@ int rank_levels_tally(struct rank *rank)
 
 /* The digit of the sums that is decided at a depth: costs before fields, from the highest digit on.
  */
-static const uint64_t *decided(const struct rank *rank, unsigned depth)
+static const uint64_t *digit_set(const struct rank *rank, unsigned depth)
 {
     if (depth < rank->cost.count)
         return rank->cost.bits[rank->cost.count - 1 - depth];
@@ -222,22 +222,22 @@ static const uint64_t *decided(const struct rank *rank, unsigned depth)
 
 /* The ids of `among` in word i whose sums begin with `number` in their first `depth` digits. */
 static uint64_t
-with_number(const struct rank *rank, uint64_t among, unsigned depth, unsigned number, size_t i)
+ids_with_number(const struct rank *rank, uint64_t among, unsigned depth, unsigned number, size_t i)
 {
     for (unsigned d = 0; d < depth && among; d++) {
-        uint64_t bits = decided(rank, d)[i];
+        uint64_t bits = digit_set(rank, d)[i];
         among &= number >> (depth - 1 - d) & 1 ? bits : ~bits;
     }
     return among;
 }
 
 /* Stores the ids with exactly this number, newest first. Returns the new count. */
-static size_t take(struct rank *rank,
-                   const uint64_t *among,
-                   unsigned depth,
-                   unsigned number,
-                   unsigned matched,
-                   size_t count)
+static size_t hits_append(struct rank *rank,
+                          const uint64_t *among,
+                          unsigned depth,
+                          unsigned number,
+                          unsigned matched,
+                          size_t count)
 {
     struct rank_hit hit = {
         .matched = (uint8_t)matched,
@@ -246,7 +246,7 @@ static size_t take(struct rank *rank,
     };
 
     for (size_t i = window_words(&rank->window); i-- > 0 && count < rank->limit;)
-        for (uint64_t word = with_number(rank, among[i], depth, number, i);
+        for (uint64_t word = ids_with_number(rank, among[i], depth, number, i);
              word && count < rank->limit;) {
             int bit = 63 - __builtin_clzll(word);
             word ^= UINT64_C(1) << bit;
@@ -257,17 +257,19 @@ static size_t take(struct rank *rank,
 }
 
 static bool
-any_with(const struct rank *rank, const uint64_t *among, unsigned depth, unsigned number)
+has_ids_with_number(const struct rank *rank, const uint64_t *among, unsigned depth, unsigned number)
 {
     for (size_t i = 0; i < window_words(&rank->window); i++)
-        if (among[i] && with_number(rank, among[i], depth, number, i))
+        if (among[i] && ids_with_number(rank, among[i], depth, number, i))
             return true;
     return false;
 }
 
 /* Whether no hit of this level is better than `worst`. */
-static bool
-is_worse(const struct rank *rank, unsigned matched, unsigned number, const struct rank_hit *worst)
+static bool is_not_better(const struct rank *rank,
+                          unsigned matched,
+                          unsigned number,
+                          const struct rank_hit *worst)
 {
     if (!worst || matched != worst->matched)
         return worst && matched < worst->matched;
@@ -275,27 +277,28 @@ is_worse(const struct rank *rank, unsigned matched, unsigned number, const struc
 }
 
 /* Visits the numbers that occur in a set in ascending order, digit by digit from the highest. */
-static size_t best_of(struct rank *rank,
-                      const uint64_t *among,
-                      unsigned matched,
-                      const struct rank_hit *worst,
-                      size_t count)
+static size_t best_in_set(struct rank *rank,
+                          const uint64_t *among,
+                          unsigned matched,
+                          const struct rank_hit *worst,
+                          size_t count)
 {
     unsigned depth = rank->cost.count + rank->field.count;
     unsigned number = 0; /* its first `at` digits are decided */
     unsigned at = 0;
 
     for (;;) {
-        if (is_worse(rank, matched, number << (depth - at), worst)) /* and all further numbers */
+        if (is_not_better(
+                rank, matched, number << (depth - at), worst)) /* and all further numbers */
             return count;
-        bool any = any_with(rank, among, at, number);
+        bool any = has_ids_with_number(rank, among, at, number);
         if (any && at < depth) {
             number <<= 1;
             at++;
             continue;
         }
         if (any) {
-            count = take(rank, among, depth, number, matched, count);
+            count = hits_append(rank, among, depth, number, matched, count);
             if (count == rank->limit)
                 return count;
         }
@@ -319,7 +322,7 @@ size_t rank_levels_best(struct rank *rank, unsigned least, const struct rank_hit
         memcpy(rank->scratch, rank->matched[m], window_words(&rank->window) * sizeof(uint64_t));
         if (m < rank->words)
             docset_and_not(rank->scratch, rank->matched[m + 1], &rank->window);
-        count = best_of(rank, rank->scratch, m, worst, count);
+        count = best_in_set(rank, rank->scratch, m, worst, count);
     }
     return count;
 }

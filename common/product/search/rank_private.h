@@ -4,7 +4,7 @@
 #include "search/rank.h"
 
 struct rank_list {
-    struct rank_from from;
+    struct rank_source from;
     const struct leaf *leaves; /* either these or `ids` */
     const int64_t *ids;
     size_t count;
@@ -36,9 +36,9 @@ struct rank {
     unsigned groups;
     struct rank_word word[RANK_WORDS];
     struct rank_group need[RANK_GROUPS];
-    struct rank_group without;
-    struct rank_group tally[RANK_TALLIES];
-    unsigned tallies;
+    struct rank_group excluded;
+    struct rank_group counted[RANK_COUNTED_GROUPS];
+    unsigned group_counts;
     size_t *counts; /* of each tally */
     /* The current window: */
     struct docset_window window;
@@ -59,8 +59,8 @@ void rank_levels_init(struct rank *rank, size_t span);
 /* Computes matched[] and the sums of the window. LEAF_BAD. */
 int rank_levels_match(struct rank *rank) MUSTCHECK;
 /* Adds to counts[] how many ids that match all words are in each tally. LEAF_BAD. */
-int rank_levels_tally(struct rank *rank) MUSTCHECK;
-/* Stores up to `limit` hits of the window that match `least` words or more in `fresh`, best first,
- * and returns how many. Stops before hits that are not better than `worst` (NULL: there is no such
- * limit). */
+int rank_levels_count(struct rank *rank) MUSTCHECK;
+/* Stores up to `limit` hits of the window that match `min_words` words or more in `fresh`, best
+ * first, and returns how many. Stops before hits that are not better than `worst` (NULL: there is
+ * no such limit). */
 size_t rank_levels_best(struct rank *rank, unsigned least, const struct rank_hit *worst);

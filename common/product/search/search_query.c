@@ -5,7 +5,7 @@
 #include "search/typo_private.h"
 
 /*
- * The parser. parse_thing() takes one item of the query with the signs before it: a word, a phrase,
+ * The parser. parse_item() takes one item of the query with the signs before it: a word, a phrase,
  * or '*'. tokens.h cuts words and phrases into the same terms as the texts of records.
  */
 
@@ -16,14 +16,15 @@ struct parser {
     const struct search_fields *fields;
     struct search_query query;
     size_t cap;
-    bool full;        /* the query has more words than are searched */
-    uint32_t place;   /* of the next word */
-    bool phrase_last; /* the last item is a phrase or left out, so its last word is not a prefix */
+    bool full;              /* the query has more words than are searched */
+    uint32_t position;      /* of the next word */
+    bool last_is_no_prefix; /* the last item is a phrase or left out, so its last word is not a
+                               prefix */
 };
 
 /* The signs before a word. */
-struct signs {
-    bool without;
+struct word_signs {
+    bool excluded;
     struct str field;
 };
 
@@ -78,18 +79,19 @@ static struct str dup_term(struct parser *parser, const struct search_token *tok
 }
 
 /* Adds a word with the signs before it. The index can exclude single terms but no phrases. */
-static void push_word(struct parser *parser, const struct signs *signs, struct search_word word)
+static void
+push_word(struct parser *parser, const struct word_signs *signs, struct search_word word)
 {
-    if (signs->without && (word.kind == SEARCH_GRAMS || word.kind == SEARCH_PHRASE))
+    if (signs->excluded && (word.kind == SEARCH_GRAMS || word.kind == SEARCH_PHRASE))
         return;
     if (parser->query.count == SEARCH_WORDS) {
         parser->full = true;
         return;
     }
     word.field = signs->field;
-    word.without = signs->without;
-    bool exact = word.kind != SEARCH_WORD || word.without || word.quoted;
-    word.typos = exact ? 0 : typo_excused(word.term);
+    word.excluded = signs->excluded;
+    bool exact = word.kind != SEARCH_WORD || word.excluded || word.quoted;
+    word.typos = exact ? 0 : typo_tolerated(word.term);
     ARENA_PUSH(parser->arena, parser->query.words, parser->query.count, parser->cap, word);
 }
 
@@ -102,14 +104,14 @@ push_part(struct parser *parser, struct search_word *word, const struct search_t
         word->parts = ARENA_ARRAY(parser->arena, word->parts, SEARCH_PARTS);
     word->parts[word->part_count++] =
         (struct search_part){dup_term(parser, token),
-                             parser->place + token->position,
-                             token->letters == 1 && tokens_unspaced(token->text)};
+                             parser->position + token->position,
+                             token->letters == 1 && tokens_is_unspaced(token->text)};
 }
 
 /* A phrase: terms of any kind, next to each other and in order. A code counts by its parts. `open`:
  * the closing mark is missing, so the last term is a prefix. */
 static void
-parse_phrase(struct parser *parser, const struct signs *signs, struct str text, bool open)
+parse_phrase(struct parser *parser, const struct word_signs *signs, struct str text, bool open)
 {
     struct search_word word = {.kind = SEARCH_PHRASE, .text = text, .quoted = true};
     struct tokens tokens;
@@ -118,7 +120,7 @@ parse_phrase(struct parser *parser, const struct signs *signs, struct str text, 
     tokens_init(&tokens, text);
     while (tokens_next(&tokens, &token)) {
         if (token.kind == TOKEN_WHOLE || token.kind == TOKEN_BARE ||
-            (token.kind == TOKEN_LAST && !token.alone))
+            (token.kind == TOKEN_LAST && !token.is_single))
             continue;
         push_part(parser, &word, &token);
         word.prefix = open && token.end == text.len && token.kind != TOKEN_SYMBOL;
@@ -128,12 +130,12 @@ parse_phrase(struct parser *parser, const struct signs *signs, struct str text, 
     if (word.part_count == 1) {
         word.kind = SEARCH_WORD;
         word.term = word.parts[0].term;
-        word.place = word.parts[0].place;
+        word.position = word.parts[0].position;
         word.prefix = word.prefix || word.parts[0].prefix;
         word.parts = NULL;
         word.part_count = 0;
     }
-    parser->place += tokens.position;
+    parser->position += tokens.position;
     push_word(parser, signs, word);
 }
 
@@ -143,7 +145,7 @@ take_parts(struct parser *parser, struct tokens *tokens, const struct search_tok
 {
     struct search_word word = {.kind = SEARCH_CODE,
                                .term = dup_term(parser, whole),
-                               .place = parser->place + whole->position};
+                               .position = parser->position + whole->position};
     struct search_token part;
 
     for (unsigned parts = whole->parts; parts > 0 && tokens_next(tokens, &part); parts--)
@@ -162,7 +164,7 @@ take_run(struct parser *parser, struct tokens *tokens, const struct search_token
         return (struct search_word){.kind = SEARCH_WORD,
                                     .term = dup_term(parser, first),
                                     .prefix = true,
-                                    .place = parser->place + first->position};
+                                    .position = parser->position + first->position};
     do
         push_part(parser, &word, &token);
     while (tokens_next(tokens, &token) && token.kind == TOKEN_GRAM);
@@ -175,17 +177,17 @@ take_word(struct parser *parser, struct tokens *tokens, const struct search_toke
     struct search_word word = {.kind = SEARCH_WORD,
                                .term = dup_term(parser, token),
                                .symbol = token->kind == TOKEN_SYMBOL,
-                               .place = parser->place + token->position};
+                               .position = parser->position + token->position};
     struct search_token bare;
 
     if (token->kind == TOKEN_SIGNED && tokens_next(tokens, &bare))
-        word.bare = bare.text.len;
+        word.bare_bytes = bare.text.len;
     return word;
 }
 
 /* The text between two spaces: mostly one word. */
 static void
-parse_words(struct parser *parser, const struct signs *signs, struct str text, bool star)
+parse_words(struct parser *parser, const struct word_signs *signs, struct str text, bool star)
 {
     struct tokens tokens;
     struct search_token token;
@@ -204,7 +206,7 @@ parse_words(struct parser *parser, const struct signs *signs, struct str text, b
         word.text = (struct str){text.ptr + begin, tokens.at - begin};
         push_word(parser, signs, word);
     }
-    parser->place += tokens.position;
+    parser->position += tokens.position;
     if (star && parser->query.count > before)
         parser->query.words[parser->query.count - 1].prefix = true;
 }
@@ -233,7 +235,7 @@ static struct str take_field(struct parser *parser)
 }
 
 /* A phrase ends with its closing mark, or with the text. */
-static void parse_quoted(struct parser *parser, const struct signs *signs)
+static void parse_quoted(struct parser *parser, const struct word_signs *signs)
 {
     size_t begin = parser->at + quote_at(parser->text, parser->at);
     size_t end = begin;
@@ -242,18 +244,18 @@ static void parse_quoted(struct parser *parser, const struct signs *signs)
         end++;
     bool open = end == parser->text.len;
     parser->at = open ? end : end + quote_at(parser->text, end);
-    parser->phrase_last = true;
+    parser->last_is_no_prefix = true;
     parse_phrase(parser, signs, (struct str){parser->text.ptr + begin, end - begin}, open);
 }
 
 /* Takes one item: a word, a phrase or '*', with the signs before it. */
-static void parse_thing(struct parser *parser)
+static void parse_item(struct parser *parser)
 {
-    struct signs signs = {.field = STR("")};
+    struct word_signs signs = {.field = STR("")};
 
     if (parser->text.ptr[parser->at] == '-' && parser->at + 1 < parser->text.len &&
         space_at(parser->text, parser->at + 1) == 0) {
-        signs.without = true;
+        signs.excluded = true;
         parser->at++;
     }
     struct str field = take_field(parser);
@@ -268,16 +270,16 @@ static void parse_thing(struct parser *parser)
            !opens_phrase(parser->text, parser->at))
         parser->at++;
     struct str text = {parser->text.ptr + begin, parser->at - begin};
-    parser->phrase_last = signs.without;
-    if (str_eq(text, STR("*")) && !signs.without && !field.ptr)
-        parser->query.all = true;
+    parser->last_is_no_prefix = signs.excluded;
+    if (str_eq(text, STR("*")) && !signs.excluded && !field.ptr)
+        parser->query.everything = true;
     else
         parse_words(parser, &signs, text, str_ends(text, STR("*")));
 }
 
 /* Each prefix costs lookups in the lexicon, also a single letter of a script without spaces, even
  * in a phrase. The query ends where it would have more than SEARCH_PREFIXES of them. */
-static void limit_prefixes(struct search_query *query)
+static void query_limit_prefixes(struct search_query *query)
 {
     size_t left = SEARCH_PREFIXES;
 
@@ -298,18 +300,18 @@ static void limit_prefixes(struct search_query *query)
 }
 
 /* Words say more than "*", so "*" is dropped. Words to leave out mean nothing without either. */
-static void settle_all(struct search_query *query)
+static void query_resolve_star(struct search_query *query)
 {
     bool finds = false;
 
     for (size_t i = 0; i < query->count; i++)
-        finds = finds || !query->words[i].without;
-    query->all = query->all && !finds;
-    if (!finds && !query->all)
+        finds = finds || !query->words[i].excluded;
+    query->everything = query->everything && !finds;
+    if (!finds && !query->everything)
         query->count = 0;
 }
 
-static struct str first_letters(struct str text)
+static struct str text_truncate(struct str text)
 {
     size_t at = 0;
 
@@ -326,16 +328,16 @@ void search_query_parse(struct arena *arena,
                         const struct search_fields *fields,
                         struct search_query *ret_query)
 {
-    struct parser parser = {.arena = arena, .text = first_letters(text), .fields = fields};
+    struct parser parser = {.arena = arena, .text = text_truncate(text), .fields = fields};
     struct search_query *query = &parser.query;
 
     for (skip_spaces(&parser); parser.at < parser.text.len; skip_spaces(&parser))
-        parse_thing(&parser);
-    if (query->count > 0 && !parser.phrase_last && !parser.full) {
+        parse_item(&parser);
+    if (query->count > 0 && !parser.last_is_no_prefix && !parser.full) {
         struct search_word *last = &query->words[query->count - 1];
-        last->prefix = last->prefix || (!last->without && !last->symbol);
+        last->prefix = last->prefix || (!last->excluded && !last->symbol);
     }
-    limit_prefixes(query);
-    settle_all(query);
+    query_limit_prefixes(query);
+    query_resolve_star(query);
     *ret_query = *query;
 }

@@ -30,7 +30,7 @@ enum search_kind {
 
 struct search_part {
     struct str term;
-    uint32_t place; /* among all terms of the query, in their order */
+    uint32_t position; /* among all terms of the query, in their order */
     bool prefix; /* a single letter of a script without spaces: matches all terms that begin with it
                   */
 };
@@ -40,21 +40,21 @@ struct search_word {
     struct str term;           /* not of SEARCH_GRAMS and SEARCH_PHRASE */
     struct search_part *parts; /* not of SEARCH_WORD; in their order */
     size_t part_count;
-    struct str field; /* "" = any */
-    struct str text;  /* as typed, without the signs around it; borrowed */
-    uint32_t place;   /* of SEARCH_WORD and SEARCH_CODE, as of parts */
-    bool prefix;      /* of `term`, and of the last part: words that begin with it match too */
-    bool quoted;      /* a phrase, or a word in quotation marks: no typos */
-    bool without;     /* records that match it are left out */
-    bool symbol;      /* a sign that is a term: it says less than a word */
-    size_t bare;      /* length of `term` without its signs (1 for "c++"); 0: it has none */
-    unsigned typos;   /* that are tolerated: 0 to 2; of SEARCH_WORD alone */
+    struct str field;  /* "" = any */
+    struct str text;   /* as typed, without the signs around it; borrowed */
+    uint32_t position; /* of SEARCH_WORD and SEARCH_CODE, as of parts */
+    bool prefix;       /* of `term`, and of the last part: words that begin with it match too */
+    bool quoted;       /* a phrase, or a word in quotation marks: no typos */
+    bool excluded;     /* records that match it are left out */
+    bool symbol;       /* a sign that is a term: it says less than a word */
+    size_t bare_bytes; /* length of `term` without its signs (1 for "c++"); 0: it has none */
+    unsigned typos;    /* that are tolerated: 0 to 2; of SEARCH_WORD alone */
 };
 
 struct search_query {
     struct search_word *words;
-    size_t count; /* 0 without `all`: nothing to find */
-    bool all;     /* "*": all records that are not left out */
+    size_t count;    /* 0 without `all`: nothing to find */
+    bool everything; /* "*": all records that are not left out */
 };
 
 struct search_fields {

@@ -6,9 +6,9 @@
 
 /*
  * tokens_next() reads the code point at tokens->at and lets one of three functions return the next
- * token: give_word() for words, codes and words with signs, give_gram() for scripts without spaces,
- * give_symbol() for symbols. unicode.h has the class and the folding of each code point;
- * scripts/unicode generates it.
+ * token: token_give_word() for words, codes and words with signs, token_give_gram() for scripts
+ * without spaces, token_give_symbol() for symbols. unicode.h has the class and the folding of each
+ * code point; scripts/unicode generates it.
  */
 
 _Static_assert((int)UNICODE_FOLD_BYTES <= TOKEN_FOLD_BYTES,
@@ -22,7 +22,7 @@ struct letter {
     size_t bytes; /* in the text */
 };
 
-static uint32_t entry_of(uint32_t code)
+static uint32_t unicode_entry_of(uint32_t code)
 {
     if (code < UNICODE_END)
         return unicode_entries[unicode_index[code / UNICODE_BLOCK] * UNICODE_BLOCK +
@@ -46,7 +46,7 @@ static struct letter letter_at(struct str text, size_t at)
         if (letter.bytes == 0)
             return (struct letter){.class = UNICODE_OTHER, .bytes = 1};
     }
-    uint32_t entry = entry_of(letter.code);
+    uint32_t entry = unicode_entry_of(letter.code);
     letter.class = (enum unicode_class)(entry & 15);
     const uint8_t *folded = unicode_pool + (entry >> 4);
     letter.folded = entry >> 4 ? (struct str){(const char *)folded + 1, folded[0]}
@@ -65,13 +65,13 @@ static bool is_run(enum unicode_class class)
 }
 
 /* Properties of the current term. */
-struct made {
+struct term_state {
     size_t letters;
     bool digits;
     bool cut;
 };
 
-static void append(struct tokens *tokens, struct made *made, struct str folded)
+static void term_append(struct tokens *tokens, struct term_state *made, struct str folded)
 {
     if (made->cut || tokens->len + folded.len > TERM_BYTES) {
         made->cut = true;
@@ -85,7 +85,7 @@ static void append(struct tokens *tokens, struct made *made, struct str folded)
 
 /* Replaces the last letter by another one of as many bytes: 2 (U+0080 to U+07FF) or 3 (U+0800 to
  * U+FFFF). */
-static void replace_last(struct tokens *tokens, size_t bytes, uint32_t code)
+static void term_replace_last(struct tokens *tokens, size_t bytes, uint32_t code)
 {
     char *at = tokens->term + tokens->len - bytes;
 
@@ -111,7 +111,7 @@ enum {
 
 /* Joins a code point with the last letter of the term: parts of Hangul become syllables, and a few
  * Cyrillic letters keep their mark. False: the two do not join. */
-static bool compose(struct tokens *tokens, uint32_t code)
+static bool term_compose(struct tokens *tokens, uint32_t code)
 {
     static const struct {
         uint32_t base;
@@ -126,7 +126,7 @@ static bool compose(struct tokens *tokens, uint32_t code)
             return false;
         for (size_t i = 0; i < ARRAY_LEN(pairs); i++)
             if (last == pairs[i].base && code == pairs[i].mark) {
-                replace_last(tokens, 2, pairs[i].whole);
+                term_replace_last(tokens, 2, pairs[i].whole);
                 return true;
             }
         return false;
@@ -135,11 +135,12 @@ static bool compose(struct tokens *tokens, uint32_t code)
         utf8_decode(term, term.len - 3, &last) != 3)
         return false;
     if (code < JAMO_V + JAMO_VS && last >= JAMO_L && last < JAMO_L + JAMO_LS) {
-        replace_last(tokens, 3, HANGUL + ((last - JAMO_L) * JAMO_VS + (code - JAMO_V)) * JAMO_TS);
+        term_replace_last(
+            tokens, 3, HANGUL + ((last - JAMO_L) * JAMO_VS + (code - JAMO_V)) * JAMO_TS);
         return true;
     }
     if (code > JAMO_T && last >= HANGUL && last < HANGUL_END && (last - HANGUL) % JAMO_TS == 0) {
-        replace_last(tokens, 3, last + code - JAMO_T);
+        term_replace_last(tokens, 3, last + code - JAMO_T);
         return true;
     }
     return false;
@@ -159,7 +160,7 @@ static const char ascii_fold[256] = {
 };
 
 /* The fast path: most texts are mostly ASCII. Returns where the ASCII letters end. */
-static size_t append_ascii(struct tokens *tokens, size_t at, struct made *made)
+static size_t append_ascii(struct tokens *tokens, size_t at, struct term_state *made)
 {
     const unsigned char *from = (const unsigned char *)tokens->text.ptr + at;
     size_t left = tokens->text.len - at;
@@ -180,7 +181,7 @@ static size_t append_ascii(struct tokens *tokens, size_t at, struct made *made)
 }
 
 /* Appends the word at an offset. Returns where it ends. */
-static size_t append_word(struct tokens *tokens, size_t at, struct made *made)
+static size_t append_word(struct tokens *tokens, size_t at, struct term_state *made)
 {
     for (;;) {
         if (!made->cut)
@@ -203,9 +204,9 @@ static size_t append_word(struct tokens *tokens, size_t at, struct made *made)
         uint32_t code = letter.code;
         if (letter.folded.len == 3) /* single letters of Hangul fold to parts of syllables */
             (void)utf8_decode(letter.folded, 0, &code);
-        if (made->cut || !compose(tokens, code))
+        if (made->cut || !term_compose(tokens, code))
             if (letter.class != UNICODE_IGNORED)
-                append(tokens, made, letter.folded);
+                term_append(tokens, made, letter.folded);
         at += letter.bytes;
     }
 }
@@ -213,11 +214,11 @@ static size_t append_word(struct tokens *tokens, size_t at, struct made *made)
 /* Whether the sign at an offset joins the text before it to a word after it. *ret_next is where
  * that word begins, *ret_kept what the whole keeps of the sign. `after_digit`: the text before it
  * ends with a digit. */
-static bool binds(const struct tokens *tokens,
-                  size_t at,
-                  bool after_digit,
-                  size_t *ret_next,
-                  struct str *ret_kept)
+static bool is_joining_sign(const struct tokens *tokens,
+                            size_t at,
+                            bool after_digit,
+                            size_t *ret_next,
+                            struct str *ret_kept)
 {
     if (at >= tokens->text.len || tokens->text.ptr[at] == ' ')
         return false; /* the most frequent case */
@@ -239,18 +240,18 @@ static bool ends_with_digit(const struct tokens *tokens)
            tokens->term[tokens->len - 1] <= '9';
 }
 
-static void begin_term(struct tokens *tokens, struct made *made)
+static void term_begin(struct tokens *tokens, struct term_state *made)
 {
     tokens->len = 0;
-    *made = (struct made){0};
+    *made = (struct term_state){0};
 }
 
-static void give(struct tokens *tokens,
-                 const struct made *made,
-                 enum token_kind kind,
-                 size_t begin,
-                 size_t end,
-                 struct search_token *ret_token)
+static void token_fill(struct tokens *tokens,
+                       const struct term_state *made,
+                       enum token_kind kind,
+                       size_t begin,
+                       size_t end,
+                       struct search_token *ret_token)
 {
     *ret_token = (struct search_token){
         .text = {tokens->term, tokens->len},
@@ -274,7 +275,7 @@ static bool is_hyphen(char c)
 /* Removes the hyphens between digits from a whole without other signs: people write codes and long
  * numbers with hyphens or without (AB-12-34, 978-3-16-148410-0). A short number keeps them: "10-12"
  * means from ten to twelve. */
-static void join_digits(struct tokens *tokens, struct made *made)
+static void term_join_digits(struct tokens *tokens, struct term_state *made)
 {
     size_t digits = 0;
     size_t hyphens = 0;
@@ -299,30 +300,30 @@ static void join_digits(struct tokens *tokens, struct made *made)
 
 /* Returns the whole of the words that signs join from an offset on. False: there is one word, or
  * too many, or the whole is too long. */
-static bool give_whole(struct tokens *tokens, size_t begin, struct search_token *ret_token)
+static bool token_give_whole(struct tokens *tokens, size_t begin, struct search_token *ret_token)
 {
-    struct made made;
+    struct term_state made;
     struct str kept;
     unsigned parts = 1;
 
-    begin_term(tokens, &made);
+    term_begin(tokens, &made);
     size_t at = append_word(tokens, begin, &made);
     size_t next;
-    while (!made.cut && binds(tokens, at, ends_with_digit(tokens), &next, &kept)) {
+    while (!made.cut && is_joining_sign(tokens, at, ends_with_digit(tokens), &next, &kept)) {
         if (++parts > TOKEN_PARTS)
             return false;
-        append(tokens, &made, kept);
+        term_append(tokens, &made, kept);
         at = append_word(tokens, next, &made);
     }
     if (parts == 1 || made.cut)
         return false;
-    join_digits(tokens, &made);
-    give(tokens, &made, TOKEN_WHOLE, begin, at, ret_token);
+    term_join_digits(tokens, &made);
+    token_fill(tokens, &made, TOKEN_WHOLE, begin, at, ret_token);
     ret_token->parts = (uint8_t)parts;
     return true;
 }
 
-enum { SIGNS_BEHIND = 3 };
+enum { SIGNS_AFTER = 3 };
 
 /* Where the signs end that belong to the word before them ("C++", "C#", "A+"); `at`: no sign does.
  * The signs of "C++11" belong to the word; those of "a+b", "a#1" and "a####" do not. */
@@ -333,59 +334,59 @@ static size_t signs_end(struct str text, size_t at)
     while (end < text.len && (text.ptr[end] == '+' || text.ptr[end] == '#'))
         end++;
     bool is_bound = end == at + 1 && begins_word(letter_at(text, end).class);
-    return is_bound || end - at > SIGNS_BEHIND ? at : end;
+    return is_bound || end - at > SIGNS_AFTER ? at : end;
 }
 
 /* Returns the current word with the signs after it. False: no signs belong to it, or there is no
  * room for them. */
-static bool give_signed(struct tokens *tokens,
-                        const struct made *word,
-                        size_t begin,
-                        size_t end,
-                        struct search_token *ret_token)
+static bool token_give_signed(struct tokens *tokens,
+                              const struct term_state *word,
+                              size_t begin,
+                              size_t end,
+                              struct search_token *ret_token)
 {
-    struct made made = *word;
+    struct term_state made = *word;
     size_t behind = signs_end(tokens->text, end);
 
     if (behind == end || made.cut || tokens->len + (behind - end) > TERM_BYTES)
         return false;
-    append(tokens, &made, (struct str){tokens->text.ptr + end, behind - end});
-    give(tokens, &made, TOKEN_SIGNED, begin, behind, ret_token);
+    term_append(tokens, &made, (struct str){tokens->text.ptr + end, behind - end});
+    token_fill(tokens, &made, TOKEN_SIGNED, begin, behind, ret_token);
     return true;
 }
 
 static enum token_kind word_kind(const struct tokens *tokens)
 {
-    if (tokens->bound)
+    if (tokens->in_code)
         return TOKEN_PART;
     return tokens->bare ? TOKEN_BARE : TOKEN_WORD;
 }
 
-static bool give_word(struct tokens *tokens, struct search_token *ret_token)
+static bool token_give_word(struct tokens *tokens, struct search_token *ret_token)
 {
-    struct made made;
+    struct term_state made;
     struct str kept;
     size_t begin = tokens->at;
     size_t next;
 
-    begin_term(tokens, &made);
+    term_begin(tokens, &made);
     size_t end = append_word(tokens, begin, &made);
-    bool goes_on = binds(tokens, end, ends_with_digit(tokens), &next, &kept);
-    if (goes_on && !tokens->bound) {
-        tokens->bound = true;
-        if (give_whole(tokens, begin, ret_token))
+    bool goes_on = is_joining_sign(tokens, end, ends_with_digit(tokens), &next, &kept);
+    if (goes_on && !tokens->in_code) {
+        tokens->in_code = true;
+        if (token_give_whole(tokens, begin, ret_token))
             return true;
-        begin_term(tokens, &made);
+        term_begin(tokens, &made);
         end = append_word(tokens, begin, &made);
     }
-    if (!goes_on && !tokens->bound && !tokens->bare) {
-        tokens->bare = give_signed(tokens, &made, begin, end, ret_token);
+    if (!goes_on && !tokens->in_code && !tokens->bare) {
+        tokens->bare = token_give_signed(tokens, &made, begin, end, ret_token);
         if (tokens->bare)
             return true;
     }
-    give(tokens, &made, word_kind(tokens), begin, end, ret_token);
+    token_fill(tokens, &made, word_kind(tokens), begin, end, ret_token);
     tokens->bare = false;
-    tokens->bound = goes_on;
+    tokens->in_code = goes_on;
     tokens->at = goes_on ? next : end;
     tokens->position++;
     return true;
@@ -394,7 +395,7 @@ static bool give_word(struct tokens *tokens, struct search_token *ret_token)
 enum { RUN_LETTER_BYTES = 24 }; /* of a letter and its marks; further marks are ignored */
 
 /* Appends a letter of a run with its marks. Returns where it ends. */
-static size_t append_run_letter(struct tokens *tokens, size_t at, struct made *made)
+static size_t append_run_letter(struct tokens *tokens, size_t at, struct term_state *made)
 {
     struct letter letter = letter_at(tokens->text, at);
     size_t begin = tokens->len;
@@ -402,7 +403,7 @@ static size_t append_run_letter(struct tokens *tokens, size_t at, struct made *m
     do {
         if (letter.class != UNICODE_IGNORED &&
             tokens->len - begin + letter.folded.len <= RUN_LETTER_BYTES)
-            append(tokens, made, letter.folded);
+            term_append(tokens, made, letter.folded);
         at += letter.bytes;
         letter = letter_at(tokens->text, at);
     } while (letter.class == UNICODE_MARK || letter.class == UNICODE_IGNORED);
@@ -410,22 +411,22 @@ static size_t append_run_letter(struct tokens *tokens, size_t at, struct made *m
 }
 
 /* Returns the letter at tokens->at with the next letter of the run, or alone if it is the last. */
-static bool give_gram(struct tokens *tokens, struct search_token *ret_token)
+static bool token_give_gram(struct tokens *tokens, struct search_token *ret_token)
 {
-    struct made made;
+    struct term_state made;
     size_t begin = tokens->at;
     enum unicode_class script = letter_at(tokens->text, begin).class;
 
-    begin_term(tokens, &made);
+    term_begin(tokens, &made);
     size_t end = append_run_letter(tokens, begin, &made);
     tokens->at = end;
     if (letter_at(tokens->text, end).class == script) {
         end = append_run_letter(tokens, end, &made);
-        give(tokens, &made, TOKEN_GRAM, begin, end, ret_token);
+        token_fill(tokens, &made, TOKEN_GRAM, begin, end, ret_token);
         tokens->in_run = true;
     } else {
-        give(tokens, &made, TOKEN_LAST, begin, end, ret_token);
-        ret_token->alone = !tokens->in_run;
+        token_fill(tokens, &made, TOKEN_LAST, begin, end, ret_token);
+        ret_token->is_single = !tokens->in_run;
         tokens->in_run = false;
     }
     tokens->position++;
@@ -448,24 +449,24 @@ static bool is_flag_letter(const struct letter *letter)
     return letter->code >= 0x1F1E6 && letter->code <= 0x1F1FF;
 }
 
-static bool give_symbol(struct tokens *tokens, struct search_token *ret_token)
+static bool token_give_symbol(struct tokens *tokens, struct search_token *ret_token)
 {
-    struct made made;
+    struct term_state made;
     size_t begin = tokens->at;
     struct letter first = letter_at(tokens->text, begin);
 
-    begin_term(tokens, &made);
-    append(tokens, &made, first.folded);
+    term_begin(tokens, &made);
+    term_append(tokens, &made, first.folded);
     size_t end = ignored_end(tokens->text, begin + first.bytes);
     struct letter next = letter_at(tokens->text, end);
     if (is_flag_letter(&first) && is_flag_letter(&next)) {
-        append(tokens, &made, next.folded);
+        term_append(tokens, &made, next.folded);
         end += next.bytes;
     } else {
         for (; next.code == first.code; next = letter_at(tokens->text, end))
             end = ignored_end(tokens->text, end + next.bytes);
     }
-    give(tokens, &made, TOKEN_SYMBOL, begin, end, ret_token);
+    token_fill(tokens, &made, TOKEN_SYMBOL, begin, end, ret_token);
     tokens->at = end;
     return true;
 }
@@ -476,7 +477,7 @@ void tokens_init(struct tokens *tokens, struct str text)
     tokens->at = 0;
     tokens->len = 0;
     tokens->position = 0;
-    tokens->bound = false;
+    tokens->in_code = false;
     tokens->in_run = false;
     tokens->bare = false;
 }
@@ -487,23 +488,23 @@ bool tokens_next(struct tokens *tokens, struct search_token *ret_token)
         unsigned char c = (unsigned char)tokens->text.ptr[tokens->at];
         if (c < 0x80) {
             if (ascii_fold[c])
-                return give_word(tokens, ret_token);
+                return token_give_word(tokens, ret_token);
             tokens->at++;
             continue;
         }
         struct letter letter = letter_at(tokens->text, tokens->at);
         if (begins_word(letter.class))
-            return give_word(tokens, ret_token);
+            return token_give_word(tokens, ret_token);
         if (is_run(letter.class))
-            return give_gram(tokens, ret_token);
+            return token_give_gram(tokens, ret_token);
         if (letter.class == UNICODE_SYMBOL)
-            return give_symbol(tokens, ret_token);
+            return token_give_symbol(tokens, ret_token);
         tokens->at += letter.bytes;
     }
     return false;
 }
 
-bool tokens_unspaced(struct str term)
+bool tokens_is_unspaced(struct str term)
 {
     return is_run(letter_at(term, 0).class);
 }

@@ -54,7 +54,7 @@ struct search_token {
     uint8_t parts;   /* of TOKEN_WHOLE */
     uint8_t letters; /* code points of the term */
     bool digits;     /* the term has a digit: typos are not tolerated in codes and numbers */
-    bool alone;      /* of TOKEN_LAST */
+    bool is_single;  /* of TOKEN_LAST */
     bool cut;        /* the term was longer */
 };
 
@@ -70,9 +70,9 @@ struct tokens {
     size_t at;
     size_t len; /* of the current term */
     uint32_t position;
-    bool bound;  /* the whole was returned, and its parts follow */
-    bool in_run; /* inside a run of a script without spaces */
-    bool bare;   /* the current word was returned with its signs */
+    bool in_code; /* the whole was returned, and its parts follow */
+    bool in_run;  /* inside a run of a script without spaces */
+    bool bare;    /* the current word was returned with its signs */
     char term[TERM_BYTES + TOKEN_FOLD_BYTES];
 };
 
@@ -81,4 +81,4 @@ struct tokens {
 void tokens_init(struct tokens *tokens, struct str text);
 bool tokens_next(struct tokens *tokens, struct search_token *ret_token);
 /* Whether a term is of a script without spaces, where typos are not tolerated. */
-bool tokens_unspaced(struct str term);
+bool tokens_is_unspaced(struct str term);

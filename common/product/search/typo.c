@@ -3,7 +3,7 @@
 #include "base/utf8.h"
 #include "search/tokens.h"
 
-static uint32_t letter_of(struct str text, size_t *at)
+static uint32_t letter_decode(struct str text, size_t *at)
 {
     uint32_t code;
     size_t bytes = utf8_decode(text, *at, &code);
@@ -16,7 +16,7 @@ static uint32_t letter_of(struct str text, size_t *at)
     return code;
 }
 
-static uint64_t *places_of(struct typo_word *word, uint32_t letter)
+static uint64_t *letter_bits_for_update(struct typo_word *word, uint32_t letter)
 {
     if (letter < 128)
         return &word->ascii[letter];
@@ -34,10 +34,10 @@ void typo_init(struct typo_word *word, struct str text)
     word->others = 0;
     word->letters = 0;
     for (size_t at = 0; at < text.len && word->letters < TYPO_LETTERS; word->letters++)
-        *places_of(word, letter_of(text, &at)) |= UINT64_C(1) << word->letters;
+        *letter_bits_for_update(word, letter_decode(text, &at)) |= UINT64_C(1) << word->letters;
 }
 
-static uint64_t places(const struct typo_word *word, uint32_t letter)
+static uint64_t letter_bits(const struct typo_word *word, uint32_t letter)
 {
     if (letter < 128)
         return word->ascii[letter];
@@ -65,7 +65,7 @@ unsigned typo_distance(const struct typo_word *word, struct str text, unsigned m
     unsigned distance = word->letters;
 
     for (size_t at = 0; at < text.len;) {
-        uint64_t same = places(word, letter_of(text, &at));
+        uint64_t same = letter_bits(word, letter_decode(text, &at));
         uint64_t swapped = ((~diagonal & same) << 1) & before;
         diagonal = (((same & up) + up) ^ up) | same | down | swapped;
         uint64_t right_up = down | ~(diagonal | up);
@@ -82,7 +82,7 @@ unsigned typo_distance(const struct typo_word *word, struct str text, unsigned m
     return distance > most ? most + 1 : distance;
 }
 
-unsigned typo_excused(struct str term)
+unsigned typo_tolerated(struct str term)
 {
     size_t letters = 0;
 
@@ -91,7 +91,7 @@ unsigned typo_excused(struct str term)
             return 0;
         letters += ((unsigned char)term.ptr[i] & 0xC0) != 0x80;
     }
-    if (tokens_unspaced(term))
+    if (tokens_is_unspaced(term))
         return 0;
     return letters >= 9 ? 2 : letters >= 5 ? 1 : 0;
 }

@@ -26,4 +26,4 @@ void typo_init(struct typo_word *word, struct str text);
 unsigned typo_distance(const struct typo_word *word, struct str text, unsigned most);
 /* How many typos are tolerated in a word: 1 from 5 letters on, 2 from 9. None with digits, or in
  * scripts without spaces. */
-unsigned typo_excused(struct str term);
+unsigned typo_tolerated(struct str term);

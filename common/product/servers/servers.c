@@ -8,8 +8,8 @@ void servers_open(struct servers *servers, const struct db_config *config, const
     *servers = (struct servers){.template = *config, .by_name = map_new()};
     servers_add(servers, "main", config->dsn);
     servers->template.ddl_dsn = NULL; /* only for main */
-    servers->control_shared = control_dsn == NULL || str_is(str_from(control_dsn), config->dsn);
-    if (servers->control_shared) {
+    servers->is_control_on_main = control_dsn == NULL || str_is(str_from(control_dsn), config->dsn);
+    if (servers->is_control_on_main) {
         servers->control.server = servers_find(servers, STR("main"));
     } else {
         struct db_config control = servers->template;
@@ -39,7 +39,7 @@ void servers_close(struct servers *servers)
 
     for (size_t cursor = 0; map_next(servers->by_name, &cursor, &key, &server);)
         db_server_free(server);
-    if (!servers->control_shared)
+    if (!servers->is_control_on_main)
         db_server_free(servers->control.server);
     map_free(servers->by_name);
 }

@@ -10,7 +10,7 @@ struct servers {
     struct db_config template; /* of all servers; dsn is main's; only main has a ddl_dsn */
     struct map *by_name;       /* name -> struct db_server, owned */
     struct db control;         /* the control schema, autocommit */
-    bool control_shared;       /* the control schema is on "main" */
+    bool is_control_on_main;   /* the control schema is on "main" */
 };
 
 /* Fills *servers with the server "main". The control schema is on it too, unless control_dsn (may

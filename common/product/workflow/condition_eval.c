@@ -15,7 +15,7 @@ struct number {
 };
 
 /* Reads a number, or a text that is a number in JSON. Returns false for any other value. */
-static bool as_number(const json_t *value, struct number *ret_number)
+static bool number_read_json(const json_t *value, struct number *ret_number)
 {
     double near;
 
@@ -27,7 +27,7 @@ static bool as_number(const json_t *value, struct number *ret_number)
 
 /* NOLINTBEGIN(misc-no-recursion): at most VALUE_DEPTH deep */
 
-static bool equal(const json_t *a, const json_t *b, int depth);
+static bool values_equal_to_depth(const json_t *a, const json_t *b, int depth);
 
 static bool equal_objects(const json_t *a, const json_t *b, int depth)
 {
@@ -40,7 +40,7 @@ static bool equal_objects(const json_t *a, const json_t *b, int depth)
     json_object_keylen_foreach((json_t *)a, name, len, item)
     {
         const json_t *other = json_object_getn(b, name, len);
-        if (other == NULL || !equal(item, other, depth))
+        if (other == NULL || !values_equal_to_depth(item, other, depth))
             return false;
     }
     return true;
@@ -51,12 +51,12 @@ static bool equal_arrays(const json_t *a, const json_t *b, int depth)
     if (json_array_size(a) != json_array_size(b))
         return false;
     for (size_t i = 0; i < json_array_size(a); i++)
-        if (!equal(json_array_get(a, i), json_array_get(b, i), depth))
+        if (!values_equal_to_depth(json_array_get(a, i), json_array_get(b, i), depth))
             return false;
     return true;
 }
 
-static bool equal(const json_t *a, const json_t *b, int depth)
+static bool values_equal_to_depth(const json_t *a, const json_t *b, int depth)
 {
     struct number x;
     struct number y;
@@ -64,7 +64,8 @@ static bool equal(const json_t *a, const json_t *b, int depth)
     if (a == NULL || b == NULL)
         return a == b;
     if (json_is_number(a) || json_is_number(b))
-        return as_number(a, &x) && as_number(b, &y) && num_compare(x.text, y.text) == 0;
+        return number_read_json(a, &x) && number_read_json(b, &y) &&
+               num_compare(x.text, y.text) == 0;
     if (json_typeof(a) != json_typeof(b) || depth == 0)
         return false;
     if (json_is_object(a))
@@ -78,7 +79,7 @@ static bool equal(const json_t *a, const json_t *b, int depth)
 
 bool values_equal(const json_t *a, const json_t *b)
 {
-    return equal(a, b, VALUE_DEPTH);
+    return values_equal_to_depth(a, b, VALUE_DEPTH);
 }
 
 bool values_order(const json_t *a, const json_t *b, int *ret_order)
@@ -90,7 +91,7 @@ bool values_order(const json_t *a, const json_t *b, int *ret_order)
         *ret_order = str_cmp(json_text(a), json_text(b));
         return true;
     }
-    if (!as_number(a, &x) || !as_number(b, &y))
+    if (!number_read_json(a, &x) || !number_read_json(b, &y))
         return false;
     *ret_order = num_compare(x.text, y.text);
     return true;
@@ -106,7 +107,7 @@ struct evaluation {
 };
 
 /* The evaluated operands of a comparison. `left` is NULL when the value is absent. */
-struct sides {
+struct comparison_operands {
     const json_t *left;
     const json_t **right;
     size_t count;
@@ -131,7 +132,7 @@ static bool is_one_of(const json_t *left, const json_t *const *right, size_t cou
     return false;
 }
 
-static bool contains(const json_t *left, const json_t *right)
+static bool value_contains(const json_t *left, const json_t *right)
 {
     struct str text = json_text(right);
 
@@ -150,7 +151,7 @@ static bool contains(const json_t *left, const json_t *right)
             memmem(json_string_value(left), json_string_length(left), text.ptr, text.len));
 }
 
-static bool ordered(enum condition_op op, const json_t *left, const json_t *right)
+static bool order_holds(enum condition_op op, const json_t *left, const json_t *right)
 {
     int order;
 
@@ -169,7 +170,8 @@ static bool ordered(enum condition_op op, const json_t *left, const json_t *righ
 }
 
 /* Evaluates an operator that takes a value. `left` is not NULL. */
-static bool condition_compare(enum condition_op op, const json_t *left, const struct sides *sides)
+static bool
+condition_compare(enum condition_op op, const json_t *left, const struct comparison_operands *sides)
 {
     const json_t *right = sides->count > 0 ? sides->right[0] : NULL;
 
@@ -184,9 +186,9 @@ static bool condition_compare(enum condition_op op, const json_t *left, const st
     case COND_NIN:
         return !is_one_of(left, sides->right, sides->count);
     case COND_CONTAINS:
-        return contains(left, right);
+        return value_contains(left, right);
     case COND_NOT_CONTAINS:
-        return !contains(left, right);
+        return !value_contains(left, right);
     case COND_STARTS:
         return json_is_string(left) && json_is_string(right) &&
                str_starts(json_text(left), json_text(right));
@@ -194,22 +196,22 @@ static bool condition_compare(enum condition_op op, const json_t *left, const st
         return json_is_string(left) && json_is_string(right) &&
                str_ends(json_text(left), json_text(right));
     case COND_BETWEEN:
-        return sides->count == 2 && ordered(COND_GTE, left, sides->right[0]) &&
-               ordered(COND_LTE, left, sides->right[1]);
+        return sides->count == 2 && order_holds(COND_GTE, left, sides->right[0]) &&
+               order_holds(COND_LTE, left, sides->right[1]);
     default:
-        return ordered(op, left, right);
+        return order_holds(op, left, right);
     }
 }
 
 static bool condition_takes_list(enum condition_op op)
 {
-    enum operator_takes takes = condition_operator(op)->takes;
+    enum operator_operand takes = condition_operator(op)->operand;
 
     return takes == TAKES_LIST || takes == TAKES_PAIR;
 }
 
 static int
-operand_value(struct evaluation *in, const struct operand *operand, const json_t **ret_value)
+operand_evaluate(struct evaluation *in, const struct operand *operand, const json_t **ret_value)
 {
     json_t *value;
 
@@ -224,8 +226,9 @@ operand_value(struct evaluation *in, const struct operand *operand, const json_t
 }
 
 /* Replaces the reference on the right by the items of the list that it resolved to. */
-static int
-condition_spread(struct evaluation *in, const struct condition *test, struct sides *sides)
+static int condition_expand_list(struct evaluation *in,
+                                 const struct condition *test,
+                                 struct comparison_operands *sides)
 {
     MUST(sides->right != NULL);
     const json_t *list = sides->right[0];
@@ -236,7 +239,7 @@ condition_spread(struct evaluation *in, const struct condition *test, struct sid
             arena_printf(in->arena,
                          "%.*s is %s%s",
                          STR_ARG(test->right[0].reference->text),
-                         json_kind(list),
+                         json_type_text(list),
                          json_is_array(list) ? " without exactly two items" : ", not an array");
         return TEMPLATE_UNRESOLVED;
     }
@@ -247,20 +250,24 @@ condition_spread(struct evaluation *in, const struct condition *test, struct sid
     return 0;
 }
 
-static int right_values(struct evaluation *in, const struct condition *test, struct sides *sides)
+static int operand_evaluate_right(struct evaluation *in,
+                                  const struct condition *test,
+                                  struct comparison_operands *sides)
 {
     if (test->right_count == 0)
         return 0;
     sides->right = arena_zalloc_array(in->arena, sizeof(*sides->right), test->right_count);
     sides->count = test->right_count;
     for (size_t i = 0; i < test->right_count; i++)
-        TRY(operand_value(in, &test->right[i], &sides->right[i]));
-    return condition_takes_list(test->op) && !test->list ? condition_spread(in, test, sides) : 0;
+        TRY(operand_evaluate(in, &test->right[i], &sides->right[i]));
+    return condition_takes_list(test->op) && !test->is_literal_list
+               ? condition_expand_list(in, test, sides)
+               : 0;
 }
 
 /* Whether the comparison accepts a field that does not resolve: it tests for presence, for
  * emptiness or for null. */
-static bool may_be_absent(enum condition_op op, const struct sides *sides)
+static bool comparison_accepts_absent(enum condition_op op, const struct comparison_operands *sides)
 {
     bool equality = op == COND_EQ || op == COND_NE;
 
@@ -268,7 +275,9 @@ static bool may_be_absent(enum condition_op op, const struct sides *sides)
            (equality && sides->count > 0 && json_is_null(sides->right[0]));
 }
 
-static int left_value(struct evaluation *in, const struct condition *test, struct sides *sides)
+static int operand_evaluate_left(struct evaluation *in,
+                                 const struct condition *test,
+                                 struct comparison_operands *sides)
 {
     const struct operand *left = &test->left;
 
@@ -276,8 +285,8 @@ static int left_value(struct evaluation *in, const struct condition *test, struc
         sides->left = json_object_getn(in->context->root, left->name.ptr, left->name.len);
         return 0;
     }
-    int rc = operand_value(in, left, &sides->left);
-    if (rc == TEMPLATE_UNRESOLVED && may_be_absent(test->op, sides)) {
+    int rc = operand_evaluate(in, left, &sides->left);
+    if (rc == TEMPLATE_UNRESOLVED && comparison_accepts_absent(test->op, sides)) {
         sides->left = NULL;
         return 0;
     }
@@ -286,10 +295,10 @@ static int left_value(struct evaluation *in, const struct condition *test, struc
 
 static int eval_test(struct evaluation *in, const struct condition *test, bool *ret_holds)
 {
-    struct sides sides = {.left = NULL};
+    struct comparison_operands sides = {.left = NULL};
 
-    TRY(right_values(in, test, &sides));
-    TRY(left_value(in, test, &sides));
+    TRY(operand_evaluate_right(in, test, &sides));
+    TRY(operand_evaluate_left(in, test, &sides));
     switch (test->op) {
     case COND_EMPTY:
     case COND_NOT_EMPTY:

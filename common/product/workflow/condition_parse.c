@@ -15,23 +15,23 @@ struct parsing {
 };
 
 static int PRINTF_LIKE(3, 4)
-    refuse(const struct parsing *in, const struct place *at, const char *format, ...)
+    condition_fail(const struct parsing *in, const struct json_path *at, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
     *in->ret_error = arena_vprintf(in->arena, format, args);
     va_end(args);
-    *in->ret_path = place_print(in->arena, at);
+    *in->ret_path = json_path_print(in->arena, at);
     return TEMPLATE_SYNTAX;
 }
 
 static int
-condition_refuse_unknown(const struct parsing *in, const struct place *at, struct str name)
+condition_refuse_unknown(const struct parsing *in, const struct json_path *at, struct str name)
 {
-    struct place member = {.parent = at, .name = name};
+    struct json_path member = {.parent = at, .name = name};
 
-    return refuse(in, &member, "is not a known member of a condition");
+    return condition_fail(in, &member, "is not a known member of a condition");
 }
 
 /* --- comparisons --- */
@@ -43,115 +43,116 @@ static bool is_reference(const json_t *value)
 }
 
 static int condition_read_reference(const struct parsing *in,
-                                    const struct place *at,
+                                    const struct json_path *at,
                                     struct str text,
                                     struct operand *operand)
 {
     struct str error;
 
-    operand->place = place_print(in->arena, at);
+    operand->path = json_path_print(in->arena, at);
     if (reference_parse(in->arena, text, &operand->reference, &error) != 0)
-        return refuse(in, at, "%.*s", STR_ARG(error));
+        return condition_fail(in, at, "%.*s", STR_ARG(error));
     return 0;
 }
 
-static int read_right(const struct parsing *in,
-                      const struct place *at,
-                      const json_t *value,
-                      struct operand *operand)
+static int condition_read_operand(const struct parsing *in,
+                                  const struct json_path *at,
+                                  const json_t *value,
+                                  struct operand *operand)
 {
     operand->value = value;
     if (json_is_string(value) && template_has_braces(json_text(value)))
-        return refuse(in, at, "must be written without braces in a condition");
+        return condition_fail(in, at, "must be written without braces in a condition");
     if (!is_reference(value))
         return 0;
     if (in->fields)
-        return refuse(in, at, "must be a plain value: a filter takes no references");
+        return condition_fail(in, at, "must be a plain value: a filter takes no references");
     return condition_read_reference(in, at, json_text(value), operand);
 }
 
 static int condition_read_list(const struct parsing *in,
-                               const struct place *at,
+                               const struct json_path *at,
                                const json_t *value,
                                struct condition *test)
 {
     size_t count = json_array_size(value);
 
-    if (condition_operator(test->op)->takes == TAKES_PAIR && count != 2)
-        return refuse(in, at, "takes two values, the lowest and the highest");
+    if (condition_operator(test->op)->operand == TAKES_PAIR && count != 2)
+        return condition_fail(in, at, "takes two values, the lowest and the highest");
     if (count < 1 || count > LIST_ITEMS)
-        return refuse(in, at, "takes a list of 1 to %d values", LIST_ITEMS);
-    test->list = true;
+        return condition_fail(in, at, "takes a list of 1 to %d values", LIST_ITEMS);
+    test->is_literal_list = true;
     test->right = ARENA_ARRAY(in->arena, test->right, count);
     test->right_count = count;
     for (size_t i = 0; i < count; i++) {
-        struct place item = {.parent = at, .index = i};
-        TRY(read_right(in, &item, json_array_get(value, i), &test->right[i]));
+        struct json_path item = {.parent = at, .index = i};
+        TRY(condition_read_operand(in, &item, json_array_get(value, i), &test->right[i]));
     }
     return 0;
 }
 
 static int condition_read_value(const struct parsing *in,
-                                const struct place *at,
+                                const struct json_path *at,
                                 const json_t *value,
                                 struct condition *test)
 {
-    struct place member = {.parent = at, .name = STR("value")};
+    struct json_path member = {.parent = at, .name = STR("value")};
     const struct condition_operator *op = condition_operator(test->op);
 
-    if (op->takes == TAKES_NONE) {
+    if (op->operand == TAKES_NONE) {
         if (value != NULL && !json_is_null(value))
-            return refuse(in, &member, "\"%s\" takes no value", op->name);
+            return condition_fail(in, &member, "\"%s\" takes no value", op->name);
         return 0;
     }
     if (value == NULL)
-        return refuse(in, &member, "is required");
-    if (op->takes != TAKES_VALUE && json_is_array(value))
+        return condition_fail(in, &member, "is required");
+    if (op->operand != TAKES_VALUE && json_is_array(value))
         return condition_read_list(in, &member, value, test);
-    if (op->takes != TAKES_VALUE && !is_reference(value))
-        return refuse(in, &member, "\"%s\" takes a list of values", op->name);
+    if (op->operand != TAKES_VALUE && !is_reference(value))
+        return condition_fail(in, &member, "\"%s\" takes a list of values", op->name);
     test->right = ARENA_ARRAY(in->arena, test->right, 1);
     test->right_count = 1;
-    return read_right(in, &member, value, test->right);
+    return condition_read_operand(in, &member, value, test->right);
 }
 
 static int read_op(const struct parsing *in,
-                   const struct place *at,
+                   const struct json_path *at,
                    const json_t *value,
                    struct condition *test)
 {
-    struct place member = {.parent = at, .name = STR("op")};
+    struct json_path member = {.parent = at, .name = STR("op")};
 
     if (value == NULL)
-        return refuse(in, &member, "is required");
+        return condition_fail(in, &member, "is required");
     test->op = condition_op_find(json_text(value));
-    if (test->op < COND_OPS)
+    if (test->op < COND_COUNT)
         return 0;
-    return refuse(in, &member, "must be one of: %s", condition_op_names);
+    return condition_fail(in, &member, "must be one of: %s", condition_op_names);
 }
 
 static int condition_read_field(const struct parsing *in,
-                                const struct place *at,
+                                const struct json_path *at,
                                 const json_t *value,
                                 struct condition *test)
 {
-    struct place member = {.parent = at, .name = STR("field")};
+    struct json_path member = {.parent = at, .name = STR("field")};
 
     if (value == NULL)
-        return refuse(in, &member, "is required");
+        return condition_fail(in, &member, "is required");
     if (!json_is_string(value) || json_string_length(value) == 0)
-        return refuse(in, &member, "expected a text");
+        return condition_fail(in, &member, "expected a text");
     if (!in->fields)
         return condition_read_reference(in, &member, json_text(value), &test->left);
     if (str_starts(json_text(value), STR("$svc")) || template_has_braces(json_text(value)))
-        return refuse(in, &member, "must name a member of the event's data, not a reference");
+        return condition_fail(
+            in, &member, "must name a member of the event's data, not a reference");
     test->left.name = json_text(value);
-    test->left.place = place_print(in->arena, &member);
+    test->left.path = json_path_print(in->arena, &member);
     return 0;
 }
 
 static int condition_read_test(const struct parsing *in,
-                               const struct place *at,
+                               const struct json_path *at,
                                const json_t *value,
                                struct condition *test)
 {
@@ -176,13 +177,13 @@ static int condition_read_test(const struct parsing *in,
 /* NOLINTBEGIN(misc-no-recursion): at most GROUP_DEPTH deep */
 
 static int read_condition(const struct parsing *in,
-                          const struct place *at,
+                          const struct json_path *at,
                           const json_t *value,
                           int depth,
                           struct condition *ret_condition);
 
 static int read_group(const struct parsing *in,
-                      const struct place *at,
+                      const struct json_path *at,
                       const json_t *members,
                       int depth,
                       struct condition *group)
@@ -190,22 +191,22 @@ static int read_group(const struct parsing *in,
     size_t count = json_array_size(members);
 
     if (depth >= GROUP_DEPTH)
-        return refuse(in, at, "groups nest at most %d deep", GROUP_DEPTH);
+        return condition_fail(in, at, "groups nest at most %d deep", GROUP_DEPTH);
     if (!json_is_array(members))
-        return refuse(in, at, "expected an array");
+        return condition_fail(in, at, "expected an array");
     if (count < 1 || count > GROUP_MEMBERS)
-        return refuse(in, at, "takes 1 to %d members", GROUP_MEMBERS);
+        return condition_fail(in, at, "takes 1 to %d members", GROUP_MEMBERS);
     group->members = ARENA_ARRAY(in->arena, group->members, count);
     group->count = count;
     for (size_t i = 0; i < count; i++) {
-        struct place item = {.parent = at, .index = i};
+        struct json_path item = {.parent = at, .index = i};
         TRY(read_condition(in, &item, json_array_get(members, i), depth + 1, &group->members[i]));
     }
     return 0;
 }
 
 static int read_condition(const struct parsing *in,
-                          const struct place *at,
+                          const struct json_path *at,
                           const json_t *value,
                           int depth,
                           struct condition *ret_condition)
@@ -217,18 +218,18 @@ static int read_condition(const struct parsing *in,
     json_t *ignored;
 
     if (!json_is_object(value))
-        return refuse(in, at, "expected an object");
+        return condition_fail(in, at, "expected an object");
     if (all == NULL && any == NULL)
         return condition_read_test(in, at, value, ret_condition);
     if (all != NULL && any != NULL)
-        return refuse(in, at, "a group must have either \"all\" or \"any\", not both");
+        return condition_fail(in, at, "a group must have either \"all\" or \"any\", not both");
     json_object_keylen_foreach((json_t *)value, name, len, ignored)
     {
         struct str key = {name, len};
         if (!str_is(key, all ? "all" : "any"))
             return condition_refuse_unknown(in, at, key);
     }
-    struct place member = {.parent = at, .name = all ? STR("all") : STR("any")};
+    struct json_path member = {.parent = at, .name = all ? STR("all") : STR("any")};
     ret_condition->kind = all ? CONDITION_ALL : CONDITION_ANY;
     return read_group(in, &member, all ? all : any, depth, ret_condition);
 }
@@ -252,11 +253,11 @@ int condition_parse(struct arena *arena,
 
 static int visit_operand(const struct operand *operand, template_visit_fn visit, void *arg)
 {
-    struct reference_view view = {.text = operand->name, .place = operand->place};
+    struct reference_view view = {.text = operand->name, .path = operand->path};
 
     if (operand->reference != NULL) {
         view = reference_view(operand->reference);
-        view.place = operand->place;
+        view.path = operand->path;
     } else if (operand->name.len == 0) {
         return 0;
     }

@@ -9,7 +9,7 @@ struct operand {
     struct reference *reference;
     struct str name;
     const json_t *value;
-    struct str place; /* member path within the condition, for findings: "all[1].value[0]" */
+    struct str path; /* member path within the condition, for findings: "all[1].value[0]" */
 };
 
 struct condition {
@@ -20,7 +20,7 @@ struct condition {
     struct operand left;
     struct operand *right; /* no operand, one operand, or the items of a list */
     size_t right_count;
-    bool list; /* `right` has the items of a literal list */
+    bool is_literal_list; /* `right` has the items of a literal list */
 };
 
 /* any: Whether two values are equal, as condition.h defines equality. */

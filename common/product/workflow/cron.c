@@ -10,15 +10,15 @@
  * later local time than now. */
 #define LOOKBACK_S (52 * INT64_C(3600))
 /* Years 0000 to 9999. */
-#define FIRST_MS (-62167219200000)
-#define LAST_MS  253402300799000
+#define STUCK_MAX_MS (-62167219200000)
+#define LAST_MS      253402300799000
 
 /* --- parsing --- */
 
 struct cron_field {
     const char *name;
     int min, max;
-    int last;          /* end of * and n/step; 6 for weekdays, because 7 is Sunday again */
+    int range_end;     /* end of * and n/step; 6 for weekdays, because 7 is Sunday again */
     const char *names; /* three letters for each number from first_name on */
     int first_name;
 };
@@ -106,12 +106,12 @@ static int parse_range(struct parser *p, struct str text, bool stepped, int *ret
 
     if (str_is(text, "*")) {
         *ret_low = p->field->min;
-        *ret_high = p->field->last;
+        *ret_high = p->field->range_end;
         return 0;
     }
     TRY(parse_value(p, first, ret_low));
     if (!rest.ptr) {
-        *ret_high = stepped && *ret_low < p->field->last ? p->field->last : *ret_low;
+        *ret_high = stepped && *ret_low < p->field->range_end ? p->field->range_end : *ret_low;
         return 0;
     }
     TRY(parse_value(p, rest, ret_high));
@@ -301,7 +301,8 @@ int64_t cron_next(const struct cron *cron, const struct timezone_rules *zone, in
 {
     if (after_ms > LAST_MS)
         return -1;
-    int64_t minute = floor_div(after_ms < FIRST_MS ? FIRST_MS : after_ms, MINUTE_S * 1000) + 1;
+    int64_t minute =
+        floor_div(after_ms < STUCK_MAX_MS ? STUCK_MAX_MS : after_ms, MINUTE_S * 1000) + 1;
     int64_t limit = minute + HORIZON_S / MINUTE_S;
     bool every_hour = cron->hours == HOURS_ALL;
     int64_t latest = latest_local(zone, minute);

@@ -53,7 +53,7 @@ static int find_action(struct str text)
 /* --- shared by all checks --- */
 
 void check_fail(
-    const struct check *in, const struct place *at, enum problem code, const char *format, ...)
+    const struct check *in, const struct json_path *at, enum problem code, const char *format, ...)
 {
     va_list args;
 
@@ -61,7 +61,7 @@ void check_fail(
     struct str message = arena_vprintf(in->arena, format, args);
     va_end(args);
     schema_error_add(
-        in->arena, in->errors, place_print(in->arena, at), code, "%.*s", STR_ARG(message));
+        in->arena, in->errors, json_path_print(in->arena, at), code, "%.*s", STR_ARG(message));
 }
 
 const json_t *check_member(const json_t *object, const char *name)
@@ -80,7 +80,7 @@ static bool definition_is_listed(struct str name, const char *const *names)
 }
 
 void check_known(const struct check *in,
-                 const struct place *at,
+                 const struct json_path *at,
                  const json_t *object,
                  const char *const *names)
 {
@@ -90,13 +90,13 @@ void check_known(const struct check *in,
 
     json_object_keylen_foreach((json_t *)object, name, len, ignored)
     {
-        struct place member = {.parent = at, .name = {name, len}};
+        struct json_path member = {.parent = at, .name = {name, len}};
         if (!definition_is_listed(member.name, names))
             check_fail(in, &member, PROBLEM_UNKNOWN_FIELD, "is not a known member");
     }
 }
 
-bool check_object(const struct check *in, const struct place *at, const json_t *value)
+bool check_object(const struct check *in, const struct json_path *at, const json_t *value)
 {
     if (json_is_object(value))
         return true;
@@ -113,7 +113,7 @@ static bool has_control(struct str text)
 }
 
 bool check_text(const struct check *in,
-                const struct place *at,
+                const struct json_path *at,
                 const json_t *value,
                 const struct text_rule *rule,
                 struct str *ret_text)
@@ -126,12 +126,12 @@ bool check_text(const struct check *in,
         check_fail(in, at, PROBLEM_OUT_OF_RANGE, "must not be empty");
     else if (text.len > rule->max && utf8_length(text) > rule->max)
         check_fail(in, at, PROBLEM_TOO_LONG, "must be at most %zu characters", rule->max);
-    else if (!rule->templates && template_has_braces(text))
+    else if (!rule->allows_templates && template_has_braces(text))
         check_fail(in,
                    at,
                    PROBLEM_VALIDATION_FAILED,
                    "must be a fixed text: templates are not evaluated here");
-    else if (!rule->lines && has_control(text))
+    else if (!rule->allows_lines && has_control(text))
         check_fail(in, at, PROBLEM_PATTERN, "must be one line without control characters");
     else {
         *ret_text = text;
@@ -140,12 +140,12 @@ bool check_text(const struct check *in,
     return false;
 }
 
-void step_place_init(struct step_place *place, const struct definition *definition, size_t index)
+void step_paths_init(struct step_paths *place, const struct definition *definition, size_t index)
 {
-    place->steps = (struct place){.name = STR("steps")};
-    place->step = (struct place){
+    place->steps = (struct json_path){.name = STR("steps")};
+    place->step = (struct json_path){
         .parent = &place->steps, .index = index, .label = definition->steps[index].key};
-    place->params = (struct place){.parent = &place->step, .name = STR("params")};
+    place->params = (struct json_path){.parent = &place->step, .name = STR("params")};
 }
 
 /* --- steps --- */
@@ -184,7 +184,8 @@ static int definition_find_step(const struct definition *definition, struct str 
 
 static bool definition_key_ok(struct str key)
 {
-    return key.len >= 1 && key.len <= KEY_MAX && ascii_only(key, ASCII_LOWER | ASCII_DIGIT, "_");
+    return key.len >= 1 && key.len <= KEY_MAX &&
+           ascii_has_only(key, ASCII_LOWER | ASCII_DIGIT, "_");
 }
 
 /* The keys of all steps are read before anything else: links and the places of findings need
@@ -192,12 +193,12 @@ static bool definition_key_ok(struct str key)
 static void definition_read_key(struct check *in, size_t index, const json_t *object)
 {
     struct definition *definition = in->definition;
-    struct step_place place;
+    struct step_paths place;
     const json_t *value = check_member(object, "key");
     struct str key = json_text(value);
 
-    step_place_init(&place, definition, index);
-    struct place at = {.parent = &place.step, .name = STR("key")};
+    step_paths_init(&place, definition, index);
+    struct json_path at = {.parent = &place.step, .name = STR("key")};
     if (!json_is_object(object))
         return;
     if (value == NULL)
@@ -215,13 +216,13 @@ static void definition_read_key(struct check *in, size_t index, const json_t *ob
         definition->steps[index].key = key;
         return;
     }
-    in->links_broken = true;
+    in->has_invalid_links = true;
 }
 
 static int
-read_link(struct check *in, const struct place *step, const json_t *object, const char *name)
+read_link(struct check *in, const struct json_path *step, const json_t *object, const char *name)
 {
-    struct place at = {.parent = step, .name = str_from(name)};
+    struct json_path at = {.parent = step, .name = str_from(name)};
     const json_t *value = check_member(object, name);
 
     if (value == NULL)
@@ -229,7 +230,7 @@ read_link(struct check *in, const struct place *step, const json_t *object, cons
     int target = definition_find_step(in->definition, json_text(value));
     if (target != STEP_NONE)
         return target;
-    in->links_broken = true;
+    in->has_invalid_links = true;
     if (!json_is_string(value))
         check_fail(in, &at, PROBLEM_TYPE_MISMATCH, "expected the key of a step");
     else
@@ -237,14 +238,14 @@ read_link(struct check *in, const struct place *step, const json_t *object, cons
                    &at,
                    PROBLEM_NOT_FOUND,
                    "there is no step \"%.*s\"",
-                   STR_ARG(text_shown(in->arena, json_text(value))));
+                   STR_ARG(text_shorten(in->arena, json_text(value))));
     return STEP_NONE;
 }
 
 static void
-read_flag(const struct check *in, const struct place *up, const json_t *object, bool *ret_flag)
+read_flag(const struct check *in, const struct json_path *up, const json_t *object, bool *ret_flag)
 {
-    struct place at = {.parent = up, .name = STR("enabled")};
+    struct json_path at = {.parent = up, .name = STR("enabled")};
     const json_t *value = check_member(object, "enabled");
 
     *ret_flag = value == NULL || json_is_true(value);
@@ -253,11 +254,11 @@ read_flag(const struct check *in, const struct place *up, const json_t *object, 
 }
 
 static void read_timeout(const struct check *in,
-                         const struct place *step_at,
+                         const struct json_path *step_at,
                          const json_t *object,
                          struct step *step)
 {
-    struct place at = {.parent = step_at, .name = STR("timeout_seconds")};
+    struct json_path at = {.parent = step_at, .name = STR("timeout_seconds")};
     const json_t *value = check_member(object, "timeout_seconds");
 
     step->timeout_ms = (int64_t)actions[step->action].seconds * 1000;
@@ -273,11 +274,11 @@ static void read_timeout(const struct check *in,
 }
 
 static bool read_action(const struct check *in,
-                        const struct place *step_at,
+                        const struct json_path *step_at,
                         const json_t *object,
                         struct step *step)
 {
-    struct place at = {.parent = step_at, .name = STR("action")};
+    struct json_path at = {.parent = step_at, .name = STR("action")};
     const json_t *value = check_member(object, "action");
     int action = find_action(json_text(value));
 
@@ -296,11 +297,11 @@ static const json_t *read_params(const struct check *in, const json_t *object)
 {
     const json_t *params = check_member(object, "params");
 
-    return params != NULL ? params : jr_adopt(in->arena, json_object());
+    return params != NULL ? params : jr_attach(in->arena, json_object());
 }
 
 static void definition_read_links(struct check *in,
-                                  const struct place *step_at,
+                                  const struct json_path *step_at,
                                   const json_t *object,
                                   struct step *step)
 {
@@ -319,14 +320,14 @@ static void read_step(struct check *in, size_t index, const json_t *object)
 {
     static const struct text_rule rule = {.max = NAME_MAX_CHARS};
     struct step *step = &in->definition->steps[index];
-    struct step_place place;
+    struct step_paths place;
 
-    step_place_init(&place, in->definition, index);
+    step_paths_init(&place, in->definition, index);
     if (!check_object(in, &place.step, object)) {
-        in->links_broken = true;
+        in->has_invalid_links = true;
         return;
     }
-    struct place name_at = {.parent = &place.step, .name = STR("name")};
+    struct json_path name_at = {.parent = &place.step, .name = STR("name")};
     const json_t *name = check_member(object, "name");
     if (name != NULL && !(json_is_string(name) && json_string_length(name) == 0))
         (void)check_text(in, &name_at, name, &rule, &step->name);
@@ -334,7 +335,7 @@ static void read_step(struct check *in, size_t index, const json_t *object)
     step->params = read_params(in, object);
     if (!read_action(in, &place.step, object, step)) {
         check_known(in, &place.step, object, any_members);
-        in->links_broken = true;
+        in->has_invalid_links = true;
         return;
     }
     check_known(
@@ -347,11 +348,11 @@ static void read_step(struct check *in, size_t index, const json_t *object)
 
 static void read_steps(struct check *in, const json_t *steps)
 {
-    struct place at = {.name = STR("steps")};
+    struct json_path at = {.name = STR("steps")};
     struct definition *definition = in->definition;
     size_t count = json_array_size(steps);
 
-    in->links_broken = true; /* until the steps have been found */
+    in->has_invalid_links = true; /* until the steps have been found */
     if (steps == NULL)
         check_fail(in, &at, PROBLEM_REQUIRED, "is required");
     else if (!json_is_array(steps))
@@ -363,8 +364,8 @@ static void read_steps(struct check *in, const json_t *steps)
                    "must have 1 to %d steps",
                    STEPS_MAX);
     else
-        in->links_broken = false;
-    if (in->links_broken)
+        in->has_invalid_links = false;
+    if (in->has_invalid_links)
         return;
     definition->steps = ARENA_ARRAY(in->arena, definition->steps, count);
     definition->step_count = count;
@@ -382,7 +383,7 @@ static void read_steps(struct check *in, const json_t *steps)
 static void definition_read_name(const struct check *in, const json_t *doc)
 {
     static const struct text_rule rule = {.max = NAME_MAX_CHARS};
-    struct place at = {.name = STR("name")};
+    struct json_path at = {.name = STR("name")};
     const json_t *value = check_member(doc, "name");
 
     if (value == NULL)
@@ -402,7 +403,7 @@ static void check_doc_members(const struct check *in, const json_t *doc)
 
     json_object_keylen_foreach((json_t *)doc, name, len, ignored)
     {
-        struct place at = {.name = {name, len}};
+        struct json_path at = {.name = {name, len}};
         if (definition_is_listed(at.name, own))
             check_fail(in, &at, PROBLEM_READ_ONLY, "is set by the service");
         else if (!definition_is_listed(at.name, known))
@@ -428,7 +429,7 @@ bool definition_parse(struct arena *arena,
     read_steps(&in, check_member(doc, "steps"));
     int start = read_link(&in, NULL, doc, "start_step");
     ret_definition->start = start != STEP_NONE ? start : 0;
-    if (!in.links_broken)
+    if (!in.has_invalid_links)
         check_graph(&in);
     return errors->count == before;
 }

@@ -80,7 +80,8 @@ struct definition {
     struct str route;               /* of TRIGGER_API, lower case */
     struct str cron_text, timezone; /* of TRIGGER_TIMED */
     struct cron cron;
-    bool skips_late; /* of TRIGGER_TIMED: "run_late" is "skip"; otherwise a late tick runs once */
+    bool skips_late_ticks; /* of TRIGGER_TIMED: "run_late" is "skip"; otherwise a late tick runs
+                              once */
     struct step *steps;
     size_t step_count;
     int start; /* index of the first step to run */
@@ -105,10 +106,10 @@ bool definition_check_model(struct arena *arena,
                             const struct model *model,
                             struct schema_errors *errors);
 /* any: Whether the trigger is an event of records. */
-static inline bool definition_of_records(const struct definition *definition)
+static inline bool definition_has_record_event(const struct definition *definition)
 {
     return definition->kind == TRIGGER_EVENT &&
-           event_info(definition->event)->subject == OF_RECORDS;
+           event_info(definition->event)->subject == SUBJECT_RECORDS;
 }
 /* A secret that a definition uses. */
 struct definition_secret {

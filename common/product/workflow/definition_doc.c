@@ -7,7 +7,7 @@
 /* --- documents --- */
 
 /* Takes ownership of `value`. */
-static void set(json_t *object, const char *name, json_t *value)
+static void doc_set(json_t *object, const char *name, json_t *value)
 {
     MUST(json_object_set_new(object, name, value) == 0);
 }
@@ -32,24 +32,24 @@ static json_t *trigger_doc(const struct definition *definition)
     json_t *doc = json_object();
     enum event_subject subject;
 
-    set(doc, "kind", json_string(trigger_kind_name(definition->kind)));
+    doc_set(doc, "kind", json_string(trigger_kind_name(definition->kind)));
     switch (definition->kind) {
     case TRIGGER_TIMED:
-        set(doc, "cron", doc_text(definition->cron_text));
-        set(doc, "timezone", doc_text(definition->timezone));
-        if (definition->skips_late)
-            set(doc, "run_late", json_string("skip"));
+        doc_set(doc, "cron", doc_text(definition->cron_text));
+        doc_set(doc, "timezone", doc_text(definition->timezone));
+        if (definition->skips_late_ticks)
+            doc_set(doc, "run_late", json_string("skip"));
         break;
     case TRIGGER_EVENT:
-        set(doc, "event", json_string(event_name(definition->event)));
+        doc_set(doc, "event", json_string(event_name(definition->event)));
         subject = event_info(definition->event)->subject;
-        if (subject == OF_RECORDS || subject == OF_TAPS)
-            set(doc, "entity", doc_text(definition->entity));
+        if (subject == SUBJECT_RECORDS || subject == SUBJECT_TAPS)
+            doc_set(doc, "entity", doc_text(definition->entity));
         if (definition->filter != NULL)
-            set(doc, "filter", json_incref((json_t *)definition->filter));
+            doc_set(doc, "filter", json_incref((json_t *)definition->filter));
         break;
     case TRIGGER_API:
-        set(doc, "route", doc_text(definition->route));
+        doc_set(doc, "route", doc_text(definition->route));
         break;
     case TRIGGER_MANUAL:
         break;
@@ -70,7 +70,7 @@ static json_t *params_doc(struct arena *arena, const struct step *step)
             continue;
         json_decref(doc);
         doc = json_copy((json_t *)step->params);
-        set(doc, it->name, doc_text(url));
+        doc_set(doc, it->name, doc_text(url));
     }
     return doc;
 }
@@ -80,40 +80,40 @@ step_doc(struct arena *arena, const struct definition *definition, const struct 
 {
     json_t *doc = json_object();
 
-    set(doc, "key", doc_text(step->key));
-    set(doc, "name", doc_text_or_null(step->name));
-    set(doc, "action", json_string(step_action_name(step->action)));
-    set(doc, "enabled", json_boolean(step->enabled));
-    set(doc, "params", params_doc(arena, step));
+    doc_set(doc, "key", doc_text(step->key));
+    doc_set(doc, "name", doc_text_or_null(step->name));
+    doc_set(doc, "action", json_string(step_action_name(step->action)));
+    doc_set(doc, "enabled", json_boolean(step->enabled));
+    doc_set(doc, "params", params_doc(arena, step));
     if (step->action == STEP_CONDITION) {
-        set(doc, "then", link_doc(definition, step->on_true));
-        set(doc, "else", link_doc(definition, step->on_false));
+        doc_set(doc, "then", link_doc(definition, step->on_true));
+        doc_set(doc, "else", link_doc(definition, step->on_false));
     } else {
-        set(doc, "next", link_doc(definition, step->next));
+        doc_set(doc, "next", link_doc(definition, step->next));
     }
-    set(doc, "on_failure", link_doc(definition, step->on_failure));
-    set(doc, "timeout_seconds", json_integer(step->timeout_ms / 1000));
+    doc_set(doc, "on_failure", link_doc(definition, step->on_failure));
+    doc_set(doc, "timeout_seconds", json_integer(step->timeout_ms / 1000));
     return doc;
 }
 
 json_t *definition_doc(struct arena *arena, const struct definition *definition)
 {
-    json_t *doc = jr_adopt(arena, json_object());
+    json_t *doc = jr_attach(arena, json_object());
     json_t *steps = json_array();
 
     for (size_t i = 0; i < definition->step_count; i++)
         MUST(json_array_append_new(steps, step_doc(arena, definition, &definition->steps[i])) == 0);
-    set(doc, "name", doc_text(definition->name));
-    set(doc, "enabled", json_boolean(definition->enabled));
-    set(doc, "trigger", trigger_doc(definition));
-    set(doc, "start_step", link_doc(definition, definition->start));
-    set(doc, "steps", steps);
+    doc_set(doc, "name", doc_text(definition->name));
+    doc_set(doc, "enabled", json_boolean(definition->enabled));
+    doc_set(doc, "trigger", trigger_doc(definition));
+    doc_set(doc, "start_step", link_doc(definition, definition->start));
+    doc_set(doc, "steps", steps);
     return doc;
 }
 
 /* --- secrets --- */
 
-struct collection {
+struct secret_collection {
     struct arena *arena;
     struct definition_secret *items;
     size_t count;
@@ -121,20 +121,20 @@ struct collection {
     int step;
 };
 
-static int doc_collect(const struct reference_view *view, void *arg)
+static int secret_collect(const struct reference_view *view, void *arg)
 {
-    struct collection *all = arg;
+    struct secret_collection *all = arg;
 
     if (!str_is(view->root, "secrets"))
         return 0;
     for (size_t i = 0; i < all->count; i++)
-        if (str_eq(all->items[i].name, view->first))
+        if (str_eq(all->items[i].name, view->second_part))
             return 0;
     ARENA_PUSH(all->arena,
                all->items,
                all->count,
                all->room,
-               (struct definition_secret){arena_dup(all->arena, view->first), all->step});
+               (struct definition_secret){arena_dup(all->arena, view->second_part), all->step});
     return 0;
 }
 
@@ -142,7 +142,7 @@ size_t definition_secrets(struct arena *arena,
                           const struct definition *definition,
                           struct definition_secret **ret_secrets)
 {
-    struct collection all = {.arena = arena};
+    struct secret_collection all = {.arena = arena};
     struct str place;
     struct str error;
 
@@ -151,8 +151,8 @@ size_t definition_secrets(struct arena *arena,
         all.step = (int)i;
         for (const struct step_param *it = step_params(step->action); it->name != NULL; it++) {
             const json_t *value = check_member(step->params, it->name);
-            if (it->secrets && value != NULL) /* the parser has checked the syntax */
-                (void)template_visit(arena, value, true, doc_collect, &all, &place, &error);
+            if (it->allows_secrets && value != NULL) /* the parser has checked the syntax */
+                (void)template_visit(arena, value, true, secret_collect, &all, &place, &error);
         }
     }
     *ret_secrets = all.items;

@@ -11,7 +11,7 @@ struct steps_set {
 struct graph {
     struct check *in;
     const struct definition *definition;
-    bool reached[STEPS_MAX];
+    bool is_reached[STEPS_MAX];
     struct steps_set before[STEPS_MAX]; /* steps that may have run before this step */
 };
 
@@ -46,13 +46,13 @@ struct walk {
     int path[STEPS_MAX];
     int link[STEPS_MAX];
     int depth;
-    bool open[STEPS_MAX]; /* on the path */
+    bool on_path[STEPS_MAX]; /* on the path */
 };
 
 static void report_loop(const struct graph *graph, const struct walk *walk, int target)
 {
     const struct step *steps = graph->definition->steps;
-    struct step_place place;
+    struct step_paths place;
     struct strbuf out;
     int from = 0;
 
@@ -62,7 +62,7 @@ static void report_loop(const struct graph *graph, const struct walk *walk, int 
     for (int i = from; i < walk->depth; i++)
         strbuf_printf(&out, "%.*s -> ", STR_ARG(steps[walk->path[i]].key));
     strbuf_str(&out, steps[target].key);
-    step_place_init(&place, graph->definition, (size_t)walk->path[walk->depth - 1]);
+    step_paths_init(&place, graph->definition, (size_t)walk->path[walk->depth - 1]);
     check_fail(graph->in,
                &place.step,
                PROBLEM_VALIDATION_FAILED,
@@ -77,13 +77,13 @@ static bool walk_from_start(struct graph *graph, int *order, size_t *ret_count)
     struct walk walk = {.path = {graph->definition->start}, .depth = 1};
     size_t count = 0;
 
-    walk.open[graph->definition->start] = true;
-    graph->reached[graph->definition->start] = true;
+    walk.on_path[graph->definition->start] = true;
+    graph->is_reached[graph->definition->start] = true;
     while (walk.depth > 0) {
         int top = walk.path[walk.depth - 1];
         int link = walk.link[walk.depth - 1]++;
         if (link == LINKS) {
-            walk.open[top] = false;
+            walk.on_path[top] = false;
             order[count++] = top;
             walk.depth--;
             continue;
@@ -91,13 +91,13 @@ static bool walk_from_start(struct graph *graph, int *order, size_t *ret_count)
         int target = link_of(&graph->definition->steps[top], link);
         if (target == STEP_NONE)
             continue;
-        if (walk.open[target]) {
+        if (walk.on_path[target]) {
             report_loop(graph, &walk, target);
             return false;
         }
-        if (graph->reached[target])
+        if (graph->is_reached[target])
             continue;
-        graph->reached[target] = walk.open[target] = true;
+        graph->is_reached[target] = walk.on_path[target] = true;
         walk.path[walk.depth] = target;
         walk.link[walk.depth++] = 0;
     }
@@ -110,7 +110,7 @@ static bool walk_from_start(struct graph *graph, int *order, size_t *ret_count)
 struct visit {
     const struct graph *graph;
     size_t step;
-    const struct place *at; /* the view's place is relative to this place */
+    const struct json_path *at; /* the view's place is relative to this place */
     bool secrets;
 };
 
@@ -124,35 +124,36 @@ static const struct {
 };
 
 static void check_member_known(const struct check *in,
-                               const struct place *at,
+                               const struct json_path *at,
                                const struct reference_view *view)
 {
     for (size_t i = 0; i < ARRAY_LEN(root_members); i++) {
-        if (!str_is(view->root, root_members[i].root) || view->first.len == 0)
+        if (!str_is(view->root, root_members[i].root) || view->second_part.len == 0)
             continue;
         for (const char *const *it = root_members[i].members; *it != NULL; it++)
-            if (str_is(view->first, *it))
+            if (str_is(view->second_part, *it))
                 return;
         check_fail(in,
                    at,
                    PROBLEM_NOT_FOUND,
                    "%.*s does not exist: %s has no \"%.*s\"",
-                   STR_ARG(text_shown(in->arena, view->text)),
+                   STR_ARG(text_shorten(in->arena, view->text)),
                    root_members[i].root,
-                   STR_ARG(text_shown(in->arena, view->first)));
+                   STR_ARG(text_shorten(in->arena, view->second_part)));
     }
 }
 
 static void check_step_known(const struct visit *visit,
-                             const struct place *at,
+                             const struct json_path *at,
                              const struct reference_view *view)
 {
     const struct check *in = visit->graph->in;
     const struct definition *definition = in->definition;
-    struct str text = text_shown(in->arena, view->text);
+    struct str text = text_shorten(in->arena, view->text);
     size_t target = 0;
 
-    while (target < definition->step_count && !str_eq(definition->steps[target].key, view->first))
+    while (target < definition->step_count &&
+           !str_eq(definition->steps[target].key, view->second_part))
         target++;
     if (target == definition->step_count)
         check_fail(in,
@@ -160,29 +161,29 @@ static void check_step_known(const struct visit *visit,
                    PROBLEM_NOT_FOUND,
                    "%.*s: there is no step \"%.*s\"",
                    STR_ARG(text),
-                   STR_ARG(text_shown(in->arena, view->first)));
+                   STR_ARG(text_shorten(in->arena, view->second_part)));
     else if (!set_has(&visit->graph->before[visit->step], target))
         check_fail(in,
                    at,
                    PROBLEM_VALIDATION_FAILED,
                    "%.*s: the step \"%.*s\" cannot have run before this step",
                    STR_ARG(text),
-                   STR_ARG(view->first));
+                   STR_ARG(view->second_part));
 }
 
 static int check_reference(const struct reference_view *view, void *arg)
 {
     const struct visit *visit = arg;
     const struct check *in = visit->graph->in;
-    struct place relative = {.parent = visit->at, .name = view->place};
-    const struct place *at = view->place.len > 0 ? &relative : visit->at;
+    struct json_path relative = {.parent = visit->at, .name = view->path};
+    const struct json_path *at = view->path.len > 0 ? &relative : visit->at;
 
     if (str_is(view->root, "secrets") && !visit->secrets)
         check_fail(in,
                    at,
                    PROBLEM_VALIDATION_FAILED,
                    "%.*s: secrets can only be used in the headers and the body of CallAnApi",
-                   STR_ARG(text_shown(in->arena, view->text)));
+                   STR_ARG(text_shorten(in->arena, view->text)));
     else if (str_is(view->root, "steps"))
         check_step_known(visit, at, view);
     else
@@ -191,11 +192,11 @@ static int check_reference(const struct reference_view *view, void *arg)
 }
 
 static void check_templates(struct visit *visit,
-                            const struct place *params_at,
+                            const struct json_path *params_at,
                             const struct step *step,
                             const struct step_param *param)
 {
-    struct place at = {.parent = params_at, .name = str_from(param->name)};
+    struct json_path at = {.parent = params_at, .name = str_from(param->name)};
     const json_t *value = check_member(step->params, param->name);
     const struct check *in = visit->graph->in;
     struct str place;
@@ -204,10 +205,10 @@ static void check_templates(struct visit *visit,
     if (value == NULL)
         return;
     visit->at = &at;
-    visit->secrets = param->secrets;
+    visit->secrets = param->allows_secrets;
     if (template_visit(in->arena, value, true, check_reference, visit, &place, &error) == 0)
         return;
-    struct place inner = {.parent = &at, .name = place};
+    struct json_path inner = {.parent = &at, .name = place};
     check_fail(in, place.len > 0 ? &inner : &at, PROBLEM_PATTERN, "%.*s", STR_ARG(error));
 }
 
@@ -215,15 +216,15 @@ static void check_step(const struct graph *graph, size_t index)
 {
     const struct step *step = &graph->definition->steps[index];
     struct visit visit = {.graph = graph, .step = index};
-    struct step_place place;
+    struct step_paths place;
 
-    step_place_init(&place, graph->definition, index);
+    step_paths_init(&place, graph->definition, index);
     if (step->condition != NULL) {
         visit.at = &place.params;
         (void)condition_visit(step->condition, check_reference, &visit);
     }
     for (const struct step_param *it = step_params(step->action); it->name != NULL; it++)
-        if (it->templates)
+        if (it->allows_templates)
             check_templates(&visit, &place.params, step, it);
 }
 
@@ -247,9 +248,9 @@ void check_graph(struct check *in)
         }
     }
     for (size_t i = 0; i < in->definition->step_count; i++) {
-        struct step_place place;
-        step_place_init(&place, in->definition, i);
-        if (graph.reached[i])
+        struct step_paths place;
+        step_paths_init(&place, in->definition, i);
+        if (graph.is_reached[i])
             check_step(&graph, i);
         else
             check_fail(in, &place.step, PROBLEM_VALIDATION_FAILED, "no step leads to this step");

@@ -10,7 +10,7 @@ struct model_check {
 
 /* Returns the entity, or NULL after adding a finding. */
 static const struct entity *
-definition_find_entity(const struct model_check *in, const struct place *at, struct str name)
+definition_find_entity(const struct model_check *in, const struct json_path *at, struct str name)
 {
     const struct entity *entity = model_entity(in->model, name);
 
@@ -19,12 +19,12 @@ definition_find_entity(const struct model_check *in, const struct place *at, str
                    at,
                    PROBLEM_NOT_FOUND,
                    "there is no entity \"%.*s\"",
-                   STR_ARG(text_shown(in->check.arena, name)));
+                   STR_ARG(text_shorten(in->check.arena, name)));
     return entity;
 }
 
 static void no_field(const struct model_check *in,
-                     const struct place *at,
+                     const struct json_path *at,
                      const struct entity *entity,
                      struct str name)
 {
@@ -33,12 +33,12 @@ static void no_field(const struct model_check *in,
                PROBLEM_UNKNOWN_FIELD,
                "\"%.*s\" has no field \"%.*s\"",
                STR_ARG(entity->name),
-               STR_ARG(text_shown(in->check.arena, name)));
+               STR_ARG(text_shorten(in->check.arena, name)));
 }
 
 /* Checks that the members of `values` are fields that may be written. */
 static void check_written(const struct model_check *in,
-                          const struct place *at,
+                          const struct json_path *at,
                           const struct entity *entity,
                           const json_t *values)
 {
@@ -48,7 +48,7 @@ static void check_written(const struct model_check *in,
 
     json_object_keylen_foreach((json_t *)values, name, len, ignored)
     {
-        struct place member = {.parent = at, .name = {name, len}};
+        struct json_path member = {.parent = at, .name = {name, len}};
         const struct model_field *field = entity_field(entity, member.name);
         if (field == NULL)
             no_field(in, &member, entity, member.name);
@@ -60,7 +60,7 @@ static void check_written(const struct model_check *in,
 /* Checks that a path like "author.country" leads through relations to a field that can be
  * compared. */
 static void check_compared(const struct model_check *in,
-                           const struct place *at,
+                           const struct json_path *at,
                            const struct entity *entity,
                            struct str path)
 {
@@ -90,7 +90,7 @@ static void check_compared(const struct model_check *in,
 
 /* NOLINTBEGIN(misc-no-recursion): as deep as filters nest, which the parser has checked */
 static void check_filter(const struct model_check *in,
-                         const struct place *at,
+                         const struct json_path *at,
                          const struct entity *entity,
                          const json_t *group)
 {
@@ -100,13 +100,13 @@ static void check_filter(const struct model_check *in,
 
     json_object_keylen_foreach((json_t *)group, name, len, item)
     {
-        struct place member = {.parent = at, .name = {name, len}};
+        struct json_path member = {.parent = at, .name = {name, len}};
         if (!definition_is_group(member.name, item)) {
             check_compared(in, &member, entity, member.name);
             continue;
         }
         for (size_t i = 0; i < json_array_size(item); i++) {
-            struct place slot = {.parent = &member, .index = i};
+            struct json_path slot = {.parent = &member, .index = i};
             check_filter(in, &slot, entity, json_array_get(item, i));
         }
     }
@@ -115,7 +115,7 @@ static void check_filter(const struct model_check *in,
 
 /* Checks a list of fields, or of sort fields like "a,-b". */
 static void check_list_text(const struct model_check *in,
-                            const struct place *at,
+                            const struct json_path *at,
                             const struct entity *entity,
                             struct str rest,
                             bool sort)
@@ -136,41 +136,42 @@ static void check_list_text(const struct model_check *in,
 }
 
 static void definition_check_list(const struct model_check *in,
-                                  const struct place *params,
+                                  const struct json_path *params,
                                   const struct entity *entity,
                                   const struct step *step,
                                   bool sort)
 {
     const char *name = sort ? "sort" : "fields";
     const json_t *value = check_member(step->params, name);
-    struct place at = {.parent = params, .name = str_from(name)};
+    struct json_path at = {.parent = params, .name = str_from(name)};
 
     if (json_is_string(value))
         check_list_text(in, &at, entity, json_text(value), sort);
     for (size_t i = 0; i < json_array_size(value); i++) {
-        struct place item = {.parent = &at, .index = i};
+        struct json_path item = {.parent = &at, .index = i};
         check_list_text(in, &item, entity, json_text(json_array_get(value, i)), sort);
     }
 }
 
 static void check_items(const struct model_check *in,
-                        const struct place *at,
+                        const struct json_path *at,
                         const struct entity *entity,
                         const json_t *items)
 {
     for (size_t i = 0; i < json_array_size(items); i++) {
-        struct place item = {.parent = at, .index = i};
+        struct json_path item = {.parent = at, .index = i};
         check_written(in, &item, entity, json_array_get(items, i));
     }
 }
 
-static void
-check_data_step(const struct model_check *in, const struct place *params, const struct step *step)
+static void check_data_step(const struct model_check *in,
+                            const struct json_path *params,
+                            const struct step *step)
 {
-    struct place entity_at = {.parent = params, .name = STR("entity")};
-    struct place values_at = {.parent = params, .name = STR("values")};
-    struct place filter_at = {.parent = params, .name = STR("filter")};
-    struct place items_at = {.parent = params, .name = STR("items")};
+    struct json_path entity_at = {.parent = params, .name = STR("entity")};
+    struct json_path values_at = {.parent = params, .name = STR("values")};
+    struct json_path filter_at = {.parent = params, .name = STR("filter")};
+    struct json_path items_at = {.parent = params, .name = STR("items")};
     const struct entity *entity =
         definition_find_entity(in, &entity_at, json_text(json_object_get(step->params, "entity")));
 
@@ -183,11 +184,12 @@ check_data_step(const struct model_check *in, const struct place *params, const 
     definition_check_list(in, params, entity, step, false);
 }
 
-static void
-check_push_step(const struct model_check *in, const struct place *params, const struct step *step)
+static void check_push_step(const struct model_check *in,
+                            const struct json_path *params,
+                            const struct step *step)
 {
-    struct place audience = {.parent = params, .name = STR("audience")};
-    struct place at = {.parent = &audience, .name = STR("owner_entity_name")};
+    struct json_path audience = {.parent = params, .name = STR("audience")};
+    struct json_path at = {.parent = &audience, .name = STR("owner_entity_name")};
     const json_t *name = check_member(check_member(step->params, "audience"), "owner_entity_name");
 
     if (name != NULL && !template_has_braces(json_text(name)))
@@ -202,9 +204,9 @@ struct filter_visit {
 static int check_filter_name(const struct reference_view *view, void *arg)
 {
     const struct filter_visit *visit = arg;
-    struct place trigger = {.name = STR("trigger")};
-    struct place filter = {.parent = &trigger, .name = STR("filter")};
-    struct place at = {.parent = &filter, .name = view->place};
+    struct json_path trigger = {.name = STR("trigger")};
+    struct json_path filter = {.parent = &trigger, .name = STR("filter")};
+    struct json_path at = {.parent = &filter, .name = view->path};
 
     if (entity_field(visit->entity, view->text) == NULL)
         no_field(visit->in, &at, visit->entity, view->text);
@@ -213,10 +215,10 @@ static int check_filter_name(const struct reference_view *view, void *arg)
 
 static void check_trigger_entity(const struct model_check *in, const struct definition *definition)
 {
-    struct place trigger = {.name = STR("trigger")};
-    struct place at = {.parent = &trigger, .name = STR("entity")};
+    struct json_path trigger = {.name = STR("trigger")};
+    struct json_path at = {.parent = &trigger, .name = STR("entity")};
 
-    if (!definition_of_records(definition))
+    if (!definition_has_record_event(definition))
         return;
     struct filter_visit visit = {in, definition_find_entity(in, &at, definition->entity)};
     if (visit.entity != NULL && definition->filter_condition != NULL)
@@ -234,8 +236,8 @@ bool definition_check_model(struct arena *arena,
     check_trigger_entity(&in, definition);
     for (size_t i = 0; i < definition->step_count; i++) {
         const struct step *step = &definition->steps[i];
-        struct step_place place;
-        step_place_init(&place, definition, i);
+        struct step_paths place;
+        step_paths_init(&place, definition, i);
         if (check_has_param(step_params(step->action), STR("entity")))
             check_data_step(&in, &place.params, step);
         if (check_has_param(step_params(step->action), STR("audience")))

@@ -9,24 +9,26 @@
 
 /* --- shared --- */
 
-void check_param_line(const struct check *in, const struct place *at, const json_t *value)
+void check_param_line(const struct check *in, const struct json_path *at, const json_t *value)
 {
-    const struct text_rule rule = {.max = in->param->max, .templates = in->param->templates};
+    const struct text_rule rule = {.max = in->param->max,
+                                   .allows_templates = in->param->allows_templates};
     struct str ignored;
 
     (void)check_text(in, at, value, &rule, &ignored);
 }
 
-void check_param_text(const struct check *in, const struct place *at, const json_t *value)
+void check_param_text(const struct check *in, const struct json_path *at, const json_t *value)
 {
-    const struct text_rule rule = {
-        .max = in->param->max, .templates = in->param->templates, .lines = true};
+    const struct text_rule rule = {.max = in->param->max,
+                                   .allows_templates = in->param->allows_templates,
+                                   .allows_lines = true};
     struct str ignored;
 
     (void)check_text(in, at, value, &rule, &ignored);
 }
 
-void check_param_number(const struct check *in, const struct place *at, const json_t *value)
+void check_param_number(const struct check *in, const struct json_path *at, const json_t *value)
 {
     if (!json_is_integer(value))
         check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected an integer");
@@ -40,7 +42,7 @@ void check_param_number(const struct check *in, const struct place *at, const js
                    in->param->max);
 }
 
-void check_param_id(const struct check *in, const struct place *at, const json_t *value)
+void check_param_id(const struct check *in, const struct json_path *at, const json_t *value)
 {
     if (json_is_integer(value) && json_integer_value(value) >= 1)
         return;
@@ -50,13 +52,13 @@ void check_param_id(const struct check *in, const struct place *at, const json_t
         check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected an integer or a template");
 }
 
-void check_param_flag(const struct check *in, const struct place *at, const json_t *value)
+void check_param_flag(const struct check *in, const struct json_path *at, const json_t *value)
 {
     if (!json_is_boolean(value))
         check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected true or false");
 }
 
-void check_param_any(const struct check *in, const struct place *at, const json_t *value)
+void check_param_any(const struct check *in, const struct json_path *at, const json_t *value)
 {
     (void)in;
     (void)at;
@@ -65,13 +67,13 @@ void check_param_any(const struct check *in, const struct place *at, const json_
 
 /* --- records --- */
 
-void check_param_values(const struct check *in, const struct place *at, const json_t *value)
+void check_param_values(const struct check *in, const struct json_path *at, const json_t *value)
 {
     if (check_object(in, at, value) && json_object_size(value) < in->param->min)
         check_fail(in, at, PROBLEM_OUT_OF_RANGE, "must name at least one field to change");
 }
 
-void check_param_items(const struct check *in, const struct place *at, const json_t *value)
+void check_param_items(const struct check *in, const struct json_path *at, const json_t *value)
 {
     size_t count = json_array_size(value);
 
@@ -91,13 +93,13 @@ void check_param_items(const struct check *in, const struct place *at, const jso
                    in->param->max);
     else
         for (size_t i = 0; i < count; i++) {
-            struct place item = {.parent = at, .index = i};
+            struct json_path item = {.parent = at, .index = i};
             (void)check_object(in, &item, json_array_get(value, i));
         }
 }
 
 /* Accepts "id,name" or ["id", "name"]. */
-void check_param_names(const struct check *in, const struct place *at, const json_t *value)
+void check_param_names(const struct check *in, const struct json_path *at, const json_t *value)
 {
     const struct text_rule rule = {.max = in->param->max};
     struct str ignored;
@@ -109,7 +111,7 @@ void check_param_names(const struct check *in, const struct place *at, const jso
     if (json_array_size(value) < 1 || json_array_size(value) > 100)
         check_fail(in, at, PROBLEM_OUT_OF_RANGE, "must have 1 to 100 items");
     for (size_t i = 0; i < json_array_size(value); i++) {
-        struct place item = {.parent = at, .index = i};
+        struct json_path item = {.parent = at, .index = i};
         (void)check_text(in, &item, json_array_get(value, i), &rule, &ignored);
     }
 }
@@ -121,8 +123,10 @@ struct filter_check {
     size_t tests;
 };
 
-static void
-check_filter_list(const struct check *in, const struct place *at, const json_t *value, bool pair)
+static void check_filter_list(const struct check *in,
+                              const struct json_path *at,
+                              const json_t *value,
+                              bool pair)
 {
     size_t count = json_array_size(value);
 
@@ -136,7 +140,7 @@ check_filter_list(const struct check *in, const struct place *at, const json_t *
         check_fail(in, at, PROBLEM_OUT_OF_RANGE, "takes 1 to %d values", FILTER_VALUES);
     for (size_t i = 0; i < count; i++) {
         const json_t *item = json_array_get(value, i);
-        struct place item_at = {.parent = at, .index = i};
+        struct json_path item_at = {.parent = at, .index = i};
         if (json_is_object(item) || json_is_array(item) || json_is_null(item))
             check_fail(
                 in, &item_at, PROBLEM_TYPE_MISMATCH, "expected a text, a number or a boolean");
@@ -144,13 +148,13 @@ check_filter_list(const struct check *in, const struct place *at, const json_t *
 }
 
 static void check_filter_op(struct filter_check *filter,
-                            const struct place *at,
+                            const struct json_path *at,
                             struct str name,
                             const json_t *value)
 {
     const struct check *in = filter->in;
     enum filter_op op = filter_op_find(name);
-    enum operator_takes takes = op < OP_COUNT ? filter_operator(op)->takes : TAKES_NONE;
+    enum operator_operand takes = op < OP_COUNT ? filter_operator(op)->operand : TAKES_NONE;
 
     if (op == OP_COUNT)
         check_fail(in,
@@ -168,7 +172,7 @@ static void check_filter_op(struct filter_check *filter,
 }
 
 static void
-check_filter_field(struct filter_check *filter, const struct place *at, const json_t *value)
+check_filter_field(struct filter_check *filter, const struct json_path *at, const json_t *value)
 {
     const char *name;
     size_t len;
@@ -182,14 +186,14 @@ check_filter_field(struct filter_check *filter, const struct place *at, const js
         check_fail(filter->in, at, PROBLEM_OUT_OF_RANGE, "must name at least one operator");
     json_object_keylen_foreach((json_t *)value, name, len, item)
     {
-        struct place op = {.parent = at, .name = {name, len}};
+        struct json_path op = {.parent = at, .name = {name, len}};
         check_filter_op(filter, &op, op.name, item);
     }
 }
 
 /* NOLINTBEGIN(misc-no-recursion): at most FILTER_DEPTH deep */
 static void check_filter_group(struct filter_check *filter,
-                               const struct place *at,
+                               const struct json_path *at,
                                const json_t *group,
                                int depth)
 {
@@ -206,13 +210,13 @@ static void check_filter_group(struct filter_check *filter,
         return;
     json_object_keylen_foreach((json_t *)group, name, len, item)
     {
-        struct place member = {.parent = at, .name = {name, len}};
+        struct json_path member = {.parent = at, .name = {name, len}};
         if (!definition_is_group(member.name, item)) {
             check_filter_field(filter, &member, item);
             continue;
         }
         for (size_t i = 0; i < json_array_size(item); i++) {
-            struct place slot = {.parent = &member, .index = i};
+            struct json_path slot = {.parent = &member, .index = i};
             check_filter_group(filter, &slot, json_array_get(item, i), depth + 1);
         }
     }
@@ -224,7 +228,7 @@ bool definition_is_group(struct str name, const json_t *value)
     return json_is_array(value) && (str_is(name, "or") || str_is(name, "and"));
 }
 
-void check_param_filter(const struct check *in, const struct place *at, const json_t *value)
+void check_param_filter(const struct check *in, const struct json_path *at, const json_t *value)
 {
     struct filter_check filter = {.in = in};
 
@@ -235,7 +239,7 @@ void check_param_filter(const struct check *in, const struct place *at, const js
 
 /* --- scripts and requests --- */
 
-void check_param_script(const struct check *in, const struct place *at, const json_t *value)
+void check_param_script(const struct check *in, const struct json_path *at, const json_t *value)
 {
     if (!json_is_string(value))
         check_fail(in, at, PROBLEM_TYPE_MISMATCH, "expected a text");
@@ -252,7 +256,7 @@ static bool has_user(struct str url)
 
     while (at + 2 < url.len && memcmp(url.ptr + at, "://", 3) != 0)
         at++;
-    for (at += 3; at < url.len && !ascii_among(url.ptr[at], "/?#"); at++)
+    for (at += 3; at < url.len && !ascii_is_in(url.ptr[at], "/?#"); at++)
         if (url.ptr[at] == '@')
             return true;
     return false;
@@ -266,7 +270,7 @@ static bool url_is_ascii(struct str text)
     return true;
 }
 
-void check_param_url(const struct check *in, const struct place *at, const json_t *value)
+void check_param_url(const struct check *in, const struct json_path *at, const json_t *value)
 {
     const struct text_rule rule = {.max = in->param->max};
     struct str url;
@@ -290,7 +294,7 @@ void check_param_url(const struct check *in, const struct place *at, const json_
                    in->param->max);
 }
 
-void check_param_method(const struct check *in, const struct place *at, const json_t *value)
+void check_param_method(const struct check *in, const struct json_path *at, const json_t *value)
 {
     static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
 
@@ -302,12 +306,12 @@ void check_param_method(const struct check *in, const struct place *at, const js
 
 static bool params_is_token(struct str text)
 {
-    return text.len >= 1 && text.len <= 100 && ascii_only(text, ASCII_ALNUM, ASCII_TOKEN_MARKS);
+    return text.len >= 1 && text.len <= 100 && ascii_has_only(text, ASCII_ALNUM, ASCII_TOKEN_MARKS);
 }
 
-void check_param_headers(const struct check *in, const struct place *at, const json_t *value)
+void check_param_headers(const struct check *in, const struct json_path *at, const json_t *value)
 {
-    static const struct text_rule rule = {.max = 4096, .templates = true};
+    static const struct text_rule rule = {.max = 4096, .allows_templates = true};
     const char *name;
     size_t len;
     json_t *item;
@@ -318,18 +322,18 @@ void check_param_headers(const struct check *in, const struct place *at, const j
         check_fail(in, at, PROBLEM_TOO_LONG, "there are more than %zu headers", in->param->max);
     json_object_keylen_foreach((json_t *)value, name, len, item)
     {
-        struct place member = {.parent = at, .name = {name, len}};
+        struct json_path member = {.parent = at, .name = {name, len}};
         struct str ignored;
         if (!params_is_token(member.name))
             check_fail(in, &member, PROBLEM_PATTERN, "is not a header name");
-        else if (fetch_sets_header(member.name))
+        else if (fetch_header_is_reserved(member.name))
             check_fail(in, &member, PROBLEM_VALIDATION_FAILED, "is set by the connection itself");
         else
             (void)check_text(in, &member, item, &rule, &ignored);
     }
 }
 
-void check_param_path(const struct check *in, const struct place *at, const json_t *value)
+void check_param_path(const struct check *in, const struct json_path *at, const json_t *value)
 {
     const struct text_rule rule = {.max = in->param->max};
     struct reference *ignored;
@@ -346,25 +350,25 @@ void check_param_path(const struct check *in, const struct place *at, const json
 enum { REQUIRED = 1, TEMPLATES = 2, SECRETS = 4 };
 
 /* A row without a name begins an action, and ends the parameters of the action before it. */
-static const struct step_param rows[] = {
-#define STEP(constant, action, function, kind, seconds, about) {.of = (constant)},
+static const struct step_param param_rows[] = {
+#define STEP(constant, action, function, kind, seconds, about) {.step_action = (constant)},
 #define PARAM(name_, flags, type, min_, max_, about)                                               \
     {.name = (name_),                                                                              \
-     .required = ((flags)&REQUIRED) != 0,                                                          \
-     .templates = ((flags)&TEMPLATES) != 0,                                                        \
-     .secrets = ((flags)&SECRETS) != 0,                                                            \
+     .is_required = ((flags)&REQUIRED) != 0,                                                       \
+     .allows_templates = ((flags)&TEMPLATES) != 0,                                                 \
+     .allows_secrets = ((flags)&SECRETS) != 0,                                                     \
      .check = check_param_##type,                                                                  \
      .min = (min_),                                                                                \
      .max = (max_)},
 #include "catalog/step.def"
-    {.of = STEP_ACTIONS},
+    {.step_action = STEP_ACTIONS},
 };
 
 const struct step_param *step_params(enum step_action action)
 {
-    const struct step_param *row = rows;
+    const struct step_param *row = param_rows;
 
-    while (row->name != NULL || row->of != action)
+    while (row->name != NULL || row->step_action != action)
         row++;
     return row + 1;
 }
@@ -380,7 +384,7 @@ bool check_has_param(const struct step_param *list, struct str name)
 }
 
 void check_param_list(const struct check *in,
-                      const struct place *at,
+                      const struct json_path *at,
                       const json_t *object,
                       const struct step_param *list)
 {
@@ -390,35 +394,36 @@ void check_param_list(const struct check *in,
     struct check inner = *in;
 
     for (const struct step_param *it = list; it->name != NULL; it++) {
-        struct place member = {.parent = at, .name = str_from(it->name)};
+        struct json_path member = {.parent = at, .name = str_from(it->name)};
         inner.param = it;
         const json_t *value = check_member(object, it->name);
         if (value != NULL)
             it->check(&inner, &member, value);
-        else if (it->required)
+        else if (it->is_required)
             check_fail(in, &member, PROBLEM_REQUIRED, "is required");
     }
     json_object_keylen_foreach((json_t *)object, name, len, ignored)
     {
-        struct place member = {.parent = at, .name = {name, len}};
+        struct json_path member = {.parent = at, .name = {name, len}};
         if (!check_has_param(list, member.name))
             check_fail(in, &member, PROBLEM_UNKNOWN_FIELD, "is not a known parameter");
     }
 }
 
-static void check_condition(const struct check *in, const struct place *at, struct step *step)
+static void check_condition(const struct check *in, const struct json_path *at, struct step *step)
 {
     struct str path;
     struct str error;
 
     if (condition_parse(in->arena, step->params, false, &step->condition, &path, &error) == 0)
         return;
-    struct place inner = {.parent = at, .name = path};
+    struct json_path inner = {.parent = at, .name = path};
     check_fail(in, path.len > 0 ? &inner : at, PROBLEM_VALIDATION_FAILED, "%.*s", STR_ARG(error));
 }
 
 /* Checks parameters that depend on each other. */
-static void check_together(const struct check *in, const struct place *at, const struct step *step)
+static void
+check_dependent_params(const struct check *in, const struct json_path *at, const struct step *step)
 {
     bool any_body =
         check_member(step->params, "body_text") || check_member(step->params, "body_html");
@@ -426,27 +431,27 @@ static void check_together(const struct check *in, const struct place *at, const
     bool own = !check_member(step->params, "template_type");
 
     if (step->action == STEP_SEND_EMAIL && own && !check_member(step->params, "subject")) {
-        struct place member = {.parent = at, .name = STR("subject")};
+        struct json_path member = {.parent = at, .name = STR("subject")};
         check_fail(in, &member, PROBLEM_REQUIRED, "is required");
     }
     if (step->action == STEP_SEND_EMAIL && own && !any_body) {
-        struct place member = {.parent = at, .name = STR("body_text")};
+        struct json_path member = {.parent = at, .name = STR("body_text")};
         check_fail(in, &member, PROBLEM_REQUIRED, "body_text or body_html is required");
     }
     for (int i = 0; step->action == STEP_SEND_PUSH && i < 2; i++) {
         const char *name = i == 0 ? "title" : "body";
-        struct place member = {.parent = at, .name = str_from(name)};
+        struct json_path member = {.parent = at, .name = str_from(name)};
         if (!check_member(step->params, name) && !check_member(step->params, "template_type"))
             check_fail(in, &member, PROBLEM_REQUIRED, "is required without template_type");
     }
 }
 
-void check_params(const struct check *in, const struct place *at, struct step *step)
+void check_params(const struct check *in, const struct json_path *at, struct step *step)
 {
     if (step->action == STEP_CONDITION) {
         check_condition(in, at, step);
         return;
     }
     check_param_list(in, at, step->params, step_params(step->action));
-    check_together(in, at, step);
+    check_dependent_params(in, at, step);
 }

@@ -6,13 +6,13 @@
 /* --- members --- */
 
 static bool trigger_read_text(const struct check *in,
-                              const struct place *trigger,
+                              const struct json_path *trigger,
                               const json_t *object,
                               const char *name,
                               struct str *ret_text)
 {
     static const struct text_rule rule = {.max = 200};
-    struct place at = {.parent = trigger, .name = str_from(name)};
+    struct json_path at = {.parent = trigger, .name = str_from(name)};
     const json_t *value = check_member(object, name);
 
     if (value == NULL) {
@@ -23,24 +23,25 @@ static bool trigger_read_text(const struct check *in,
 }
 
 static void
-trigger_read_late(const struct check *in, const struct place *trigger, const json_t *object)
+trigger_read_late(const struct check *in, const struct json_path *trigger, const json_t *object)
 {
-    struct place at = {.parent = trigger, .name = STR("run_late")};
+    struct json_path at = {.parent = trigger, .name = STR("run_late")};
     struct str late = STR("once");
 
     if (check_member(object, "run_late") == NULL ||
         !trigger_read_text(in, trigger, object, "run_late", &late))
         return;
-    in->definition->skips_late = str_is(late, "skip");
+    in->definition->skips_late_ticks = str_is(late, "skip");
     if (!str_is(late, "skip") && !str_is(late, "once"))
         check_fail(in, &at, PROBLEM_OUT_OF_RANGE, "must be one of: once, skip");
 }
 
-static void read_timed(const struct check *in, const struct place *trigger, const json_t *object)
+static void
+read_timed(const struct check *in, const struct json_path *trigger, const json_t *object)
 {
     struct definition *definition = in->definition;
-    struct place cron = {.parent = trigger, .name = STR("cron")};
-    struct place zone = {.parent = trigger, .name = STR("timezone")};
+    struct json_path cron = {.parent = trigger, .name = STR("cron")};
+    struct json_path zone = {.parent = trigger, .name = STR("timezone")};
     struct str error;
 
     trigger_read_late(in, trigger, object);
@@ -56,9 +57,9 @@ static void read_timed(const struct check *in, const struct place *trigger, cons
 }
 
 static void
-trigger_read_filter(const struct check *in, const struct place *trigger, const json_t *value)
+trigger_read_filter(const struct check *in, const struct json_path *trigger, const json_t *value)
 {
-    struct place at = {.parent = trigger, .name = STR("filter")};
+    struct json_path at = {.parent = trigger, .name = STR("filter")};
     struct str path;
     struct str error;
 
@@ -66,16 +67,16 @@ trigger_read_filter(const struct check *in, const struct place *trigger, const j
     if (condition_parse(in->arena, value, true, &in->definition->filter_condition, &path, &error) ==
         0)
         return;
-    struct place inner = {.parent = &at, .name = path};
+    struct json_path inner = {.parent = &at, .name = path};
     check_fail(in, path.len > 0 ? &inner : &at, PROBLEM_VALIDATION_FAILED, "%.*s", STR_ARG(error));
 }
 
 static void
-trigger_read_event(const struct check *in, const struct place *trigger, const json_t *object)
+trigger_read_event(const struct check *in, const struct json_path *trigger, const json_t *object)
 {
     struct definition *definition = in->definition;
-    struct place at = {.parent = trigger, .name = STR("event")};
-    struct place entity_at = {.parent = trigger, .name = STR("entity")};
+    struct json_path at = {.parent = trigger, .name = STR("event")};
+    struct json_path entity_at = {.parent = trigger, .name = STR("entity")};
     const json_t *entity = check_member(object, "entity");
     bool given = entity != NULL && !(json_is_string(entity) && json_string_length(entity) == 0);
     struct str name;
@@ -91,7 +92,7 @@ trigger_read_event(const struct check *in, const struct place *trigger, const js
     }
     definition->event = event;
     enum event_subject subject = event_info(event)->subject;
-    if (subject == OF_RECORDS || (given && subject == OF_TAPS))
+    if (subject == SUBJECT_RECORDS || (given && subject == SUBJECT_TAPS))
         (void)trigger_read_text(in, trigger, object, "entity", &definition->entity);
     else if (given)
         check_fail(in,
@@ -104,12 +105,13 @@ trigger_read_event(const struct check *in, const struct place *trigger, const js
 static bool route_ok(struct str route)
 {
     return route.len >= 1 && route.len <= 64 && route.ptr[0] != '_' && route.ptr[0] != '-' &&
-           ascii_only(route, ASCII_LOWER | ASCII_DIGIT, "_-");
+           ascii_has_only(route, ASCII_LOWER | ASCII_DIGIT, "_-");
 }
 
-static void read_route(const struct check *in, const struct place *trigger, const json_t *object)
+static void
+read_route(const struct check *in, const struct json_path *trigger, const json_t *object)
 {
-    struct place at = {.parent = trigger, .name = STR("route")};
+    struct json_path at = {.parent = trigger, .name = STR("route")};
     struct str given;
 
     if (!trigger_read_text(in, trigger, object, "route", &given))
@@ -131,13 +133,13 @@ static void read_route(const struct check *in, const struct place *trigger, cons
 static const struct {
     const char *name;
     const char *members[MEMBERS_MAX]; /* the last is NULL */
-    void (*read)(const struct check *in, const struct place *trigger, const json_t *object);
-} kinds[] = {
+    void (*read)(const struct check *in, const struct json_path *trigger, const json_t *object);
+} trigger_kinds[] = {
 #define TRIGGER(constant, name, read, ...) [constant] = {name, {"kind", __VA_ARGS__}, read},
 #include "catalog/trigger.def"
 };
 
-static const char must_be[] = "must be one of: "
+static const char kind_error[] = "must be one of: "
 #define FIRST_TRIGGER(constant, name, read, ...) name
 #define TRIGGER(constant, name, read, ...)       ", " name
 #include "catalog/trigger.def"
@@ -145,21 +147,21 @@ static const char must_be[] = "must be one of: "
 
 const char *trigger_kind_name(enum trigger_kind kind)
 {
-    return kinds[kind].name;
+    return trigger_kinds[kind].name;
 }
 
 static int find_kind(const json_t *value)
 {
-    for (size_t i = 0; json_is_string(value) && i < ARRAY_LEN(kinds); i++)
-        if (str_is(json_text(value), kinds[i].name))
+    for (size_t i = 0; json_is_string(value) && i < ARRAY_LEN(trigger_kinds); i++)
+        if (str_is(json_text(value), trigger_kinds[i].name))
             return (int)i;
     return -1;
 }
 
 void check_trigger(struct check *in, const json_t *trigger)
 {
-    struct place at = {.name = STR("trigger")};
-    struct place kind_at = {.parent = &at, .name = STR("kind")};
+    struct json_path at = {.name = STR("trigger")};
+    struct json_path kind_at = {.parent = &at, .name = STR("kind")};
 
     if (trigger == NULL) {
         check_fail(in, &at, PROBLEM_REQUIRED, "is required");
@@ -170,12 +172,15 @@ void check_trigger(struct check *in, const json_t *trigger)
     const json_t *value = check_member(trigger, "kind");
     int kind = find_kind(value);
     if (kind < 0) {
-        check_fail(
-            in, &kind_at, value == NULL ? PROBLEM_REQUIRED : PROBLEM_OUT_OF_RANGE, "%s", must_be);
+        check_fail(in,
+                   &kind_at,
+                   value == NULL ? PROBLEM_REQUIRED : PROBLEM_OUT_OF_RANGE,
+                   "%s",
+                   kind_error);
         return;
     }
     in->definition->kind = (enum trigger_kind)kind;
-    check_known(in, &at, trigger, kinds[kind].members);
-    if (kinds[kind].read != NULL)
-        kinds[kind].read(in, &at, trigger);
+    check_known(in, &at, trigger, trigger_kinds[kind].members);
+    if (trigger_kinds[kind].read != NULL)
+        trigger_kinds[kind].read(in, &at, trigger);
 }

@@ -26,7 +26,7 @@ struct db_call job_start_call(struct arena *arena, const struct job_start *start
                                           .queued_max = start->queued_max));
 }
 
-void jobs_notify(struct directory *directory, const struct project *project, int64_t job_id)
+void jobs_notify_queued(struct directory *directory, const struct project *project, int64_t job_id)
 {
     bus_notify(directory_bus(directory),
                BUS_JOB,
@@ -38,7 +38,7 @@ void jobs_notify(struct directory *directory, const struct project *project, int
                });
 }
 
-void jobs_cancel_hint(struct directory *directory, const struct project *project, int64_t job_id)
+void jobs_notify_cancel(struct directory *directory, const struct project *project, int64_t job_id)
 {
     struct redis *redis = directory_redis(directory);
     char text[2 * NUMBER_BYTES];

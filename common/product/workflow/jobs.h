@@ -25,8 +25,8 @@ struct job_start {
  * parameters live in the arena. */
 struct db_call job_start_call(struct arena *arena, const struct job_start *start);
 /* any: Notifies the runners of a queued job. Call this after the commit. */
-void jobs_notify(struct directory *directory, const struct project *project, int64_t job_id);
+void jobs_notify_queued(struct directory *directory, const struct project *project, int64_t job_id);
 /* any: Notifies every runner that a job was cancelled. This is only a hint: the fencing token of
  * the job decides. Without Redis nothing is sent. */
-void jobs_cancel_hint(struct directory *directory, const struct project *project, int64_t job_id);
+void jobs_notify_cancel(struct directory *directory, const struct project *project, int64_t job_id);
 #define JOBS_CANCEL_CHANNEL "groundwork:jobs:cancel" /* message: "<project number>:<job id>" */

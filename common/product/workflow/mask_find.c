@@ -7,19 +7,19 @@
 #define END  (-1) /* of the text, or an invalid encoding */
 #define PLUS 256  /* a + in percent-encoding: + or a blank */
 
-#define WORK_LEAST    65536
+#define WORK_MIN      65536
 #define WORK_PER_BYTE 32
 
 /* --- readers --- */
 
-struct rest {
+struct pending_bytes {
     unsigned char bytes[4];
     int count; /* still to be read: the last `count` of `bytes` */
 };
 struct mask_cursor {
     struct str text;
     size_t at;
-    struct rest inner, outer; /* of \u escapes that encode several bytes */
+    struct pending_bytes inner, outer; /* of \u escapes that encode several bytes */
 };
 typedef int (*reader_fn)(struct mask_cursor *cursor);
 
@@ -28,7 +28,7 @@ static int mask_next_plain(struct mask_cursor *cursor)
     return cursor->at < cursor->text.len ? (unsigned char)cursor->text.ptr[cursor->at++] : END;
 }
 
-static int percent(struct mask_cursor *cursor)
+static int read_percent(struct mask_cursor *cursor)
 {
     int c = mask_next_plain(cursor);
 
@@ -41,7 +41,7 @@ static int percent(struct mask_cursor *cursor)
     return low == END ? END : high << 4 | low;
 }
 
-static int four_digits(struct mask_cursor *cursor, reader_fn below)
+static int read_hex_quad(struct mask_cursor *cursor, reader_fn below)
 {
     int value = 0;
 
@@ -55,7 +55,7 @@ static int four_digits(struct mask_cursor *cursor, reader_fn below)
 }
 
 /* Returns the first byte of a code point in UTF-8 and stores the following bytes in `rest`. */
-static int mask_encode(int code, struct rest *rest)
+static int mask_encode(int code, struct pending_bytes *rest)
 {
     if (code < 0x80)
         return code;
@@ -67,16 +67,17 @@ static int mask_encode(int code, struct rest *rest)
     return heads[more] | code >> (6 * more);
 }
 
-static int unicode(struct mask_cursor *cursor, reader_fn below, struct rest *rest)
+static int
+read_unicode_escape(struct mask_cursor *cursor, reader_fn below, struct pending_bytes *rest)
 {
-    int code = four_digits(cursor, below);
+    int code = read_hex_quad(cursor, below);
 
     if (code >= 0xd800 && code < 0xdc00) {
         int backslash = below(cursor);
         int letter = below(cursor);
         if (backslash != '\\' || letter != 'u')
             return END;
-        int low = four_digits(cursor, below);
+        int low = read_hex_quad(cursor, below);
         if (low < 0xdc00 || low > 0xdfff)
             return END;
         code = 0x10000 + ((code - 0xd800) << 10 | (low - 0xdc00));
@@ -85,7 +86,7 @@ static int unicode(struct mask_cursor *cursor, reader_fn below, struct rest *res
 }
 
 /* Reads a byte through `below` and undoes JSON escapes (RFC 8259 section 7). */
-static int mask_unescape(struct mask_cursor *cursor, reader_fn below, struct rest *rest)
+static int mask_unescape(struct mask_cursor *cursor, reader_fn below, struct pending_bytes *rest)
 {
     static const char letters[] = "bfnrt\"\\/";
     static const char meanings[] = "\b\f\n\r\t\"\\/";
@@ -97,38 +98,38 @@ static int mask_unescape(struct mask_cursor *cursor, reader_fn below, struct res
         return c;
     c = below(cursor);
     if (c == 'u')
-        return unicode(cursor, below, rest);
+        return read_unicode_escape(cursor, below, rest);
     const char *letter = c > 0 && c < 128 ? strchr(letters, c) : NULL;
     return letter ? meanings[letter - letters] : END;
 }
 
-static int json_once(struct mask_cursor *cursor)
+static int read_json(struct mask_cursor *cursor)
 {
     return mask_unescape(cursor, mask_next_plain, &cursor->inner);
 }
 
-static int json_twice(struct mask_cursor *cursor)
+static int read_json_twice(struct mask_cursor *cursor)
 {
-    return mask_unescape(cursor, json_once, &cursor->outer);
+    return mask_unescape(cursor, read_json, &cursor->outer);
 }
 
 /* Undoes percent-encoding, then JSON escapes. */
-static int json_in_percent(struct mask_cursor *cursor)
+static int read_percent_then_json(struct mask_cursor *cursor)
 {
-    return mask_unescape(cursor, percent, &cursor->inner);
+    return mask_unescape(cursor, read_percent, &cursor->inner);
 }
 
 /* Undoes JSON escapes, then percent-encoding: the escapes "\u0025" and "\/" matter here. */
-static int percent_in_json(struct mask_cursor *cursor)
+static int read_json_then_percent(struct mask_cursor *cursor)
 {
-    int c = json_once(cursor);
+    int c = read_json(cursor);
 
     if (c == '+')
         return PLUS;
     if (c != '%')
         return c;
-    int high = ascii_hex(json_once(cursor));
-    int low = high == END ? END : ascii_hex(json_once(cursor));
+    int high = ascii_hex(read_json(cursor));
+    int low = high == END ? END : ascii_hex(read_json(cursor));
     return low == END ? END : high << 4 | low;
 }
 
@@ -138,11 +139,11 @@ static const struct {
                           what mask_next_plain() finds; NULL = no condition */
 } readers[] = {
     {mask_next_plain, NULL},
-    {percent, "%+"},
-    {json_once, "\\"},
-    {json_twice, "\\"},
-    {json_in_percent, "%"},
-    {percent_in_json, "\\"},
+    {read_percent, "%+"},
+    {read_json, "\\"},
+    {read_json_twice, "\\"},
+    {read_percent_then_json, "%"},
+    {read_json_then_percent, "\\"},
 };
 
 /* --- needles --- */
@@ -166,8 +167,8 @@ static struct mask_needle base64_needle(struct arena *arena, struct str text, si
     return (struct mask_needle){
         .bytes = {coded.ptr + from, to - from},
         .form = MASK_BASE64,
-        .before = shift > 0,
-        .after = (shift + text.len) % 3 != 0,
+        .shares_char_before = shift > 0,
+        .shares_char_after = (shift + text.len) % 3 != 0,
     };
 }
 
@@ -201,8 +202,8 @@ static bool mask_same(enum mask_form form, int got, unsigned char want)
 
 /* Returns the end of the needle that begins at `at`, or 0. Adds the number of bytes read to
  * *work. */
-static size_t
-match(const struct mask_needle *needle, struct str text, size_t at, reader_fn read, size_t *work)
+static size_t needle_match(
+    const struct mask_needle *needle, struct str text, size_t at, reader_fn read, size_t *work)
 {
     struct mask_cursor cursor = {.text = text, .at = at};
 
@@ -224,7 +225,7 @@ static void mask_add(struct mask_spans *spans, size_t from, size_t to)
 
 /* `begins` marks the decoded bytes with which a needle may begin, so that most positions of the
  * text need one test only. */
-struct search {
+struct mask_search {
     const struct mask_needle *needles;
     size_t count;
     struct str text;
@@ -234,18 +235,18 @@ struct search {
 };
 
 static void
-add_match(struct search *search, const struct mask_needle *needle, size_t from, size_t to)
+add_match(struct mask_search *search, const struct mask_needle *needle, size_t from, size_t to)
 {
     struct str text = search->text;
 
-    if (needle->before && from > 0 && is_base64(text.ptr[from - 1]))
+    if (needle->shares_char_before && from > 0 && is_base64(text.ptr[from - 1]))
         from--;
-    if (needle->after && to < text.len && is_base64(text.ptr[to]))
+    if (needle->shares_char_after && to < text.len && is_base64(text.ptr[to]))
         to++;
     mask_add(search->spans, from, to);
 }
 
-static void find_as(struct search *search, reader_fn read)
+static void find_with_reader(struct mask_search *search, reader_fn read)
 {
     for (size_t at = 0; at < search->text.len && search->work <= search->work_max; at++) {
         struct mask_cursor cursor = {.text = search->text, .at = at};
@@ -257,7 +258,7 @@ static void find_as(struct search *search, reader_fn read)
             const struct mask_needle *needle = &search->needles[i];
             if (!mask_same(needle->form, first, (unsigned char)needle->bytes.ptr[0]))
                 continue;
-            size_t end = match(needle, search->text, at, read, &search->work);
+            size_t end = needle_match(needle, search->text, at, read, &search->work);
             if (end)
                 add_match(search, needle, at, end);
         }
@@ -269,12 +270,12 @@ void mask_find(const struct mask_needle *needles,
                struct str text,
                struct mask_spans *spans)
 {
-    struct search search = {
+    struct mask_search search = {
         .needles = needles,
         .count = count,
         .text = text,
         .spans = spans,
-        .work_max = WORK_LEAST + text.len * WORK_PER_BYTE,
+        .work_max = WORK_MIN + text.len * WORK_PER_BYTE,
     };
 
     for (size_t i = 0; i < count; i++) {
@@ -288,7 +289,7 @@ void mask_find(const struct mask_needle *needles,
         for (; needs && *needs && !useful; needs++)
             useful = memchr(text.ptr, *needs, text.len) != NULL;
         if (useful)
-            find_as(&search, readers[i].read);
+            find_with_reader(&search, readers[i].read);
     }
     /* A text that was made to be slow to search is not worth storing: mask all of it. */
     if (search.work > search.work_max)

@@ -14,7 +14,8 @@ enum mask_form { MASK_PLAIN, MASK_BASE64, MASK_HEX };
 struct mask_needle {
     struct str bytes; /* base64 with + and /, hexadecimal in lower case */
     enum mask_form form;
-    bool before, after; /* base64: the adjacent character holds bits of the text too */
+    bool shares_char_before,
+        shares_char_after; /* base64: the adjacent character holds bits of the text too */
 };
 /* Makes the five needles of a text: the text itself (borrowed), base64 at three alignments, and
  * hexadecimal (arena-owned). */

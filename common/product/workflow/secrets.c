@@ -4,7 +4,7 @@
 #include "project/unseal.h"
 #include "workflow_secrets_sql.h"
 
-static void wipe(void *ptr)
+static void secret_values_wipe(void *ptr)
 {
     const struct secret_values *values = ptr;
 
@@ -32,15 +32,15 @@ int secrets_open(struct task *task,
     values->values = ARENA_ARRAY(arena, values->values, rows.count + 1);
     values->hosts = ARENA_ARRAY(arena, values->hosts, rows.count + 1);
     values->used = ARENA_ARRAY(arena, values->used, rows.count + 1);
-    arena_defer(arena, wipe, values);
+    arena_defer(arena, secret_values_wipe, values);
     for (size_t i = 0; i < rows.count; i++) {
         const struct sql_secrets_by_name_row row = sql_secrets_by_name_row(arena, &rows, i);
-        struct str place = place_secret(arena, project->number, row.name);
+        struct str place = aad_secret(arena, project->number, row.name);
         int rc = data_key_open(task, project, row.sealed, place, &values->values[values->count]);
         if (rc != 0)
             return rc < 0 ? rc : SECRETS_UNREADABLE;
         struct secret_hosts *hosts = &values->hosts[values->count];
-        hosts->bound = row.allowed_hosts.items != NULL;
+        hosts->is_restricted = row.allowed_hosts.items != NULL;
         hosts->names = row.allowed_hosts.items;
         hosts->count = row.allowed_hosts.count;
         values->names[values->count++] = row.name;
@@ -58,10 +58,10 @@ int secrets_open_all(struct task *task, struct project *project, struct secret_v
     TRY(db_query(task, &project->db, SQL_SECRETS_ALL(), &rows));
     values->values = ARENA_ARRAY(arena, values->values, rows.count + 1);
     values->used = ARENA_ARRAY(arena, values->used, rows.count + 1);
-    arena_defer(arena, wipe, values);
+    arena_defer(arena, secret_values_wipe, values);
     for (size_t i = 0; i < rows.count; i++) {
         const struct sql_secrets_all_row row = sql_secrets_all_row(arena, &rows, i);
-        struct str place = place_secret(arena, project->number, row.name);
+        struct str place = aad_secret(arena, project->number, row.name);
         int rc = data_key_open(task, project, row.sealed, place, &values->values[values->count]);
         if (rc < 0)
             return rc;
@@ -84,24 +84,24 @@ struct str secrets_value(struct str name, void *values)
     return STR_NONE;
 }
 
-void secrets_unuse(const struct secret_values *values)
+void secrets_reset_used(const struct secret_values *values)
 {
     for (size_t i = 0; values != NULL && i < values->count; i++)
         values->used[i] = false;
 }
 
-static bool may_go(const struct secret_hosts *hosts, struct str host)
+static bool host_is_allowed(const struct secret_hosts *hosts, struct str host)
 {
     for (size_t i = 0; i < hosts->count; i++)
         if (str_ieq(hosts->names[i], host))
             return true;
-    return !hosts->bound;
+    return !hosts->is_restricted;
 }
 
-struct str secrets_unsendable(const struct secret_values *values, struct str host)
+struct str secrets_find_unsendable(const struct secret_values *values, struct str host)
 {
     for (size_t i = 0; values != NULL && i < values->count; i++)
-        if (values->used[i] && !may_go(&values->hosts[i], host))
+        if (values->used[i] && !host_is_allowed(&values->hosts[i], host))
             return values->names[i];
     return STR_NONE;
 }

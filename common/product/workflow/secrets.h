@@ -10,7 +10,7 @@
 
 /* The hosts to which a secret may be sent. */
 struct secret_hosts {
-    bool bound; /* false: any host is allowed */
+    bool is_restricted; /* false: any host is allowed */
     size_t count;
     const struct str *names; /* lower case */
 };
@@ -41,21 +41,21 @@ AWAITS int secrets_open_all(struct task *task,
 struct str secrets_value(struct str name, void *values);
 
 /* any: Marks all secrets as unused, before a step. `values` may be NULL. */
-void secrets_unuse(const struct secret_values *values);
+void secrets_reset_used(const struct secret_values *values);
 /* any: Returns the name of a used secret that may not be sent to this host (in any case), or
  * STR_NONE when all may be sent. `values` may be NULL. */
-struct str secrets_unsendable(const struct secret_values *values, struct str host);
+struct str secrets_find_unsendable(const struct secret_values *values, struct str host);
 /* any: Returns the value without the surrounding white space, which gets lost when the value is
  * sent. Borrows from `value`. */
 struct str secrets_trim(struct str value);
 
-#define SECRETS_MASK       SECRET_MASK
-#define SECRETS_MASK_LEAST 4 /* bytes; shorter values would be found everywhere */
+#define SECRETS_MASK           SECRET_MASK
+#define SECRETS_MASK_MIN_BYTES 4 /* bytes; shorter values would be found everywhere */
 
 /* any: Returns a copy of `value` (arena-owned; `value` itself when nothing was found) in which
- * SECRETS_MASK replaces every opened secret that has at least SECRETS_MASK_LEAST bytes or is marked
- * as used. Masks texts and member names at any depth, and numbers that print as a secret. White
- * space around a secret is ignored. `values` may be NULL.
+ * SECRETS_MASK replaces every opened secret that has at least SECRETS_MASK_MIN_BYTES bytes or is
+ * marked as used. Masks texts and member names at any depth, and numbers that print as a secret.
+ * White space around a secret is ignored. `values` may be NULL.
  *
  * A secret is found in these forms: as it is, JSON-escaped (once or twice), percent-encoded
  * (whichever bytes are encoded, also within JSON escapes, by RFC 3986 and with + for a blank), in

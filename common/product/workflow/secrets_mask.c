@@ -5,10 +5,10 @@
 
 #include "base/ascii.h"
 #include "base/num.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 #include "workflow/secrets.h"
 
-static int by_start(const void *left, const void *right)
+static int span_order_by_start(const void *left, const void *right)
 {
     const struct mask_span *a = left;
     const struct mask_span *b = right;
@@ -24,7 +24,7 @@ static struct str mask_replace(struct arena *arena, struct str text, struct mask
     size_t length = 0;
     size_t done = 0;
 
-    qsort(spans->items, spans->count, sizeof(*spans->items), by_start);
+    qsort(spans->items, spans->count, sizeof(*spans->items), span_order_by_start);
     for (size_t i = 0; i < spans->count;) {
         size_t from = spans->items[i].from;
         size_t to = spans->items[i].to;
@@ -45,9 +45,9 @@ static struct str mask_replace(struct arena *arena, struct str text, struct mask
 /* A line end that was pasted along with the value gets lost when the value is sent. */
 struct str secrets_trim(struct str value)
 {
-    while (value.len > 0 && ascii_among(value.ptr[value.len - 1], " \t\r\n"))
+    while (value.len > 0 && ascii_is_in(value.ptr[value.len - 1], " \t\r\n"))
         value.len--;
-    while (value.len > 0 && ascii_among(value.ptr[0], " \t\r\n")) {
+    while (value.len > 0 && ascii_is_in(value.ptr[0], " \t\r\n")) {
         value.ptr++;
         value.len--;
     }
@@ -59,47 +59,47 @@ struct masker {
     const struct secret_values *values;
     struct mask_needle *needles;
     size_t count;
-    size_t least; /* bytes of the shortest value to mask */
-    bool found;
+    size_t min_bytes; /* bytes of the shortest value to mask */
+    bool has_masked;
 };
 
 static struct masker masker_new(struct arena *arena, const struct secret_values *values)
 {
-    struct masker masker = {.arena = arena, .values = values, .least = SECRETS_MASK_LEAST};
+    struct masker masker = {.arena = arena, .values = values, .min_bytes = SECRETS_MASK_MIN_BYTES};
 
     if (!values || values->count == 0)
         return masker;
     masker.needles = ARENA_ARRAY(arena, masker.needles, values->count * MASK_NEEDLES);
     for (size_t i = 0; i < values->count; i++) {
         struct str value = secrets_trim(values->values[i]);
-        if (value.len == 0 || (value.len < SECRETS_MASK_LEAST && !values->used[i]))
+        if (value.len == 0 || (value.len < SECRETS_MASK_MIN_BYTES && !values->used[i]))
             continue;
-        if (value.len < masker.least)
-            masker.least = value.len;
+        if (value.len < masker.min_bytes)
+            masker.min_bytes = value.len;
         mask_needles(arena, value, masker.needles + masker.count);
         /* The encoded forms of a short value are hardly a character long. */
-        masker.count += value.len < SECRETS_MASK_LEAST ? 1 : MASK_NEEDLES;
+        masker.count += value.len < SECRETS_MASK_MIN_BYTES ? 1 : MASK_NEEDLES;
     }
     return masker;
 }
 
-static struct str mask_one(struct masker *masker, struct str text)
+static struct str mask_str(struct masker *masker, struct str text)
 {
     struct mask_spans spans = {.arena = masker->arena};
 
-    if (text.len < masker->least || masker->count == 0)
+    if (text.len < masker->min_bytes || masker->count == 0)
         return text;
     mask_find(masker->needles, masker->count, text, &spans);
     if (spans.count == 0)
         return text;
-    masker->found = true;
+    masker->has_masked = true;
     return mask_replace(masker->arena, text, &spans);
 }
 
 static json_t *mask_text(struct masker *masker, const json_t *value)
 {
     struct str text =
-        mask_one(masker, (struct str){json_string_value(value), json_string_length(value)});
+        mask_str(masker, (struct str){json_string_value(value), json_string_length(value)});
 
     return json_stringn_nocheck(text.ptr, text.len);
 }
@@ -115,7 +115,7 @@ static json_t *mask_number(struct masker *masker, json_t *value)
         const struct mask_needle *needle = &masker->needles[i];
         if (needle->form == MASK_PLAIN &&
             (str_eq(needle->bytes, text) || str_eq(needle->bytes, near))) {
-            masker->found = true;
+            masker->has_masked = true;
             return json_string(SECRETS_MASK);
         }
     }
@@ -135,7 +135,7 @@ static json_t *mask_object(struct masker *masker, json_t *value)
 
     json_object_foreach(value, name, member)
     {
-        struct str masked = mask_one(masker, str_from(name));
+        struct str masked = mask_str(masker, str_from(name));
         (void)json_object_set_new_nocheck(
             copy, arena_cstr(masker->arena, masked), mask_value(masker, member));
     }
@@ -178,8 +178,8 @@ json_t *secrets_mask(struct arena *arena, const struct secret_values *values, co
     if (value == NULL || masker.count == 0)
         return shared;
     json_t *copy = mask_value(&masker, shared);
-    if (masker.found) {
-        jr_own(arena, copy);
+    if (masker.has_masked) {
+        jr_attach_large(arena, copy);
         return copy;
     }
     json_decref(copy);

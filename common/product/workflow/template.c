@@ -30,7 +30,7 @@ static void template_skip(struct str *text, size_t bytes)
 
 static void template_skip_blanks(struct str *text)
 {
-    while (text->len > 0 && ascii_among(text->ptr[0], " \t\r\n"))
+    while (text->len > 0 && ascii_is_in(text->ptr[0], " \t\r\n"))
         template_skip(text, 1);
 }
 
@@ -54,7 +54,7 @@ int template_next(struct arena *arena,
     template_skip_blanks(&tail);
     if (memmem(tail.ptr, tail.len, "}}", 2) == NULL) {
         *ret_error = arena_printf(
-            arena, "\"%.*s\": \"{{\" is not closed", STR_ARG(text_shown(arena, shown)));
+            arena, "\"%.*s\": \"{{\" is not closed", STR_ARG(text_shorten(arena, shown)));
         return TEMPLATE_SYNTAX;
     }
     TRY(reference_scan(arena, &tail, ret_reference, ret_error));
@@ -62,7 +62,7 @@ int template_next(struct arena *arena,
     if (!str_starts(tail, STR("}}"))) {
         *ret_error = arena_printf(arena,
                                   "\"%.*s\": expected \"}}\" after the reference",
-                                  STR_ARG(text_shown(arena, shown)));
+                                  STR_ARG(text_shorten(arena, shown)));
         return TEMPLATE_SYNTAX;
     }
     template_skip(&tail, 2);
@@ -85,14 +85,14 @@ bool template_is_single(struct arena *arena, struct str text)
 struct evaluation {
     struct arena *arena;
     const struct template_context *context;
-    size_t left;  /* bytes that the result may still add */
-    size_t items; /* that [*] may still expand */
+    size_t bytes_left; /* bytes that the result may still add */
+    size_t items_left; /* that [*] may still expand */
     struct str *ret_error;
 };
 
 /* NOLINTBEGIN(misc-no-recursion): at most TEMPLATE_MAX_DEPTH deep */
 
-static bool spend(size_t *left, size_t bytes)
+static bool budget_take(size_t *left, size_t bytes)
 {
     if (bytes > *left)
         return false;
@@ -102,7 +102,7 @@ static bool spend(size_t *left, size_t bytes)
 
 /* Subtracts the size of the value as JSON, without escapes, from *left. Returns false when the size
  * exceeds *left or the nesting exceeds `levels`. Reads no more of the value than fits. */
-static bool template_charge(const json_t *value, size_t levels, size_t *left)
+static bool template_budget_charge(const json_t *value, size_t levels, size_t *left)
 {
     json_t *open = (json_t *)value; /* iteration needs a mutable type but changes nothing */
     size_t i;
@@ -112,27 +112,28 @@ static bool template_charge(const json_t *value, size_t levels, size_t *left)
 
     switch (json_typeof(value)) {
     case JSON_STRING:
-        return spend(left, json_string_length(value) + 2);
+        return budget_take(left, json_string_length(value) + 2);
     case JSON_OBJECT:
-        if (levels == 0 || !spend(left, 2))
+        if (levels == 0 || !budget_take(left, 2))
             return false;
         json_object_keylen_foreach(
-            open, name, len, item) if (!spend(left, len + 4) ||
-                                       !template_charge(item, levels - 1, left)) return false;
+            open, name, len, item) if (!budget_take(left, len + 4) ||
+                                       !template_budget_charge(
+                                           item, levels - 1, left)) return false;
         return true;
     case JSON_ARRAY:
-        if (levels == 0 || !spend(left, 2))
+        if (levels == 0 || !budget_take(left, 2))
             return false;
         json_array_foreach(
-            open, i, item) if (!spend(left, 1) ||
-                               !template_charge(item, levels - 1, left)) return false;
+            open, i, item) if (!budget_take(left, 1) ||
+                               !template_budget_charge(item, levels - 1, left)) return false;
         return true;
     default:
-        return spend(left, 5);
+        return budget_take(left, 5);
     }
 }
 
-static struct str with_place(struct arena *arena, struct str place, struct str error)
+static struct str error_with_path(struct arena *arena, struct str place, struct str error)
 {
     if (place.len == 0)
         return error;
@@ -140,13 +141,13 @@ static struct str with_place(struct arena *arena, struct str place, struct str e
 }
 
 /* Prepends the place to *ret_error. */
-static int template_fail(const struct evaluation *in, const struct place *at, int rc)
+static int template_fail(const struct evaluation *in, const struct json_path *at, int rc)
 {
-    *in->ret_error = with_place(in->arena, place_print(in->arena, at), *in->ret_error);
+    *in->ret_error = error_with_path(in->arena, json_path_print(in->arena, at), *in->ret_error);
     return rc;
 }
 
-static int too_large(const struct evaluation *in, const struct place *at)
+static int template_fail_too_large(const struct evaluation *in, const struct json_path *at)
 {
     *in->ret_error = arena_printf(in->arena,
                                   "the result is larger than %d bytes or nested deeper than %d",
@@ -193,7 +194,7 @@ static bool insert_plain(struct strbuf *out, const json_t *value)
         strbuf_str(out, json_text(value));
         break;
     default:
-        if (!template_charge(
+        if (!template_budget_charge(
                 value, TEMPLATE_MAX_DEPTH, &room)) /* the writer also needs this depth limit */
             return false;
         jw_init(&w, out);
@@ -215,17 +216,17 @@ static bool insert_html(struct arena *arena, struct strbuf *out, const json_t *v
     return !out->overflow;
 }
 
-static bool insert(const struct evaluation *in, struct strbuf *out, const json_t *value)
+static bool insert_value(const struct evaluation *in, struct strbuf *out, const json_t *value)
 {
     return in->context->html ? insert_html(in->arena, out, value) : insert_plain(out, value);
 }
 
 static int
-eval_mixed(struct evaluation *in, const struct place *at, struct str text, json_t **ret_value)
+eval_mixed(struct evaluation *in, const struct json_path *at, struct str text, json_t **ret_value)
 {
     struct strbuf out;
 
-    strbuf_init(&out, in->arena, in->left);
+    strbuf_init(&out, in->arena, in->bytes_left);
     while (text.ptr != NULL) {
         struct reference *reference;
         struct str literal;
@@ -233,21 +234,21 @@ eval_mixed(struct evaluation *in, const struct place *at, struct str text, json_
         int rc = template_next(in->arena, &text, &literal, &reference, in->ret_error);
         if (rc == 0 && reference != NULL)
             rc = reference_find(
-                in->arena, reference, in->context, &in->items, &value, in->ret_error);
+                in->arena, reference, in->context, &in->items_left, &value, in->ret_error);
         if (rc != 0)
             return template_fail(in, at, rc);
         strbuf_str(&out, literal);
-        if (out.overflow || (reference != NULL && !insert(in, &out, value)))
-            return too_large(in, at);
+        if (out.overflow || (reference != NULL && !insert_value(in, &out, value)))
+            return template_fail_too_large(in, at);
     }
-    if (!spend(&in->left, out.len + 2))
-        return too_large(in, at);
-    *ret_value = jr_adopt(in->arena, json_stringn(out.len > 0 ? out.ptr : "", out.len));
+    if (!budget_take(&in->bytes_left, out.len + 2))
+        return template_fail_too_large(in, at);
+    *ret_value = jr_attach(in->arena, json_stringn(out.len > 0 ? out.ptr : "", out.len));
     return 0;
 }
 
 static int eval_text(struct evaluation *in,
-                     const struct place *at,
+                     const struct json_path *at,
                      const json_t *value,
                      size_t levels,
                      json_t **ret_value)
@@ -259,28 +260,31 @@ static int eval_text(struct evaluation *in,
 
     if (!template_has_braces(rest)) {
         *ret_value = (json_t *)value;
-        return spend(&in->left, rest.len + 2) ? 0 : too_large(in, at);
+        return budget_take(&in->bytes_left, rest.len + 2) ? 0 : template_fail_too_large(in, at);
     }
     rc = template_next(in->arena, &rest, &literal, &reference, in->ret_error);
     if (rc != 0)
         return template_fail(in, at, rc);
     if (literal.len > 0 || rest.ptr != NULL || in->context->html)
         return eval_mixed(in, at, json_text(value), ret_value);
-    rc = reference_find(in->arena, reference, in->context, &in->items, ret_value, in->ret_error);
+    rc = reference_find(
+        in->arena, reference, in->context, &in->items_left, ret_value, in->ret_error);
     if (rc != 0)
         return template_fail(in, at, rc);
-    return template_charge(*ret_value, levels, &in->left) ? 0 : too_large(in, at);
+    return template_budget_charge(*ret_value, levels, &in->bytes_left)
+               ? 0
+               : template_fail_too_large(in, at);
 }
 
 static int eval_value(struct evaluation *in,
-                      const struct place *at,
+                      const struct json_path *at,
                       const json_t *value,
                       size_t levels,
                       json_t **ret_value);
 
 /* Copies the object at the first member whose value changes; shares it when none does. */
 static int eval_object(struct evaluation *in,
-                       const struct place *at,
+                       const struct json_path *at,
                        const json_t *value,
                        size_t levels,
                        json_t **ret_value)
@@ -292,15 +296,15 @@ static int eval_object(struct evaluation *in,
 
     json_object_keylen_foreach((json_t *)value, name, len, item)
     {
-        struct place member = {.parent = at, .name = {name, len}};
+        struct json_path member = {.parent = at, .name = {name, len}};
         json_t *changed;
-        if (!spend(&in->left, len + 4))
-            return too_large(in, at);
+        if (!budget_take(&in->bytes_left, len + 4))
+            return template_fail_too_large(in, at);
         TRY(eval_value(in, &member, item, levels, &changed));
         if (changed == item)
             continue;
         if (result == value)
-            result = jr_adopt(in->arena, json_copy((json_t *)value));
+            result = jr_attach(in->arena, json_copy((json_t *)value));
         MUST(json_object_setn_nocheck(result, name, len, changed) == 0);
     }
     *ret_value = result;
@@ -308,7 +312,7 @@ static int eval_object(struct evaluation *in,
 }
 
 static int eval_array(struct evaluation *in,
-                      const struct place *at,
+                      const struct json_path *at,
                       const json_t *value,
                       size_t levels,
                       json_t **ret_value)
@@ -319,15 +323,15 @@ static int eval_array(struct evaluation *in,
 
     json_array_foreach((json_t *)value, i, item)
     {
-        struct place member = {.parent = at, .index = i};
+        struct json_path member = {.parent = at, .index = i};
         json_t *changed;
-        if (!spend(&in->left, 1))
-            return too_large(in, at);
+        if (!budget_take(&in->bytes_left, 1))
+            return template_fail_too_large(in, at);
         TRY(eval_value(in, &member, item, levels, &changed));
         if (changed == item)
             continue;
         if (result == value)
-            result = jr_adopt(in->arena, json_copy((json_t *)value));
+            result = jr_attach(in->arena, json_copy((json_t *)value));
         MUST(json_array_set(result, i, changed) == 0);
     }
     *ret_value = result;
@@ -335,7 +339,7 @@ static int eval_array(struct evaluation *in,
 }
 
 static int eval_value(struct evaluation *in,
-                      const struct place *at,
+                      const struct json_path *at,
                       const json_t *value,
                       size_t levels,
                       json_t **ret_value)
@@ -344,8 +348,8 @@ static int eval_value(struct evaluation *in,
 
     if (json_is_string(value))
         return eval_text(in, at, value, levels, ret_value);
-    if (!spend(&in->left, container ? 2 : 5) || (container && levels == 0))
-        return too_large(in, at);
+    if (!budget_take(&in->bytes_left, container ? 2 : 5) || (container && levels == 0))
+        return template_fail_too_large(in, at);
     if (json_is_object(value))
         return eval_object(in, at, value, levels - 1, ret_value);
     if (json_is_array(value))
@@ -375,37 +379,39 @@ struct visiting {
     struct str *ret_error;
 };
 
-static int visit_text(const struct visiting *in, const struct place *at, struct str text)
+static int visit_text(const struct visiting *in, const struct json_path *at, struct str text)
 {
     while (text.ptr != NULL) {
         struct reference *reference;
         struct str literal;
         int rc = template_next(in->arena, &text, &literal, &reference, in->ret_error);
         if (rc != 0) {
-            *in->ret_place = place_print(in->arena, at);
+            *in->ret_place = json_path_print(in->arena, at);
             return rc;
         }
         if (reference == NULL)
             continue;
         struct reference_view view = reference_view(reference);
-        view.place = place_print(in->arena, at);
+        view.path = json_path_print(in->arena, at);
         TRY(in->visit(&view, in->arg));
     }
     return 0;
 }
 
-static int
-visit_value(const struct visiting *in, const struct place *at, const json_t *value, size_t levels)
+static int visit_value(const struct visiting *in,
+                       const struct json_path *at,
+                       const json_t *value,
+                       size_t levels)
 {
     json_t *open = (json_t *)value; /* iteration needs a mutable type but changes nothing */
-    struct place member = {.parent = at};
+    struct json_path member = {.parent = at};
     json_t *item;
     size_t len;
 
     if (json_is_string(value))
         return template_has_braces(json_text(value)) ? visit_text(in, at, json_text(value)) : 0;
     if ((json_is_object(value) || json_is_array(value)) && levels == 0) {
-        *in->ret_place = place_print(in->arena, at);
+        *in->ret_place = json_path_print(in->arena, at);
         *in->ret_error = STR("is nested too deep");
         return TEMPLATE_SYNTAX;
     }
@@ -459,10 +465,10 @@ static int template_count_rows(const struct reference_view *view, void *arg)
 {
     struct counting *in = arg;
     struct reference *reference;
-    struct str shown = text_shown(in->arena, view->text);
+    struct str shown = text_shorten(in->arena, view->text);
     size_t rows;
 
-    if (!view->wildcard)
+    if (!view->has_wildcard)
         return 0;
     TRY(reference_parse(in->arena, view->text, &reference, in->ret_error));
     int rc = reference_rows(in->arena, reference, in->context, &rows, in->ret_error);
@@ -475,7 +481,7 @@ static int template_count_rows(const struct reference_view *view, void *arg)
         rc = TEMPLATE_UNRESOLVED;
     }
     if (rc != 0) {
-        *in->ret_error = with_place(in->arena, view->place, *in->ret_error);
+        *in->ret_error = error_with_path(in->arena, view->path, *in->ret_error);
         return rc;
     }
     in->rows = rows;

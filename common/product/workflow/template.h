@@ -97,12 +97,13 @@ int template_rows(struct arena *arena,
 
 /* A reference within a value, for checks when a workflow is saved. */
 struct reference_view {
-    struct str root;  /* "trigger", "steps", "secrets", ... */
-    struct str first; /* the part after the root: step key, secret name, "data"; empty = none */
-    struct str text;  /* as written */
-    struct str place; /* member path of the text that has the reference, "body.items[2]";
-                         arena-owned, empty for the value itself */
-    bool wildcard;    /* has [*] */
+    struct str root; /* "trigger", "steps", "secrets", ... */
+    struct str
+        second_part;   /* the part after the root: step key, secret name, "data"; empty = none */
+    struct str text;   /* as written */
+    struct str path;   /* member path of the text that has the reference, "body.items[2]";
+                           arena-owned, empty for the value itself */
+    bool has_wildcard; /* has [*] */
 };
 /* Called once per expression. A non-zero result stops the walk and is returned. */
 typedef int (*template_visit_fn)(const struct reference_view *view, void *arg);

@@ -3,8 +3,8 @@
  * Internal to workflow/: parsed references, texts that are split into literals and expressions, and
  * the places of values for findings.
  */
+#include "workflow/json_path_private.h"
 #include "workflow/template.h"
-#include "workflow/template_place_private.h"
 
 #define REFERENCE_PARTS 64
 
@@ -21,7 +21,7 @@ enum reference_root { ROOT_TRIGGER, ROOT_STEPS, ROOT_SECRETS, ROOT_WORKFLOW, ROO
 struct reference {
     struct str text;          /* as written, borrowed */
     enum reference_root root; /* ROOT_NONE: a bare path */
-    bool wildcard;
+    bool has_wildcard;
     size_t count;
     struct reference_part *parts; /* begins with the root, except in a bare path */
 };
@@ -63,7 +63,7 @@ bool template_has_braces(struct str text);
 
 /* Returns the first bytes of a text for an error message, arena-owned. No character is cut in
  * half. */
-struct str text_shown(struct arena *arena, struct str text);
+struct str text_shorten(struct arena *arena, struct str text);
 /* The type of a value, for an error message: "a text", "null", ... */
-const char *json_kind(const json_t *value);
+const char *json_type_text(const json_t *value);
 struct str json_text(const json_t *value);

@@ -20,14 +20,14 @@ static const char *const roots[] = {
     [ROOT_JOB] = "job",
 };
 
-struct str text_shown(struct arena *arena, struct str text)
+struct str text_shorten(struct arena *arena, struct str text)
 {
     if (text.len <= SHOWN_BYTES)
         return arena_dup(arena, text);
     return arena_printf(arena, "%.*s...", STR_ARG(utf8_cut(text, SHOWN_BYTES)));
 }
 
-const char *json_kind(const json_t *value)
+const char *json_type_text(const json_t *value)
 {
     switch (json_typeof(value)) {
     case JSON_OBJECT:
@@ -60,12 +60,12 @@ struct parsing {
     struct str text; /* the rest, not parsed yet */
     struct reference_part parts[REFERENCE_PARTS];
     size_t count;
-    const char *wrong;
+    const char *error;
 };
 
 static bool reference_refuse(struct parsing *in, const char *wrong)
 {
-    in->wrong = wrong;
+    in->error = wrong;
     return false;
 }
 
@@ -247,15 +247,15 @@ make_reference(struct parsing *in, struct str start, enum reference_root root)
     reference->parts = ARENA_ARRAY(in->arena, reference->parts, in->count);
     memcpy(reference->parts, in->parts, in->count * sizeof(in->parts[0]));
     for (size_t i = 0; i < in->count; i++)
-        reference->wildcard |= in->parts[i].kind == PART_ALL;
+        reference->has_wildcard |= in->parts[i].kind == PART_ALL;
     return reference;
 }
 
-static int syntax(struct parsing *in, struct str text, struct str *ret_error)
+static int reference_fail_syntax(struct parsing *in, struct str text, struct str *ret_error)
 {
-    struct str shown = text_shown(in->arena, text);
+    struct str shown = text_shorten(in->arena, text);
 
-    *ret_error = arena_printf(in->arena, "\"%.*s\": %s", STR_ARG(shown), in->wrong);
+    *ret_error = arena_printf(in->arena, "\"%.*s\": %s", STR_ARG(shown), in->error);
     return TEMPLATE_SYNTAX;
 }
 
@@ -268,7 +268,7 @@ int reference_scan(struct arena *arena,
     enum reference_root root = ROOT_NONE;
 
     if (!read_reference(&in, &root))
-        return syntax(&in, *rest, ret_error);
+        return reference_fail_syntax(&in, *rest, ret_error);
     *ret_reference = make_reference(&in, *rest, root);
     *rest = in.text;
     return 0;
@@ -300,11 +300,11 @@ int reference_parse(struct arena *arena,
     enum reference_root root = ROOT_NONE;
 
     if (str_starts(start, STR("{{")))
-        in.wrong = "a reference must be written without braces here";
+        in.error = "a reference must be written without braces here";
     else if (read_reference(&in, &root) && in.text.len > 0)
-        in.wrong = "expected nothing after the reference";
-    if (in.wrong != NULL)
-        return syntax(&in, start, ret_error);
+        in.error = "expected nothing after the reference";
+    if (in.error != NULL)
+        return reference_fail_syntax(&in, start, ret_error);
     *ret_reference = make_reference(&in, start, root);
     return 0;
 }
@@ -318,9 +318,9 @@ int reference_parse_path(struct arena *arena,
     struct str start = in.text;
 
     if (reference_read_path(&in) && in.text.len > 0)
-        in.wrong = "expected \".name\", \"[0]\" or \"[*]\"";
-    if (in.wrong != NULL)
-        return syntax(&in, start, ret_error);
+        in.error = "expected \".name\", \"[0]\" or \"[*]\"";
+    if (in.error != NULL)
+        return reference_fail_syntax(&in, start, ret_error);
     *ret_reference = make_reference(&in, start, ROOT_NONE);
     return 0;
 }
@@ -330,11 +330,11 @@ struct reference_view reference_view(const struct reference *reference)
     struct reference_view view = {
         .root = reference->parts[0].name,
         .text = reference->text,
-        .wildcard = reference->wildcard,
+        .has_wildcard = reference->has_wildcard,
     };
 
     if (reference->count > 1 && reference->parts[1].kind == PART_NAME)
-        view.first = reference->parts[1].name;
+        view.second_part = reference->parts[1].name;
     return view;
 }
 
@@ -346,12 +346,12 @@ struct lookup {
     struct str *ret_error;
     const json_t **values; /* after a [*]: the values that the parts so far lead to */
     size_t count;
-    size_t *left; /* items that [*] may still expand */
+    size_t *items_left; /* items that [*] may still expand */
 };
 
-static int PRINTF_LIKE(2, 3) unresolved(const struct lookup *in, const char *format, ...)
+static int PRINTF_LIKE(2, 3) lookup_fail(const struct lookup *in, const char *format, ...)
 {
-    struct str shown = text_shown(in->arena, in->reference->text);
+    struct str shown = text_shorten(in->arena, in->reference->text);
     va_list args;
 
     va_start(args, format);
@@ -364,7 +364,7 @@ static int PRINTF_LIKE(2, 3) unresolved(const struct lookup *in, const char *for
 
 /* Describes the value in which `part` is searched: "data[0]", after a [*] with the number of the
  * item. */
-static struct str owner(const struct lookup *in, size_t part, size_t item)
+static struct str lookup_describe(const struct lookup *in, size_t part, size_t item)
 {
     const struct reference_part *parts = in->reference->parts;
     size_t from = part;
@@ -379,7 +379,7 @@ static struct str owner(const struct lookup *in, size_t part, size_t item)
         from--;
     for (; from < part; from++) {
         if (parts[from].kind == PART_NAME)
-            strbuf_str(&out, text_shown(in->arena, parts[from].name));
+            strbuf_str(&out, text_shorten(in->arena, parts[from].name));
         else if (parts[from].kind == PART_INDEX)
             strbuf_printf(&out, "[%zu]", parts[from].index);
         else
@@ -389,25 +389,25 @@ static struct str owner(const struct lookup *in, size_t part, size_t item)
 }
 
 /* Fails with the reason why `value` does not have what the part asks for. */
-static int miss(const struct lookup *in, size_t at, size_t item, const json_t *value)
+static int lookup_fail_missing(const struct lookup *in, size_t at, size_t item, const json_t *value)
 {
     const struct reference_part *part = &in->reference->parts[at];
-    struct str name = text_shown(in->arena, part->name);
-    struct str what = owner(in, at, item);
+    struct str name = text_shorten(in->arena, part->name);
+    struct str what = lookup_describe(in, at, item);
 
     if (part->kind == PART_NAME && at == 1 && in->reference->root == ROOT_STEPS)
-        return unresolved(in, "step \"%.*s\" has not run", STR_ARG(name));
+        return lookup_fail(in, "step \"%.*s\" has not run", STR_ARG(name));
     if (part->kind == PART_NAME && json_is_object(value))
-        return unresolved(in, "%.*s has no member \"%.*s\"", STR_ARG(what), STR_ARG(name));
+        return lookup_fail(in, "%.*s has no member \"%.*s\"", STR_ARG(what), STR_ARG(name));
     if (part->kind == PART_INDEX && json_is_array(value))
-        return unresolved(in, "%.*s has %zu items", STR_ARG(what), json_array_size(value));
+        return lookup_fail(in, "%.*s has %zu items", STR_ARG(what), json_array_size(value));
     if (value == NULL || json_is_null(value))
-        return unresolved(in, "%.*s is null", STR_ARG(what));
-    return unresolved(in,
-                      "%.*s is %s, not %s",
-                      STR_ARG(what),
-                      json_kind(value),
-                      part->kind == PART_NAME ? "an object" : "an array");
+        return lookup_fail(in, "%.*s is null", STR_ARG(what));
+    return lookup_fail(in,
+                       "%.*s is %s, not %s",
+                       STR_ARG(what),
+                       json_type_text(value),
+                       part->kind == PART_NAME ? "an object" : "an array");
 }
 
 /* Returns the value one name or index further, or NULL when there is none. */
@@ -419,24 +419,24 @@ static const json_t *reference_step(const struct reference_part *part, const jso
 }
 
 /* Resolves [*]: the items of all current values replace these values. */
-static int reference_spread(struct lookup *in, size_t at)
+static int reference_expand_items(struct lookup *in, size_t at)
 {
     size_t total = 0;
     const json_t **items;
 
     for (size_t i = 0; i < in->count; i++) {
         if (!json_is_array(in->values[i]))
-            return miss(in, at, i, in->values[i]);
+            return lookup_fail_missing(in, at, i, in->values[i]);
         total += json_array_size(in->values[i]);
     }
-    if (total > *in->left) {
+    if (total > *in->items_left) {
         *in->ret_error = arena_printf(in->arena,
                                       "%.*s: [*] expands to more than %d items",
-                                      STR_ARG(text_shown(in->arena, in->reference->text)),
+                                      STR_ARG(text_shorten(in->arena, in->reference->text)),
                                       TEMPLATE_MAX_ITEMS);
         return TEMPLATE_TOO_LARGE;
     }
-    *in->left -= total;
+    *in->items_left -= total;
     items = arena_zalloc_array(in->arena, sizeof(*items), total);
     total = 0;
     for (size_t i = 0; i < in->count; i++)
@@ -448,28 +448,29 @@ static int reference_spread(struct lookup *in, size_t at)
 }
 
 /* Resolves the parts from the first [*] on, for several values at once. */
-static int find_all(struct lookup *in, size_t at, const json_t *value, json_t **ret_value)
+static int
+reference_resolve_all(struct lookup *in, size_t at, const json_t *value, json_t **ret_value)
 {
     const struct reference *reference = in->reference;
 
     if (!json_is_array(value))
-        return miss(in, at, 0, value);
+        return lookup_fail_missing(in, at, 0, value);
     in->values = arena_zalloc_array(in->arena, sizeof(*in->values), 1);
     in->values[0] = value;
     in->count = 1;
     for (; at < reference->count; at++) {
         if (reference->parts[at].kind == PART_ALL) {
-            TRY(reference_spread(in, at));
+            TRY(reference_expand_items(in, at));
             continue;
         }
         for (size_t i = 0; i < in->count; i++) {
             const json_t *found = reference_step(&reference->parts[at], in->values[i]);
             if (found == NULL)
-                return miss(in, at, i, in->values[i]);
+                return lookup_fail_missing(in, at, i, in->values[i]);
             in->values[i] = found;
         }
     }
-    *ret_value = jr_adopt(in->arena, json_array());
+    *ret_value = jr_attach(in->arena, json_array());
     for (size_t i = 0; i < in->count; i++)
         MUST(json_array_append(*ret_value, (json_t *)in->values[i]) == 0);
     return 0;
@@ -479,7 +480,7 @@ static int
 find_secret(struct lookup *in, const struct template_context *context, json_t **ret_value)
 {
     struct str name = in->reference->parts[1].name;
-    struct str shown = text_shown(in->arena, name);
+    struct str shown = text_shorten(in->arena, name);
 
     if (context->secret == NULL) {
         *in->ret_error = arena_printf(
@@ -490,11 +491,11 @@ find_secret(struct lookup *in, const struct template_context *context, json_t **
     }
     struct str text = context->secret(name, context->secret_arg);
     if (text.ptr == NULL)
-        return unresolved(in, "there is no secret \"%.*s\"", STR_ARG(shown));
+        return lookup_fail(in, "there is no secret \"%.*s\"", STR_ARG(shown));
     json_t *value = json_stringn(text.ptr, text.len);
     if (value == NULL)
-        return unresolved(in, "the secret \"%.*s\" is not UTF-8", STR_ARG(shown));
-    *ret_value = jr_adopt(in->arena, value);
+        return lookup_fail(in, "the secret \"%.*s\" is not UTF-8", STR_ARG(shown));
+    *ret_value = jr_attach(in->arena, value);
     return 0;
 }
 
@@ -507,16 +508,16 @@ static bool is_payload(const struct reference *reference, size_t at)
 }
 
 /* Resolves the parts from *at to the next [*], or to the end. */
-static int find_plain(struct lookup *in, size_t *at, const json_t **value)
+static int reference_resolve_parts(struct lookup *in, size_t *at, const json_t **value)
 {
     const struct reference *reference = in->reference;
 
     for (; *at < reference->count && reference->parts[*at].kind != PART_ALL; ++*at) {
         const json_t *found = reference_step(&reference->parts[*at], *value);
         if (is_payload(reference, *at) && (found == NULL || json_is_null(found)))
-            found = jr_adopt(in->arena, json_object());
+            found = jr_attach(in->arena, json_object());
         if (found == NULL)
-            return miss(in, *at, 0, *value);
+            return lookup_fail_missing(in, *at, 0, *value);
         *value = found;
     }
     return 0;
@@ -528,10 +529,10 @@ static int reference_find_row(struct lookup *in, size_t at, size_t row, const js
     const json_t *found = json_array_get(*value, row);
 
     if (!json_is_array(*value))
-        return miss(in, at, 0, *value);
+        return lookup_fail_missing(in, at, 0, *value);
     if (found == NULL)
-        return unresolved(
-            in, "%.*s has %zu items", STR_ARG(owner(in, at, 0)), json_array_size(*value));
+        return lookup_fail(
+            in, "%.*s has %zu items", STR_ARG(lookup_describe(in, at, 0)), json_array_size(*value));
     *value = found;
     return 0;
 }
@@ -547,7 +548,8 @@ json_t *template_no_payload(void)
 }
 
 /* Whether the reference leads into the data of a trigger that has no payload. */
-static bool leads_nowhere(const struct reference *reference, const struct template_context *context)
+static bool reference_is_into_no_payload(const struct reference *reference,
+                                         const struct template_context *context)
 {
     const json_t *trigger = json_object_get(context->root, "trigger");
 
@@ -564,23 +566,23 @@ int reference_find(struct arena *arena,
                    struct str *ret_error)
 {
     struct lookup in = {
-        .arena = arena, .reference = reference, .ret_error = ret_error, .left = left};
+        .arena = arena, .reference = reference, .ret_error = ret_error, .items_left = left};
     const json_t *value = context->root;
     size_t at = 0;
 
     if (reference->root == ROOT_SECRETS)
         return find_secret(&in, context, ret_value);
-    if (leads_nowhere(reference, context)) {
-        *ret_value = jr_adopt(arena, json_null());
+    if (reference_is_into_no_payload(reference, context)) {
+        *ret_value = jr_attach(arena, json_null());
         return 0;
     }
-    TRY(find_plain(&in, &at, &value));
+    TRY(reference_resolve_parts(&in, &at, &value));
     if (at < reference->count && context->by_row) {
         TRY(reference_find_row(&in, at++, context->row, &value));
-        TRY(find_plain(&in, &at, &value));
+        TRY(reference_resolve_parts(&in, &at, &value));
     }
     if (at < reference->count)
-        return find_all(&in, at, value, ret_value);
+        return reference_resolve_all(&in, at, value, ret_value);
     *ret_value = (json_t *)value;
     return 0;
 }
@@ -595,9 +597,9 @@ int reference_rows(struct arena *arena,
     const json_t *value = context->root;
     size_t at = 0;
 
-    TRY(find_plain(&in, &at, &value));
+    TRY(reference_resolve_parts(&in, &at, &value));
     if (!json_is_array(value))
-        return miss(&in, at, 0, value);
+        return lookup_fail_missing(&in, at, 0, value);
     *ret_rows = json_array_size(value);
     return 0;
 }

@@ -3,7 +3,7 @@
 
 #include "catalog/event.h"
 
-bool trigger_allowed(const struct caller *caller, struct str event, const struct entity *entity)
+bool trigger_is_allowed(const struct caller *caller, struct str event, const struct entity *entity)
 {
     enum event_kind kind = event_find(event);
 
@@ -13,7 +13,7 @@ bool trigger_allowed(const struct caller *caller, struct str event, const struct
         return false;
     enum perm perm = event_permission(event_info(kind)->subject);
     if (perm == PERM_ENTITY_READ)
-        return entity != NULL && caller_api_access(caller) &&
+        return entity != NULL && caller_has_api_access(caller) &&
                caller_can_entity(caller, entity->id, ACT_READ);
     return perm != PERM_NONE && caller_can(caller, perm);
 }
@@ -22,18 +22,18 @@ static bool trigger_may_read(const struct trigger_view *view, struct str name)
 {
     const struct model_field *field = entity_field(view->entity, name);
 
-    return field != NULL && caller_field(view->caller, field, ACT_READ) &&
+    return field != NULL && caller_can_field(view->caller, field, ACT_READ) &&
            (field->system || field->updated_ms <= view->at_ms);
 }
 
-void trigger_trim(const struct trigger_view *view, json_t *data)
+void trigger_data_trim(const struct trigger_view *view, json_t *data)
 {
     const char *name;
     json_t *value;
     size_t len;
     void *next;
 
-    if (caller_all_rows(view->caller))
+    if (caller_has_all_rows(view->caller))
         return;
     json_object_keylen_foreach_safe(data, next, name, len, value)
     {
@@ -47,8 +47,8 @@ static int trigger_check_name(const struct reference_view *reference, void *arg)
     return trigger_may_read(arg, reference->text) ? 0 : -1;
 }
 
-bool trigger_filter_allowed(const struct trigger_view *view, const struct condition *filter)
+bool trigger_filter_is_allowed(const struct trigger_view *view, const struct condition *filter)
 {
-    return filter == NULL || caller_all_rows(view->caller) ||
+    return filter == NULL || caller_has_all_rows(view->caller) ||
            condition_visit(filter, trigger_check_name, (void *)view) == 0;
 }

@@ -13,7 +13,7 @@
 /* any: Whether the caller may know of such an event at all. `entity` is the entity of an entity
  * event, or NULL when the entity is gone: only administrators may know of such an event, or of an
  * event with an unknown name. */
-bool trigger_allowed(const struct caller *caller, struct str event, const struct entity *entity);
+bool trigger_is_allowed(const struct caller *caller, struct str event, const struct entity *entity);
 
 /* A caller who reads the record of an entity event, and the time of the event. */
 struct trigger_view {
@@ -25,7 +25,7 @@ struct trigger_view {
  * members that are no longer fields of the entity, and members of fields that were changed after
  * the event: the name may have belonged to another field. Callers who see all rows keep all
  * members. */
-void trigger_trim(const struct trigger_view *view, json_t *data);
+void trigger_data_trim(const struct trigger_view *view, json_t *data);
 /* any: Whether a trigger's filter over a record (NULL = no filter) tests only fields that the
  * caller may read: a filter that matched reveals the record too. */
-bool trigger_filter_allowed(const struct trigger_view *view, const struct condition *filter);
+bool trigger_filter_is_allowed(const struct trigger_view *view, const struct condition *filter);

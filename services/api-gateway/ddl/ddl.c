@@ -29,10 +29,10 @@ void ddl_add(struct ddl *ddl, const char *format, ...)
         .writes = true,
         .no_prepare = true,
     };
-    ARENA_PUSH(ddl->arena, ddl->items, ddl->count, ddl->room, command);
+    ARENA_PUSH(ddl->arena, ddl->items, ddl->count, ddl->cap, command);
 }
 
-static int answer(struct req *r, int rc)
+static int answer_db_error(struct req *r, int rc)
 {
     const char *state = db_error(&r->task)->sqlstate;
 
@@ -61,7 +61,7 @@ int ddl_run(struct req *r, const struct ddl *ddl)
             calls[count] = (struct db_call){.sql = &ddl->items[done + count]};
         int rc = db_batch(&r->task, r->scope->db, calls, count, NULL);
         if (rc)
-            return answer(r, rc);
+            return answer_db_error(r, rc);
         done += count;
     }
     return 0;

@@ -12,7 +12,7 @@
 struct ddl {
     struct arena *arena;
     struct sql *items;
-    size_t count, room;
+    size_t count, cap;
 };
 
 /* any: Starts an empty list; `arena` is borrowed and owns the commands. */
@@ -37,14 +37,14 @@ void ddl_table_lock(struct ddl *ddl, const struct model_field *field);
 /* --- history of records (ddl_history.c) --- */
 
 /* any: Start the history of an entity, and end it with all that was recorded. Before
- * ddl_history_on() the rows of the entity and its fields have to be stored. */
-void ddl_history_on(struct ddl *ddl, const struct entity *entity);
-void ddl_history_off(struct ddl *ddl, const struct entity *entity);
+ * ddl_history_start() the rows of the entity and its fields have to be stored. */
+void ddl_history_start(struct ddl *ddl, const struct entity *entity);
+void ddl_history_end(struct ddl *ddl, const struct entity *entity);
 /* any: Adapts the history to a change of the entity's history_days or fields, after their rows are
  * stored. Does nothing if the entity has no history. */
-void ddl_history_follow(struct ddl *ddl, const struct entity *entity);
+void ddl_history_update(struct ddl *ddl, const struct entity *entity);
 /* any: Removes the field from the history, before the field is dropped. */
-void ddl_history_forget(struct ddl *ddl, const struct model_field *field);
+void ddl_history_drop_field(struct ddl *ddl, const struct model_field *field);
 
 /* --- columns (ddl_column.c) --- */
 
@@ -61,7 +61,7 @@ enum ddl_index ddl_index_of(const struct model_field *field);
 void ddl_field_add(struct ddl *ddl, const struct model_field *field);
 void ddl_field_drop(struct ddl *ddl, const struct model_field *field);
 /* any: Adds what follows the column: CHECK, foreign key, index; or creates the link table. */
-void ddl_field_constrain(struct ddl *ddl, const struct model_field *field);
+void ddl_field_add_constraints(struct ddl *ddl, const struct model_field *field);
 /* co: Changes the field from `old` to `next` (same id). Checks the rows first: returns 409 if they
  * contradict the change, 403 if the caller may not learn that. */
 AWAITS int ddl_field_change(struct req *r,
@@ -85,10 +85,10 @@ const char *ddl_conversion_text(struct arena *arena, const char *pattern, struct
 
 /* any: Returns whether the caller reads all records of the entity, so that an answer may mention
  * any of them. */
-bool ddl_sees_all(const struct req *r, const struct entity *entity);
+bool ddl_caller_sees_all(const struct req *r, const struct entity *entity);
 /* any: Returns 0 if the caller reads all records and the field, else 403. Call before the values
  * are checked: whether a change fits the stored values reveals what the values are. */
-int ddl_may_look(struct req *r, const struct model_field *field) MUSTCHECK;
+int ddl_may_read_values(struct req *r, const struct model_field *field) MUSTCHECK;
 /* any: Returns 0 if the caller may delete records of the entity, else 403. `what` names the change
  * that deletes data; it begins the message. */
 int ddl_may_drop(struct req *r, const struct entity *entity, const char *what) MUSTCHECK;
@@ -112,4 +112,4 @@ struct ddl_check {
 /* co: Returns 0 if no row contradicts, else 409 schema_conflict; the message has the number and up
  * to ten ids of the rows if the caller sees all records. During a preview the finding is added to
  * r->scope->preview, and the result is 0. */
-AWAITS int ddl_check(struct req *r, const struct ddl_check *check) MUSTCHECK;
+AWAITS int ddl_check_rows(struct req *r, const struct ddl_check *check) MUSTCHECK;

@@ -2,7 +2,7 @@
 #include "ddl/ddl.h"
 #include "ddl/ddl_preview.h"
 
-#define NAMED 10 /* ids in an answer */
+#define IDS_SHOWN 10 /* ids in an answer */
 
 static struct str print_ids(struct arena *arena, const int64_t *ids, size_t count, int64_t total)
 {
@@ -16,17 +16,18 @@ static struct str print_ids(struct arena *arena, const int64_t *ids, size_t coun
     return strbuf_view(&out);
 }
 
-bool ddl_sees_all(const struct req *r, const struct entity *entity)
+bool ddl_caller_sees_all(const struct req *r, const struct entity *entity)
 {
     const struct caller *caller = r->scope->caller;
 
     return caller_can_entity(caller, entity->id, ACT_READ) &&
-           (!entity->row_level_security || caller_all_rows(caller));
+           (!entity->row_level_security || caller_has_all_rows(caller));
 }
 
-int ddl_may_look(struct req *r, const struct model_field *field)
+int ddl_may_read_values(struct req *r, const struct model_field *field)
 {
-    if (ddl_sees_all(r, field->entity) && caller_field(r->scope->caller, field, ACT_READ))
+    if (ddl_caller_sees_all(r, field->entity) &&
+        caller_can_field(r->scope->caller, field, ACT_READ))
         return 0;
     return fail(r,
                 PROBLEM_FORBIDDEN,
@@ -75,7 +76,8 @@ int ddl_may_drop_records(struct req *r, const struct entity *entity, const char 
     return ddl_may_lose_records(r, entity, what);
 }
 
-static struct str describe(struct req *r, const struct ddl_check *check, const struct rows *found)
+static struct str
+describe_conflict(struct req *r, const struct ddl_check *check, const struct rows *found)
 {
     struct arena *arena = r->task.arena;
     const struct model_field *field = check->field;
@@ -83,7 +85,7 @@ static struct str describe(struct req *r, const struct ddl_check *check, const s
     int64_t *ids;
     size_t count;
 
-    if (!ddl_sees_all(r, field->entity))
+    if (!ddl_caller_sees_all(r, field->entity))
         return arena_printf(arena,
                             "Some records have %s '%.*s' of '%.*s'.",
                             check->reason,
@@ -100,10 +102,10 @@ static struct str describe(struct req *r, const struct ddl_check *check, const s
                         STR_ARG(print_ids(arena, ids, count, total)));
 }
 
-static int refuse(struct req *r, const struct ddl_check *check, const struct rows *found)
+static int refuse_conflict(struct req *r, const struct ddl_check *check, const struct rows *found)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-    struct str detail = describe(r, check, found);
+    struct str detail = describe_conflict(r, check, found);
 
     schema_error_add(
         r->task.arena, errors, check->field->name, check->code, "%.*s", STR_ARG(detail));
@@ -111,23 +113,23 @@ static int refuse(struct req *r, const struct ddl_check *check, const struct row
 }
 
 /* Adds the finding to the preview, which continues. */
-static int ddl_check_keep(struct req *r, const struct ddl_check *check, const struct rows *found)
+static int ddl_check_preview(struct req *r, const struct ddl_check *check, const struct rows *found)
 {
     struct ddl_violation violation = {
         .field = check->field->name,
         .code = check->code,
-        .message = describe(r, check, found),
+        .message = describe_conflict(r, check, found),
     };
 
-    if (ddl_sees_all(r, check->field->entity)) {
+    if (ddl_caller_sees_all(r, check->field->entity)) {
         violation.rows = some_i64(rows_i64(found, 0, 0));
         violation.ids = rows_sql_i64s(r->task.arena, found, 0, 1);
     }
-    ddl_preview_violation(r->scope->preview, &violation);
+    ddl_preview_add_violation(r->scope->preview, &violation);
     return 0;
 }
 
-int ddl_check(struct req *r, const struct ddl_check *check)
+int ddl_check_rows(struct req *r, const struct ddl_check *check)
 {
     long long id = check->field->entity->id;
     bool preview = r->scope->preview != NULL;
@@ -141,7 +143,7 @@ int ddl_check(struct req *r, const struct ddl_check *check)
                      preview ? " limit " DDL_COUNTED : "",
                      id,
                      check->condition,
-                     NAMED);
+                     IDS_SHOWN);
     const struct sql sql = {
         .name = "ddl.check",
         .text = text.ptr,
@@ -156,5 +158,5 @@ int ddl_check(struct req *r, const struct ddl_check *check)
     TRY(sql_all(r, &found, &sql, check->params, check->param_count));
     if (!rows_i64(&found, 0, 0))
         return 0;
-    return preview ? ddl_check_keep(r, check, &found) : refuse(r, check, &found);
+    return preview ? ddl_check_preview(r, check, &found) : refuse_conflict(r, check, &found);
 }

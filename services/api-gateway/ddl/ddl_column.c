@@ -39,7 +39,7 @@ const char *ddl_type(const struct model_field *field)
  * is stable, so adding a column with this default does not rewrite the table. */
 static struct str default_expression(struct arena *arena, const struct model_field *field)
 {
-    const json_t *value = field->fallback;
+    const json_t *value = field->default_value;
     struct str text = json_is_string(value) && field->type != TYPE_JSON
                           ? (struct str){json_string_value(value), json_string_length(value)}
                           : jr_print(arena, value);
@@ -54,7 +54,7 @@ struct str ddl_column(struct arena *arena, const struct model_field *field)
 {
     struct str fallback = STR("");
 
-    if (field->fallback)
+    if (field->default_value)
         fallback = arena_printf(arena, " default %.*s", STR_ARG(default_expression(arena, field)));
     return arena_printf(arena,
                         "f_%lld %s%.*s%s",
@@ -70,7 +70,7 @@ struct str ddl_column(struct arena *arena, const struct model_field *field)
  * it. */
 enum ddl_index ddl_index_of(const struct model_field *field)
 {
-    if (field->many)
+    if (field->is_many)
         return INDEX_NONE;
     if (field->unique)
         return INDEX_UNIQUE;
@@ -177,9 +177,9 @@ static void add_link_table(struct ddl *ddl, const struct model_field *field)
     ddl_add(ddl, "create index i_%lld on {p}.l_%lld (to_id)", id, id);
 }
 
-void ddl_field_constrain(struct ddl *ddl, const struct model_field *field)
+void ddl_field_add_constraints(struct ddl *ddl, const struct model_field *field)
 {
-    if (field->many) {
+    if (field->is_many) {
         add_link_table(ddl, field);
         return;
     }
@@ -193,20 +193,20 @@ void ddl_field_constrain(struct ddl *ddl, const struct model_field *field)
 
 void ddl_field_add(struct ddl *ddl, const struct model_field *field)
 {
-    if (!field->many)
+    if (!field->is_many)
         ddl_add(ddl,
                 "alter table {p}.e_%lld add column %.*s",
                 (long long)field->entity->id,
                 STR_ARG(ddl_column(ddl->arena, field)));
-    ddl_field_constrain(ddl, field);
+    ddl_field_add_constraints(ddl, field);
 }
 
 void ddl_field_drop(struct ddl *ddl, const struct model_field *field)
 {
     if (field->type == TYPE_FILE)
         change_file_rule(ddl, field, false);
-    ddl_history_forget(ddl, field);
-    if (field->many)
+    ddl_history_drop_field(ddl, field);
+    if (field->is_many)
         ddl_add(ddl, "drop table {p}.l_%lld", (long long)field->id);
     else
         ddl_add(ddl,
@@ -228,19 +228,19 @@ static void alter_column(struct ddl *ddl, const struct model_field *field, const
 
 static bool default_changed(const struct model_field *old, const struct model_field *next)
 {
-    if (!old->fallback || !next->fallback)
-        return old->fallback != next->fallback;
-    return !json_equal(old->fallback, next->fallback);
+    if (!old->default_value || !next->default_value)
+        return old->default_value != next->default_value;
+    return !json_equal(old->default_value, next->default_value);
 }
 
 static void change_foreign_key(struct ddl *ddl, const struct model_field *next)
 {
     ddl_add(ddl,
             "alter table {p}.%s_%lld drop constraint fk_%lld",
-            next->many ? "l" : "e",
-            (long long)(next->many ? next->id : next->entity->id),
+            next->is_many ? "l" : "e",
+            (long long)(next->is_many ? next->id : next->entity->id),
             (long long)next->id);
-    if (next->many)
+    if (next->is_many)
         add_link_key(ddl, next);
     else
         add_foreign_key(ddl, next);
@@ -264,14 +264,14 @@ change_column(struct ddl *ddl, const struct model_field *old, const struct model
                 (long long)old->id);
     if (reindex)
         drop_index(ddl, old);
-    if (fallback && old->fallback)
+    if (fallback && old->default_value)
         alter_column(ddl, old, "drop default");
     if (retyped) {
         const char *using = ddl_conversion_text(arena, conversion->using, next->column);
         struct str what = arena_printf(arena, "type %s using (%s)", ddl_type(next), using);
         alter_column(ddl, next, what.ptr);
     }
-    if (fallback && next->fallback) {
+    if (fallback && next->default_value) {
         struct str value = default_expression(arena, next);
         alter_column(ddl, next, arena_printf(arena, "set default %.*s", STR_ARG(value)).ptr);
     }
@@ -316,7 +316,7 @@ AWAITS static int check_bound(struct req *r,
         .reason = upper ? "a value above the maximum in" : "a value below the minimum in",
     };
 
-    return is_tighter(old, next, upper) ? ddl_check(r, &check) : 0;
+    return is_tighter(old, next, upper) ? ddl_check_rows(r, &check) : 0;
 }
 
 static bool is_narrower(const struct model_field *old, const struct model_field *next)
@@ -344,7 +344,7 @@ AWAITS static int column_check_values(struct req *r,
             .code = PROBLEM_TOO_LONG,
             .reason = "a value above the maximum length in",
         };
-        TRY(ddl_check(r, &check));
+        TRY(ddl_check_rows(r, &check));
     }
     if (listed) {
         struct db_param values = P_STRS(next->values->values, next->values->count);
@@ -356,7 +356,7 @@ AWAITS static int column_check_values(struct req *r,
             .code = PROBLEM_OUT_OF_RANGE,
             .reason = "a value that is not in the enum in",
         };
-        TRY(ddl_check(r, &check));
+        TRY(ddl_check_rows(r, &check));
     }
     TRY(check_bound(r, old, next, value, false));
     return check_bound(r, old, next, value, true);
@@ -378,17 +378,18 @@ AWAITS static int check_unique(struct req *r, const struct model_field *field, c
         .reason = "a duplicate value in",
     };
 
-    return ddl_check(r, &check);
+    return ddl_check_rows(r, &check);
 }
 
 AWAITS static int check_required(struct req *r, const struct model_field *field)
 {
     long long id = field->id;
     struct str condition =
-        field->many ? arena_printf(r->task.arena,
-                                   "not exists (select 1 from {p}.l_%lld l where l.from_id = t.id)",
-                                   id)
-                    : arena_printf(r->task.arena, "t.f_%lld is null", id);
+        field->is_many
+            ? arena_printf(r->task.arena,
+                           "not exists (select 1 from {p}.l_%lld l where l.from_id = t.id)",
+                           id)
+            : arena_printf(r->task.arena, "t.f_%lld is null", id);
     struct ddl_check check = {
         .field = field,
         .condition = condition.ptr,
@@ -396,7 +397,7 @@ AWAITS static int check_required(struct req *r, const struct model_field *field)
         .reason = "no value in",
     };
 
-    return ddl_check(r, &check);
+    return ddl_check_rows(r, &check);
 }
 
 AWAITS static int
@@ -410,7 +411,7 @@ check_rows(struct req *r, const struct model_field *old, const struct model_fiel
 
     if (next->required && !old->required)
         TRY(check_required(r, old));
-    if (next->many)
+    if (next->is_many)
         return 0;
     if (retyped && conversion->refuse) {
         const char *refuse = ddl_conversion_text(arena, conversion->refuse, old->column);
@@ -421,8 +422,8 @@ check_rows(struct req *r, const struct model_field *old, const struct model_fiel
             .code = PROBLEM_TYPE_MISMATCH,
             .reason = "a value that cannot be converted in",
         };
-        TRY(ddl_check(r, &check));
-        if (ddl_preview_found(r->scope->preview, PROBLEM_TYPE_MISMATCH))
+        TRY(ddl_check_rows(r, &check));
+        if (ddl_preview_has_violation(r->scope->preview, PROBLEM_TYPE_MISMATCH))
             return 0; /* the other checks convert the values, which would fail */
     }
     TRY(column_check_values(r, old, next, value));
@@ -430,7 +431,7 @@ check_rows(struct req *r, const struct model_field *old, const struct model_fiel
 }
 
 /* Returns whether the change affects the table. Names and flags are not part of the table. */
-static bool touches_table(const struct model_field *old, const struct model_field *next)
+static bool changes_table(const struct model_field *old, const struct model_field *next)
 {
     return old->type != next->type || old->required != next->required ||
            old->max_length != next->max_length || ddl_index_of(old) != ddl_index_of(next) ||
@@ -440,7 +441,7 @@ static bool touches_table(const struct model_field *old, const struct model_fiel
 }
 
 /* Returns whether the stored values may contradict the change. */
-static bool looks_at_rows(const struct model_field *old, const struct model_field *next)
+static bool depends_on_values(const struct model_field *old, const struct model_field *next)
 {
     return old->type != next->type || (next->required && !old->required) ||
            (next->unique && !old->unique) || is_narrower(old, next) ||
@@ -453,10 +454,10 @@ int ddl_field_change(struct req *r, const struct model_field *old, const struct 
     struct ddl lock;
     struct ddl change;
 
-    if (!touches_table(old, next))
+    if (!changes_table(old, next))
         return 0;
-    if (looks_at_rows(old, next))
-        TRY(ddl_may_look(r, old));
+    if (depends_on_values(old, next))
+        TRY(ddl_may_read_values(r, old));
     if (next->on_delete == ON_DELETE_CASCADE && old->on_delete != next->on_delete)
         TRY(ddl_may_drop(r, old->entity, "on_delete \"cascade\""));
     ddl_init(&lock, r->task.arena);
@@ -466,7 +467,7 @@ int ddl_field_change(struct req *r, const struct model_field *old, const struct 
     if (r->scope->preview)
         return 0;
     ddl_init(&change, r->task.arena);
-    if (!next->many)
+    if (!next->is_many)
         change_column(&change, old, next);
     if (old->on_delete != next->on_delete)
         change_foreign_key(&change, next);

@@ -12,16 +12,16 @@ void ddl_preview_init(struct ddl_preview *preview, struct arena *arena)
     };
 }
 
-void ddl_preview_violation(struct ddl_preview *preview, const struct ddl_violation *violation)
+void ddl_preview_add_violation(struct ddl_preview *preview, const struct ddl_violation *violation)
 {
     ARENA_PUSH(preview->arena,
                preview->violations,
                preview->violation_count,
-               preview->violation_room,
+               preview->violation_cap,
                *violation);
 }
 
-bool ddl_preview_found(const struct ddl_preview *preview, enum problem code)
+bool ddl_preview_has_violation(const struct ddl_preview *preview, enum problem code)
 {
     for (size_t i = 0; preview && i < preview->violation_count; i++) {
         if (preview->violations[i].code == code)
@@ -39,7 +39,7 @@ static void add_change(struct ddl_preview *preview,
 {
     const struct ddl_index_change made = {field->name, kind, change};
 
-    ARENA_PUSH(preview->arena, preview->indexes, preview->index_count, preview->index_room, made);
+    ARENA_PUSH(preview->arena, preview->indexes, preview->index_count, preview->index_cap, made);
 }
 
 static const char *index_kind(enum ddl_index index)
@@ -52,8 +52,8 @@ static void search_change(struct ddl_preview *preview,
                           const struct model_field *next,
                           bool retyped)
 {
-    bool was = old && field_searched(old);
-    bool will = next && field_searched(next);
+    bool was = old && field_is_searched(old);
+    bool will = next && field_is_searched(next);
 
     if (was && will && retyped)
         add_change(preview, next, "search", "rebuilt");
@@ -61,9 +61,9 @@ static void search_change(struct ddl_preview *preview,
         add_change(preview, will ? next : old, "search", will ? "created" : "dropped");
 }
 
-void ddl_preview_indexes(struct ddl_preview *preview,
-                         const struct model_field *old,
-                         const struct model_field *next)
+void ddl_preview_add_indexes(struct ddl_preview *preview,
+                             const struct model_field *old,
+                             const struct model_field *next)
 {
     bool retyped = old && next && old->type != next->type;
     enum ddl_index was = old ? ddl_index_of(old) : INDEX_NONE;
@@ -101,15 +101,15 @@ AWAITS static int preview_count_rows(struct req *r, struct str rows, int64_t *re
     return 0;
 }
 
-int ddl_preview_rewrite(struct req *r,
-                        const struct model_field *old,
-                        const struct model_field *next)
+int ddl_preview_count_rewrites(struct req *r,
+                               const struct model_field *old,
+                               const struct model_field *next)
 {
     struct ddl_preview *preview = r->scope->preview;
 
-    if (old->many || strcmp(ddl_type(old), ddl_type(next)) == 0)
+    if (old->is_many || strcmp(ddl_type(old), ddl_type(next)) == 0)
         return 0;
-    preview->rewrites_rows.set = ddl_sees_all(r, old->entity);
+    preview->rewrites_rows.set = ddl_caller_sees_all(r, old->entity);
     if (!preview->rewrites_rows.set)
         return 0;
     return preview_count_rows(
@@ -118,12 +118,12 @@ int ddl_preview_rewrite(struct req *r,
         &preview->rewrites_rows.value);
 }
 
-int ddl_preview_forget(struct req *r, const struct entity *entity)
+int ddl_preview_history_loss(struct req *r, const struct entity *entity)
 {
     struct ddl_preview *preview = r->scope->preview;
 
-    preview->loses = true;
-    preview->loses_rows.set = ddl_sees_all(r, entity);
+    preview->loses_data = true;
+    preview->loses_rows.set = ddl_caller_sees_all(r, entity);
     if (!preview->loses_rows.set)
         return 0;
     return preview_count_rows(r,
@@ -133,20 +133,22 @@ int ddl_preview_forget(struct req *r, const struct entity *entity)
                               &preview->loses_rows.value);
 }
 
-int ddl_preview_loss(struct req *r, const struct entity *entity, const struct model_field *field)
+int ddl_preview_count_losses(struct req *r,
+                             const struct entity *entity,
+                             const struct model_field *field)
 {
     struct ddl_preview *preview = r->scope->preview;
     struct str condition = STR("true");
 
-    if (field && field->many)
+    if (field && field->is_many)
         condition = arena_printf(r->task.arena,
                                  "exists (select 1 from {p}.l_%lld l where l.from_id = t.id)",
                                  (long long)field->id);
     else if (field)
         condition = arena_printf(r->task.arena, "t.f_%lld is not null", (long long)field->id);
-    preview->loses = true;
-    preview->loses_rows.set =
-        ddl_sees_all(r, entity) && (!field || caller_field(r->scope->caller, field, ACT_READ));
+    preview->loses_data = true;
+    preview->loses_rows.set = ddl_caller_sees_all(r, entity) &&
+                              (!field || caller_can_field(r->scope->caller, field, ACT_READ));
     if (!preview->loses_rows.set)
         return 0;
     return preview_count_rows(r,

@@ -28,10 +28,10 @@ struct ddl_index_change {
 struct ddl_preview {
     struct arena *arena;
     struct ddl_violation *violations;
-    size_t violation_count, violation_room;
+    size_t violation_count, violation_cap;
     struct ddl_index_change *indexes;
-    size_t index_count, index_room;
-    bool loses;                   /* the change deletes data, if there is any */
+    size_t index_count, index_cap;
+    bool loses_data;              /* the change deletes data, if there is any */
     struct opt_i64 rewrites_rows; /* not set: the caller may not know the number */
     struct opt_i64 loses_rows;
 };
@@ -39,22 +39,22 @@ struct ddl_preview {
 void ddl_preview_init(struct ddl_preview *preview, struct arena *arena);
 
 /* any: Adds a copy of the violation; its texts and ids are borrowed. */
-void ddl_preview_violation(struct ddl_preview *preview, const struct ddl_violation *violation);
+void ddl_preview_add_violation(struct ddl_preview *preview, const struct ddl_violation *violation);
 /* any: Returns whether a violation with this code was added; false for NULL. */
-bool ddl_preview_found(const struct ddl_preview *preview, enum problem code);
+bool ddl_preview_has_violation(const struct ddl_preview *preview, enum problem code);
 /* any: Adds how the field's indexes change. `old` NULL: the field is new; `next` NULL: the field is
  * removed. */
-void ddl_preview_indexes(struct ddl_preview *preview,
-                         const struct model_field *old,
-                         const struct model_field *next);
+void ddl_preview_add_indexes(struct ddl_preview *preview,
+                             const struct model_field *old,
+                             const struct model_field *next);
 /* co: Counts the records that are rewritten when the field changes its type, into rewrites_rows. */
-AWAITS int ddl_preview_rewrite(struct req *r,
-                               const struct model_field *old,
-                               const struct model_field *next) MUSTCHECK;
+AWAITS int ddl_preview_count_rewrites(struct req *r,
+                                      const struct model_field *old,
+                                      const struct model_field *next) MUSTCHECK;
 /* co: Counts the records whose history is deleted, into loses_rows. */
-AWAITS int ddl_preview_forget(struct req *r, const struct entity *entity) MUSTCHECK;
+AWAITS int ddl_preview_history_loss(struct req *r, const struct entity *entity) MUSTCHECK;
 /* co: Counts the records that lose their value of the field, or that are deleted if `field` is
  * NULL, into loses_rows. */
-AWAITS int ddl_preview_loss(struct req *r,
-                            const struct entity *entity,
-                            const struct model_field *field) MUSTCHECK;
+AWAITS int ddl_preview_count_losses(struct req *r,
+                                    const struct entity *entity,
+                                    const struct model_field *field) MUSTCHECK;

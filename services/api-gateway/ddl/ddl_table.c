@@ -9,7 +9,7 @@ void ddl_table_create(struct ddl *ddl, const struct entity *entity)
 
     strbuf_init(&columns, ddl->arena, TABLE_MAX);
     for (size_t i = 0; i < entity->field_count; i++) {
-        if (entity->fields[i].many)
+        if (entity->fields[i].is_many)
             continue;
         strbuf_cstr(&columns, ", ");
         strbuf_str(&columns, ddl_column(ddl->arena, &entity->fields[i]));
@@ -26,7 +26,7 @@ void ddl_table_create(struct ddl *ddl, const struct entity *entity)
             (long long)entity->id,
             (long long)entity->id);
     for (size_t i = 0; i < entity->field_count; i++)
-        ddl_field_constrain(ddl, &entity->fields[i]);
+        ddl_field_add_constraints(ddl, &entity->fields[i]);
 }
 
 void ddl_table_drop(struct ddl *ddl, const struct entity *entity)
@@ -34,9 +34,9 @@ void ddl_table_drop(struct ddl *ddl, const struct entity *entity)
     bool files = false;
 
     if (entity->history_days > 0)
-        ddl_history_off(ddl, entity);
+        ddl_history_end(ddl, entity);
     for (size_t i = 0; i < entity->field_count; i++) {
-        if (entity->fields[i].many)
+        if (entity->fields[i].is_many)
             ddl_add(ddl, "drop table {p}.l_%lld", (long long)entity->fields[i].id);
         files = files || entity->fields[i].type == TYPE_FILE;
     }

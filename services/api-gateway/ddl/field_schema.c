@@ -50,7 +50,7 @@ static const struct field option_fields[] = {
      .max = 48,
      .doc = "Name of the entity that a relation refers to; required for type relation"},
     {.name = "many",
-     FIELD_AT(struct field_options_in, many),
+     FIELD_AT(struct field_options_in, is_many),
      .type = FIELD_BOOL,
      .nullable = true,
      .doc = "A relation to many records, read and written as an array of ids"},
@@ -94,7 +94,7 @@ static const struct schema options_schema =
         {.name = "unique", FIELD_AT(struct field_in, unique), .type = FIELD_BOOL},                 \
         {.name = "indexed", FIELD_AT(struct field_in, indexed), .type = FIELD_BOOL},               \
         {.name = "default",                                                                        \
-         FIELD_AT(struct field_in, fallback),                                                      \
+         FIELD_AT(struct field_in, default_value),                                                 \
          .type = FIELD_JSON,                                                                       \
          .nullable = true,                                                                         \
          .doc = "Value of the field in records that are created without it"},                      \

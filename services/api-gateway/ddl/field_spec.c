@@ -28,7 +28,7 @@ bool field_name_ok(struct str name)
            !str_is(name, "version");
 }
 
-static void PRINTF_LIKE(4, 5) finding(
+static void PRINTF_LIKE(4, 5) add_finding(
     const struct field_spec *spec, const char *member, enum problem code, const char *format, ...)
 {
     struct str path = arena_printf(spec->arena, "%s%s", spec->prefix, member);
@@ -58,16 +58,16 @@ static void
 refuse_option(const struct field_spec *spec, const char *member, bool given, enum model_type type)
 {
     if (given)
-        finding(spec,
-                member,
-                PROBLEM_UNKNOWN_FIELD,
-                "is not an option of a field of type %s",
-                model_type_name(type));
+        add_finding(spec,
+                    member,
+                    PROBLEM_UNKNOWN_FIELD,
+                    "is not an option of a field of type %s",
+                    model_type_name(type));
 }
 
-static void refuse_foreign_options(const struct field_spec *spec,
-                                   enum model_type type,
-                                   const struct field_options_in *in)
+static void refuse_other_types_options(const struct field_spec *spec,
+                                       enum model_type type,
+                                       const struct field_options_in *in)
 {
     if (!spec_is_text(type))
         refuse_option(spec, "options.max_length", in->max_length.set && !in->max_length.null, type);
@@ -79,7 +79,7 @@ static void refuse_foreign_options(const struct field_spec *spec,
         refuse_option(spec, "options.enum", in->values.set && !in->values.null, type);
     if (type != TYPE_RELATION) {
         refuse_option(spec, "options.entity", in->entity.set && !in->entity.null, type);
-        refuse_option(spec, "options.many", in->many.set && !in->many.null, type);
+        refuse_option(spec, "options.many", in->is_many.set && !in->is_many.null, type);
         refuse_option(spec, "options.on_delete", in->on_delete.set && !in->on_delete.null, type);
     }
 }
@@ -95,11 +95,11 @@ static void set_length(const struct field_spec *spec,
     if (field->max_length == 0)
         field->max_length = VARCHAR_LENGTH;
     if (field->max_length > VARCHAR_LENGTH_MAX)
-        finding(spec,
-                "options.max_length",
-                PROBLEM_OUT_OF_RANGE,
-                "must be at most %d for a varchar; use the type text for longer texts",
-                VARCHAR_LENGTH_MAX);
+        add_finding(spec,
+                    "options.max_length",
+                    PROBLEM_OUT_OF_RANGE,
+                    "must be at most %d for a varchar; use the type text for longer texts",
+                    VARCHAR_LENGTH_MAX);
 }
 
 static struct str bound_text(struct arena *arena, const struct in_f64 *bound)
@@ -124,15 +124,16 @@ static void set_bounds(const struct field_spec *spec,
         field->max_text = bound_text(spec->arena, &in->max);
     }
     if (field->min_text.len > BOUND_BYTES_MAX)
-        finding(spec, "options.min", PROBLEM_OUT_OF_RANGE, "has too many digits");
+        add_finding(spec, "options.min", PROBLEM_OUT_OF_RANGE, "has too many digits");
     if (field->max_text.len > BOUND_BYTES_MAX)
-        finding(spec, "options.max", PROBLEM_OUT_OF_RANGE, "has too many digits");
+        add_finding(spec, "options.max", PROBLEM_OUT_OF_RANGE, "has too many digits");
     if (field->has_min && fabs(field->min) > limit)
-        finding(spec, "options.min", PROBLEM_OUT_OF_RANGE, "is too far from zero");
+        add_finding(spec, "options.min", PROBLEM_OUT_OF_RANGE, "is too far from zero");
     if (field->has_max && fabs(field->max) > limit)
-        finding(spec, "options.max", PROBLEM_OUT_OF_RANGE, "is too far from zero");
+        add_finding(spec, "options.max", PROBLEM_OUT_OF_RANGE, "is too far from zero");
     if (field->has_min && field->has_max && field->min > field->max)
-        finding(spec, "options.min", PROBLEM_OUT_OF_RANGE, "must not be greater than options.max");
+        add_finding(
+            spec, "options.min", PROBLEM_OUT_OF_RANGE, "must not be greater than options.max");
 }
 
 static void set_enum(const struct field_spec *spec,
@@ -142,9 +143,10 @@ static void set_enum(const struct field_spec *spec,
     if (in->values.set && !in->values.null) {
         field->values = model_enum_find(spec->model, in->values.value);
         if (!field->values)
-            finding(spec, "options.enum", PROBLEM_FOREIGN_KEY_VIOLATION, "no enum has this name");
+            add_finding(
+                spec, "options.enum", PROBLEM_FOREIGN_KEY_VIOLATION, "no enum has this name");
     } else if (!field->values || in->values.set) {
-        finding(spec, "options.enum", PROBLEM_REQUIRED, "is required for a field of type enum");
+        add_finding(spec, "options.enum", PROBLEM_REQUIRED, "is required for a field of type enum");
     }
 }
 
@@ -155,22 +157,24 @@ static void keep_relation(const struct field_spec *spec,
 {
     bool entity =
         in->entity.set && (in->entity.null || !str_eq(in->entity.value, field->target->name));
-    bool many = in->many.set && (in->many.null || in->many.value != field->many);
+    bool many = in->is_many.set && (in->is_many.null || in->is_many.value != field->is_many);
 
     if (entity)
-        finding(spec, "options.entity", PROBLEM_READ_ONLY, "cannot be changed; create a new field");
+        add_finding(
+            spec, "options.entity", PROBLEM_READ_ONLY, "cannot be changed; create a new field");
     if (many)
-        finding(spec, "options.many", PROBLEM_READ_ONLY, "cannot be changed; create a new field");
+        add_finding(
+            spec, "options.many", PROBLEM_READ_ONLY, "cannot be changed; create a new field");
 }
 
 static void set_target(const struct field_spec *spec,
                        const struct field_options_in *in,
                        struct model_field *field)
 {
-    field->many = in->many.set && in->many.value;
-    field->on_delete = field->many ? ON_DELETE_SET_NULL : ON_DELETE_RESTRICT;
+    field->is_many = in->is_many.set && in->is_many.value;
+    field->on_delete = field->is_many ? ON_DELETE_SET_NULL : ON_DELETE_RESTRICT;
     if (!in->entity.set || in->entity.null) {
-        finding(spec, "options.entity", PROBLEM_REQUIRED, "is required for a relation");
+        add_finding(spec, "options.entity", PROBLEM_REQUIRED, "is required for a relation");
         return;
     }
     /* The target may be the entity itself, which may not be in the model yet. */
@@ -178,7 +182,8 @@ static void set_target(const struct field_spec *spec,
                         ? spec->entity
                         : model_entity(spec->model, in->entity.value);
     if (!field->target)
-        finding(spec, "options.entity", PROBLEM_FOREIGN_KEY_VIOLATION, "no entity has this name");
+        add_finding(
+            spec, "options.entity", PROBLEM_FOREIGN_KEY_VIOLATION, "no entity has this name");
 }
 
 static void set_relation(const struct field_spec *spec,
@@ -190,19 +195,19 @@ static void set_relation(const struct field_spec *spec,
     else
         set_target(spec, in, field);
     if (in->on_delete.set && in->on_delete.null)
-        field->on_delete = field->many ? ON_DELETE_SET_NULL : ON_DELETE_RESTRICT;
+        field->on_delete = field->is_many ? ON_DELETE_SET_NULL : ON_DELETE_RESTRICT;
     else if (in->on_delete.set)
         field->on_delete = (enum model_on_delete)model_on_delete_find(in->on_delete.value);
-    if (field->many && field->on_delete == ON_DELETE_CASCADE)
-        finding(spec,
-                "options.on_delete",
-                PROBLEM_OUT_OF_RANGE,
-                "must be restrict or set_null for a relation to many");
-    if (!field->many && field->required && field->on_delete == ON_DELETE_SET_NULL)
-        finding(spec,
-                "options.on_delete",
-                PROBLEM_OUT_OF_RANGE,
-                "must not be set_null for a required relation");
+    if (field->is_many && field->on_delete == ON_DELETE_CASCADE)
+        add_finding(spec,
+                    "options.on_delete",
+                    PROBLEM_OUT_OF_RANGE,
+                    "must be restrict or set_null for a relation to many");
+    if (!field->is_many && field->required && field->on_delete == ON_DELETE_SET_NULL)
+        add_finding(spec,
+                    "options.on_delete",
+                    PROBLEM_OUT_OF_RANGE,
+                    "must not be set_null for a required relation");
 }
 
 static void
@@ -211,7 +216,7 @@ set_options(const struct field_spec *spec, const struct field_in *in, struct mod
     static const struct field_options_in none;
     const struct field_options_in *given = in->options.value ? in->options.value : &none;
 
-    refuse_foreign_options(spec, field->type, given);
+    refuse_other_types_options(spec, field->type, given);
     if (given->search_weight.set)
         field->search_weight = given->search_weight.null ? 0 : given->search_weight.value;
     if (spec_is_text(field->type))
@@ -281,20 +286,22 @@ set_default(const struct field_spec *spec, const struct field_in *in, struct mod
     bool possible =
         field->type != TYPE_FILE && field->type != TYPE_RELATION && field->type != TYPE_SECRET;
 
-    if (in->fallback.set)
-        field->fallback = json_is_null(in->fallback.value) ? NULL : in->fallback.value;
-    if (!field->fallback)
+    if (in->default_value.set)
+        field->default_value =
+            json_is_null(in->default_value.value) ? NULL : in->default_value.value;
+    if (!field->default_value)
         return;
     if (!possible)
-        finding(spec,
-                "default",
-                PROBLEM_VALIDATION_FAILED,
-                "is not allowed for a field of type %s",
-                model_type_name(field->type));
-    else if (jr_print(spec->arena, field->fallback).len > DEFAULT_BYTES_MAX)
-        finding(spec, "default", PROBLEM_TOO_LONG, "must be at most %d bytes", DEFAULT_BYTES_MAX);
-    else if (!is_value_of(field, field->fallback))
-        finding(spec, "default", PROBLEM_TYPE_MISMATCH, "is not a valid value of the field");
+        add_finding(spec,
+                    "default",
+                    PROBLEM_VALIDATION_FAILED,
+                    "is not allowed for a field of type %s",
+                    model_type_name(field->type));
+    else if (jr_print(spec->arena, field->default_value).len > DEFAULT_BYTES_MAX)
+        add_finding(
+            spec, "default", PROBLEM_TOO_LONG, "must be at most %d bytes", DEFAULT_BYTES_MAX);
+    else if (!is_value_of(field, field->default_value))
+        add_finding(spec, "default", PROBLEM_TYPE_MISMATCH, "is not a valid value of the field");
 }
 
 /* --- flags --- */
@@ -316,20 +323,20 @@ static void set_flags(const struct field_in *in, struct model_field *field)
 /* Returns whether the type can be indexed and is useful in filters. */
 static bool can_index(const struct model_field *field)
 {
-    return !field->many && field->type != TYPE_JSON && field->type != TYPE_SECRET &&
+    return !field->is_many && field->type != TYPE_JSON && field->type != TYPE_SECRET &&
            field->type != TYPE_FILE && field->type != TYPE_BOOL;
 }
 
 static void
 refuse_flag(const struct field_spec *spec, const char *flag, const struct model_field *field)
 {
-    finding(spec,
-            flag,
-            PROBLEM_VALIDATION_FAILED,
-            "a field of type %s%s cannot be %s",
-            model_type_name(field->type),
-            field->many ? " to many" : "",
-            flag);
+    add_finding(spec,
+                flag,
+                PROBLEM_VALIDATION_FAILED,
+                "a field of type %s%s cannot be %s",
+                model_type_name(field->type),
+                field->is_many ? " to many" : "",
+                flag);
 }
 
 static void check_flags(const struct field_spec *spec, const struct model_field *field)
@@ -342,11 +349,11 @@ static void check_flags(const struct field_spec *spec, const struct model_field 
     if (field->indexed && !can_index(field))
         refuse_flag(spec, "indexed", field);
     if ((field->unique || field->indexed) && long_text)
-        finding(spec,
-                field->unique ? "unique" : "indexed",
-                PROBLEM_VALIDATION_FAILED,
-                "requires an options.max_length of at most %d",
-                INDEXED_LENGTH_MAX);
+        add_finding(spec,
+                    field->unique ? "unique" : "indexed",
+                    PROBLEM_VALIDATION_FAILED,
+                    "requires an options.max_length of at most %d",
+                    INDEXED_LENGTH_MAX);
     if (field->type != TYPE_SECRET)
         return;
     if (field->searchable)
@@ -358,10 +365,10 @@ static void check_flags(const struct field_spec *spec, const struct model_field 
 /* --- fields --- */
 
 static void
-set_all(const struct field_spec *spec, const struct field_in *in, struct model_field *field)
+set_members(const struct field_spec *spec, const struct field_in *in, struct model_field *field)
 {
     if (!field_name_ok(field->name))
-        finding(spec, "name", PROBLEM_PATTERN, "%s", NAME_WORDS);
+        add_finding(spec, "name", PROBLEM_PATTERN, "%s", NAME_WORDS);
     set_flags(in, field);
     set_options(spec, in, field);
     set_default(spec, in, field);
@@ -377,7 +384,7 @@ void field_spec_create(const struct field_spec *spec,
         .type = (enum model_type)model_type_find(in->type.value),
         .entity = spec->entity,
     };
-    set_all(spec, in, ret_field);
+    set_members(spec, in, ret_field);
 }
 
 /* Changes the type and clears the options that the new type does not have. */
@@ -385,12 +392,12 @@ static void
 change_type(const struct field_spec *spec, enum model_type type, struct model_field *field)
 {
     if (!ddl_conversion_find(field->type, type))
-        finding(spec,
-                "type",
-                PROBLEM_TYPE_MISMATCH,
-                "%s cannot be converted to %s; create a new field",
-                model_type_name(field->type),
-                model_type_name(type));
+        add_finding(spec,
+                    "type",
+                    PROBLEM_TYPE_MISMATCH,
+                    "%s cannot be converted to %s; create a new field",
+                    model_type_name(field->type),
+                    model_type_name(type));
     if (!is_number(type))
         field->has_min = field->has_max = false;
     field->max_length = 0;
@@ -412,5 +419,5 @@ void field_spec_update(const struct field_spec *spec,
             change_type(spec, type, ret_field);
     }
     if (spec->errors->count == 0)
-        set_all(spec, in, ret_field);
+        set_members(spec, in, ret_field);
 }

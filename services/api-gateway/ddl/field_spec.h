@@ -12,7 +12,7 @@ struct field_options_in {
     struct in_f64 min, max;
     struct in_str values; /* name of an enum */
     struct in_str entity;
-    struct in_bool many;
+    struct in_bool is_many;
     struct in_str on_delete;
     struct in_i64 search_weight;
 };
@@ -20,7 +20,7 @@ struct field_options_in {
 struct field_in {
     struct in_str name, type;
     struct in_bool required, unique, indexed, searchable, is_public;
-    struct in_json fallback;
+    struct in_json default_value;
     struct in_obj options; /* struct field_options_in */
 };
 

@@ -18,7 +18,7 @@ AWAITS static int use_locked_model(struct req *r, int64_t version)
     if (r->scope->model->version == version)
         return 0;
     TRY(sql_check(r, model_load(&r->task, r->scope->db, &model)));
-    model_adopt(r->task.arena, model);
+    model_attach(r->task.arena, model);
     r->scope->model = model;
     return 0;
 }
@@ -42,7 +42,7 @@ AWAITS static int change_attempt(struct req *r, model_change_fn change, void *ar
 
 /* Returns whether the change failed to get a table's lock: nothing was changed, and a retry may
  * succeed. */
-static bool was_in_the_way(const struct req *r, int rc)
+static bool is_lock_timeout(const struct req *r, int rc)
 {
     return rc == 503 && r->scope->db_failure == DB_LOCKED;
 }
@@ -55,13 +55,13 @@ int model_change(struct req *r, model_change_fn change, void *arg)
 
     while (rc != 0) {
         gateway_roll_back(r);
-        if (pause.tries + 1 == TRIES || !was_in_the_way(r, rc))
+        if (pause.tries + 1 == TRIES || !is_lock_timeout(r, rc))
             return rc;
         TRY(task_sleep(&r->task, backoff_next(&pause)));
-        handler_forget(r, headers);
+        handler_discard_answer(r, headers);
         rc = change_attempt(r, change, arg);
     }
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     search_notify(gateway_directory(), r->scope->project);
     return 0;
 }
@@ -95,7 +95,7 @@ static struct str print_options(struct arena *arena, const struct model_field *f
     if (field->type == TYPE_ENUM)
         JW_STR(&w, "enum", field->values->name);
     if (field->type == TYPE_RELATION) {
-        JW_BOOL(&w, "many", field->many);
+        JW_BOOL(&w, "many", field->is_many);
         JW_CSTR(&w, "on_delete", model_on_delete_name(field->on_delete));
     }
     jw_obj_end(&w);
@@ -115,8 +115,9 @@ field_call(struct arena *arena, const struct sql *sql, int64_t id, const struct 
                              .required = field->required,
                              .is_unique = field->unique,
                              .indexed = field->indexed,
-                             .default_value =
-                                 field->fallback ? jr_print(arena, field->fallback) : STR_NONE,
+                             .default_value = field->default_value
+                                                  ? jr_print(arena, field->default_value)
+                                                  : STR_NONE,
                              .searchable = field->searchable,
                              .is_public = field->is_public,
                              .options = print_options(arena, field),

@@ -99,7 +99,7 @@ static const struct field preview_fields[] = {
 const struct schema model_preview_schema = SCHEMA_OUT("ModelChange", preview_fields);
 
 /* The objects that refer to the subject, as JSON texts; null: the caller may not read the kind. */
-struct referring {
+struct references {
     struct str workflows, roles, menu_items;
 };
 
@@ -134,7 +134,7 @@ static void put_found(struct jw *w, const char *name, struct str found)
 }
 
 static void
-put_affected(struct jw *w, const struct ddl_preview *preview, const struct referring *referring)
+put_affected(struct jw *w, const struct ddl_preview *preview, const struct references *referring)
 {
     jw_obj(w);
     put_found(w, "workflows", referring->workflows);
@@ -153,10 +153,10 @@ put_affected(struct jw *w, const struct ddl_preview *preview, const struct refer
     jw_obj_end(w);
 }
 
-static int reply_preview(struct req *r, const struct referring *referring)
+static int reply_preview(struct req *r, const struct references *referring)
 {
     const struct ddl_preview *preview = r->scope->preview;
-    bool loses = preview->loses && (!preview->loses_rows.set || preview->loses_rows.value > 0);
+    bool loses = preview->loses_data && (!preview->loses_rows.set || preview->loses_rows.value > 0);
     struct jw w = resp_json(r);
 
     jw_obj(&w);
@@ -176,12 +176,12 @@ static int reply_preview(struct req *r, const struct referring *referring)
 
 /* --- references --- */
 
-AWAITS static int preview_look_up(struct req *r,
-                                  struct str *ret_found,
-                                  enum perm perm,
-                                  const struct sql *sql,
-                                  const struct db_param *params,
-                                  size_t count)
+AWAITS static int preview_find_references(struct req *r,
+                                          struct str *ret_found,
+                                          enum perm perm,
+                                          const struct sql *sql,
+                                          const struct db_param *params,
+                                          size_t count)
 {
     struct rows found;
 
@@ -195,31 +195,31 @@ AWAITS static int preview_look_up(struct req *r,
 
 AWAITS static int preview_referring(struct req *r,
                                     const struct model_subject *subject,
-                                    struct referring *ret_referring)
+                                    struct references *ret_referring)
 {
     const struct entity *entity = subject->entity;
     const struct model_field *field = subject->field;
 
-    *ret_referring = (struct referring){STR("[]"), STR("[]"), STR("[]")};
+    *ret_referring = (struct references){STR("[]"), STR("[]"), STR("[]")};
     if (!entity)
         return 0;
-    TRY(preview_look_up(r,
-                        &ret_referring->workflows,
-                        PERM_SVC_WORKFLOWS_READ,
-                        SQL_PREVIEW_WORKFLOWS(.entity_id = entity->id,
-                                              .entity = entity->name,
-                                              .field = field ? field->name : STR_NONE)));
-    TRY(preview_look_up(
+    TRY(preview_find_references(r,
+                                &ret_referring->workflows,
+                                PERM_SVC_WORKFLOWS_READ,
+                                SQL_PREVIEW_WORKFLOWS(.entity_id = entity->id,
+                                                      .entity = entity->name,
+                                                      .field = field ? field->name : STR_NONE)));
+    TRY(preview_find_references(
         r,
         &ret_referring->roles,
         PERM_SVC_ROLES_READ,
         SQL_PREVIEW_ROLES(.entity_id = entity->id, .field_id = some_id(field ? field->id : 0))));
     if (field)
         return 0;
-    return preview_look_up(r,
-                           &ret_referring->menu_items,
-                           PERM_SVC_MENUS_READ,
-                           SQL_PREVIEW_MENU_ITEMS(.entity_id = entity->id));
+    return preview_find_references(r,
+                                   &ret_referring->menu_items,
+                                   PERM_SVC_MENUS_READ,
+                                   SQL_PREVIEW_MENU_ITEMS(.entity_id = entity->id));
 }
 
 /* --- the preview --- */
@@ -233,17 +233,17 @@ int model_is_dry_run(struct req *r, bool *ret_dry_run)
     return 0;
 }
 
-int model_preview(struct req *r, model_look_fn look, void *arg)
+int model_preview(struct req *r, model_preview_fn look, void *arg)
 {
     struct ddl_preview *preview = ARENA_NEW(r->task.arena, preview);
     struct model_subject subject = {NULL, NULL};
-    struct referring referring;
+    struct references referring;
 
-    if (r->scope->begun) { /* If-Match */
+    if (r->scope->begin_hook) { /* If-Match */
         TRY(sql_begin(r));
         gateway_roll_back(r);
     }
-    (void)gateway_recheck(r);
+    (void)gateway_refresh_project(r);
     ddl_preview_init(preview, r->task.arena);
     r->scope->preview = preview;
     TRY(look(r, arg, &subject));

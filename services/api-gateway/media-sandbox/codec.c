@@ -6,10 +6,10 @@
 void animation_check(uint64_t frames, uint64_t pixels)
 {
     if (frames > MEDIA_FRAMES_LIMIT || pixels > MEDIA_PIXELS_LIMIT)
-        peer_fail(MEDIA_TOO_LARGE);
+        peer_send_failure(MEDIA_TOO_LARGE);
 }
 
-void codec_rows(const struct codec_frame *frame, struct scale *scale)
+void codec_scale_frame(const struct codec_frame *frame, struct scale *scale)
 {
     uint8_t *canvas = peer_alloc(frame->width, 4);
     uint8_t *row = peer_alloc(frame->frame_width, 4);
@@ -23,6 +23,6 @@ void codec_rows(const struct codec_frame *frame, struct scale *scale)
             frame->row(frame->arg, y - frame->top, row);
             memcpy(canvas + (size_t)left * 4, row, (size_t)wide * 4);
         }
-        scale_row(scale, canvas);
+        scale_add_row(scale, canvas);
     }
 }

@@ -1,6 +1,6 @@
 #pragma once
 /* The picture formats, decoded and encoded by their libraries. A function that cannot read or
- * write a picture calls peer_fail(), which does not return. */
+ * write a picture calls peer_send_failure(), which does not return. */
 #include "media-sandbox/peer.h"
 #include "media-sandbox/scale.h"
 
@@ -11,8 +11,8 @@ struct bitmap {
     bool opaque;
 };
 
-/* Each decoder passes the rows of the picture to `scale`: scale_begin(), then scale_row() for each
- * row. The caller calls scale_end(). decode_gif() and decode_webp() decode the first frame,
+/* Each decoder passes the rows of the picture to `scale`: scale_begin(), then scale_add_row() for
+ * each row. The caller calls scale_end(). decode_gif() and decode_webp() decode the first frame,
  * decode_tiff() the first picture of the file. */
 void decode_jpeg(struct media_source *source, struct scale *scale);
 void decode_png(struct media_source *source, struct scale *scale);
@@ -23,7 +23,7 @@ void decode_tiff(struct media_source *source, struct scale *scale);
 /* Like the other decoders, but passes the picture already rotated as it is shown. */
 void decode_heif(struct media_source *source, struct scale *scale);
 /* Initialises libheif; call once before the process is confined. */
-void heif_prepare(void);
+void heif_initialize(void);
 
 /* An animated picture: whole canvases, one after the other, as they are shown. */
 struct animation {
@@ -31,7 +31,8 @@ struct animation {
     uint32_t plays;         /* how often it plays; 0 = for ever */
     void *arg;
     /* Returns the next canvas (RGBA, borrowed until the next call) and how long it is shown in
-     * milliseconds. Returns false after the last canvas. Calls peer_fail() if it cannot be read. */
+     * milliseconds. Returns false after the last canvas. Calls peer_send_failure() if it cannot be
+     * read. */
     bool (*next)(void *arg, const uint8_t **ret_canvas, uint32_t *ret_ms);
 };
 
@@ -43,7 +44,7 @@ bool animation_open_webp(struct media_source *source, struct animation *ret);
 /* Fails with MEDIA_TOO_LARGE above MEDIA_FRAMES_LIMIT frames or MEDIA_PIXELS_LIMIT pixels. */
 void animation_check(uint64_t frames, uint64_t pixels);
 
-/* Encode the bitmap and send the file to the daemon by peer_piece(). encode_avif() frees the
+/* Encode the bitmap and send the file to the daemon by peer_send_chunk(). encode_avif() frees the
  * bitmap's pixels, to save memory. */
 void encode_jpeg(const struct bitmap *bitmap);
 void encode_png(const struct bitmap *bitmap);
@@ -52,7 +53,8 @@ void encode_avif(struct bitmap *bitmap);
 
 /* Write an animated WebP whose frames all have the size given to webp_writer_new(). `plays`: as in
  * struct animation. webp_writer_add() adds a frame that is shown for `ms` milliseconds; its bitmap
- * is borrowed during the call. webp_writer_end() sends the file to the daemon by peer_piece(). */
+ * is borrowed during the call. webp_writer_end() sends the file to the daemon by peer_send_chunk().
+ */
 struct webp_writer *webp_writer_new(uint32_t width, uint32_t height, uint32_t plays);
 void webp_writer_add(struct webp_writer *writer, const struct bitmap *bitmap, uint32_t ms);
 void webp_writer_end(struct webp_writer *writer);
@@ -65,4 +67,4 @@ struct codec_frame {
     void (*row)(void *arg, uint32_t y, uint8_t *rgba);
 };
 /* Passes all rows of the canvas to `scale`; pixels outside of the frame are transparent. */
-void codec_rows(const struct codec_frame *frame, struct scale *scale);
+void codec_scale_frame(const struct codec_frame *frame, struct scale *scale);

@@ -17,7 +17,7 @@
 static void avif_insist(avifResult result)
 {
     if (result != AVIF_RESULT_OK)
-        peer_fail(result == AVIF_RESULT_OUT_OF_MEMORY ? MEDIA_TOO_LARGE : MEDIA_BROKEN);
+        peer_send_failure(result == AVIF_RESULT_OUT_OF_MEMORY ? MEDIA_TOO_LARGE : MEDIA_MALFORMED);
 }
 
 static void avif_pixels_of(const avifImage *image, avifRGBImage *rgb)
@@ -29,13 +29,13 @@ static void avif_pixels_of(const avifImage *image, avifRGBImage *rgb)
 
 /* Converts bands of rows: the planes take a byte and a half a pixel, so the picture is never held
  * whole as RGBA. */
-void avif_give_rows(const avifImage *image, struct scale *scale)
+void avif_scale_rows(const avifImage *image, struct scale *scale)
 {
     avifImage *band = avifImageCreateEmpty();
     avifRGBImage rgb;
 
     if (!band)
-        peer_fail(MEDIA_TOO_LARGE);
+        peer_send_failure(MEDIA_TOO_LARGE);
     avif_pixels_of(image, &rgb);
     rgb.rowBytes = image->width * 4;
     rgb.pixels = peer_alloc(rgb.rowBytes, BAND_ROWS + 2 * BAND_MARGIN);
@@ -49,7 +49,7 @@ void avif_give_rows(const avifImage *image, struct scale *scale)
         rgb.height = rect.height;
         avif_insist(avifImageYUVToRGB(band, &rgb));
         for (uint32_t row = y; row < end; row++)
-            scale_row(scale, rgb.pixels + (size_t)(row - from) * rgb.rowBytes);
+            scale_add_row(scale, rgb.pixels + (size_t)(row - from) * rgb.rowBytes);
     }
 }
 
@@ -64,13 +64,13 @@ void avif_read_primaries(const avifImage *image)
     if (!is_wide || is_bright) /* HDR does not fit into sRGB */
         return;
     avifColorPrimariesGetValues(image->colorPrimaries, at);
-    color_primaries(at);
+    color_set_primaries(at);
 }
 
 static void avif_read_profile(const avifImage *image)
 {
     if (image->icc.size > 0)
-        color_profile(
+        color_set_profile(
             image->icc.data, image->icc.size, image->yuvFormat == AVIF_PIXEL_FORMAT_YUV400);
     else
         avif_read_primaries(image);
@@ -82,7 +82,7 @@ void decode_avif(struct media_source *source, struct scale *scale)
     uint8_t *all = peer_read_all(source);
 
     if (!decoder)
-        peer_fail(MEDIA_TOO_LARGE);
+        peer_send_failure(MEDIA_TOO_LARGE);
     decoder->maxThreads = 1;
     decoder->ignoreExif = AVIF_TRUE;
     decoder->ignoreXMP = AVIF_TRUE;
@@ -91,11 +91,11 @@ void decode_avif(struct media_source *source, struct scale *scale)
     avif_insist(avifDecoderSetIOMemory(decoder, all, (size_t)source->size));
     avif_insist(avifDecoderParse(decoder));
     avif_insist(avifDecoderNextImage(decoder));
-    scale_check(scale, decoder->image->width, decoder->image->height);
+    scale_check_size(scale, decoder->image->width, decoder->image->height);
     avif_read_profile(decoder->image);
     free(all);
     scale_begin(scale, decoder->image->width, decoder->image->height);
-    avif_give_rows(decoder->image, scale);
+    avif_scale_rows(decoder->image, scale);
     avifDecoderDestroy(decoder); /* frees memory for the encoder */
 }
 
@@ -157,7 +157,7 @@ void encode_avif(struct bitmap *bitmap)
     avifRGBImage rgb;
 
     if (!image || !encoder)
-        peer_fail(MEDIA_TOO_LARGE);
+        peer_send_failure(MEDIA_TOO_LARGE);
     image->colorPrimaries = AVIF_COLOR_PRIMARIES_BT709;
     image->transferCharacteristics = AVIF_TRANSFER_CHARACTERISTICS_SRGB;
     image->matrixCoefficients = AVIF_MATRIX_COEFFICIENTS_BT601;
@@ -166,7 +166,7 @@ void encode_avif(struct bitmap *bitmap)
     rgb.pixels = bitmap->pixels;
     rgb.rowBytes = bitmap->width * 4;
     if (avifImageRGBToYUV(image, &rgb) != AVIF_RESULT_OK)
-        peer_fail(MEDIA_TOO_LARGE);
+        peer_send_failure(MEDIA_TOO_LARGE);
     free(bitmap->pixels); /* the encoder needs the memory */
     bitmap->pixels = NULL;
     encoder->maxThreads = 1;
@@ -177,6 +177,6 @@ void encode_avif(struct bitmap *bitmap)
     encoder->maxQuantizerAlpha = AVIF_QUANTIZER_LOSSLESS;
     /* Encoding fails only when memory runs out: all pixels are valid. */
     if (avif_write_cells(encoder, image, &out) != AVIF_RESULT_OK)
-        peer_fail(MEDIA_TOO_LARGE);
-    peer_piece(out.data, out.size);
+        peer_send_failure(MEDIA_TOO_LARGE);
+    peer_send_chunk(out.data, out.size);
 }

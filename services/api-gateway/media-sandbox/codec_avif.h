@@ -8,4 +8,4 @@
  * names. Keeps sRGB for other primaries and for HDR transfer functions. */
 void avif_read_primaries(const avifImage *image);
 /* Passes all rows of `image` to `scale`; the caller has called scale_begin() with its size. */
-void avif_give_rows(const avifImage *image, struct scale *scale);
+void avif_scale_rows(const avifImage *image, struct scale *scale);

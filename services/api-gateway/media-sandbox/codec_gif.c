@@ -25,8 +25,8 @@ struct graphic {
     struct input input;
     GraphicsControlBlock control; /* of the next frame */
     const ColorMapObject *colors;
-    uint8_t *places; /* the frame's palette indexes, row by row */
-    bool is_loop;    /* the current extension says how often the picture plays */
+    uint8_t *indexes; /* the frame's palette indexes, row by row */
+    bool is_loop;     /* the current extension says how often the picture plays */
     uint32_t plays;
 };
 
@@ -45,7 +45,7 @@ static int gif_on_read(GifFileType *gif, GifByteType *into, int count)
 static void gif_insist(bool ok)
 {
     if (!ok)
-        peer_fail(MEDIA_BROKEN);
+        peer_send_failure(MEDIA_MALFORMED);
 }
 
 /* Opens the file at its first byte. The file's bytes are read only once per process. */
@@ -69,8 +69,8 @@ static void gif_close(struct graphic *graphic)
 {
     int error;
 
-    free(graphic->places);
-    graphic->places = NULL;
+    free(graphic->indexes);
+    graphic->indexes = NULL;
     (void)DGifCloseFile(graphic->gif, &error);
 }
 
@@ -136,19 +136,19 @@ static void gif_read_line(struct graphic *graphic, int y)
 {
     int width = graphic->gif->Image.Width;
 
-    gif_insist(DGifGetLine(graphic->gif, graphic->places + (size_t)y * (size_t)width, width) ==
+    gif_insist(DGifGetLine(graphic->gif, graphic->indexes + (size_t)y * (size_t)width, width) ==
                GIF_OK);
 }
 
-static void gif_read_places(struct graphic *graphic)
+static void gif_read_indexes(struct graphic *graphic)
 {
     static const struct {
         int from, step;
     } passes[] = {{0, 8}, {4, 8}, {2, 4}, {1, 2}};
     const GifImageDesc *image = &graphic->gif->Image;
 
-    free(graphic->places);
-    graphic->places = peer_alloc((size_t)image->Width * (size_t)image->Height, 1);
+    free(graphic->indexes);
+    graphic->indexes = peer_alloc((size_t)image->Width * (size_t)image->Height, 1);
     if (!image->Interlace) {
         for (int y = 0; y < image->Height; y++)
             gif_read_line(graphic, y);
@@ -163,7 +163,7 @@ static void gif_row(void *arg, uint32_t y, uint8_t *rgba)
 {
     const struct graphic *graphic = arg;
     uint32_t width = (uint32_t)graphic->gif->Image.Width;
-    const uint8_t *places = graphic->places + (size_t)y * width;
+    const uint8_t *places = graphic->indexes + (size_t)y * width;
 
     for (uint32_t x = 0; x < width; x++, rgba += 4) {
         bool seen = places[x] != graphic->control.TransparentColor &&
@@ -186,8 +186,8 @@ void decode_gif(struct media_source *source, struct scale *scale)
     gif_open(&graphic, source);
     gif_insist(gif_next_head(&graphic));
     if (gif_frame_pixels(&graphic) > MEDIA_PIXELS_LIMIT)
-        peer_fail(MEDIA_TOO_LARGE);
-    gif_read_places(&graphic);
+        peer_send_failure(MEDIA_TOO_LARGE);
+    gif_read_indexes(&graphic);
     scale_begin(scale, scale->from_width, scale->from_height);
     const GifImageDesc *image = &graphic.gif->Image;
     const struct codec_frame frame = {
@@ -200,7 +200,7 @@ void decode_gif(struct media_source *source, struct scale *scale)
         .arg = &graphic,
         .row = gif_row,
     };
-    codec_rows(&frame, scale);
+    codec_scale_frame(&frame, scale);
 }
 
 /* --- all frames --- */
@@ -212,9 +212,10 @@ struct area {
 struct gif_frames {
     struct graphic graphic;
     uint32_t width, height;
-    uint8_t *canvas, *before; /* RGBA; `before`: the canvas to restore after DISPOSE_PREVIOUS */
-    int disposal;             /* of the frame that is shown */
-    struct area area;         /* of the frame that is shown */
+    uint8_t *canvas,
+        *saved_canvas; /* RGBA; `before`: the canvas to restore after DISPOSE_PREVIOUS */
+    int disposal;      /* of the frame that is shown */
+    struct area area;  /* of the frame that is shown */
 };
 
 static size_t canvas_bytes(const struct gif_frames *frames)
@@ -242,7 +243,7 @@ static void frame_dispose(struct gif_frames *frames)
     const struct area *area = &frames->area;
 
     if (frames->disposal == DISPOSE_PREVIOUS) {
-        memcpy(frames->canvas, frames->before, canvas_bytes(frames));
+        memcpy(frames->canvas, frames->saved_canvas, canvas_bytes(frames));
         return;
     }
     if (frames->disposal != DISPOSE_BACKGROUND) /* browsers clear the background to transparent */
@@ -254,13 +255,13 @@ static void frame_dispose(struct gif_frames *frames)
 }
 
 /* Saves the canvas if frame_dispose() has to restore it after the frame. */
-static void frame_remember(struct gif_frames *frames)
+static void frame_save_canvas(struct gif_frames *frames)
 {
     if (frames->disposal != DISPOSE_PREVIOUS)
         return;
-    if (!frames->before)
-        frames->before = peer_alloc(canvas_bytes(frames), 1);
-    memcpy(frames->before, frames->canvas, canvas_bytes(frames));
+    if (!frames->saved_canvas)
+        frames->saved_canvas = peer_alloc(canvas_bytes(frames), 1);
+    memcpy(frames->saved_canvas, frames->canvas, canvas_bytes(frames));
 }
 
 static void frame_draw(struct gif_frames *frames)
@@ -289,17 +290,17 @@ static bool gif_next(void *arg, const uint8_t **ret_canvas, uint32_t *ret_ms)
     graphic->control = (GraphicsControlBlock){.TransparentColor = NO_COLOR};
     if (!gif_next_head(graphic))
         return false;
-    gif_read_places(graphic);
+    gif_read_indexes(graphic);
     frames->disposal = graphic->control.DisposalMode;
     frames->area = frame_area(frames);
-    frame_remember(frames);
+    frame_save_canvas(frames);
     frame_draw(frames);
     *ret_canvas = frames->canvas;
     *ret_ms = (uint32_t)graphic->control.DelayTime * DELAY_MS;
     return true;
 }
 
-static void gif_skip_places(struct graphic *graphic)
+static void gif_skip_indexes(struct graphic *graphic)
 {
     GifByteType *bytes = NULL;
     int bits;
@@ -310,7 +311,7 @@ static void gif_skip_places(struct graphic *graphic)
 }
 
 /* Counts the frames. `plays` is only known after the last frame. */
-static uint32_t gif_count(struct graphic *graphic)
+static uint32_t gif_count_frames(struct graphic *graphic)
 {
     uint64_t canvas = (uint64_t)graphic->gif->SWidth * (uint64_t)graphic->gif->SHeight;
     uint64_t pixels = 0;
@@ -320,7 +321,7 @@ static uint32_t gif_count(struct graphic *graphic)
         pixels += gif_frame_pixels(graphic) > canvas ? gif_frame_pixels(graphic) : canvas;
         if (++frames > 1)
             animation_check(frames, pixels);
-        gif_skip_places(graphic);
+        gif_skip_indexes(graphic);
     }
     return frames;
 }
@@ -331,7 +332,7 @@ bool animation_open_gif(struct media_source *source, struct animation *ret)
     struct graphic heads;
 
     gif_open(&heads, source);
-    uint32_t count = gif_count(&heads);
+    uint32_t count = gif_count_frames(&heads);
     *ret = (struct animation){
         .width = (uint32_t)heads.gif->SWidth,
         .height = (uint32_t)heads.gif->SHeight,

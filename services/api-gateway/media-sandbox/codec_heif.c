@@ -20,7 +20,7 @@ de265_error de265_start_worker_threads(de265_decoder_context *decoder, int numbe
     return DE265_OK;
 }
 
-void heif_prepare(void)
+void heif_initialize(void)
 {
     (void)heif_init(NULL); /* after a failure libheif refuses each picture */
 }
@@ -31,8 +31,9 @@ static void heif_insist(struct heif_error error)
         return;
     if (error.code == heif_error_Unsupported_filetype ||
         error.code == heif_error_Unsupported_feature)
-        peer_fail(MEDIA_NOT_PICTURE);
-    peer_fail(error.code == heif_error_Memory_allocation_error ? MEDIA_TOO_LARGE : MEDIA_BROKEN);
+        peer_send_failure(MEDIA_NOT_PICTURE);
+    peer_send_failure(error.code == heif_error_Memory_allocation_error ? MEDIA_TOO_LARGE
+                                                                       : MEDIA_MALFORMED);
 }
 
 static struct heif_image_handle *heif_open(struct media_source *source)
@@ -41,7 +42,7 @@ static struct heif_image_handle *heif_open(struct media_source *source)
     struct heif_image_handle *handle;
 
     if (!context)
-        peer_fail(MEDIA_TOO_LARGE);
+        peer_send_failure(MEDIA_TOO_LARGE);
     heif_context_set_max_decoding_threads(context, 0);
     heif_insist(heif_context_read_from_memory_without_copy(
         context, peer_read_all(source), (size_t)source->size, NULL));
@@ -65,7 +66,7 @@ static void heif_read_profile(const struct heif_image_handle *handle, const avif
     void *profile = bytes > 0 ? peer_alloc(bytes, 1) : NULL;
 
     if (profile && heif_image_handle_get_raw_color_profile(handle, profile).code == heif_error_Ok)
-        color_profile(profile, bytes, false);
+        color_set_profile(profile, bytes, false);
     else
         avif_read_primaries(image);
     free(profile);
@@ -124,14 +125,14 @@ void decode_heif(struct media_source *source, struct scale *scale)
     avifImage *image = avifImageCreateEmpty();
 
     if (!image)
-        peer_fail(MEDIA_TOO_LARGE);
+        peer_send_failure(MEDIA_TOO_LARGE);
     heif_check_memory(handle);
     heif_insist(heif_decode_image(handle, &picture, heif_colorspace_YCbCr, heif_chroma_420, NULL));
     heif_as_avif(picture, image);
     heif_read_matrix(handle, picture, image);
-    scale_check(scale, image->width, image->height);
+    scale_check_size(scale, image->width, image->height);
     heif_read_profile(handle, image);
     scale_begin(scale, image->width, image->height);
-    avif_give_rows(image, scale);
+    avif_scale_rows(image, scale);
     heif_image_release(picture); /* frees memory for the encoder */
 }

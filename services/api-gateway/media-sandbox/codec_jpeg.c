@@ -22,7 +22,7 @@ struct input {
     struct jpeg_source_mgr base;
     struct media_source *source;
     int64_t at;
-    uint8_t bytes[MEDIA_PIECE_BYTES];
+    uint8_t bytes[MEDIA_CHUNK_BYTES];
 };
 
 static void jpeg_on_error(j_common_ptr jpeg)
@@ -30,7 +30,8 @@ static void jpeg_on_error(j_common_ptr jpeg)
     char text[JMSG_LENGTH_MAX];
 
     jpeg->err->format_message(jpeg, text);
-    peer_fail(strncmp(text, "Insufficient memory", 19) == 0 ? MEDIA_TOO_LARGE : MEDIA_BROKEN);
+    peer_send_failure(strncmp(text, "Insufficient memory", 19) == 0 ? MEDIA_TOO_LARGE
+                                                                    : MEDIA_MALFORMED);
 }
 
 static void jpeg_on_message(j_common_ptr jpeg UNUSED)
@@ -50,7 +51,7 @@ static boolean jpeg_input_fill(j_decompress_ptr jpeg)
             : 0;
 
     if (got <= 0) /* the library would fill in the missing rows */
-        peer_fail(MEDIA_BROKEN);
+        peer_send_failure(MEDIA_MALFORMED);
     input->at += got;
     input->base.next_input_byte = input->bytes;
     input->base.bytes_in_buffer = (size_t)got;
@@ -89,7 +90,7 @@ static void jpeg_read_profile(j_decompress_ptr jpeg)
     unsigned bytes = 0;
 
     if (jpeg->num_components != 4 && jpeg_read_icc_profile(jpeg, &profile, &bytes))
-        color_profile(profile, bytes, jpeg->num_components == 1);
+        color_set_profile(profile, bytes, jpeg->num_components == 1);
     free(profile);
 }
 
@@ -113,11 +114,11 @@ void decode_jpeg(struct media_source *source, struct scale *scale)
     jpeg_save_markers(&jpeg, MARKER_ICC, MARKER_MAX);
     (void)jpeg_read_header(&jpeg, TRUE);
     jpeg_read_profile(&jpeg);
-    scale_check(scale, jpeg.image_width, jpeg.image_height);
+    scale_check_size(scale, jpeg.image_width, jpeg.image_height);
     bool cmyk = jpeg.num_components == 4;
     jpeg.out_color_space = cmyk ? JCS_CMYK : JCS_EXT_RGBA;
     jpeg.scale_num = 1;
-    jpeg.scale_denom = scale_shrink(scale, SHRINK_MAX);
+    jpeg.scale_denom = scale_decode_factor(scale, SHRINK_MAX);
     (void)jpeg_start_decompress(&jpeg);
     scale_begin(scale, jpeg.output_width, jpeg.output_height);
     uint8_t *row = peer_alloc(jpeg.output_width, 4);
@@ -126,7 +127,7 @@ void decode_jpeg(struct media_source *source, struct scale *scale)
         (void)jpeg_read_scanlines(&jpeg, &row, 1);
         if (cmyk)
             jpeg_from_cmyk(row, jpeg.output_width, rgba);
-        scale_row(scale, rgba);
+        scale_add_row(scale, rgba);
     }
 }
 
@@ -134,7 +135,7 @@ void decode_jpeg(struct media_source *source, struct scale *scale)
 
 struct output {
     struct jpeg_destination_mgr base;
-    uint8_t bytes[MEDIA_PIECE_BYTES];
+    uint8_t bytes[MEDIA_CHUNK_BYTES];
 };
 
 static void jpeg_output_begin(j_compress_ptr jpeg)
@@ -149,7 +150,7 @@ static boolean jpeg_output_flush(j_compress_ptr jpeg)
 {
     struct output *output = (struct output *)(void *)jpeg->dest;
 
-    peer_piece(output->bytes, sizeof(output->bytes));
+    peer_send_chunk(output->bytes, sizeof(output->bytes));
     jpeg_output_begin(jpeg);
     return TRUE;
 }
@@ -158,7 +159,7 @@ static void jpeg_output_end(j_compress_ptr jpeg)
 {
     struct output *output = (struct output *)(void *)jpeg->dest;
 
-    peer_piece(output->bytes, sizeof(output->bytes) - output->base.free_in_buffer);
+    peer_send_chunk(output->bytes, sizeof(output->bytes) - output->base.free_in_buffer);
 }
 
 void encode_jpeg(const struct bitmap *bitmap)

@@ -14,15 +14,15 @@
 struct input {
     struct media_source *source;
     int64_t at;
-    size_t from, held;
-    uint8_t bytes[MEDIA_PIECE_BYTES];
+    size_t from, buffered;
+    uint8_t bytes[MEDIA_CHUNK_BYTES];
 };
 
 static void png_on_error(png_structp png UNUSED, png_const_charp text)
 {
     bool memory = strcasestr(text, "memory") != NULL;
 
-    peer_fail(memory ? MEDIA_TOO_LARGE : MEDIA_BROKEN);
+    peer_send_failure(memory ? MEDIA_TOO_LARGE : MEDIA_MALFORMED);
 }
 
 static void png_on_warning(png_structp png UNUSED, png_const_charp text UNUSED)
@@ -34,19 +34,19 @@ static void png_on_read(png_structp png, png_bytep into, size_t count)
     struct input *input = png_get_io_ptr(png);
 
     while (count > 0) {
-        if (input->from == input->held) {
+        if (input->from == input->buffered) {
             int64_t got =
                 input->at < input->source->size
                     ? input->source->read(
                           input->source->arg, input->at, input->bytes, sizeof(input->bytes))
                     : 0;
             if (got <= 0)
-                peer_fail(MEDIA_BROKEN);
+                peer_send_failure(MEDIA_MALFORMED);
             input->at += got;
-            input->held = (size_t)got;
+            input->buffered = (size_t)got;
             input->from = 0;
         }
-        size_t some = input->held - input->from < count ? input->held - input->from : count;
+        size_t some = input->buffered - input->from < count ? input->buffered - input->from : count;
         memcpy(into, input->bytes + input->from, some);
         input->from += some;
         into += some;
@@ -70,7 +70,8 @@ static void png_read_profile(png_structp png, png_infop info)
     int compression;
 
     if (png_get_iCCP(png, info, &name, &compression, &profile, &bytes) == PNG_INFO_iCCP)
-        color_profile(profile, bytes, (png_get_color_type(png, info) & PNG_COLOR_MASK_COLOR) == 0);
+        color_set_profile(
+            profile, bytes, (png_get_color_type(png, info) & PNG_COLOR_MASK_COLOR) == 0);
 }
 
 /* Holds the whole picture: rows of an interlaced PNG are complete only after the last pass. */
@@ -84,7 +85,7 @@ png_read_interlaced(png_structp png, struct scale *scale, uint32_t width, uint32
         rows[y] = all + (size_t)y * width * 4;
     png_read_image(png, rows);
     for (uint32_t y = 0; y < height; y++)
-        scale_row(scale, rows[y]);
+        scale_add_row(scale, rows[y]);
 }
 
 void decode_png(struct media_source *source, struct scale *scale)
@@ -95,7 +96,7 @@ void decode_png(struct media_source *source, struct scale *scale)
     png_infop info = png ? png_create_info_struct(png) : NULL;
 
     if (!info)
-        peer_fail(MEDIA_TOO_LARGE);
+        peer_send_failure(MEDIA_TOO_LARGE);
     input.source = source;
     png_set_read_fn(png, &input, png_on_read);
     png_set_user_limits(png, SIDE_MAX, SIDE_MAX);
@@ -104,14 +105,14 @@ void decode_png(struct media_source *source, struct scale *scale)
     png_read_info(png, info);
     uint32_t width = png_get_image_width(png, info);
     uint32_t height = png_get_image_height(png, info);
-    scale_check(scale, width, height);
+    scale_check_size(scale, width, height);
     png_read_profile(png, info);
     png_read_as_rgba(png);
     bool interlaced = png_get_interlace_type(png, info) != PNG_INTERLACE_NONE;
     (void)png_set_interlace_handling(png);
     png_read_update_info(png, info);
     if (png_get_rowbytes(png, info) != (size_t)width * 4)
-        peer_fail(MEDIA_BROKEN);
+        peer_send_failure(MEDIA_MALFORMED);
     scale_begin(scale, width, height);
     if (interlaced) {
         png_read_interlaced(png, scale, width, height);
@@ -120,7 +121,7 @@ void decode_png(struct media_source *source, struct scale *scale)
     uint8_t *row = peer_alloc(width, 4);
     for (uint32_t y = 0; y < height; y++) {
         png_read_row(png, row, NULL);
-        scale_row(scale, row);
+        scale_add_row(scale, row);
     }
 }
 
@@ -128,7 +129,7 @@ void decode_png(struct media_source *source, struct scale *scale)
 
 static void png_on_write(png_structp png UNUSED, png_bytep bytes, size_t count)
 {
-    peer_piece(bytes, count);
+    peer_send_chunk(bytes, count);
 }
 
 static void png_on_flush(png_structp png UNUSED)
@@ -142,7 +143,7 @@ void encode_png(const struct bitmap *bitmap)
     png_infop info = png ? png_create_info_struct(png) : NULL;
 
     if (!info)
-        peer_fail(MEDIA_TOO_LARGE);
+        peer_send_failure(MEDIA_TOO_LARGE);
     png_set_write_fn(png, NULL, png_on_write, png_on_flush);
     png_set_compression_level(png, LEVEL);
     png_set_IHDR(png,

@@ -81,7 +81,7 @@ static int tiff_on_warning(TIFF *tiff UNUSED,
 static void tiff_insist(const struct input *input, bool ok)
 {
     if (!ok)
-        peer_fail(input->is_short_of_memory ? MEDIA_TOO_LARGE : MEDIA_BROKEN);
+        peer_send_failure(input->is_short_of_memory ? MEDIA_TOO_LARGE : MEDIA_MALFORMED);
 }
 
 static TIFF *tiff_open(struct input *input)
@@ -89,7 +89,7 @@ static TIFF *tiff_open(struct input *input)
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
 
     if (!options)
-        peer_fail(MEDIA_TOO_LARGE);
+        peer_send_failure(MEDIA_TOO_LARGE);
     TIFFOpenOptionsSetErrorHandlerExtR(options, tiff_on_error, input);
     TIFFOpenOptionsSetWarningHandlerExtR(options, tiff_on_warning, NULL);
     TIFF *tiff = TIFFClientOpenExt("", /* the mode's "m": no memory mapping */
@@ -142,7 +142,7 @@ static void tiff_read_profile(TIFF *tiff, uint16_t photometric)
                   photometric == PHOTOMETRIC_PALETTE;
 
     if ((is_gray || is_rgb) && TIFFGetField(tiff, TIFFTAG_ICCPROFILE, &bytes, &profile) == 1)
-        color_profile(profile, bytes, is_gray);
+        color_set_profile(profile, bytes, is_gray);
 }
 
 /* Returns how many rows to read at once, so that no strip or tile is decoded twice. */
@@ -172,11 +172,11 @@ void decode_tiff(struct media_source *source, struct scale *scale)
     input = (struct input){.bytes = peer_read_all(source), .size = (toff_t)source->size};
     TIFF *tiff = tiff_open(&input);
     if (!tiff_is_read_by_us(tiff))
-        peer_fail(MEDIA_NOT_PICTURE);
+        peer_send_failure(MEDIA_NOT_PICTURE);
     tiff_insist(&input, TIFFRGBAImageBegin(&image, tiff, 1, text) == 1);
-    scale_check(scale, image.width, image.height);
+    scale_check_size(scale, image.width, image.height);
     tiff_read_profile(tiff, image.photometric);
-    image.orientation = image.req_orientation = ORIENTATION_TOPLEFT; /* show() rotates */
+    image.orientation = image.req_orientation = ORIENTATION_TOPLEFT; /* bitmap_rotate() rotates */
     uint32_t most = tiff_rows(tiff, image.height);
     uint32_t *pixels = peer_alloc((size_t)image.width * most, sizeof(*pixels));
     scale_begin(scale, image.width, image.height);
@@ -189,6 +189,6 @@ void decode_tiff(struct media_source *source, struct scale *scale)
         if (image.alpha)
             tiff_divide(at, (size_t)image.width * rows);
         for (uint32_t row = 0; row < rows; row++, at += (size_t)image.width * 4)
-            scale_row(scale, at);
+            scale_add_row(scale, at);
     }
 }

@@ -18,7 +18,7 @@
 static void webp_insist(bool ok, enum media_failure failure)
 {
     if (!ok)
-        peer_fail(failure);
+        peer_send_failure(failure);
 }
 
 static void webp_row(void *arg, uint32_t y, uint8_t *rgba)
@@ -34,7 +34,7 @@ static void webp_row(void *arg, uint32_t y, uint8_t *rgba)
 static void
 webp_read_whole(const WebPIterator *first, WebPDecoderConfig *config, struct scale *scale)
 {
-    unsigned shrink = scale_shrink(scale, SHRINK_MAX);
+    unsigned shrink = scale_decode_factor(scale, SHRINK_MAX);
 
     if (shrink < 2)
         return;
@@ -48,7 +48,7 @@ static void webp_read_profile(const WebPDemuxer *demuxer)
     WebPChunkIterator chunk;
 
     if (WebPDemuxGetChunk(demuxer, "ICCP", 1, &chunk))
-        color_profile(chunk.chunk.bytes, chunk.chunk.size, false);
+        color_set_profile(chunk.chunk.bytes, chunk.chunk.size, false);
 }
 
 void decode_webp(struct media_source *source, struct scale *scale)
@@ -60,10 +60,10 @@ void decode_webp(struct media_source *source, struct scale *scale)
 
     webp_insist(demuxer && WebPDemuxGetFrame(demuxer, 1, &first) && first.complete &&
                     WebPInitDecoderConfig(&config),
-                MEDIA_BROKEN);
-    scale_check(scale,
-                WebPDemuxGetI(demuxer, WEBP_FF_CANVAS_WIDTH),
-                WebPDemuxGetI(demuxer, WEBP_FF_CANVAS_HEIGHT));
+                MEDIA_MALFORMED);
+    scale_check_size(scale,
+                     WebPDemuxGetI(demuxer, WEBP_FF_CANVAS_WIDTH),
+                     WebPDemuxGetI(demuxer, WEBP_FF_CANVAS_HEIGHT));
     webp_read_profile(demuxer);
     bool whole =
         (uint32_t)first.width == scale->from_width && (uint32_t)first.height == scale->from_height;
@@ -72,7 +72,7 @@ void decode_webp(struct media_source *source, struct scale *scale)
         webp_read_whole(&first, &config, scale);
     VP8StatusCode status = WebPDecode(first.fragment.bytes, first.fragment.size, &config);
     webp_insist(status == VP8_STATUS_OK,
-                status == VP8_STATUS_OUT_OF_MEMORY ? MEDIA_TOO_LARGE : MEDIA_BROKEN);
+                status == VP8_STATUS_OUT_OF_MEMORY ? MEDIA_TOO_LARGE : MEDIA_MALFORMED);
     const struct codec_frame frame = {
         .width = whole ? (uint32_t)config.output.width : scale->from_width,
         .height = whole ? (uint32_t)config.output.height : scale->from_height,
@@ -84,7 +84,7 @@ void decode_webp(struct media_source *source, struct scale *scale)
         .row = webp_row,
     };
     scale_begin(scale, frame.width, frame.height);
-    codec_rows(&frame, scale);
+    codec_scale_frame(&frame, scale);
 }
 
 /* --- all frames --- */
@@ -106,7 +106,7 @@ static bool webp_next(void *arg, const uint8_t **ret_canvas, uint32_t *ret_ms)
 
     if (!WebPAnimDecoderHasMoreFrames(frames->decoder))
         return false;
-    webp_insist(WebPAnimDecoderGetNext(frames->decoder, &canvas, &end_ms), MEDIA_BROKEN);
+    webp_insist(WebPAnimDecoderGetNext(frames->decoder, &canvas, &end_ms), MEDIA_MALFORMED);
     *ret_canvas = canvas;
     *ret_ms = (uint32_t)(end_ms - frames->end_ms);
     frames->end_ms = end_ms;
@@ -132,11 +132,11 @@ bool animation_open_webp(struct media_source *source, struct animation *ret)
         return false;
     const WebPData data = {peer_read_all(source), (size_t)source->size};
     WebPDemuxer *demuxer = WebPDemux(&data);
-    webp_insist(demuxer != NULL, MEDIA_BROKEN);
+    webp_insist(demuxer != NULL, MEDIA_MALFORMED);
     webp_check(demuxer);
     webp_read_profile(demuxer);
     WebPDemuxDelete(demuxer);
-    webp_insist(WebPAnimDecoderOptionsInit(&options), MEDIA_BROKEN);
+    webp_insist(WebPAnimDecoderOptionsInit(&options), MEDIA_MALFORMED);
     frames.decoder = WebPAnimDecoderNew(&data, &options);
     webp_insist(frames.decoder && WebPAnimDecoderGetInfo(frames.decoder, &info), MEDIA_TOO_LARGE);
     *ret = (struct animation){
@@ -154,7 +154,7 @@ bool animation_open_webp(struct media_source *source, struct animation *ret)
 static int webp_on_write(const uint8_t *bytes, size_t count, const WebPPicture *picture)
 {
     (void)picture;
-    peer_piece(bytes, count);
+    peer_send_chunk(bytes, count);
     return 1;
 }
 
@@ -164,7 +164,7 @@ webp_prepare(const struct bitmap *bitmap, int method, WebPConfig *config, WebPPi
     int stride = (int)bitmap->width * 4;
 
     webp_insist(WebPConfigPreset(config, WEBP_PRESET_DEFAULT, QUALITY) && WebPPictureInit(picture),
-                MEDIA_BROKEN);
+                MEDIA_MALFORMED);
     config->method = method;
     picture->width = (int)bitmap->width;
     picture->height = (int)bitmap->height;
@@ -193,7 +193,7 @@ struct webp_writer *webp_writer_new(uint32_t width, uint32_t height, uint32_t pl
     struct webp_writer *writer = peer_alloc(1, sizeof(*writer));
     WebPAnimEncoderOptions options;
 
-    webp_insist(WebPAnimEncoderOptionsInit(&options), MEDIA_BROKEN);
+    webp_insist(WebPAnimEncoderOptionsInit(&options), MEDIA_MALFORMED);
     options.anim_params.loop_count = (int)plays;
     *writer = (struct webp_writer){WebPAnimEncoderNew((int)width, (int)height, &options), 0};
     webp_insist(writer->encoder != NULL, MEDIA_TOO_LARGE);
@@ -220,5 +220,5 @@ void webp_writer_end(struct webp_writer *writer)
     webp_insist(WebPAnimEncoderAdd(writer->encoder, NULL, writer->end_ms, NULL) &&
                     WebPAnimEncoderAssemble(writer->encoder, &data),
                 MEDIA_TOO_LARGE);
-    peer_piece(data.bytes, data.size);
+    peer_send_chunk(data.bytes, data.size);
 }

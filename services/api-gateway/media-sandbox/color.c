@@ -14,7 +14,7 @@ static cmsHPROFILE srgb;
 static cmsHTRANSFORM of_rgb;
 static uint8_t (*of_gray)[3]; /* RGB of each of the GRAYS values */
 
-void color_prepare(void)
+void color_init(void)
 {
     srgb =
         cmsCreate_sRGBProfile(); /* lcms2 reads the local time, and thereby the time zone's file */
@@ -38,7 +38,7 @@ static void color_make_grays(cmsHPROFILE profile)
     cmsDeleteTransform(transform);
 }
 
-void color_profile(const void *bytes, size_t count, bool is_gray)
+void color_set_profile(const void *bytes, size_t count, bool is_gray)
 {
     cmsHPROFILE profile = count <= COLOR_PROFILE_BYTES && srgb
                               ? cmsOpenProfileFromMem(bytes, (cmsUInt32Number)count)
@@ -53,7 +53,7 @@ void color_profile(const void *bytes, size_t count, bool is_gray)
     cmsCloseProfile(profile);
 }
 
-void color_primaries(const float at[8])
+void color_set_primaries(const float at[8])
 {
     const cmsCIExyYTRIPLE primaries = {
         .Red = {at[0], at[1], 1},

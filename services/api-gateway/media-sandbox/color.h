@@ -7,13 +7,13 @@
 
 /* Creates the sRGB profile; call once before the process is confined, because lcms2 reads a file.
  */
-void color_prepare(void);
+void color_init(void);
 /* Sets the picture's profile: `count` bytes, borrowed during the call. A profile that is malformed,
  * larger than 4 MB, or for another kind of pixels (gray or RGB) than the picture's is ignored:
  * pixels are not converted then. */
-void color_profile(const void *bytes, size_t count, bool is_gray);
+void color_set_profile(const void *bytes, size_t count, bool is_gray);
 /* Sets the source colours without a profile: x and y of red, green, blue and white, with the
  * transfer curve of sRGB. */
-void color_primaries(const float at[8]);
+void color_set_primaries(const float at[8]);
 /* Converts `count` pixels, RGBA and not premultiplied, in place. */
 void color_convert(uint8_t *rgba, size_t count);

@@ -66,35 +66,35 @@ static int sandbox_receive(void)
     return fd;
 }
 
-static void sandbox_on_late(int number)
+static void sandbox_on_timeout(int number)
 {
     (void)number;
-    /* NOLINTNEXTLINE(bugprone-signal-handler): peer_fail() only writes to a descriptor and exits */
-    peer_fail(MEDIA_TOO_SLOW);
+    /* NOLINTNEXTLINE(bugprone-signal-handler): the call only writes to a descriptor and exits */
+    peer_send_failure(MEDIA_TOO_SLOW);
 }
 
-static _Noreturn void sandbox_answer(void)
+static _Noreturn void sandbox_run_request(void)
 {
     static struct media_source source;
     struct media_request request;
 
-    peer_request(&request);
-    peer_source(&source, request.size);
+    peer_read_request(&request);
+    peer_source_init(&source, request.size);
     struct media_facts facts = media_probe(&source);
     if (request.op == MEDIA_OP_VARIANT)
         variant_make(&request, &source, &facts);
-    peer_done(&facts);
+    peer_send_done(&facts);
 }
 
 static _Noreturn void sandbox_serve(int fd, pid_t parent, unsigned seconds)
 {
-    (void)signal(SIGXCPU, sandbox_on_late);
-    (void)signal(SIGALRM, sandbox_on_late);
+    (void)signal(SIGXCPU, sandbox_on_timeout);
+    (void)signal(SIGALRM, sandbox_on_timeout);
     (void)setrlimit(RLIMIT_CPU, &(struct rlimit){.rlim_cur = seconds, .rlim_max = seconds + 1});
     (void)alarm(WALL_FACTOR * seconds);
     (void)setpriority(PRIO_PROCESS, 0, NICE);
     confine_child(fd, fd, parent);
-    sandbox_answer();
+    sandbox_run_request();
 }
 
 int main(int argc, char **argv)
@@ -105,8 +105,8 @@ int main(int argc, char **argv)
 
     sandbox_yield_memory();
     confine_start("media-sandbox", environment);
-    color_prepare();
-    heif_prepare();
+    color_init();
+    heif_initialize();
     confine_prepare(memory_bytes < MEMORY_MIN ? MEMORY_MIN : memory_bytes);
     (void)signal(SIGCHLD, SIG_IGN); /* no wait() for children */
     while ((fd = sandbox_receive()) >= 0) {

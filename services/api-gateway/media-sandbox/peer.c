@@ -35,18 +35,18 @@ static void write_exactly(const void *bytes, size_t count)
     }
 }
 
-void peer_request(struct media_request *ret)
+void peer_read_request(struct media_request *ret)
 {
     read_exactly(ret, sizeof(*ret));
 }
 
-static int64_t peer_ask(void *arg, int64_t offset, uint8_t *into, size_t bytes)
+static int64_t peer_read_at(void *arg, int64_t offset, uint8_t *into, size_t bytes)
 {
-    struct media_message message = {.says = MEDIA_SAYS_READ, .offset = offset};
+    struct media_message message = {.kind = MEDIA_MESSAGE_READ, .offset = offset};
     uint32_t got;
 
     (void)arg;
-    message.bytes = bytes < MEDIA_PIECE_BYTES ? (uint32_t)bytes : MEDIA_PIECE_BYTES;
+    message.bytes = bytes < MEDIA_CHUNK_BYTES ? (uint32_t)bytes : MEDIA_CHUNK_BYTES;
     write_exactly(&message, sizeof(message));
     read_exactly(&got, sizeof(got));
     if (got > message.bytes)
@@ -55,11 +55,11 @@ static int64_t peer_ask(void *arg, int64_t offset, uint8_t *into, size_t bytes)
     return got;
 }
 
-void peer_source(struct media_source *ret, int64_t size)
+void peer_source_init(struct media_source *ret, int64_t size)
 {
     ret->size = size;
     ret->arg = NULL;
-    ret->read = peer_ask;
+    ret->read = peer_read_at;
     ret->window_at = 0;
     ret->window_bytes = 0;
 }
@@ -69,24 +69,24 @@ uint8_t *peer_read_all(struct media_source *source)
     int64_t at = 0;
 
     if (source->size > MEDIA_INPUT_LIMIT)
-        peer_fail(MEDIA_TOO_LARGE);
+        peer_send_failure(MEDIA_TOO_LARGE);
     uint8_t *all = peer_alloc((size_t)source->size, 1);
     while (at < source->size) {
         int64_t got = source->read(source->arg, at, all + at, (size_t)(source->size - at));
         if (got <= 0)
-            peer_fail(MEDIA_BROKEN);
+            peer_send_failure(MEDIA_MALFORMED);
         at += got;
     }
     return all;
 }
 
-void peer_piece(const void *bytes, size_t count)
+void peer_send_chunk(const void *bytes, size_t count)
 {
     const char *at = bytes;
 
     while (count > 0) {
-        size_t some = count < MEDIA_PIECE_BYTES ? count : MEDIA_PIECE_BYTES;
-        struct media_message message = {.says = MEDIA_SAYS_PIECE, .bytes = (uint32_t)some};
+        size_t some = count < MEDIA_CHUNK_BYTES ? count : MEDIA_CHUNK_BYTES;
+        struct media_message message = {.kind = MEDIA_MESSAGE_CHUNK, .bytes = (uint32_t)some};
 
         write_exactly(&message, sizeof(message));
         write_exactly(at, some);
@@ -95,18 +95,18 @@ void peer_piece(const void *bytes, size_t count)
     }
 }
 
-void peer_done(const struct media_facts *facts)
+void peer_send_done(const struct media_facts *facts)
 {
-    struct media_message message = {.says = MEDIA_SAYS_DONE, .bytes = sizeof(*facts)};
+    struct media_message message = {.kind = MEDIA_MESSAGE_DONE, .bytes = sizeof(*facts)};
 
     write_exactly(&message, sizeof(message));
     write_exactly(facts, sizeof(*facts));
     _exit(0);
 }
 
-void peer_fail(enum media_failure failure)
+void peer_send_failure(enum media_failure failure)
 {
-    struct media_message message = {.says = MEDIA_SAYS_FAIL, .bytes = failure};
+    struct media_message message = {.kind = MEDIA_MESSAGE_FAIL, .bytes = failure};
 
     write_exactly(&message, sizeof(message));
     _exit(0);
@@ -120,6 +120,6 @@ void *peer_alloc(size_t count, size_t bytes)
     if (!__builtin_mul_overflow(count, bytes, &all))
         memory = malloc(all > 0 ? all : 1);
     if (!memory)
-        peer_fail(MEDIA_TOO_LARGE);
+        peer_send_failure(MEDIA_TOO_LARGE);
     return memory;
 }

@@ -22,11 +22,11 @@ struct taps {
 struct scale_state {
     uint32_t width, height; /* of the input */
     struct taps *across, *down;
-    pixel *wide;    /* the current input row */
-    pixel *ring;    /* rows of to_width */
-    uint32_t kept;  /* rows that the ring has room for */
-    uint32_t taken; /* input rows so far */
-    uint32_t made;  /* rows of the result so far */
+    pixel *input_row;   /* the current input row */
+    pixel *ring;        /* rows of to_width */
+    uint32_t ring_rows; /* rows that the ring has room for */
+    uint32_t rows_in;   /* input rows so far */
+    uint32_t rows_out;  /* rows of the result so far */
 };
 
 static double lanczos(double x)
@@ -81,13 +81,13 @@ static void taps_free(struct taps *taps)
     free(taps);
 }
 
-void scale_check(const struct scale *scale, uint32_t width, uint32_t height)
+void scale_check_size(const struct scale *scale, uint32_t width, uint32_t height)
 {
     if (width != scale->from_width || height != scale->from_height)
-        peer_fail(MEDIA_BROKEN);
+        peer_send_failure(MEDIA_MALFORMED);
 }
 
-unsigned scale_shrink(const struct scale *scale, unsigned most)
+unsigned scale_decode_factor(const struct scale *scale, unsigned most)
 {
     double across = scale->width / scale->to_width;
     double down = scale->height / scale->to_height;
@@ -103,7 +103,7 @@ static pixel *pixels_alloc(size_t count)
     void *memory = NULL;
 
     if (posix_memalign(&memory, sizeof(pixel), count * sizeof(pixel)) != 0)
-        peer_fail(MEDIA_TOO_LARGE);
+        peer_send_failure(MEDIA_TOO_LARGE);
     return memory;
 }
 
@@ -118,8 +118,8 @@ void scale_begin(struct scale *scale, uint32_t width, uint32_t height)
     state->across =
         taps_make(scale->x * across, scale->width * across, width, scale->to_width, &most);
     state->down = taps_make(scale->y * down, scale->height * down, height, scale->to_height, &most);
-    state->kept = most;
-    state->wide = pixels_alloc(width);
+    state->ring_rows = most;
+    state->input_row = pixels_alloc(width);
     state->ring = pixels_alloc((size_t)most * scale->to_width);
     scale->pixels = peer_alloc((size_t)scale->to_width * scale->to_height, 4);
     scale->opaque = true;
@@ -132,7 +132,7 @@ static void scale_widen(struct scale_state *state, const uint8_t *rgba)
         float alpha = rgba[3];
         float part = alpha * (1.0F / 255);
 
-        state->wide[x] = (pixel){rgba[0], rgba[1], rgba[2], 255} * part;
+        state->input_row[x] = (pixel){rgba[0], rgba[1], rgba[2], 255} * part;
     }
 }
 
@@ -142,7 +142,7 @@ static void scale_shrink_row(const struct scale *scale, pixel *into)
 
     for (uint32_t x = 0; x < scale->to_width; x++) {
         const struct taps *taps = &state->across[x];
-        const pixel *from = state->wide + taps->first;
+        const pixel *from = state->input_row + taps->first;
         pixel sum = {0};
 
         for (uint32_t n = 0; n < taps->count; n++)
@@ -170,48 +170,48 @@ static bool scale_put_pixel(uint8_t *at, pixel value)
 static void scale_make_row(struct scale *scale)
 {
     struct scale_state *state = scale->state;
-    const struct taps *taps = &state->down[state->made];
-    uint8_t *at = scale->pixels + (size_t)state->made * scale->to_width * 4;
+    const struct taps *taps = &state->down[state->rows_out];
+    uint8_t *at = scale->pixels + (size_t)state->rows_out * scale->to_width * 4;
 
     for (uint32_t x = 0; x < scale->to_width; x++, at += 4) {
         pixel sum = {0};
 
         for (uint32_t n = 0; n < taps->count; n++) {
-            size_t row = (taps->first + n) % state->kept;
+            size_t row = (taps->first + n) % state->ring_rows;
             sum += state->ring[row * scale->to_width + x] * taps->weights[n];
         }
         if (!scale_put_pixel(at, sum))
             scale->opaque = false;
     }
-    state->made++;
+    state->rows_out++;
 }
 
-void scale_row(struct scale *scale, const uint8_t *rgba)
+void scale_add_row(struct scale *scale, const uint8_t *rgba)
 {
     struct scale_state *state = scale->state;
-    uint32_t row = state->taken++;
+    uint32_t row = state->rows_in++;
 
-    if (state->made >= scale->to_height || row >= state->height ||
-        row < state->down[state->made].first)
+    if (state->rows_out >= scale->to_height || row >= state->height ||
+        row < state->down[state->rows_out].first)
         return;
     scale_widen(state, rgba);
-    scale_shrink_row(scale, state->ring + (size_t)(row % state->kept) * scale->to_width);
-    while (state->made < scale->to_height &&
-           state->down[state->made].first + state->down[state->made].count - 1 <= row)
+    scale_shrink_row(scale, state->ring + (size_t)(row % state->ring_rows) * scale->to_width);
+    while (state->rows_out < scale->to_height &&
+           state->down[state->rows_out].first + state->down[state->rows_out].count - 1 <= row)
         scale_make_row(scale);
 }
 
 void scale_end(struct scale *scale)
 {
-    if (scale->state->made < scale->to_height)
-        peer_fail(MEDIA_BROKEN);
+    if (scale->state->rows_out < scale->to_height)
+        peer_send_failure(MEDIA_MALFORMED);
 }
 
 void scale_free(struct scale *scale)
 {
     free(scale->pixels);
     free(scale->state->ring);
-    free(scale->state->wide);
+    free(scale->state->input_row);
     taps_free(scale->state->across);
     taps_free(scale->state->down);
     free(scale->state);

@@ -15,16 +15,16 @@ struct scale {
     struct scale_state *state;
 };
 
-/* Fails with MEDIA_BROKEN if the decoded size differs from the size in the header. */
-void scale_check(const struct scale *scale, uint32_t width, uint32_t height);
+/* Fails with MEDIA_MALFORMED if the decoded size differs from the size in the header. */
+void scale_check_size(const struct scale *scale, uint32_t width, uint32_t height);
 /* Returns by which factor (1, 2, 4 ... `most`) the picture may be decoded smaller in each direction
  * without being smaller than the result. */
-unsigned scale_shrink(const struct scale *scale, unsigned most);
+unsigned scale_decode_factor(const struct scale *scale, unsigned most);
 /* Allocates memory for rows of `width` pixels; `height` rows will follow. */
 void scale_begin(struct scale *scale, uint32_t width, uint32_t height);
 /* Adds the next row: RGBA of 8 bits, not premultiplied, borrowed during the call. */
-void scale_row(struct scale *scale, const uint8_t *rgba);
-/* Checks that the result is complete; fails with MEDIA_BROKEN if there were too few rows. */
+void scale_add_row(struct scale *scale, const uint8_t *rgba);
+/* Checks that the result is complete; fails with MEDIA_MALFORMED if there were too few rows. */
 void scale_end(struct scale *scale);
 /* Frees all memory of the scaler, including `pixels`. */
 void scale_free(struct scale *scale);

@@ -18,12 +18,12 @@ struct plan {
     double part_x, part_y, part_w, part_h; /* of the rotated picture, in its pixels */
 };
 
-static uint32_t side(double value)
+static uint32_t checked_side(double value)
 {
     double rounded = round(value);
 
     if (rounded > MEDIA_SIDE_LIMIT)
-        peer_fail(MEDIA_TOO_LARGE);
+        peer_send_failure(MEDIA_TOO_LARGE);
     return rounded < 1 ? 1 : (uint32_t)rounded;
 }
 
@@ -32,8 +32,8 @@ static void plan_inside(struct plan *plan, double width, double height, double b
 {
     double ratio = fmin(box_w / width, box_h / height);
 
-    plan->inner_width = side(width * ratio);
-    plan->inner_height = side(height * ratio);
+    plan->inner_width = checked_side(width * ratio);
+    plan->inner_height = checked_side(height * ratio);
 }
 
 static void plan_cover(struct plan *plan, double width, double height)
@@ -67,12 +67,12 @@ static struct plan plan_make(const struct media_request *request, const struct m
     if (!is_box || request->fit == MEDIA_INSIDE) {
         double ratio = ratio_inside(request, width, height);
 
-        plan.width = plan.inner_width = side(width * ratio);
-        plan.height = plan.inner_height = side(height * ratio);
+        plan.width = plan.inner_width = checked_side(width * ratio);
+        plan.height = plan.inner_height = checked_side(height * ratio);
         return plan;
     }
-    plan.width = plan.inner_width = side(request->width);
-    plan.height = plan.inner_height = side(request->height);
+    plan.width = plan.inner_width = checked_side(request->width);
+    plan.height = plan.inner_height = checked_side(request->height);
     if (request->fit == MEDIA_CONTAIN)
         plan_inside(&plan, width, height, plan.width, plan.height);
     else if (request->fit == MEDIA_COVER)
@@ -82,7 +82,7 @@ static struct plan plan_make(const struct media_request *request, const struct m
 
 /* --- EXIF orientation --- */
 
-static bool is_quarter(unsigned orientation)
+static bool is_quarter_turn(unsigned orientation)
 {
     return orientation >= 5;
 }
@@ -107,7 +107,7 @@ stored_part(const struct plan *plan, const struct media_facts *facts, unsigned o
     double x = plan->part_x; /* parts are centred, so mirroring does not move them */
     double y = plan->part_y;
 
-    if (!is_quarter(orientation))
+    if (!is_quarter_turn(orientation))
         return (struct scale){facts->width,
                               facts->height,
                               x,
@@ -133,7 +133,8 @@ stored_part(const struct plan *plan, const struct media_facts *facts, unsigned o
 }
 
 /* Rotates the scaled pixels and centres them in a bitmap of the plan's size. */
-static struct bitmap show(const struct plan *plan, const struct scale *scale, unsigned orientation)
+static struct bitmap
+bitmap_rotate(const struct plan *plan, const struct scale *scale, unsigned orientation)
 {
     struct bitmap seen = {
         .width = plan->width,
@@ -151,7 +152,7 @@ static struct bitmap show(const struct plan *plan, const struct scale *scale, un
         for (uint32_t x = 0; x < scale->to_width; x++, from += 4) {
             uint32_t to_x = mirrors_x(orientation) ? scale->to_width - 1 - x : x;
             uint32_t to_y = mirrors_y(orientation) ? scale->to_height - 1 - y : y;
-            if (is_quarter(orientation)) {
+            if (is_quarter_turn(orientation)) {
                 to_x = mirrors_y(orientation) ? scale->to_height - 1 - y : y;
                 to_y = mirrors_x(orientation) ? scale->to_width - 1 - x : x;
             }
@@ -167,7 +168,7 @@ variant_show(const struct plan *plan, struct scale *scale, unsigned orientation)
 {
     scale_end(scale);
     color_convert(scale->pixels, (size_t)scale->to_width * scale->to_height);
-    struct bitmap bitmap = show(plan, scale, orientation);
+    struct bitmap bitmap = bitmap_rotate(plan, scale, orientation);
     scale_free(scale);
     return bitmap;
 }
@@ -175,7 +176,7 @@ variant_show(const struct plan *plan, struct scale *scale, unsigned orientation)
 /* --- the variant --- */
 
 /* Blends transparent pixels with white, for formats without transparency. */
-static void flatten(struct bitmap *bitmap)
+static void bitmap_flatten(struct bitmap *bitmap)
 {
     uint8_t *at = bitmap->pixels;
     size_t count = (size_t)bitmap->width * bitmap->height;
@@ -210,10 +211,10 @@ static bool variant_animate(const struct media_request *request,
         struct scale scale = stored_part(plan, facts, facts->orientation);
 
         animation_check(frames, frames * plan->width * plan->height);
-        scale_check(&scale, animation.width, animation.height);
+        scale_check_size(&scale, animation.width, animation.height);
         scale_begin(&scale, scale.from_width, scale.from_height);
         for (uint32_t y = 0; y < scale.from_height; y++)
-            scale_row(&scale, canvas + (size_t)y * scale.from_width * 4);
+            scale_add_row(&scale, canvas + (size_t)y * scale.from_width * 4);
         struct bitmap bitmap = variant_show(plan, &scale, facts->orientation);
         webp_writer_add(writer, &bitmap, ms > 0 ? ms : NO_TIME_MS);
         free(bitmap.pixels);
@@ -229,7 +230,7 @@ static void variant_draw(const struct media_request *request,
 {
     static const struct {
         void (*decode)(struct media_source *source, struct scale *scale);
-        bool turns; /* the decoder rotates the picture itself */
+        bool rotates; /* the decoder rotates the picture itself */
     } decoders[] = {
         [MEDIA_PNG] = {.decode = decode_png},
         [MEDIA_JPEG] = {.decode = decode_jpeg},
@@ -237,17 +238,17 @@ static void variant_draw(const struct media_request *request,
         [MEDIA_WEBP] = {.decode = decode_webp},
         [MEDIA_AVIF] = {.decode = decode_avif},
         [MEDIA_TIFF] = {.decode = decode_tiff},
-        [MEDIA_HEIC] = {.decode = decode_heif, .turns = true},
+        [MEDIA_HEIC] = {.decode = decode_heif, .rotates = true},
     };
     if (!decoders[facts->kind].decode)
-        peer_fail(MEDIA_NOT_PICTURE);
-    unsigned orientation = decoders[facts->kind].turns ? 1 : facts->orientation;
+        peer_send_failure(MEDIA_NOT_PICTURE);
+    unsigned orientation = decoders[facts->kind].rotates ? 1 : facts->orientation;
     struct scale scale = stored_part(plan, facts, orientation);
 
     decoders[facts->kind].decode(source, &scale);
     struct bitmap bitmap = variant_show(plan, &scale, orientation);
     if (request->format == MEDIA_JPEG)
-        flatten(&bitmap);
+        bitmap_flatten(&bitmap);
     if (request->format == MEDIA_JPEG)
         encode_jpeg(&bitmap);
     else if (request->format == MEDIA_WEBP)
@@ -263,16 +264,16 @@ void variant_make(const struct media_request *request,
                   const struct media_facts *facts)
 {
     if (!media_is_picture(facts->kind))
-        peer_fail(MEDIA_NOT_PICTURE);
+        peer_send_failure(MEDIA_NOT_PICTURE);
     if (facts->width == 0 || facts->height == 0)
-        peer_fail(MEDIA_BROKEN);
+        peer_send_failure(MEDIA_MALFORMED);
     if ((uint64_t)facts->width * facts->height > MEDIA_PIXELS_LIMIT ||
         source->size > MEDIA_INPUT_LIMIT)
-        peer_fail(MEDIA_TOO_LARGE);
+        peer_send_failure(MEDIA_TOO_LARGE);
     const struct plan plan = plan_make(request, facts);
     if (!variant_animate(request, source, facts, &plan))
         variant_draw(request, source, facts, &plan);
-    peer_done(&(struct media_facts){
+    peer_send_done(&(struct media_facts){
         .kind = request->format,
         .orientation = 1,
         .width = plan.width,

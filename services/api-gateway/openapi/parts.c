@@ -210,7 +210,7 @@ void openapi_header_components(struct jw *w, unsigned bits)
 }
 
 /* Writes the type of an id that is either ours or the processor's, which begins with `prefix`. */
-static void put_either_id(struct jw *w, const char *prefix)
+static void put_own_or_processor_id(struct jw *w, const char *prefix)
 {
     JW_CSTR(w, "type", "string");
     jw_lit(w, "pattern");
@@ -230,7 +230,7 @@ void openapi_path_param(struct jw *w, const struct route *route, struct str name
     jw_lit(w, "schema");
     jw_obj(w);
     if (route->id_prefix && str_is(name, "id")) {
-        put_either_id(w, route->id_prefix);
+        put_own_or_processor_id(w, route->id_prefix);
     } else {
         JW_CSTR(w, "type", number ? "integer" : "string");
         if (number) {
@@ -506,7 +506,7 @@ void openapi_list_end(struct jw *w, bool has_cursor)
     jw_obj_end(w);
 }
 
-bool openapi_takes_cursor(const struct query_param *query)
+bool openapi_has_cursor(const struct query_param *query)
 {
     for (; query != NULL && query->name != NULL; query++) {
         if (str_is(str_from(query->name), "cursor"))

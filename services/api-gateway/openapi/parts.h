@@ -1,6 +1,6 @@
 #pragma once
 /* Parts that both documents use. Functions with a parameter `w` write to this JSON writer. No
- * function but openapi_slice() waits. */
+ * function but openapi_chunk_done() waits. */
 #include "openapi/openapi.h"
 
 #define OPENAPI_BEARER "bearerAuth"
@@ -20,9 +20,9 @@ void openapi_head(struct jw *w,
                   struct str revision,
                   const char *description);
 /* co: Calls about->slice, if any, between two chunks of a body. Returns its result, or 0. */
-AWAITS static inline int openapi_slice(const struct openapi *about)
+AWAITS static inline int openapi_chunk_done(const struct openapi_request *about)
 {
-    return about->slice ? about->slice(about->arg) : 0;
+    return about->chunk_done ? about->chunk_done(about->chunk_done_arg) : 0;
 }
 /* Writes one entry of the document's "tags". */
 void openapi_tag(struct jw *w, struct str name, struct str description);
@@ -63,4 +63,4 @@ void openapi_list_begin(struct jw *w);
 void openapi_list_end(struct jw *w, bool has_cursor);
 /* Whether the query has the parameter `cursor`, so that answers have next_cursor. NULL: no
  * parameters. */
-bool openapi_takes_cursor(const struct query_param *query);
+bool openapi_has_cursor(const struct query_param *query);

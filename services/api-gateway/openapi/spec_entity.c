@@ -8,7 +8,7 @@
 
 /* Returns the name without underscores. Generators write order_item and orderitem as the same
  * class, or as classes whose files differ only in case, which some file systems ignore. */
-static struct str folded(struct arena *arena, struct str name)
+static struct str name_fold(struct arena *arena, struct str name)
 {
     char *text = arena_alloc(arena, name.len + 1);
     size_t len = 0;
@@ -21,7 +21,7 @@ static struct str folded(struct arena *arena, struct str name)
 }
 
 /* Whether generators rename the name, or the name is a type of a language that they write. */
-static bool is_taken(struct str name)
+static bool name_is_reserved(struct str name)
 {
     static const char *const taken[] = {"any",     "array",  "boolean",  "date",    "enum",
                                         "error",   "file",   "function", "integer", "list",
@@ -43,14 +43,14 @@ static void spec_entity_free_map(void *map)
 
 /* Maps each folded name to the oldest entity that has it. The oldest entity keeps its plain name,
  * so that a new entity renames no other. */
-static struct map *plain_names(const struct openapi *about)
+static struct map *oldest_entities(const struct openapi_request *about)
 {
     struct map *oldest = map_new();
 
     arena_defer(about->arena, spec_entity_free_map, oldest);
     for (size_t i = 0; i < about->model->entity_count; i++) {
         const struct entity *entity = &about->model->entities[i];
-        struct str name = folded(about->arena, entity->name);
+        struct str name = name_fold(about->arena, entity->name);
         const struct entity *other = map_get(oldest, name);
         if (other == NULL || entity->id < other->id)
             (void)map_put(oldest, name, (void *)entity);
@@ -59,27 +59,27 @@ static struct map *plain_names(const struct openapi *about)
 }
 
 /* No entity's name contains '-', so a component with an appended id is unique. */
-struct entity_doc *entity_docs(const struct openapi *about)
+struct entity_doc *entity_docs(const struct openapi_request *about)
 {
     const struct model *model = about->model;
     struct entity_doc *docs = ARENA_ARRAY(about->arena, docs, model->entity_count);
-    struct map *plain = plain_names(about);
+    struct map *plain = oldest_entities(about);
 
     for (size_t i = 0; i < model->entity_count; i++) {
         const struct entity *entity = &model->entities[i];
-        struct str name = folded(about->arena, entity->name);
-        bool keeps = map_get(plain, name) == entity && !is_taken(name);
+        struct str name = name_fold(about->arena, entity->name);
+        bool keeps = map_get(plain, name) == entity && !name_is_reserved(name);
         docs[i] = (struct entity_doc){
             .entity = entity,
-            .about = about,
+            .inputs = about,
             .component =
                 keeps
                     ? entity->name
                     : arena_printf(
                           about->arena, "%.*s-%lld", STR_ARG(entity->name), (long long)entity->id),
-            .reads = caller_can_entity(about->caller, entity->id, ACT_READ),
-            .creates = caller_can_entity(about->caller, entity->id, ACT_CREATE),
-            .updates = caller_can_entity(about->caller, entity->id, ACT_UPDATE),
+            .can_read = caller_can_entity(about->caller, entity->id, ACT_READ),
+            .can_create = caller_can_entity(about->caller, entity->id, ACT_CREATE),
+            .can_update = caller_can_entity(about->caller, entity->id, ACT_UPDATE),
         };
     }
     return docs;
@@ -89,30 +89,31 @@ struct entity_doc *entity_docs(const struct openapi *about)
 
 /* Actions on a field that the field rules leave to the caller. Rules narrow permissions: without
  * any permission on the entity there is nothing to narrow, and the caller sees the whole field,
- * unless about->reads_only is set. */
-struct access {
-    bool reads, creates, updates;
+ * unless about->readable_only is set. */
+struct field_access_rights {
+    bool can_read, can_create, can_update;
 };
 
-static struct access field_access(const struct entity_doc *doc, const struct model_field *field)
+static struct field_access_rights field_access(const struct entity_doc *doc,
+                                               const struct model_field *field)
 {
-    struct access access = {true, true, true};
+    struct field_access_rights access = {true, true, true};
 
-    if (!doc->about->reads_only && !doc->reads && !doc->creates && !doc->updates)
+    if (!doc->inputs->readable_only && !doc->can_read && !doc->can_create && !doc->can_update)
         return access;
-    access.reads = doc->reads && caller_field(doc->about->caller, field, ACT_READ);
-    if (doc->about->reads_only && !access.reads)
-        return (struct access){0};
-    access.creates =
-        doc->creates ? caller_field(doc->about->caller, field, ACT_CREATE) : access.reads;
-    access.updates =
-        doc->updates ? caller_field(doc->about->caller, field, ACT_UPDATE) : access.reads;
+    access.can_read = doc->can_read && caller_can_field(doc->inputs->caller, field, ACT_READ);
+    if (doc->inputs->readable_only && !access.can_read)
+        return (struct field_access_rights){0};
+    access.can_create = doc->can_create ? caller_can_field(doc->inputs->caller, field, ACT_CREATE)
+                                        : access.can_read;
+    access.can_update = doc->can_update ? caller_can_field(doc->inputs->caller, field, ACT_UPDATE)
+                                        : access.can_read;
     return access;
 }
 
-static bool spec_entity_is_shown(struct access access)
+static bool spec_entity_is_shown(struct field_access_rights access)
 {
-    return access.reads || access.creates || access.updates;
+    return access.can_read || access.can_create || access.can_update;
 }
 
 /* --- one field --- */
@@ -201,7 +202,7 @@ static void put_expandable(struct jw *w, bool nullable)
 
 static void put_relation_read(struct jw *w, const struct model_field *field)
 {
-    if (!field->many) {
+    if (!field->is_many) {
         put_expandable(w, !field->required);
         return;
     }
@@ -243,7 +244,7 @@ static void put_type(struct jw *w, const struct model_field *field, bool nullabl
         put_reference_type(w);
         break;
     case TYPE_RELATION:
-        if (field->many)
+        if (field->is_many)
             put_references_type(w);
         else
             put_reference_type(w);
@@ -254,22 +255,22 @@ static void put_type(struct jw *w, const struct model_field *field, bool nullabl
     }
 }
 
-static bool names_target(const struct openapi *about, const struct model_field *field)
+static bool can_name_target(const struct openapi_request *about, const struct model_field *field)
 {
     return field->target != NULL &&
-           (!about->reads_only || caller_can_entity(about->caller, field->target->id, ACT_READ));
+           (!about->readable_only || caller_can_entity(about->caller, field->target->id, ACT_READ));
 }
 
 static void
-put_description(struct jw *w, const struct openapi *about, const struct model_field *field)
+put_description(struct jw *w, const struct openapi_request *about, const struct model_field *field)
 {
     struct arena *arena = w->out->arena;
     struct str text = STR_NONE;
 
-    if (field->type == TYPE_RELATION && names_target(about, field))
+    if (field->type == TYPE_RELATION && can_name_target(about, field))
         text = arena_printf(arena,
-                            field->many ? "Ids of records of %.*s; with expand= the records"
-                                        : "Id of a record of %.*s; with expand= the record",
+                            field->is_many ? "Ids of records of %.*s; with expand= the records"
+                                           : "Id of a record of %.*s; with expand= the record",
                             STR_ARG(field->target->name));
     else if (field->type == TYPE_FILE)
         text = STR("Id of a file that belongs only to this record; with expand= the file");
@@ -284,24 +285,24 @@ put_description(struct jw *w, const struct openapi *about, const struct model_fi
 }
 
 static void spec_entity_put_field(struct jw *w,
-                                  const struct openapi *about,
+                                  const struct openapi_request *about,
                                   const struct model_field *field,
-                                  struct access access)
+                                  struct field_access_rights access)
 {
-    bool nullable = !field->required && !field->many;
+    bool nullable = !field->required && !field->is_many;
 
     jw_obj(w);
     put_type(w, field, nullable);
     if (nullable && field->type != TYPE_JSON)
         JW_BOOL(w, "nullable", true);
-    if (!access.creates && !access.updates)
+    if (!access.can_create && !access.can_update)
         JW_BOOL(w, "readOnly", true);
-    else if (!access.reads)
+    else if (!access.can_read)
         JW_BOOL(w, "writeOnly", true);
     put_description(w, about, field);
-    if (field->fallback != NULL) {
+    if (field->default_value != NULL) {
         jw_lit(w, "default");
-        jw_json(w, field->fallback);
+        jw_json(w, field->default_value);
     }
     if (field->example.len) {
         jw_lit(w, "example");
@@ -312,9 +313,9 @@ static void spec_entity_put_field(struct jw *w,
 
 /* Writes a field as it is read: expand= may replace the ids of relations and files. */
 static void
-put_field_read(struct jw *w, const struct openapi *about, const struct model_field *field)
+put_field_read(struct jw *w, const struct openapi_request *about, const struct model_field *field)
 {
-    bool nullable = !field->required && !field->many;
+    bool nullable = !field->required && !field->is_many;
 
     jw_obj(w);
     bool expandable = field->type == TYPE_RELATION || field->type == TYPE_FILE;
@@ -336,12 +337,12 @@ AWAITS static int put_properties(struct jw *w, const struct entity_doc *doc)
     jw_obj(w);
     for (size_t i = 0; i < doc->entity->field_count; i++) {
         const struct model_field *field = &doc->entity->fields[i];
-        struct access access = field_access(doc, field);
+        struct field_access_rights access = field_access(doc, field);
         if (field->system || !spec_entity_is_shown(access))
             continue;
         jw_key(w, field->name);
-        spec_entity_put_field(w, doc->about, field, access);
-        TRY(openapi_slice(doc->about));
+        spec_entity_put_field(w, doc->inputs, field, access);
+        TRY(openapi_chunk_done(doc->inputs));
     }
     jw_obj_end(w);
     return 0;
@@ -354,7 +355,7 @@ static void put_required(struct jw *w, const struct entity_doc *doc)
 
     for (size_t i = 0; i < doc->entity->field_count; i++) {
         const struct model_field *field = &doc->entity->fields[i];
-        if (field->system || !field->required || !field_access(doc, field).creates)
+        if (field->system || !field->required || !field_access(doc, field).can_create)
             continue;
         if (!any) {
             jw_lit(w, "required");
@@ -392,22 +393,23 @@ int entity_schema_update(struct jw *w, const struct entity_doc *doc)
 
 static bool is_filtered(const struct entity_doc *doc, const struct model_field *field)
 {
-    return field->type != TYPE_SECRET && field->type != TYPE_JSON && field_access(doc, field).reads;
+    return field->type != TYPE_SECRET && field->type != TYPE_JSON &&
+           field_access(doc, field).can_read;
 }
 
 void entity_schema_member(struct jw *w,
                           const struct entity_doc *doc,
                           const struct model_field *field)
 {
-    struct access access = field_access(doc, field);
+    struct field_access_rights access = field_access(doc, field);
 
     if (!spec_entity_is_shown(access))
         return;
     jw_obj(w);
     JW_STR(w, "name", field->name);
     jw_lit(w, "schema");
-    spec_entity_put_field(w, doc->about, field, access);
-    JW_BOOL(w, "required", field->required && access.creates);
+    spec_entity_put_field(w, doc->inputs, field, access);
+    JW_BOOL(w, "required", field->required && access.can_create);
     JW_BOOL(w, "filter", is_filtered(doc, field));
     jw_obj_end(w);
 }
@@ -424,12 +426,12 @@ int entity_schema_filter(struct jw *w, const struct entity_doc *doc)
             continue;
         jw_key(w, field->name);
         jw_obj(w);
-        if (field->many)
+        if (field->is_many)
             put_reference_type(w);
         else
             put_type(w, field, false);
         jw_obj_end(w);
-        TRY(openapi_slice(doc->about));
+        TRY(openapi_chunk_done(doc->inputs));
     }
     jw_obj_end(w);
     JW_BOOL(w, "additionalProperties", true);
@@ -473,11 +475,11 @@ int entity_schema_read(struct jw *w, const struct entity_doc *doc)
     put_set_by_service(w);
     for (size_t i = 0; i < doc->entity->field_count; i++) {
         const struct model_field *field = &doc->entity->fields[i];
-        if (field->system || !field_access(doc, field).reads)
+        if (field->system || !field_access(doc, field).can_read)
             continue;
         jw_key(w, field->name);
-        put_field_read(w, doc->about, field);
-        TRY(openapi_slice(doc->about));
+        put_field_read(w, doc->inputs, field);
+        TRY(openapi_chunk_done(doc->inputs));
     }
     jw_obj_end(w);
     jw_obj_end(w);

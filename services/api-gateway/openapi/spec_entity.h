@@ -6,15 +6,15 @@
 /* An entity of the data model document, with the permissions that the caller has on it. */
 struct entity_doc {
     const struct entity *entity;
-    const struct openapi *about;
-    struct str component;         /* the entity's name in components.schemas and in operationIds */
-    bool reads, creates, updates; /* whether the caller has the permission */
+    const struct openapi_request *inputs;
+    struct str component; /* the entity's name in components.schemas and in operationIds */
+    bool can_read, can_create, can_update; /* whether the caller has the permission */
 };
 
 /* Returns an entity_doc for each entity of the model, in the order of the model; arena-owned.
  * `component` has the entity's id appended when generators would give the entity the class name of
  * an older one, or would rename it because its name is reserved. */
-struct entity_doc *entity_docs(const struct openapi *about);
+struct entity_doc *entity_docs(const struct openapi_request *about);
 
 /* co: Writes the schema of an entity: the fields that the caller may see, without those that the
  * service sets. Required fields are marked. Returns 0, or the result of about->slice that stopped

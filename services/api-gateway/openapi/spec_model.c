@@ -28,7 +28,7 @@ static const struct operation operations[] = {
 
 struct model_doc {
     struct jw *w;
-    const struct openapi *about;
+    const struct openapi_request *inputs;
     const struct route *routes[ARRAY_LEN(operations)];
     struct openapi_statuses statuses;
 };
@@ -149,31 +149,33 @@ spec_model_put_body(struct jw *w, const struct route *route, const struct entity
 AWAITS static int
 spec_model_put_success(struct jw *w, const struct route *route, const struct entity_doc *doc)
 {
-    jw_key(w, arena_printf(w->out->arena, "%d", route->ok.status));
+    jw_key(w, arena_printf(w->out->arena, "%d", route->success.status));
     jw_obj(w);
     JW_CSTR(w,
             "description",
-            route->ok.list             ? "A page of records"
-            : route->ok.schema != NULL ? "The record"
-                                       : "Done");
-    openapi_success_headers(w, route->ok.status, !route->ok.list && route->ok.schema != NULL);
-    if (route->ok.schema != NULL) {
+            route->success.list             ? "A page of records"
+            : route->success.schema != NULL ? "The record"
+                                            : "Done");
+    openapi_success_headers(
+        w, route->success.status, !route->success.list && route->success.schema != NULL);
+    if (route->success.schema != NULL) {
         content_begin(w);
-        if (route->ok.list)
+        if (route->success.list)
             openapi_list_begin(w);
         if (route->method == HTTP_GET_M)
             TRY(entity_schema_read(w, doc));
         else
             entity_schema_record(w, doc);
-        if (route->ok.list)
-            openapi_list_end(w, openapi_takes_cursor(route->query));
+        if (route->success.list)
+            openapi_list_end(w, openapi_has_cursor(route->query));
         content_end(w);
     }
     jw_obj_end(w);
     return 0;
 }
 
-static struct str needs(struct arena *arena, const struct route *route, const struct entity *entity)
+static struct str
+permission_text(struct arena *arena, const struct route *route, const struct entity *entity)
 {
     enum perm_action action = (enum perm_action)(route->perm - PERM_ENTITY_READ);
 
@@ -200,7 +202,7 @@ spec_model_put_operation(struct model_doc *m, size_t index, const struct entity_
     JW_STR(w,
            "summary",
            arena_printf(w->out->arena, "%s %.*s", operation->summary, STR_ARG(doc->entity->name)));
-    JW_STR(w, "description", needs(w->out->arena, route, doc->entity));
+    JW_STR(w, "description", permission_text(w->out->arena, route, doc->entity));
     TRY(spec_model_put_parameters(m, operation, route, doc));
     if (route->body != NULL)
         TRY(spec_model_put_body(w, route, doc));
@@ -210,7 +212,7 @@ spec_model_put_operation(struct model_doc *m, size_t index, const struct entity_
     openapi_failures(w, route, &m->statuses);
     jw_obj_end(w);
     jw_obj_end(w);
-    return openapi_slice(m->about);
+    return openapi_chunk_done(m->inputs);
 }
 
 static struct str
@@ -246,7 +248,7 @@ spec_model_put_paths(struct model_doc *m, const struct entity_doc *docs, size_t 
 
 /* --- one operation --- */
 
-static const struct operation *operation_of(const struct route *route)
+static const struct operation *operation_of_route(const struct route *route)
 {
     for (size_t i = 0; i < ARRAY_LEN(operations); i++)
         if (str_is(str_from(route->id), operations[i].route_id))
@@ -254,19 +256,20 @@ static const struct operation *operation_of(const struct route *route)
     return NULL;
 }
 
-struct str
-openapi_model_name(struct arena *arena, const struct route *route, const struct entity_doc *doc)
+struct str openapi_model_operation_id(struct arena *arena,
+                                      const struct route *route,
+                                      const struct entity_doc *doc)
 {
-    const struct operation *operation = operation_of(route);
+    const struct operation *operation = operation_of_route(route);
 
     return operation ? operation_id(arena, operation, doc) : STR_NONE;
 }
 
 int openapi_model_operation(struct jw *w, const struct route *route, const struct entity_doc *doc)
 {
-    const struct operation *operation = operation_of(route);
+    const struct operation *operation = operation_of_route(route);
     size_t index = (size_t)(operation - operations);
-    struct model_doc m = {.w = w, .about = doc->about};
+    struct model_doc m = {.w = w, .inputs = doc->inputs};
 
     m.routes[index] = route;
     jw_obj(w);
@@ -338,9 +341,9 @@ void openapi_model_head(struct jw *w, const struct model *model, struct str base
                  DESCRIPTION);
 }
 
-int openapi_model(struct jw *w, const struct openapi *about)
+int openapi_model(struct jw *w, const struct openapi_request *about)
 {
-    struct model_doc m = {.w = w, .about = about};
+    struct model_doc m = {.w = w, .inputs = about};
     struct entity_doc *docs = entity_docs(about);
     size_t count = about->model->entity_count;
 
@@ -353,5 +356,5 @@ int openapi_model(struct jw *w, const struct openapi *about)
     TRY(spec_model_put_paths(&m, docs, count));
     TRY(spec_model_put_components(&m, docs, count));
     jw_obj_end(w);
-    return openapi_slice(about);
+    return openapi_chunk_done(about);
 }

@@ -48,18 +48,18 @@ struct documented_route {
 struct platform_doc {
     struct jw *w;
     struct arena *arena;
-    const struct openapi *about;
+    const struct openapi_request *inputs;
     struct openapi_statuses statuses;
     struct documented_route *routes; /* routes of one path are adjacent */
     size_t route_count;
     const struct schema **schemas; /* components, in order of their first use */
     size_t schema_count, schema_cap;
-    struct map *by_name; /* component name -> schema */
+    struct map *schemas_by_name; /* component name -> schema */
 };
 
 /* --- documented routes --- */
 
-bool openapi_has(const struct route_table *table, const struct route *route)
+bool openapi_has_route(const struct route_table *table, const struct route *route)
 {
     return str_is(str_from(table->mount), PROJECT_MOUNT) && route->auth != AUTH_OPERATOR &&
            !route->hidden && !route->undocumented_entity;
@@ -93,7 +93,7 @@ static void collect_routes(struct platform_doc *p)
         for (size_t k = 0; k < table->count; k++) {
             const struct route *route = &table->routes[k];
             const char *tag = route->tag ? route->tag : table->tag;
-            if (openapi_has(table, route))
+            if (openapi_has_route(table, route))
                 all[count++] = (struct documented_route){route, tag};
         }
     }
@@ -131,12 +131,12 @@ static void collect_schema(struct platform_doc *p, const struct schema *schema)
 
     if (schema == NULL)
         return;
-    known = map_get(p->by_name, str_from(schema->name));
+    known = map_get(p->schemas_by_name, str_from(schema->name));
     if (known != NULL) {
         MUST(known->fields == schema->fields && known->value == schema->value);
         return;
     }
-    (void)map_put(p->by_name, str_from(schema->name), (void *)schema);
+    (void)map_put(p->schemas_by_name, str_from(schema->name), (void *)schema);
     ARENA_PUSH(p->arena, p->schemas, p->schema_count, p->schema_cap, schema);
     collect_members(p, schema);
 }
@@ -186,7 +186,7 @@ static void media_end(struct jw *w)
 }
 
 /* Writes the schema of a body or answer that is not JSON: text or binary. */
-static void put_plain(struct jw *w, const char *type)
+static void put_non_json(struct jw *w, const char *type)
 {
     jw_raw(w,
            str_starts(str_from(type), STR("text/"))
@@ -211,7 +211,7 @@ static void spec_platform_put_body(struct jw *w, const struct route *route)
                STR("{\"type\":\"object\",\"required\":[\"file\"],\"properties\":"
                    "{\"file\":{\"type\":\"string\",\"format\":\"binary\"}}}"));
     else
-        put_plain(w, route->body_type);
+        put_non_json(w, route->body_type);
     media_end(w);
     jw_obj_end(w);
 }
@@ -238,13 +238,13 @@ put_schema(struct jw *w, const struct route *route, int status, const struct sch
 
 static void put_answer(struct jw *w, const struct route *route, int status)
 {
-    const struct route_ok *ok = &route->ok;
+    const struct route_success *ok = &route->success;
     const char *type = ok->content_type ? ok->content_type : "application/json";
 
     jw_key(w, arena_printf(w->out->arena, "%d", status));
     jw_obj(w);
     JW_CSTR(w, "description", problem_status_title(status));
-    openapi_success_headers(w, status, conditional_tagged(route));
+    openapi_success_headers(w, status, conditional_has_etag(route));
     if (ok->schema != NULL || ok->content_type != NULL) {
         media_begin(w, type);
         if (ok->list)
@@ -252,15 +252,15 @@ static void put_answer(struct jw *w, const struct route *route, int status)
         if (ok->schema != NULL)
             put_schema(w, route, status, ok->schema);
         else
-            put_plain(w, type);
+            put_non_json(w, type);
         if (ok->list)
-            openapi_list_end(w, openapi_takes_cursor(route->query));
+            openapi_list_end(w, openapi_has_cursor(route->query));
         if (ok->other_type != NULL) {
             jw_obj_end(w);
             jw_lit(w, ok->other_type);
             jw_obj(w);
             jw_lit(w, "schema");
-            put_plain(w, ok->other_type);
+            put_non_json(w, ok->other_type);
         }
         media_end(w);
     }
@@ -278,8 +278,8 @@ static void put_dry_run(struct jw *w, const struct route *route)
 
 static void spec_platform_put_success(struct jw *w, const struct route *route)
 {
-    put_answer(w, route, route->ok.status);
-    if (route->dry_run != NULL && route->ok.status != 200) {
+    put_answer(w, route, route->success.status);
+    if (route->dry_run != NULL && route->success.status != 200) {
         jw_lit(w, "200");
         jw_obj(w);
         put_dry_run(w, route);
@@ -289,7 +289,7 @@ static void spec_platform_put_success(struct jw *w, const struct route *route)
         put_answer(w, route, PARTIAL_CONTENT);
 }
 
-static struct str security_of(enum route_auth auth)
+static struct str security_of_auth(enum route_auth auth)
 {
     switch (auth) {
     case AUTH_PUBLIC:
@@ -307,7 +307,7 @@ static struct str security_of(enum route_auth auth)
 }
 
 /* Returns the route's own description, followed by the permission that a caller needs. */
-static struct str description_of(struct arena *arena, const struct route *route)
+static struct str route_description(struct arena *arena, const struct route *route)
 {
     struct strbuf text;
 
@@ -327,7 +327,7 @@ static struct str description_of(struct arena *arena, const struct route *route)
         strbuf_printf(&text, " or `%s`", perm_name(route->perm_or));
     if (route->perm_and != PERM_NONE)
         strbuf_printf(&text, ", and `%s`", perm_name(route->perm_and));
-    if (route->own)
+    if (route->own_param)
         strbuf_cstr(&text, "; signed-in users need no permission for themselves");
     strbuf_char(&text, '.');
     return strbuf_view(&text);
@@ -359,7 +359,7 @@ AWAITS static int spec_platform_put_operation(struct platform_doc *p,
 {
     struct jw *w = p->w;
     const struct route *route = documented->route;
-    struct str description = description_of(p->arena, route);
+    struct str description = route_description(p->arena, route);
 
     jw_lit(w, method_key(route->method));
     jw_obj(w);
@@ -372,7 +372,7 @@ AWAITS static int spec_platform_put_operation(struct platform_doc *p,
     if (description.len)
         JW_STR(w, "description", description);
     jw_lit(w, "security");
-    jw_raw(w, security_of(route->auth));
+    jw_raw(w, security_of_auth(route->auth));
     spec_platform_put_parameters(w, route);
     spec_platform_put_body(w, route);
     jw_lit(w, "responses");
@@ -382,9 +382,9 @@ AWAITS static int spec_platform_put_operation(struct platform_doc *p,
     jw_obj_end(w);
     jw_obj_end(w);
     collect_schema(p, route->body);
-    collect_schema(p, route->ok.schema);
+    collect_schema(p, route->success.schema);
     collect_schema(p, route->dry_run);
-    return openapi_slice(p->about);
+    return openapi_chunk_done(p->inputs);
 }
 
 AWAITS static int spec_platform_put_paths(struct platform_doc *p)
@@ -458,7 +458,7 @@ AWAITS static int spec_platform_put_schemas(struct platform_doc *p)
     for (size_t i = 0; i < p->schema_count; i++) {
         jw_lit(p->w, p->schemas[i]->name);
         schema_openapi(p->w, p->schemas[i]);
-        TRY(openapi_slice(p->about));
+        TRY(openapi_chunk_done(p->inputs));
     }
     return 0;
 }
@@ -484,21 +484,21 @@ void openapi_platform_head(struct jw *w, struct str base_url)
     openapi_head(w, base_url, "3.0.4", TITLE, STR(VERSION), DESCRIPTION);
 }
 
-static struct platform_doc *spec_platform_new(struct jw *w, const struct openapi *about)
+static struct platform_doc *spec_platform_new(struct jw *w, const struct openapi_request *about)
 {
     struct platform_doc *p = ARENA_NEW(about->arena, p);
 
     p->w = w;
     p->arena = about->arena;
-    p->about = about;
-    p->by_name = map_new();
-    arena_defer(p->arena, spec_platform_free_map, p->by_name);
+    p->inputs = about;
+    p->schemas_by_name = map_new();
+    arena_defer(p->arena, spec_platform_free_map, p->schemas_by_name);
     return p;
 }
 
 int openapi_operation(struct jw *w, struct arena *arena, const struct route *route, const char *tag)
 {
-    struct openapi about = {.arena = arena};
+    struct openapi_request about = {.arena = arena};
     struct platform_doc *p = spec_platform_new(w, &about);
     const struct documented_route documented = {route, tag};
 
@@ -511,7 +511,7 @@ int openapi_operation(struct jw *w, struct arena *arena, const struct route *rou
     return 0;
 }
 
-int openapi_platform(struct jw *w, const struct openapi *about)
+int openapi_platform(struct jw *w, const struct openapi_request *about)
 {
     struct platform_doc *p = spec_platform_new(w, about);
 
@@ -521,5 +521,5 @@ int openapi_platform(struct jw *w, const struct openapi *about)
     TRY(spec_platform_put_paths(p));
     TRY(spec_platform_put_components(p));
     jw_obj_end(w);
-    return openapi_slice(about);
+    return openapi_chunk_done(about);
 }

@@ -22,7 +22,7 @@ struct route_metrics {
 static struct route_metrics *metrics;
 static size_t metrics_count;
 
-static char *label(const char *id, int class)
+static char *metric_label(const char *id, int class)
 {
     char *text = NULL;
 
@@ -38,15 +38,15 @@ static void add_route(const struct route *route)
     m->route = route;
     for (int class = 2; class <= 5; class ++)
         m->classes[class] = metric_counter("groundwork_requests_total",
-                                           label(id, class),
+                                           metric_label(id, class),
                                            "Requests answered, by route and status");
     m->seconds = metric_histogram("groundwork_request_seconds",
-                                  label(id, 0),
+                                  metric_label(id, 0),
                                   "Time from first byte to response, seconds",
                                   seconds_bounds,
                                   ARRAY_LEN(seconds_bounds));
     m->bytes = metric_histogram("groundwork_response_bytes",
-                                label(id, 0),
+                                metric_label(id, 0),
                                 "Size of responses, bytes",
                                 bytes_bounds,
                                 ARRAY_LEN(bytes_bounds));
@@ -88,7 +88,7 @@ static const char *caller_name(const struct caller *caller)
     return caller ? names[caller->kind] : "none";
 }
 
-void access_log_finished(struct req *r)
+void access_log_write(struct req *r)
 {
     struct route_metrics *m = metrics_of(r->route);
     int64_t spent_us = clock_mono_us() - r->started_us;
@@ -98,5 +98,5 @@ void access_log_finished(struct req *r)
         metric_add(m->classes[class], 1);
     metric_observe(m->seconds, (double)spent_us / 1e6);
     metric_observe(m->bytes, (double)r->bytes_out);
-    access_line(r, caller_name(r->scope->caller), spent_us);
+    log_access_line(r, caller_name(r->scope->caller), spent_us);
 }

@@ -18,7 +18,7 @@ static int token_refuse(struct req *r)
     return refusal(r, REFUSE_TOKEN, "The access token is not valid for this project.");
 }
 
-static int expired(struct req *r)
+static int token_refuse_expired(struct req *r)
 {
     return refusal(r, REFUSE_TOKEN_EXPIRED, "The access token has expired; refresh it.");
 }
@@ -59,7 +59,7 @@ AWAITS static int check_session(struct req *r, struct credential *credential)
 
 /* Accepts the project's address under any host name of this service, and "groundwork", which tokens
  * of older releases have. The signature is by the project's own key in any case. */
-static bool issuer_ok(struct req *r, struct str iss)
+static bool is_issuer_valid(struct req *r, struct str iss)
 {
     struct str path = arena_printf(r->task.arena, "/org/%.*s", STR_ARG(r->scope->project->slug));
 
@@ -70,7 +70,7 @@ static bool issuer_ok(struct req *r, struct str iss)
 
 AWAITS static int token_verify(struct req *r, struct str text, struct credential *ret)
 {
-    struct jws_expect expect = {
+    struct jws_expectations expect = {
         .aud = r->scope->project->slug,
         .typ = STR("at+jwt"),
         .now_s = clock_wall_ms() / 1000,
@@ -85,8 +85,8 @@ AWAITS static int token_verify(struct req *r, struct str text, struct credential
     TRY(verify_signature(r, &token));
     rc = jws_claims_check(&token, &expect);
     if (rc)
-        return rc == JWS_EXPIRED ? expired(r) : token_refuse(r);
-    if (!issuer_ok(r, jws_claim_str(&token, "iss")))
+        return rc == JWS_EXPIRED ? token_refuse_expired(r) : token_refuse(r);
+    if (!is_issuer_valid(r, jws_claim_str(&token, "iss")))
         return token_refuse(r);
     if (!num_parse_i64(jws_claim_str(&token, "sub"), &ret->user_id) ||
         !jws_claim_i64(&token, "sid", &ret->session_id) || !jws_claim_i64(&token, "exp", &exp))
@@ -110,7 +110,7 @@ int auth_token_check(struct req *r, struct str token, struct caller *caller)
         project_credential_put(r->scope->project, token, &credential);
     }
     if (credential.expires_ms <= clock_wall_ms())
-        return expired(r);
+        return token_refuse_expired(r);
     caller->ends_ms = credential.expires_ms;
     caller->kind = CALLER_USER;
     caller->user_id = credential.user_id;

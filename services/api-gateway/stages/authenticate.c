@@ -18,7 +18,7 @@ static bool is_key(struct str text)
     return str_starts(text, STR("ak_"));
 }
 
-static bool header_once(const struct req *r, const char *name)
+static bool is_header_single(const struct req *r, const char *name)
 {
     unsigned seen = 0;
 
@@ -44,7 +44,7 @@ static int read_credentials(struct req *r, struct credentials *ret)
     struct str key = req_header(r, "x-api-key");
 
     *ret = (struct credentials){STR_NONE, key};
-    if (!header_once(r, "authorization") || !header_once(r, "x-api-key"))
+    if (!is_header_single(r, "authorization") || !is_header_single(r, "x-api-key"))
         return refusal(r, REFUSE_CREDENTIALS_TWICE, "Credentials are given more than once.");
     if (!authorization.ptr)
         return 0;
@@ -68,7 +68,7 @@ AWAITS static int load_rights(struct req *r, struct caller *caller)
 
     if (rc < 0)
         return rc;
-    if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
+    if (rc == RIGHTS_NOT_FOUND || (rc == 0 && !caller->rights->active))
         return refusal(r, REFUSE_TOKEN, "The account of this credential may not sign in.");
     if (rc > 0)
         return refusal(r, REFUSE_AWAY, "The caller's rights cannot be read right now.");
@@ -96,33 +96,33 @@ AWAITS static int check_group(struct req *r)
                                     .user_id = caller->user_id,
                                     .role_ids = sql_i64s(caller->rights->role_ids,
                                                          caller->rights->role_count))));
-    if (!found.count && !caller_all_rows(caller))
+    if (!found.count && !caller_has_all_rows(caller))
         return refusal(r, REFUSE_FORBIDDEN, "The caller does not belong to this group.");
     caller->group_scope = group_id;
     return 0;
 }
 
 /* Identifies the caller by a ticket in the query. The first check of a request uses the ticket up;
- * further checks of the same request take the caller from r->scope->ticketed. */
+ * further checks of the same request take the caller from r->scope->ticket_caller. */
 AWAITS static int read_ticket(struct req *r, struct caller *caller, bool *ret_taken)
 {
     const struct query *query;
     bool found;
 
     *ret_taken = false;
-    if (!r->route->ticket)
+    if (!r->route->takes_ticket)
         return 0;
     TRY(req_query(r, &query));
     struct str ticket = query_get(query, "ticket");
     if (!ticket.ptr)
         return 0;
-    if (!r->scope->ticketed) {
-        TRY(realtime_ticket_take(r, ticket, caller, &found));
+    if (!r->scope->ticket_caller) {
+        TRY(realtime_ticket_use(r, ticket, caller, &found));
         if (!found)
             return refusal(r, REFUSE_TOKEN, "The ticket is unknown, was used or has expired.");
-        r->scope->ticketed = caller;
+        r->scope->ticket_caller = caller;
     } else {
-        *caller = *r->scope->ticketed;
+        *caller = *r->scope->ticket_caller;
     }
     *ret_taken = true;
     return 0;

@@ -16,7 +16,7 @@ static const struct {
     [CHECK_API_ACCESS] = {"api_access", REFUSE_API_ACCESS},
 };
 
-const char *check_word(enum access_check check)
+const char *check_answer_name(enum access_check check)
 {
     return checks[check].name;
 }
@@ -41,7 +41,7 @@ static enum perm_action action_of(const struct route *route)
     return (enum perm_action)(route->perm - PERM_ENTITY_READ);
 }
 
-bool check_asked(enum access_check check, const struct route *route)
+bool check_applies(enum access_check check, const struct route *route)
 {
     if (is_open(route))
         return false;
@@ -69,7 +69,7 @@ bool check_needs_entity(enum access_check check)
 }
 
 const struct entity *
-check_unknown_entity(struct arena *arena, const struct caller *caller, struct str name)
+check_placeholder_entity(struct arena *arena, const struct caller *caller, struct str name)
 {
     if (!name.ptr || caller_can(caller, PERM_SVC_ENTITIES_READ))
         return NULL;
@@ -78,7 +78,7 @@ check_unknown_entity(struct arena *arena, const struct caller *caller, struct st
     return entity;
 }
 
-bool check_passed(enum access_check check,
+bool check_passes(enum access_check check,
                   const struct route *route,
                   const struct caller *caller,
                   const struct entity *entity)
@@ -96,7 +96,7 @@ bool check_passed(enum access_check check,
     case CHECK_ENTITY_PERMISSION:
         return caller_can_entity(caller, entity->id, action_of(route));
     case CHECK_API_ACCESS:
-        return caller_api_access(caller);
+        return caller_has_api_access(caller);
     case CHECK_COUNT:
         break;
     }
@@ -110,7 +110,7 @@ bool check_is_waived(enum access_check check,
 {
     int64_t id;
 
-    return check == CHECK_PERMISSION && route->own && caller->kind == CALLER_USER &&
+    return check == CHECK_PERMISSION && route->own_param && caller->kind == CALLER_USER &&
            num_parse_i64(own, &id) && id == caller->user_id;
 }
 
@@ -132,10 +132,10 @@ struct str check_permission(struct arena *arena,
     }
 }
 
-struct str check_sentence(struct arena *arena,
-                          enum access_check check,
-                          const struct route *route,
-                          const struct entity *entity)
+struct str check_message(struct arena *arena,
+                         enum access_check check,
+                         const struct route *route,
+                         const struct entity *entity)
 {
     struct str permission = check_permission(arena, check, route, entity);
 

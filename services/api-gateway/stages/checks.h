@@ -19,9 +19,9 @@ enum access_check {
 
 /* Returns the name of the check in answers: "administrator", "user", "permission", ... Static
  * text. */
-const char *check_word(enum access_check check);
+const char *check_answer_name(enum access_check check);
 /* Returns whether the route makes this check at all. */
-bool check_asked(enum access_check check, const struct route *route);
+bool check_applies(enum access_check check, const struct route *route);
 /* Returns whether the check is about the entity of the path. The functions below then need that
  * entity. */
 bool check_needs_entity(enum access_check check);
@@ -29,10 +29,10 @@ bool check_needs_entity(enum access_check check);
  * entities exist: an entity of this name on which the caller has no right. NULL: the caller may
  * know, or there is no name. Arena-owned. */
 const struct entity *
-check_unknown_entity(struct arena *arena, const struct caller *caller, struct str name);
+check_placeholder_entity(struct arena *arena, const struct caller *caller, struct str name);
 /* Returns whether the caller passes the check. `entity` may be NULL for checks that need no
  * entity. */
-bool check_passed(enum access_check check,
+bool check_passes(enum access_check check,
                   const struct route *route,
                   const struct caller *caller,
                   const struct entity *entity);
@@ -48,10 +48,10 @@ struct str check_permission(struct arena *arena,
                             enum access_check check,
                             const struct route *route,
                             const struct entity *entity);
-/* check_sentence() returns the explanation for a caller who fails the check, arena-owned or static.
+/* check_message() returns the explanation for a caller who fails the check, arena-owned or static.
  * check_refusal() returns the refusal. */
-struct str check_sentence(struct arena *arena,
-                          enum access_check check,
-                          const struct route *route,
-                          const struct entity *entity);
+struct str check_message(struct arena *arena,
+                         enum access_check check,
+                         const struct route *route,
+                         const struct entity *entity);
 enum refusal check_refusal(enum access_check check);

@@ -12,8 +12,8 @@
 
 #include "base/codec.h"
 #include "crypto/digest.h"
+#include "stages/echoed_put.h"
 #include "stages/refusals.h"
-#include "stages/sent_back.h"
 #include "stages/stages.h"
 #include "stages_sql.h"
 
@@ -23,21 +23,21 @@
 /* --- which routes --- */
 
 /* Returns whether the route shows one resource as JSON and has no conditions of its own. */
-static bool shows_one(const struct route *route)
+static bool is_single_get(const struct route *route)
 {
-    return route->method == HTTP_GET_M && route->ok.schema && !route->ok.list &&
-           !route->ok.content_type && !route->undocumented_entity &&
+    return route->method == HTTP_GET_M && route->success.schema && !route->success.list &&
+           !route->success.content_type && !route->undocumented_entity &&
            !(route->headers & HEADER_IF_NONE_MATCH);
 }
 
-static bool replaces(const struct route *route)
+static bool is_put_or_delete(const struct route *route)
 {
     return (route->method == HTTP_PUT_M || route->method == HTTP_DELETE_M) &&
            !route->undocumented_entity && !(route->headers & HEADER_IF_MATCH);
 }
 
-const struct route *conditional_beside(const struct route *route,
-                                       bool (*fits)(const struct route *))
+const struct route *route_with_same_path(const struct route *route,
+                                         bool (*fits)(const struct route *))
 {
     for (size_t t = 0; t < route_table_count; t++) {
         if (strcmp(route_tables[t]->mount, PROJECT_MOUNT) != 0)
@@ -52,24 +52,25 @@ const struct route *conditional_beside(const struct route *route,
 }
 
 /* Returns the GET of the resource that a PUT or DELETE changes; NULL = no conditions apply. */
-static const struct route *shown_by(const struct route *route)
+static const struct route *route_get_of(const struct route *route)
 {
-    return replaces(route) && route->auth != AUTH_OPERATOR ? conditional_beside(route, shows_one)
-                                                           : NULL;
+    return is_put_or_delete(route) && route->auth != AUTH_OPERATOR
+               ? route_with_same_path(route, is_single_get)
+               : NULL;
 }
 
 static bool conditional_is_shown(const struct route *route)
 {
-    return shows_one(route) && route->auth != AUTH_OPERATOR &&
-           conditional_beside(route, replaces) != NULL;
+    return is_single_get(route) && route->auth != AUTH_OPERATOR &&
+           route_with_same_path(route, is_put_or_delete) != NULL;
 }
 
-bool conditional_tagged(const struct route *route)
+bool conditional_has_etag(const struct route *route)
 {
-    const struct route *shown = shown_by(route);
+    const struct route *shown = route_get_of(route);
 
-    return conditional_is_shown(route) ||
-           (shown && route->ok.status == 200 && route->ok.schema == shown->ok.schema);
+    return conditional_is_shown(route) || (shown && route->success.status == 200 &&
+                                           route->success.schema == shown->success.schema);
 }
 
 unsigned conditional_headers(const struct route *route)
@@ -78,7 +79,7 @@ unsigned conditional_headers(const struct route *route)
 
     if (conditional_is_shown(route))
         own |= HEADER_IF_NONE_MATCH;
-    if (shown_by(route))
+    if (route_get_of(route))
         own |= HEADER_IF_MATCH;
     return own;
 }
@@ -100,7 +101,7 @@ static struct str edited_part(struct req *r, const struct schema *schema)
     json_t *body = NULL;
 
     for (size_t i = 0; i < schema->count; i++) {
-        if (!schema->fields[i].noted)
+        if (!schema->fields[i].is_volatile)
             continue;
         if (!body && jr_parse_stored(r->task.arena, strbuf_view(&r->body), &body, &error) != 0)
             return STR_NONE;
@@ -121,7 +122,7 @@ static struct str tag_of(struct req *r, const struct schema *schema)
 }
 
 /* Returns whether the tags differ at most in members that the service itself has updated. */
-static bool same_edit(struct str one, struct str tag)
+static bool is_same_edit(struct str one, struct str tag)
 {
     struct str ours = str_split(&tag, '-');
 
@@ -132,11 +133,11 @@ static bool same_edit(struct str one, struct str tag)
 /* --- If-Match --- */
 
 /* Returns whether the list names the tag. A weak tag does not count (RFC 9110 section 13.1.1). */
-static bool list_names(struct str list, struct str tag)
+static bool has_tag(struct str list, struct str tag)
 {
     while (list.ptr) {
         struct str one = str_trim(str_split(&list, ','));
-        if (str_is(one, "*") || str_eq(one, tag) || same_edit(one, tag))
+        if (str_is(one, "*") || str_eq(one, tag) || is_same_edit(one, tag))
             return true;
     }
     return false;
@@ -147,12 +148,12 @@ static bool list_names(struct str list, struct str tag)
 AWAITS static int current_tag(struct req *r, const struct route *shown, struct str *ret_tag)
 {
     size_t headers = r->extra_headers.len;
-    int rc = handler_show(r, shown);
+    int rc = handler_run_get(r, shown);
 
-    *ret_tag = rc == 200 ? tag_of(r, shown->ok.schema) : STR_NONE;
+    *ret_tag = rc == 200 ? tag_of(r, shown->success.schema) : STR_NONE;
     if (rc < 0 || rc >= 500)
         return rc;
-    handler_forget(r, headers);
+    handler_discard_answer(r, headers);
     return 0;
 }
 
@@ -165,7 +166,7 @@ AWAITS static int conditional_check(struct req *r, const struct route *shown)
     if (!wanted.ptr)
         return 0;
     TRY(current_tag(r, shown, &tag));
-    if (!tag.len || list_names(wanted, tag))
+    if (!tag.len || has_tag(wanted, tag))
         return 0;
     return refusal(r, REFUSE_STALE, "The resource has changed since you read it; read it again.");
 }
@@ -182,37 +183,37 @@ static int64_t lock_key(const struct req *r)
 }
 
 /* The beginning of a writer's transaction: locks the resource and checks If-Match. */
-AWAITS static int in_transaction(struct req *r)
+AWAITS static int conditional_begin(struct req *r)
 {
     struct rows locked;
 
     TRY(sql_one(r, &locked, SQL_RESOURCE_LOCK(.key = lock_key(r))));
-    return conditional_check(r, shown_by(r->route));
+    return conditional_check(r, route_get_of(r->route));
 }
 
 /* --- the request --- */
 
-static int conditional_answered(struct req *r, int rc)
+static int conditional_finish(struct req *r, int rc)
 {
-    if (rc != 200 || r->streaming || !conditional_tagged(r->route))
+    if (rc != 200 || r->streaming || !conditional_has_etag(r->route))
         return rc;
-    bool known = resp_etag(r, tag_of(r, r->route->ok.schema));
+    bool known = resp_etag(r, tag_of(r, r->route->success.schema));
     bool reads = r->method == HTTP_GET_M || r->method == HTTP_HEAD_M;
     return known && reads ? reply_empty(r, 304) : rc;
 }
 
 int conditional_run(struct req *r)
 {
-    const struct route *shown = shown_by(r->route);
-    unsigned lasting = r->task.lasting;
+    const struct route *shown = route_get_of(r->route);
+    unsigned lasting = r->task.lasting_count;
 
     if (shown) {
-        r->scope->begun = in_transaction;
+        r->scope->begin_hook = conditional_begin;
         TRY(conditional_check(r, shown)); /* before any other work or call to another server */
     }
-    int rc = sent_back_run(r);
+    int rc = echoed_put_run(r);
     /* A handler that writes outside of sql_begin() would bypass its conditions. */
-    if (r->scope->begun && rc >= 200 && rc < 300 && r->task.lasting != lasting)
+    if (r->scope->begin_hook && rc >= 200 && rc < 300 && r->task.lasting_count != lasting)
         log_error("conditional.unlocked", L_CSTR("route", r->route->id));
-    return conditional_answered(r, rc);
+    return conditional_finish(r, rc);
 }

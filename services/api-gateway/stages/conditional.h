@@ -16,10 +16,10 @@
 AWAITS int conditional_run(struct req *r);
 /* any: Returns the first project route with the path of `route` for which `fits` is true; NULL =
  * none. */
-const struct route *conditional_beside(const struct route *route,
-                                       bool (*fits)(const struct route *));
+const struct route *route_with_same_path(const struct route *route,
+                                         bool (*fits)(const struct route *));
 /* any: Returns the headers that a route understands, conditions included, as bits of enum
  * route_header. */
 unsigned conditional_headers(const struct route *route);
 /* any: Returns whether a successful answer of the route carries an ETag. */
-bool conditional_tagged(const struct route *route);
+bool conditional_has_etag(const struct route *route);

@@ -20,7 +20,7 @@ static bool origin_allowed(const struct project *project, struct str origin)
 {
     for (size_t i = 0; i < project->settings.allowed_origin_count; i++) {
         struct str allowed = project->settings.allowed_origins[i];
-        if (str_is(allowed, "*") || redirect_url_same(allowed, origin))
+        if (str_is(allowed, "*") || redirect_url_is_same(allowed, origin))
             return true;
     }
     return false;

@@ -98,7 +98,7 @@ static bool counters_take_slot(struct slot *slot, uint64_t key)
 }
 
 /* Counts one more slot for a project. Returns false when the project has its full share. */
-static bool counters_may_take(uint64_t owner)
+static bool counters_take_quota(uint64_t owner)
 {
     bool is_new;
     struct slot *slot = find_slot(counters->owners, OWNERS, owner, &is_new);
@@ -130,7 +130,7 @@ static _Atomic uint64_t *counter_of(const struct counters_group *group, uint64_t
     bool is_new;
     struct slot *slot = find_slot(counters->slots, SLOTS, key, &is_new);
 
-    if (slot && is_new && (!counters_may_take(owner) || !counters_take_slot(slot, key)))
+    if (slot && is_new && (!counters_take_quota(owner) || !counters_take_slot(slot, key)))
         slot = NULL;
     if (slot)
         return &slot->count;
@@ -143,7 +143,7 @@ uint32_t counters_add(const struct counters_group *group, uint64_t key, uint32_t
     return counters_count(counter_of(group, key ? key : 1), amount);
 }
 
-void counters_note(const struct counters_group *group, uint64_t key, int64_t until_s)
+void counters_set_time(const struct counters_group *group, uint64_t key, int64_t until_s)
 {
     _Atomic uint64_t *count = counter_of(group, key);
 
@@ -151,7 +151,7 @@ void counters_note(const struct counters_group *group, uint64_t key, int64_t unt
         atomic_store(count, (uint64_t)until_s * 1000 / WINDOW_MS << 32 | (uint32_t)until_s);
 }
 
-int64_t counters_noted(uint64_t key)
+int64_t counters_get_time(uint64_t key)
 {
     for (uint64_t i = 0; i < PROBES; i++) {
         struct slot *slot = &counters->slots[(key + i) & (SLOTS - 1)];

@@ -26,8 +26,8 @@ uint64_t counters_seed(void);
 uint64_t counters_mix(uint64_t hash, uint64_t value);
 /* any: Adds `amount` to the key's count of this minute and returns the sum. */
 uint32_t counters_add(const struct counters_group *group, uint64_t key, uint32_t amount);
-/* any: counters_note() stores a time, in seconds since 1970, in the slot of a count until the
- * minute of that time is over; it stores nothing when no slot is free. counters_noted() returns
+/* any: counters_set_time() stores a time, in seconds since 1970, in the slot of a count until the
+ * minute of that time is over; it stores nothing when no slot is free. counters_get_time() returns
  * that time; 0 = none. */
-void counters_note(const struct counters_group *group, uint64_t key, int64_t until_s);
-int64_t counters_noted(uint64_t key);
+void counters_set_time(const struct counters_group *group, uint64_t key, int64_t until_s);
+int64_t counters_get_time(uint64_t key);

@@ -14,18 +14,18 @@ bool handler_is_refusal(int status)
 }
 
 /* Returns the guard's answer if it is a refusal or a failure (5xx), and discards any other. */
-AWAITS static int handler_ask_guard(struct req *r, size_t headers)
+AWAITS static int handler_run_guard(struct req *r, size_t headers)
 {
     int rc = r->route->guard(r);
 
     if (rc < 0 || rc >= 500 || handler_is_refusal(rc))
         return rc;
-    handler_forget(r, headers);
+    handler_discard_answer(r, headers);
     return 0;
 }
 
 /* Rejects query parameters of a route that has none; other handlers check their own. */
-AWAITS static int handler_decide(struct req *r)
+AWAITS static int handler_run_route(struct req *r)
 {
     const struct query *none;
 
@@ -42,19 +42,19 @@ int handler_run_once(struct req *r)
     bool reads = r->method == HTTP_GET_M || r->method == HTTP_HEAD_M;
 
     if (!r->route->guard || reads)
-        return handler_decide(r);
+        return handler_run_route(r);
     if (r->route->run_decides) {
-        int rc = handler_decide(r);
+        int rc = handler_run_route(r);
         if (rc != 400) /* the handler has already checked the object */
             return rc;
         gateway_roll_back(r);
-        handler_forget(r, headers);
+        handler_discard_answer(r, headers);
     }
-    TRY(handler_ask_guard(r, headers));
-    return handler_decide(r);
+    TRY(handler_run_guard(r, headers));
+    return handler_run_route(r);
 }
 
-int handler_show(struct req *r, const struct route *shown)
+int handler_run_get(struct req *r, const struct route *shown)
 {
     const struct route *own = r->route;
     enum http_method method = r->method;
@@ -70,7 +70,7 @@ int handler_show(struct req *r, const struct route *shown)
     return rc;
 }
 
-void handler_forget(struct req *r, size_t headers)
+void handler_discard_answer(struct req *r, size_t headers)
 {
     r->body.len = 0;
     r->body.overflow = false;
@@ -79,17 +79,17 @@ void handler_forget(struct req *r, size_t headers)
     r->status = 0;
     r->error_code = NULL;
     r->scope->db_failure = 0;
-    r->scope->behind = false;
+    r->scope->may_be_stale = false;
 }
 
 /* Returns whether the answer may be due to an old model: a body or query may name an entity or
  * field that another process has just added. Routes that remember their first try are exempt. */
-static bool may_be_behind(const struct req *r, int rc)
+static bool may_be_outdated(const struct req *r, int rc)
 {
     const struct route *route = r->route;
     enum problem problem = problem_find(r->error_code);
 
-    if (r->scope->behind)
+    if (r->scope->may_be_stale)
         return true;
     if (rc != 400 || route->class == CLASS_AUTH || (route->headers & HEADER_IDEMPOTENCY_KEY))
         return false;
@@ -97,43 +97,44 @@ static bool may_be_behind(const struct req *r, int rc)
 }
 
 /* Discards the transaction and the answer of the previous run, and takes the current model. */
-AWAITS static int start_over(struct req *r, size_t headers)
+AWAITS static int handler_reset(struct req *r, size_t headers)
 {
     gateway_roll_back(r);
     gateway_hold_model(r);
-    handler_forget(r, headers);
+    handler_discard_answer(r, headers);
     return r->scope->entity ? gateway_entity(r, &r->scope->entity) : 0;
 }
 
 /* Returns whether another run may give another answer: another process may have just added or
  * removed an entity, a field, an enum value or a right. A handler that set `scope->behind` is run
- * again even if nothing is newer: only the run with `scope->current` set puts its final answer. */
-AWAITS static bool may_differ(struct req *r)
+ * again even if nothing is newer: only the run with `scope->is_rechecked` set puts its final
+ * answer. */
+AWAITS static bool can_answer_differ(struct req *r)
 {
-    bool unsure = r->scope->behind;
+    bool unsure = r->scope->may_be_stale;
 
-    r->scope->current = r->scope->db_failure != DB_SCHEMA;
-    return gateway_recheck(r) || unsure;
+    r->scope->is_rechecked = r->scope->db_failure != DB_SCHEMA;
+    return gateway_refresh_project(r) || unsure;
 }
 
 int handler_run(struct req *r)
 {
-    struct db_tries tries = {0};
+    struct db_retry_state tries = {0};
     size_t headers = r->extra_headers.len;
-    unsigned lasting = r->task.lasting;
+    unsigned lasting = r->task.lasting_count;
     unsigned reloads = 0;
 
     for (;;) {
         int rc = handler_run_once(r);
-        bool new_again = !r->streaming && !r->route->body_type && r->task.lasting == lasting;
+        bool new_again = !r->streaming && !r->route->body_type && r->task.lasting_count == lasting;
         if (rc < 0 || !new_again)
             return rc;
-        if (may_be_behind(r, rc) || (rc == 503 && r->scope->db_failure == DB_SCHEMA)) {
-            if (reloads++ == RELOADS || !may_differ(r))
+        if (may_be_outdated(r, rc) || (rc == 503 && r->scope->db_failure == DB_SCHEMA)) {
+            if (reloads++ == RELOADS || !can_answer_differ(r))
                 return rc;
-        } else if (rc != 503 || !db_again(&r->task, &tries, r->scope->db_failure)) {
+        } else if (rc != 503 || !db_should_retry(&r->task, &tries, r->scope->db_failure)) {
             return rc;
         }
-        TRY(start_over(r, headers));
+        TRY(handler_reset(r, headers));
     }
 }

@@ -12,69 +12,69 @@
 #define LIMIT_MS      15000
 
 /* An inner request, with a task and an arena of its own. */
-struct asked {
+struct inner_task {
     struct req req;
     struct scope scope;
     struct caller caller;
     int (*answer)(struct req *r); /* AWAITS */
     struct await ended;
-    bool waited, over;
+    bool is_awaited, is_done;
     int rc;
 };
 
 static struct http_server *inner_server;
 
-void inner_serve(struct http_server *server)
+void inner_start(struct http_server *server)
 {
     inner_server = server;
 }
 
-int inner_answer(struct req *r)
+int inner_handle(struct req *r)
 {
     TRY(authorize_run(r));
     TRY(rate_limit_run(r));
     return handler_run(r);
 }
 
-AWAITS static void asked_run(struct task *task UNUSED, void *arg)
+AWAITS static void inner_task_run(struct task *task UNUSED, void *arg)
 {
-    struct asked *asked = arg;
+    struct inner_task *asked = arg;
     struct str allow;
 
     MUST(router_match(gateway_router, &asked->req, &allow) == 0); /* inner.path is a route */
     asked->rc = asked->answer(&asked->req);
     gateway_roll_back(&asked->req);
-    asked->over = true;
-    if (asked->waited)
+    asked->is_done = true;
+    if (asked->is_awaited)
         await_done(&asked->ended, 0);
 }
 
 static void inner_abandon(struct await *await)
 {
-    CONTAINER_OF(await, struct asked, ended)->waited = false;
+    CONTAINER_OF(await, struct inner_task, ended)->is_awaited = false;
 }
 
 /* co: Runs the inner request to its end. If the waiting task is cancelled, so is the inner request,
  * and its end is still awaited: its memory belongs to the waiting task. */
-AWAITS static void asked_wait(struct task *task, struct asked *asked)
+AWAITS static void inner_task_wait(struct task *task, struct inner_task *asked)
 {
     await_init(&asked->ended);
     asked->ended.abandon = inner_abandon;
-    asked->waited = true;
-    task_start(&asked->req.task, asked_run, asked);
+    asked->is_awaited = true;
+    task_start(&asked->req.task, inner_task_run, asked);
     (void)!await_wait(task, &asked->ended, 0);
-    if (asked->over)
+    if (asked->is_done)
         return;
     task_cancel(&asked->req.task);
     await_init(&asked->ended);
-    asked->waited = true;
+    asked->is_awaited = true;
     (void)!await_wait(task, &asked->ended, 0);
 }
 
-static struct asked *
-asked_new(struct task *task, const struct inner_req *inner, struct arena *arena, size_t most)
+static struct inner_task *
+inner_task_new(struct task *task, const struct inner_req *inner, struct arena *arena, size_t most)
 {
-    struct asked *asked = ARENA_NEW(task->arena, asked);
+    struct inner_task *asked = ARENA_NEW(task->arena, asked);
     struct req *r = &asked->req;
     int64_t due_ms = clock_mono_ms() + LIMIT_MS;
 
@@ -82,7 +82,7 @@ asked_new(struct task *task, const struct inner_req *inner, struct arena *arena,
     r->task.deadline_ms =
         task->deadline_ms != 0 && task->deadline_ms < due_ms ? task->deadline_ms : due_ms;
     r->task.log = task->log;
-    r->task.tenant = task->tenant;
+    r->task.project = task->project;
     r->server = inner_server;
     r->method = inner->method;
     r->path = inner->path;
@@ -104,16 +104,16 @@ asked_new(struct task *task, const struct inner_req *inner, struct arena *arena,
     return asked;
 }
 
-int inner_ask(struct task *task,
+int inner_run(struct task *task,
               const struct inner_req *inner,
               size_t most,
               struct inner_answer *ret)
 {
     struct arena *arena = arena_new(0);
-    struct asked *asked = asked_new(task, inner, arena, most);
+    struct inner_task *asked = inner_task_new(task, inner, arena, most);
     struct req *r = &asked->req;
 
-    asked_wait(task, asked);
+    inner_task_wait(task, asked);
     int rc = asked->rc;
     if (rc >= 0 && (r->body.overflow || r->streaming)) {
         r->body.len = 0;

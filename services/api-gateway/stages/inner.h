@@ -11,7 +11,7 @@ struct inner_req {
     enum http_method method;
     struct str path;  /* whole path of a route, encoded: "/org/demo/search" */
     struct str query; /* encoded */
-    /* AWAITS: answers the request once its route is found: inner_answer(), or only a part of its
+    /* AWAITS: answers the request once its route is found: inner_handle(), or only a part of its
      * work */
     int (*answer)(struct req *r);
 };
@@ -19,15 +19,15 @@ struct inner_req {
 struct inner_answer {
     int status;
     const char *code; /* of a problem; NULL: the answer is none */
-    struct str body;  /* owned by the arena of inner_ask()'s task */
+    struct str body;  /* owned by the arena of inner_run()'s task */
 };
 
 /* any: Call it once at the start of a process. Inner requests have the limits of `server`. */
-void inner_serve(struct http_server *server);
+void inner_start(struct http_server *server);
 /* co: Checks the caller's rights and rate limits, then runs the handler. */
-AWAITS int inner_answer(struct req *r);
+AWAITS int inner_handle(struct req *r);
 /* co: Runs an inner request and fills `ret`. An answer that is a stream, or has more than `most`
  * bytes, becomes the problem too_large_answer. Returns 0 or a negative. */
 AWAITS int
-inner_ask(struct task *task, const struct inner_req *inner, size_t most, struct inner_answer *ret)
+inner_run(struct task *task, const struct inner_req *inner, size_t most, struct inner_answer *ret)
     MUSTCHECK;

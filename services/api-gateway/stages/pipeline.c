@@ -13,20 +13,20 @@
 /* Bounds the look-ups of projects that do not exist: a few at a time, and a number per minute. */
 AWAITS static int pipeline_look_up(struct req *r, struct str slug)
 {
-    bool known = project_known(gateway_directory(), slug);
+    bool known = project_is_known(gateway_directory(), slug);
 
     if (!known)
-        TRY(rate_limit_lookup(r));
+        TRY(rate_limit_check_lookup(r));
     int rc = admission_find_project(r, gateway_directory(), slug, &r->scope->project);
     if (!known && rc == PROJECT_NOT_FOUND)
-        rate_limit_missed(r);
+        rate_limit_count_miss(r);
     return rc;
 }
 
 /* An unknown or deleted project is 404 before any other check. */
 AWAITS static int pipeline_find_project(struct req *r, struct str slug)
 {
-    TRY(admission_take_project(r, pipeline_look_up(r, slug)));
+    TRY(admission_set_project(r, pipeline_look_up(r, slug)));
     gateway_hold_model(r);
     return 0;
 }
@@ -68,7 +68,7 @@ static enum admission admission_of(const struct req *r)
     bool anonymous = r->route->auth == AUTH_PUBLIC ||
                      (!req_header(r, "authorization").len && !req_header(r, "x-api-key").len);
 
-    return anonymous ? ADMIT_PUBLIC : ADMIT_CALLER;
+    return anonymous ? ADMIT_PUBLIC : ADMIT_AUTHENTICATED;
 }
 
 AWAITS static int check_caller(struct req *r)
@@ -79,11 +79,11 @@ AWAITS static int check_caller(struct req *r)
 
 /* Repeats the checks if another process has changed the project: it may just have granted the
  * permission or created the entity, and an old cache must not refuse a request. */
-AWAITS static int check_caller_again(struct req *r, int refusal)
+AWAITS static int recheck_caller(struct req *r, int refusal)
 {
-    if (!gateway_recheck(r))
+    if (!gateway_refresh_project(r))
         return refusal;
-    handler_forget(r, r->extra_headers.len);
+    handler_discard_answer(r, r->extra_headers.len);
     return check_caller(r);
 }
 
@@ -99,7 +99,7 @@ static size_t answer_max(const struct req *r)
 
 /* While a request waits for its body it gives up its seat and counts against its client address
  * only. The handler refuses a body of another type without reading it. */
-AWAITS static int pipeline_wait_for_body(struct req *r, struct seat **seat)
+AWAITS static int pipeline_wait_for_body(struct req *r, struct permit **seat)
 {
     struct str body = STR_NONE;
     bool gzip = false;
@@ -109,7 +109,7 @@ AWAITS static int pipeline_wait_for_body(struct req *r, struct seat **seat)
     if (r->route->body_type) {
         if (gzip)
             req_unpack_stream(r);
-        admission_leave(*seat);
+        admission_release(*seat);
         TRY(admission_upload(r, seat));
         return check_caller(r); /* the wait may have been long */
     }
@@ -117,7 +117,7 @@ AWAITS static int pipeline_wait_for_body(struct req *r, struct seat **seat)
         return 0;
     bool awaited = req_body_is_awaited(r);
     if (awaited)
-        admission_leave(*seat);
+        admission_release(*seat);
     TRY(req_body_text(r, &body));
     if (awaited) {
         TRY(admission_enter(r, admission_of(r), seat));
@@ -130,7 +130,7 @@ AWAITS static int pipeline_wait_for_body(struct req *r, struct seat **seat)
 
 AWAITS static int run_project_route(struct req *r)
 {
-    struct seat *seat;
+    struct permit *seat;
     int rc;
 
     TRY(pipeline_find_project(r, r->params[0]));
@@ -138,8 +138,8 @@ AWAITS static int run_project_route(struct req *r)
         TRY(cors_run(r, r->params[0], STR_NONE));
     TRY(admission_enter(r, admission_of(r), &seat));
     rc = check_caller(r);
-    if (rc == 403 || r->scope->behind)
-        rc = check_caller_again(r, rc);
+    if (rc == 403 || r->scope->may_be_stale)
+        rc = recheck_caller(r, rc);
     TRY(rc);
     TRY(rate_limit_run(r));
     r->body.max = answer_max(r);
@@ -204,7 +204,7 @@ AWAITS static int run_base_url(struct req *r, int refusal)
         r->path = path;
         return refusal;
     }
-    handler_forget(r, 0);
+    handler_discard_answer(r, 0);
     r->task.log.route = r->route->id;
     return run_project_route(r);
 }

@@ -90,7 +90,7 @@ static bool is_ipv6(const char *peer, struct in6_addr *ret_address)
     return inet_pton(AF_INET6, peer, ret_address) == 1 && !IN6_IS_ADDR_V4MAPPED(ret_address);
 }
 
-static struct str network(struct arena *arena, const struct in6_addr *address, unsigned bytes)
+static struct str network_text(struct arena *arena, const struct in6_addr *address, unsigned bytes)
 {
     struct in6_addr part = {0};
     char text[INET6_ADDRSTRLEN];
@@ -105,7 +105,7 @@ struct str rate_limit_network(struct req *r)
     struct in6_addr address;
 
     if (is_ipv6(r->peer, &address))
-        return network(r->task.arena, &address, 8);
+        return network_text(r->task.arena, &address, 8);
     if (inet_pton(AF_INET6, r->peer, &address) == 1) /* an IPv4 address mapped into IPv6 */
         return arena_printf(r->task.arena,
                             "%u.%u.%u.%u",
@@ -145,7 +145,7 @@ int rate_limit_run(struct req *r)
 
 static const struct counters_group lookups = {.anonymous = true, .class = CLASS_READ};
 
-int rate_limit_lookup(struct req *r)
+int rate_limit_check_lookup(struct req *r)
 {
     uint64_t key = rate_limit_mix(counters_seed() ^ 2, str_hash(rate_limit_network(r)));
 
@@ -157,7 +157,7 @@ int rate_limit_lookup(struct req *r)
                    "Your address requested too many projects that do not exist; try again later.");
 }
 
-void rate_limit_missed(struct req *r)
+void rate_limit_count_miss(struct req *r)
 {
     (void)counters_add(
         &lookups, rate_limit_mix(counters_seed() ^ 2, str_hash(rate_limit_network(r))), 1);
@@ -199,14 +199,14 @@ static void remember_refusal(const struct req *r, uint64_t key, int64_t seconds)
 {
     const struct counters_group group = sign_in_group(r);
 
-    counters_note(&group, key, clock_wall_ms() / 1000 + seconds);
+    counters_set_time(&group, key, clock_wall_ms() / 1000 + seconds);
 }
 
 /* Returns the seconds for which the key is still refused; 0 = it is not. */
-static int64_t refused_for(uint64_t key)
+static int64_t refusal_seconds(uint64_t key)
 {
     int64_t now_s = clock_wall_ms() / 1000;
-    int64_t until_s = counters_noted(key);
+    int64_t until_s = counters_get_time(key);
 
     return until_s > now_s && until_s <= now_s + WINDOW_MS / 1000 ? until_s - now_s : 0;
 }
@@ -220,9 +220,9 @@ static struct str counter_name(struct req *r, const char *scope, struct str key)
                         str_hash(key));
 }
 
-static int refuse_again(struct req *r, struct str name, int64_t per_minute)
+static int refuse_remembered(struct req *r, struct str name, int64_t per_minute)
 {
-    int64_t seconds = refused_for(refused_key(name, per_minute));
+    int64_t seconds = refusal_seconds(refused_key(name, per_minute));
 
     if (!seconds)
         return 0;
@@ -239,7 +239,7 @@ int rate_limit_sign_in(struct req *r, const char *scope, struct str key, int64_t
 
     if (per_minute <= 0)
         return 0;
-    TRY(refuse_again(r, name, per_minute));
+    TRY(refuse_remembered(r, name, per_minute));
     if (!count_in_redis(r, name, &seen, &seconds))
         seen = counters_add(&group, rate_limit_mix(counters_seed(), str_hash(name)), 1);
     if (seen <= per_minute)
@@ -258,7 +258,7 @@ int rate_limit_address(struct req *r, const char *scope)
     if (!is_ipv6(r->peer, &address))
         return 0;
     return rate_limit_sign_in(
-        r, scope, network(r->task.arena, &address, 6), per_minute * WIDE_TIMES);
+        r, scope, network_text(r->task.arena, &address, 6), per_minute * WIDE_TIMES);
 }
 
 int rate_limit_address_refused(struct req *r, const char *scope)
@@ -266,9 +266,10 @@ int rate_limit_address_refused(struct req *r, const char *scope)
     int64_t per_minute = r->scope->project->settings.rate_sign_in_address;
     struct in6_addr address;
 
-    TRY(refuse_again(r, counter_name(r, scope, rate_limit_network(r)), per_minute));
+    TRY(refuse_remembered(r, counter_name(r, scope, rate_limit_network(r)), per_minute));
     if (!is_ipv6(r->peer, &address))
         return 0;
-    return refuse_again(
-        r, counter_name(r, scope, network(r->task.arena, &address, 6)), per_minute * WIDE_TIMES);
+    return refuse_remembered(r,
+                             counter_name(r, scope, network_text(r->task.arena, &address, 6)),
+                             per_minute * WIDE_TIMES);
 }

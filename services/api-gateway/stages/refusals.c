@@ -36,7 +36,7 @@ enum problem refusal_problem(enum refusal why)
     return refusals[why].problem;
 }
 
-static bool applies(const struct route *route, enum refusal_when when)
+static bool refusal_applies(const struct route *route, enum refusal_when when)
 {
     switch (when) {
     case WHEN_NO_ROUTE:
@@ -64,7 +64,7 @@ static bool applies(const struct route *route, enum refusal_when when)
 }
 
 /* Inserts a status into the ascending list unless it is already there. Returns the new count. */
-static size_t refusals_add(int *statuses, size_t count, int status)
+static size_t statuses_add(int *statuses, size_t count, int status)
 {
     size_t at = count;
 
@@ -84,14 +84,14 @@ size_t refusal_statuses(const struct route *route, int ret[REFUSAL_STATUSES_MAX]
     size_t count = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
-        if (applies(route, refusals[i].when))
-            count = refusals_add(ret, count, problem_info(refusals[i].problem)->status);
+        if (refusal_applies(route, refusals[i].when))
+            count = statuses_add(ret, count, problem_info(refusals[i].problem)->status);
     }
-    if (applies(route, WHEN_IF_NONE_MATCH))
-        count = refusals_add(ret, count, NOT_MODIFIED);
-    for (size_t i = 0; i < ARRAY_LEN(route->fails); i++) {
-        if (route->fails[i] && route->fails[i] != route->ok.status)
-            count = refusals_add(ret, count, route->fails[i]);
+    if (refusal_applies(route, WHEN_IF_NONE_MATCH))
+        count = statuses_add(ret, count, NOT_MODIFIED);
+    for (size_t i = 0; i < ARRAY_LEN(route->extra_statuses); i++) {
+        if (route->extra_statuses[i] && route->extra_statuses[i] != route->success.status)
+            count = statuses_add(ret, count, route->extra_statuses[i]);
     }
     return count;
 }

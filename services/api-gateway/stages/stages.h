@@ -29,28 +29,28 @@ AWAITS int auth_apikey_check(struct req *r, struct str key, struct caller *calle
 AWAITS int authorize_run(struct req *r);
 
 /* co: Runs the route's guard and handler, again from the beginning when the transaction conflicted
- * with another one (db_again()), or when the model turns out to have changed. Never runs them again
- * after a commit, a write, a call to another server or the beginning of a stream, nor on routes
- * that read the body in chunks. */
+ * with another one (db_should_retry()), or when the model turns out to have changed. Never runs
+ * them again after a commit, a write, a call to another server or the beginning of a stream, nor on
+ * routes that read the body in chunks. */
 AWAITS int handler_run(struct req *r);
 /* co: Runs the route's guard and its handler once. */
 AWAITS int handler_run_once(struct req *r);
 /* co: Puts the answer of `shown`, a GET of the request's own path, with the resource as
  * r->scope->db shows it to the caller. The caller's permissions on that route are not checked. */
-AWAITS int handler_show(struct req *r, const struct route *shown);
+AWAITS int handler_run_get(struct req *r, const struct route *shown);
 /* any: Returns whether `status` is one of those that guards answer when they refuse (route.h). */
 bool handler_is_refusal(int status);
 /* any: Discards the answer that a run of the handler has put. The first `headers` bytes of its
  * headers stay. */
-void handler_forget(struct req *r, size_t headers);
+void handler_discard_answer(struct req *r, size_t headers);
 
 /* any: Counts the request per project, principal (the caller, otherwise an address or IPv6 /64),
  * route class and minute. Adds the RateLimit-* headers and puts 429 above the limit. */
 int rate_limit_run(struct req *r);
-/* any: rate_limit_lookup() returns 0, or puts 429 when the address has looked up too many projects
- * that do not exist. rate_limit_missed() counts such a look-up. */
-int rate_limit_lookup(struct req *r);
-void rate_limit_missed(struct req *r);
+/* any: rate_limit_check_lookup() returns 0, or puts 429 when the address has looked up too many
+ * projects that do not exist. rate_limit_count_miss() counts such a look-up. */
+int rate_limit_check_lookup(struct req *r);
+void rate_limit_count_miss(struct req *r);
 void rate_limit_prepare(void); /* before fork: maps the counters that workers share */
 /* co: Counts an attempt on `key`, such as a sign-in, and puts 429 above `per_minute` (0 = no
  * limit). `scope` names the kind of key: "account", "address", ... Redis counts for all gateways
@@ -67,5 +67,5 @@ int rate_limit_address_refused(struct req *r, const char *scope);
 struct str rate_limit_network(struct req *r);
 
 /* any: Writes the access line and the metrics of a request, after its response. */
-void access_log_finished(struct req *r);
+void access_log_write(struct req *r);
 void access_log_prepare(void); /* before fork: registers the metrics of every route */

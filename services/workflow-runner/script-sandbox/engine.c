@@ -57,17 +57,17 @@ static const char warm_up[] =
 /* Lines that `new AsyncFunction(parameter, text)` puts before the text. */
 #define CONSTRUCTOR_LINES 2
 /* Number of contexts that are dropped between two garbage collections. */
-#define CONTEXTS_KEPT 16
+#define CONTEXTS_PER_COLLECTION 16
 
-static JSContextGroupRef group;
+static JSContextGroupRef context_group;
 static struct fresh {
     JSGlobalContextRef ctx;
     JSObjectRef tools;
-} fresh;
+} next_context;
 
 /* --- small tools --- */
 
-static JSValueRef evaluate(JSContextRef ctx, const char *source)
+static JSValueRef evaluate_script(JSContextRef ctx, const char *source)
 {
     JSStringRef text = JSStringCreateWithUTF8CString(source);
     JSValueRef value = JSEvaluateScript(ctx, text, NULL, NULL, 1, NULL);
@@ -76,7 +76,7 @@ static JSValueRef evaluate(JSContextRef ctx, const char *source)
     return value;
 }
 
-static JSValueRef get(JSContextRef ctx, JSObjectRef object, const char *name)
+static JSValueRef get_property(JSContextRef ctx, JSObjectRef object, const char *name)
 {
     JSStringRef key = JSStringCreateWithUTF8CString(name);
     JSValueRef exception = NULL;
@@ -88,7 +88,7 @@ static JSValueRef get(JSContextRef ctx, JSObjectRef object, const char *name)
 
 static JSObjectRef get_object(JSContextRef ctx, JSObjectRef object, const char *name)
 {
-    return JSValueToObject(ctx, get(ctx, object, name), NULL);
+    return JSValueToObject(ctx, get_property(ctx, object, name), NULL);
 }
 
 static JSValueRef new_text(JSContextRef ctx, const char *utf8)
@@ -102,7 +102,7 @@ static JSValueRef new_text(JSContextRef ctx, const char *utf8)
 
 /* --- answers --- */
 
-static _Noreturn void end_with(const struct text *answer)
+static _Noreturn void answer_and_exit(const struct text *answer)
 {
     record_write(RECORD_ANSWER, answer);
     _exit(0);
@@ -123,7 +123,7 @@ static _Noreturn void engine_fail(const char *code, const char *message)
     text_cstr(&answer, "\"");
     text_cstr(&answer, message); /* our own text, in which nothing needs escaping */
     text_cstr(&answer, "\"");
-    end_with(&answer);
+    answer_and_exit(&answer);
 }
 
 static bool is_no_memory(JSStringRef message)
@@ -147,7 +147,7 @@ engine_fail_with(JSContextRef ctx, const char *code, JSValueRef exception, int o
     text_quoted(
         &answer, JSStringGetCharactersPtr(message), JSStringGetLength(message), MESSAGE_BYTES);
     if (JSValueIsObject(ctx, exception)) {
-        JSValueRef value = get(ctx, JSValueToObject(ctx, exception, NULL), "line");
+        JSValueRef value = get_property(ctx, JSValueToObject(ctx, exception, NULL), "line");
 
         if (JSValueIsNumber(ctx, value))
             line = JSValueToNumber(ctx, value, NULL) - offset;
@@ -156,7 +156,7 @@ engine_fail_with(JSContextRef ctx, const char *code, JSValueRef exception, int o
         text_cstr(&answer, ",\"line\":");
         text_int(&answer, (int64_t)line);
     }
-    end_with(&answer);
+    answer_and_exit(&answer);
 }
 
 /* --- reading a script --- */
@@ -183,7 +183,7 @@ static JSObjectRef compile(JSContextRef ctx,
     free(source.ptr);
     *ret_exception = NULL;
     return JSObjectCallAsConstructor(
-        ctx, get_object(ctx, fresh.tools, "AsyncFunction"), 2, arguments, ret_exception);
+        ctx, get_object(ctx, next_context.tools, "AsyncFunction"), 2, arguments, ret_exception);
 }
 
 static bool compiles(JSContextRef ctx, const char *before, const char *text, const char *after)
@@ -290,12 +290,12 @@ static _Noreturn void answer_value(JSContextRef ctx, JSValueRef value)
     text_cstr(&answer, "\"ok\":true,\"result\":");
     if (!json) { /* undefined, a function or a symbol */
         text_cstr(&answer, "null");
-        end_with(&answer);
+        answer_and_exit(&answer);
     }
     const char *why = text_json(&answer, JSStringGetCharactersPtr(json), JSStringGetLength(json));
     if (why)
         engine_fail("script_result", why);
-    end_with(&answer);
+    answer_and_exit(&answer);
 }
 
 static JSObjectRef parse_request(JSContextRef ctx, const char *request)
@@ -311,9 +311,9 @@ static JSObjectRef parse_request(JSContextRef ctx, const char *request)
 
 void engine_run(const char *request)
 {
-    JSContextRef ctx = fresh.ctx;
+    JSContextRef ctx = next_context.ctx;
     JSObjectRef message = parse_request(ctx, request);
-    JSValueRef text = get(ctx, message, "script");
+    JSValueRef text = get_property(ctx, message, "script");
 
     if (!JSValueIsString(ctx, text))
         engine_fail("script_error", "the request has no script");
@@ -321,10 +321,15 @@ void engine_run(const char *request)
     struct script script = read_script(ctx, utf8_of(ctx, text));
     JSObjectRef done = JSObjectMakeFunctionWithCallback(ctx, NULL, on_done);
     JSObjectRef failed = JSObjectMakeFunctionWithCallback(ctx, NULL, on_fail);
-    const JSValueRef arguments[] = {script.body, get(ctx, message, "svc"), text, done, failed};
+    const JSValueRef arguments[] = {
+        script.body, get_property(ctx, message, "svc"), text, done, failed};
     /* When this call returns, every promise that can settle has settled. */
-    JSObjectCallAsFunction(
-        ctx, get_object(ctx, fresh.tools, "run"), NULL, ARRAY_LEN(arguments), arguments, NULL);
+    JSObjectCallAsFunction(ctx,
+                           get_object(ctx, next_context.tools, "run"),
+                           NULL,
+                           ARRAY_LEN(arguments),
+                           arguments,
+                           NULL);
     if (!outcome.settled)
         engine_fail("script_error", "the script waits for a promise that never settles");
     if (outcome.failed)
@@ -335,16 +340,20 @@ void engine_run(const char *request)
 /* --- contexts --- */
 
 /* Does once what every run does, and leaves nothing that a script could see. */
-void engine_practise(void)
+void engine_warm_up(void)
 {
-    JSContextRef ctx = fresh.ctx;
+    JSContextRef ctx = next_context.ctx;
     JSObjectRef done = JSObjectMakeFunctionWithCallback(ctx, NULL, on_done);
     struct script script = read_script(ctx, "return {}"); /* tries all three ways */
     JSObjectRef value = parse_request(ctx, "{\"a\":[{}]}");
     const JSValueRef arguments[] = {script.body, value, new_text(ctx, ""), done, done};
 
-    JSObjectCallAsFunction(
-        ctx, get_object(ctx, fresh.tools, "run"), NULL, ARRAY_LEN(arguments), arguments, NULL);
+    JSObjectCallAsFunction(ctx,
+                           get_object(ctx, next_context.tools, "run"),
+                           NULL,
+                           ARRAY_LEN(arguments),
+                           arguments,
+                           NULL);
     JSStringRelease(JSValueCreateJSONString(ctx, value, 0, NULL));
     JSValueUnprotect(ctx, outcome.value);
     outcome = (struct outcome){0};
@@ -354,25 +363,26 @@ void engine_refresh(void)
 {
     static unsigned dropped;
 
-    if (fresh.ctx) {
-        JSValueUnprotect(fresh.ctx, fresh.tools);
-        if (++dropped % CONTEXTS_KEPT == 0)
-            JSGarbageCollect(fresh.ctx);
-        JSGlobalContextRelease(fresh.ctx);
+    if (next_context.ctx) {
+        JSValueUnprotect(next_context.ctx, next_context.tools);
+        if (++dropped % CONTEXTS_PER_COLLECTION == 0)
+            JSGarbageCollect(next_context.ctx);
+        JSGlobalContextRelease(next_context.ctx);
     }
-    fresh.ctx = JSGlobalContextCreateInGroup(group, NULL);
-    console_install(fresh.ctx);
-    fresh.tools = JSValueToObject(fresh.ctx, evaluate(fresh.ctx, prelude), NULL);
-    JSValueProtect(fresh.ctx, fresh.tools);
+    next_context.ctx = JSGlobalContextCreateInGroup(context_group, NULL);
+    console_install(next_context.ctx);
+    next_context.tools =
+        JSValueToObject(next_context.ctx, evaluate_script(next_context.ctx, prelude), NULL);
+    JSValueProtect(next_context.ctx, next_context.tools);
 }
 
 void engine_start(void)
 {
     JSGlobalContextRef ctx;
 
-    group = JSContextGroupCreate();
-    ctx = JSGlobalContextCreateInGroup(group, NULL);
-    evaluate(ctx, warm_up);
+    context_group = JSContextGroupCreate();
+    ctx = JSGlobalContextCreateInGroup(context_group, NULL);
+    evaluate_script(ctx, warm_up);
     JSGarbageCollect(ctx);
     JSGlobalContextRelease(ctx);
     engine_refresh();

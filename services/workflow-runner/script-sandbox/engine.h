@@ -12,11 +12,11 @@ void engine_start(void);
 /* Makes a new context for the next child, with its own seed of Math.random(). */
 void engine_refresh(void);
 /* Call in the child: does once what every run does, so that the real run finds the engine warm. */
-void engine_practise(void);
+void engine_warm_up(void);
 /* Runs {"script","svc"} (UTF-8 JSON, NUL-terminated), writes records to fd 1 and ends the process.
  * The script finds the context in $svc. Its result depends on its form:
  * - an expression: its value
- * - statements: the value of the last one, as in eval()
+ * - statements: the value of the last one, as in eval_param()
  * - the body of an async function, because it has `return` or `await` at its top level: what it
  *   returns
  * When the result is a promise, its value is awaited. */

@@ -48,6 +48,6 @@ int main(int argc, char **argv)
     confine_start("script-sandbox", engine_environment);
     engine_start();
     confine_prepare(memory_bytes);
-    serve(memory_bytes);
+    serve_requests(memory_bytes);
     return 0;
 }

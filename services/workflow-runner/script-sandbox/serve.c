@@ -27,7 +27,7 @@
 #define HEAD_BYTES        8
 #define TICK_MS           5
 
-enum end { END_OWN, END_TIME, END_MEMORY, END_RECORDS, END_STARTER };
+enum run_end { END_BY_CHILD, END_TIME, END_MEMORY, END_RECORDS, END_BY_PARENT };
 
 struct served_run {
     pid_t pid;
@@ -37,10 +37,10 @@ struct served_run {
     int64_t deadline_ms;
     int64_t base_pages; /* private pages when the script began */
     int64_t private_limit;
-    enum end end;
-    struct text records; /* all records so far */
-    size_t seen;         /* bytes of `records` that have been searched for an answer */
-    struct text answer;  /* points into records */
+    enum run_end end;
+    struct text records;  /* all records so far */
+    size_t scanned_bytes; /* bytes of `records` that have been searched for an answer */
+    struct text answer;   /* points into records */
 };
 
 static int64_t page_bytes;
@@ -104,7 +104,7 @@ static void find_answer(struct served_run *run)
     struct text record;
     char kind;
 
-    while (!run->answer.ptr && next_record(&run->records, &run->seen, &kind, &record)) {
+    while (!run->answer.ptr && next_record(&run->records, &run->scanned_bytes, &kind, &record)) {
         if (kind == RECORD_ANSWER)
             run->answer = record;
     }
@@ -119,7 +119,7 @@ static bool within_limits(struct served_run *run)
         run->end = END_MEMORY;
     else if (now_ms() >= run->deadline_ms)
         run->end = END_TIME;
-    return run->end == END_OWN;
+    return run->end == END_BY_CHILD;
 }
 
 /* Reads records. True while more may come. Records after an answer are ignored: not waiting for the
@@ -135,11 +135,11 @@ static bool take_records(struct served_run *run)
     if (run->records.len > RECORDS_BYTES_MAX)
         run->end = END_RECORDS;
     find_answer(run);
-    return len > 0 && run->end == END_OWN && !run->answer.ptr;
+    return len > 0 && run->end == END_BY_CHILD && !run->answer.ptr;
 }
 
 /* Watches the child until it has answered, has closed its end of the pipe, or must be killed. */
-static void watch(struct served_run *run)
+static void watch_child(struct served_run *run)
 {
     struct pollfd fds[2] = {{.fd = run->pipe_fd, .events = POLLIN},
                             {.fd = STDIN_FILENO, .events = POLLRDHUP}};
@@ -149,10 +149,10 @@ static void watch(struct served_run *run)
         int count = poll(fds, 2, TICK_MS);
 
         if (count > 0 && (fds[1].revents & ~POLLIN) != 0)
-            run->end = END_STARTER;
+            run->end = END_BY_PARENT;
         if (count > 0 && fds[0].revents)
             more = take_records(run);
-        more = more && run->end == END_OWN && within_limits(run);
+        more = more && run->end == END_BY_CHILD && within_limits(run);
     }
 }
 
@@ -232,7 +232,7 @@ static void serve_write_answer(struct served_run *run, int status, int64_t peak_
 /* --- runs --- */
 
 /* Reads exactly `count` bytes from fd 0, or ends the process when fd 0 has ended. */
-static void read_all(void *bytes, size_t count)
+static void serve_read_exactly(void *bytes, size_t count)
 {
     char *at = bytes;
 
@@ -260,7 +260,7 @@ static char *read_bytes(size_t len)
 
     if (!bytes)
         _exit(EXIT_NO_MEMORY);
-    read_all(bytes, len);
+    serve_read_exactly(bytes, len);
     bytes[len] = '\0';
     return bytes;
 }
@@ -270,7 +270,7 @@ static char *serve_read_request(void)
 {
     uint32_t len;
 
-    read_all(&len, sizeof(len));
+    serve_read_exactly(&len, sizeof(len));
     return read_bytes(len);
 }
 
@@ -289,7 +289,7 @@ static void start_child(struct served_run *run)
     if (run->pid < 0)
         _exit(1);
     if (run->pid == 0) {
-        engine_practise();
+        engine_warm_up();
         confine_child(requests[0], records[1], parent);
         engine_run(serve_read_request());
     }
@@ -318,7 +318,7 @@ serve_hand_over(struct served_run *run, const char *request, size_t len, int64_t
     run->deadline_ms = now_ms() + time_ms;
 }
 
-static void finish(struct served_run *run)
+static void finish_run(struct served_run *run)
 {
     struct rusage usage = {0};
     int status = 0;
@@ -330,7 +330,7 @@ static void finish(struct served_run *run)
         ;
     (void)close(run->pipe_fd);
     (void)close(run->statm_fd);
-    if (run->end == END_STARTER)
+    if (run->end == END_BY_PARENT)
         _exit(0);
     if (!run->answer.ptr)
         serve_write_answer(
@@ -338,7 +338,7 @@ static void finish(struct served_run *run)
     free(run->records.ptr);
 }
 
-void serve(int64_t memory_bytes)
+void serve_requests(int64_t memory_bytes)
 {
     unsigned char head[HEAD_BYTES];
     struct served_run run;
@@ -348,12 +348,12 @@ void serve(int64_t memory_bytes)
     start_child(&run);
     write_all("\0\0\0\2{}", 6); /* this process is ready */
     for (;;) {
-        read_all(head, sizeof(head));
+        serve_read_exactly(head, sizeof(head));
         char *request = read_bytes(u32_of(head));
         serve_hand_over(&run, request, u32_of(head), u32_of(head + 4));
         free(request);
-        watch(&run);
-        finish(&run);
+        watch_child(&run);
+        finish_run(&run);
         engine_refresh();
         start_child(&run);
     }

@@ -5,4 +5,4 @@
 
 /* Serves until fd 0 ends, which ends the process. memory_bytes: what a script may use beyond the
  * memory of the engine. */
-void serve(int64_t memory_bytes);
+void serve_requests(int64_t memory_bytes);

@@ -8,8 +8,8 @@
 #include "fetch/fetch.h"
 #include "integrations/answer.h"
 #include "integrations/content_type.h"
+#include "job_budget.h"
 #include "json/jr.h"
-#include "room.h"
 #include "run_step.h"
 #include "step.h"
 
@@ -98,14 +98,14 @@ static int read_headers(struct step_call *call,
  * wherever their values come from. */
 static json_t *shown_headers(struct step_call *call, const json_t *headers)
 {
-    json_t *shown = step_own(call, json_copy((json_t *)headers));
+    json_t *shown = step_own_json(call, json_copy((json_t *)headers));
     const char *name;
     json_t *item;
 
     json_object_foreach((json_t *)headers, name, item)
     {
         struct str text = secret_hide(call->task->arena, jr_str(headers, name));
-        if (secret_name(str_from(name)))
+        if (secret_is_credential_name(str_from(name)))
             (void)json_object_set_new(shown, name, json_stringn(text.ptr, text.len));
     }
     return shown;
@@ -121,14 +121,14 @@ AWAITS static int api_read_request(struct step_call *call, struct fetch_request 
     request->method = jr_str(call->step->params, "method");
     TRY(step_param(call, "headers", true, &headers));
     TRY(step_param(call, "body", true, &body));
-    struct str url = secret_url(arena, request->url);
+    struct str url = secret_url_mask(arena, request->url);
     call->input = json_pack("{s:s%, s:O}",
                             "url",
                             url.ptr,
                             url.len,
                             "method",
                             json_object_get(call->step->params, "method"));
-    step_own(call, call->input);
+    step_own_json(call, call->input);
     if (headers != NULL)
         (void)json_object_set(call->input, "headers", shown_headers(call, headers));
     if (body != NULL)
@@ -150,7 +150,7 @@ static int pick_results(struct step_call *call, json_t *answer, json_t **ret_dat
     return 0;
 }
 
-static bool api_went_well(const struct fetch_response *response)
+static bool api_is_success(const struct fetch_response *response)
 {
     return response->status >= 200 && response->status <= 299;
 }
@@ -185,7 +185,7 @@ static int check_host(struct step_call *call, struct str url)
         return 0;
     if (fetch_url_host(call->task->arena, url, &host) != 0)
         return step_fail(call, PROBLEM_BAD_URL, "The URL cannot be used.");
-    struct str secret = secrets_unsendable(call->secrets, host);
+    struct str secret = secrets_find_unsendable(call->secrets, host);
     if (secret.ptr == NULL)
         return 0;
     return step_fail(
@@ -203,19 +203,19 @@ AWAITS static int api_take_answer(struct step_call *call,
     json_t *answer = answer_read(call->task, text);
     json_t *data;
 
-    if (!api_went_well(response)) {
+    if (!api_is_success(response)) {
         call->error.response = answer;
         return step_fail(call, PROBLEM_HTTP_STATUS, "The address answered %ld.", response->status);
     }
     TRY(pick_results(call, answer, &data));
-    call->output = step_own(call,
-                            json_pack("{s:O, s:I, s:O}",
-                                      "data",
-                                      data,
-                                      "status_code",
-                                      (json_int_t)response->status,
-                                      "headers",
-                                      answer_headers(call->task->arena, response)));
+    call->output = step_own_json(call,
+                                 json_pack("{s:O, s:I, s:O}",
+                                           "data",
+                                           data,
+                                           "status_code",
+                                           (json_int_t)response->status,
+                                           "headers",
+                                           answer_headers(call->task->arena, response)));
     return 0;
 }
 
@@ -229,7 +229,7 @@ AWAITS static int api_read_text(struct step_call *call,
 
     call->error.status_code = response->status;
     int rc = answer_text_read(call->task, response, ret_text, &reason);
-    if (rc == 0 || !api_went_well(response))
+    if (rc == 0 || !api_is_success(response))
         return 0;
     if (rc == ANSWER_TOO_LARGE)
         return fail_fetch(call, FETCH_TOO_LARGE);
@@ -239,18 +239,19 @@ AWAITS static int api_read_text(struct step_call *call,
 
 /* co: Takes the answer when the memory budget allows: a text of a megabyte may become a tree of
  * eighty. */
-AWAITS static int take_counted(struct step_call *call, const struct fetch_response *response)
+AWAITS static int take_answer_in_budget(struct step_call *call,
+                                        const struct fetch_response *response)
 {
-    struct room_moment moment;
+    struct job_budget_temporary moment;
     struct answer_text text;
 
     TRY(api_read_text(call, response, &text));
-    int rc = room_moment(call->task, jr_tree_bytes(text.text), &moment);
-    if (rc == ROOM_NONE)
+    int rc = job_budget_temporary_acquire(call->task, jr_tree_bytes(text.text), &moment);
+    if (rc == BUDGET_EXCEEDED)
         return step_fail(call, PROBLEM_RESPONSE_TOO_LARGE, "The answer holds too many values.");
     TRY(rc);
     rc = api_take_answer(call, response, &text);
-    room_moment_end(&moment);
+    job_budget_temporary_release(&moment);
     return rc;
 }
 
@@ -276,7 +277,7 @@ static void headers_filter(const struct step_call *call,
     request->nheaders = count;
 }
 
-static bool is_no_type(const struct step_call *call, struct str name)
+static bool is_not_content_type(const struct step_call *call, struct str name)
 {
     (void)call;
     return !str_ieq(name, STR("content-type"));
@@ -285,7 +286,7 @@ static bool is_no_type(const struct step_call *call, struct str name)
 /* Whether a header may be sent to another server, which must get nothing that was meant for the
  * first one. The permitted headers are listed, because no list can name all headers that may hold a
  * credential, and their values must be fixed texts. */
-static bool is_for_anybody(const struct step_call *call, struct str name)
+static bool is_shareable_header(const struct step_call *call, struct str name)
 {
     const json_t *headers = json_object_get(call->step->params, "headers");
     const char *text = json_string_value(json_object_getn(headers, name.ptr, name.len));
@@ -297,9 +298,9 @@ static bool is_for_anybody(const struct step_call *call, struct str name)
 
 /* Makes the next request a GET where the redirect demands this: 303 always does, and 301 and 302
  * after a POST are treated likewise (RFC 9110, 15.4). */
-static void drop_body(const struct step_call *call,
-                      const struct fetch_response *response,
-                      struct fetch_request *request)
+static void redirect_to_get(const struct step_call *call,
+                            const struct fetch_response *response,
+                            struct fetch_request *request)
 {
     bool posts = str_is(request->method, "POST");
 
@@ -307,7 +308,7 @@ static void drop_body(const struct step_call *call,
         return;
     request->method = STR("GET");
     request->body = STR_NONE;
-    headers_filter(call, request, is_no_type);
+    headers_filter(call, request, is_not_content_type);
 }
 
 static bool is_same_origin(struct arena *arena, struct str one, struct str other)
@@ -331,11 +332,11 @@ static int api_follow(struct step_call *call,
     int rc = fetch_url_join(call->task->arena, request->url, location, &next.url);
     if (rc != 0)
         return rc == FETCH_REFUSED ? fail_unreachable(call) : 0;
-    drop_body(call, response, &next);
+    redirect_to_get(call, response, &next);
     if (!is_same_origin(call->task->arena, next.url, request->url)) {
         if (!str_is(next.method, "GET") || next.body.len > 0)
             return 0;
-        headers_filter(call, &next, is_for_anybody);
+        headers_filter(call, &next, is_shareable_header);
     }
     *request = next;
     *ret_leads = true;
@@ -349,7 +350,7 @@ api_send(struct step_call *call, struct fetch_request *request, struct fetch_res
     bool leads = jr_bool(call->step->params, "follow_redirects", false);
 
     for (int left = leads ? REDIRECTS_MAX : 0;; left--) {
-        fetch_room_leave(request->room);
+        fetch_budget_release(request->budget);
         request->timeout_ms = call->task->deadline_ms - clock_mono_ms() - BEFORE_STEP_MS;
         if (request->timeout_ms <= 0)
             return fail_unreachable(call);
@@ -374,11 +375,11 @@ int step_call_an_api(struct step_call *call)
     if (fetch_url_check(request.url) == FETCH_REFUSED)
         return fail_unreachable(call);
     TRY(step_sent(call));
-    struct fetch_room room = {0};
-    request.room = &room;
+    struct fetch_budget room = {0};
+    request.budget = &room;
     int rc = api_send(call, &request, &response);
     if (rc == 0)
-        rc = take_counted(call, &response);
-    fetch_room_leave(&room);
+        rc = take_answer_in_budget(call, &response);
+    fetch_budget_release(&room);
     return rc;
 }

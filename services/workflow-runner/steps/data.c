@@ -6,22 +6,22 @@
 #include "run_step.h"
 #include "runner_run_sql.h"
 
-void data_input(struct step_call *call, const char *name, json_t *value)
+void data_set_input(struct step_call *call, const char *name, json_t *value)
 {
     if (call->input == NULL)
-        call->input = step_own(call, json_object());
+        call->input = step_own_json(call, json_object());
     if (value != NULL)
         (void)json_object_set(call->input, name, value);
 }
 
-int data_open(struct step_call *call, enum perm_action action, struct data_step *ret_data)
+int data_find_entity(struct step_call *call, enum perm_action action, struct data_step *ret_data)
 {
     struct job *job = call->job;
     const struct model *model = job->item.project->model;
     struct str name;
 
     TRY(step_param_text(call, "entity", &name));
-    data_input(call, "entity", json_object_get(call->step->params, "entity"));
+    data_set_input(call, "entity", json_object_get(call->step->params, "entity"));
     const struct entity *entity = model_entity(model, name);
     if (entity == NULL)
         return step_fail(call, PROBLEM_NOT_FOUND, "There is no entity \"%.*s\".", STR_ARG(name));
@@ -31,7 +31,7 @@ int data_open(struct step_call *call, enum perm_action action, struct data_step 
                          "The workflow's last editor lacks the permission %.*s:%s.",
                          STR_ARG(entity->name),
                          perm_action_name(action));
-    if (!caller_api_access(call->caller))
+    if (!caller_has_api_access(call->caller))
         return step_fail(call,
                          PROBLEM_API_ACCESS_DISABLED,
                          "None of the roles of the workflow's last editor has API access.");
@@ -45,7 +45,7 @@ int data_open(struct step_call *call, enum perm_action action, struct data_step 
                 .depth = job->depth + 1,
                 .root = job->root,
                 .traceparent = job->traceparent,
-                .values = step_own(call, json_array()),
+                .values = step_own_json(call, json_array()),
                 .values_bytes = 2 * STEP_OUTPUT_BYTES}, /* rough: the exact limit applies when the
                                                            output is printed */
         .entity = entity,
@@ -85,7 +85,7 @@ int data_begin(struct step_call *call, struct data_step *data)
     return 0;
 }
 
-int data_check(struct step_call *call, struct data_step *data, int rc)
+int data_translate_result(struct step_call *call, struct data_step *data, int rc)
 {
     const struct records_error *error = &data->ctx.error;
 
@@ -97,9 +97,9 @@ int data_check(struct step_call *call, struct data_step *data, int rc)
     return step_fail(call, error->code, "%.*s", STR_ARG(error->detail));
 }
 
-int data_give(struct step_call *call, const struct data_step *data)
+int data_set_output(struct step_call *call, const struct data_step *data)
 {
-    call->output = step_own(call, json_pack("{s:O}", "data", data->ctx.values));
+    call->output = step_own_json(call, json_pack("{s:O}", "data", data->ctx.values));
     return 0;
 }
 

@@ -10,7 +10,7 @@ struct data_step {
 
 /* co: Finds the entity that the step names, and checks that the editor may do `action` with its
  * records over the API. The checks are those of a request. 0 or STEP_FAILED. */
-int data_open(struct step_call *call, enum perm_action action, struct data_step *ret_data)
+int data_find_entity(struct step_call *call, enum perm_action action, struct data_step *ret_data)
     MUSTCHECK;
 /* co: Charges the chain of events for records that the step is about to make. Only jobs that were
  * started by events of other jobs are charged. 0, STEP_FAILED (with fan_out_guard when the chain
@@ -20,17 +20,17 @@ AWAITS int data_charge(struct step_call *call, size_t records) MUSTCHECK;
  * step_begin(). */
 AWAITS int data_begin(struct step_call *call, struct data_step *data) MUSTCHECK;
 /* any: Translates a result of records.h into a result of a step. */
-int data_check(struct step_call *call, struct data_step *data, int rc) MUSTCHECK;
+int data_translate_result(struct step_call *call, struct data_step *data, int rc) MUSTCHECK;
 /* co: Reads the parameters filter, sort, fields, limit and page as a query (data_query.c). 0 or
  * STEP_FAILED. */
-int data_query(struct step_call *call, struct data_step *data, struct records_query *ret_query)
+int data_read_query(struct step_call *call, struct data_step *data, struct records_query *ret_query)
     MUSTCHECK;
 /* co: Reads a parameter of names, "id,name" or ["id", "name"]. *ret_names is unchanged when the
  * parameter is not given. 0 or STEP_FAILED. */
-int data_names(struct step_call *call, const char *name, struct str *ret_names) MUSTCHECK;
+int data_read_names(struct step_call *call, const char *name, struct str *ret_names) MUSTCHECK;
 /* any: Sets call->output to {"data": records}, with the records of data->ctx.values. Returns 0. */
-int data_give(struct step_call *call, const struct data_step *data) MUSTCHECK;
+int data_set_output(struct step_call *call, const struct data_step *data) MUSTCHECK;
 /* any: Sets a member of call->input. NULL adds no member. */
-void data_input(struct step_call *call, const char *name, json_t *value);
+void data_set_input(struct step_call *call, const char *name, json_t *value);
 /* any: Notes that listeners have to be notified of the event after the commit, if it has any. */
 void data_notify(struct step_call *call, const struct data_step *data, enum event_kind event);

@@ -9,10 +9,10 @@
 /* --- parameters --- */
 
 /* Reads a parameter. NULL when the parameter is left out or null. */
-AWAITS static int optional(struct step_call *call, const char *name, json_t **ret_value)
+AWAITS static int read_optional_param(struct step_call *call, const char *name, json_t **ret_value)
 {
     TRY(step_param(call, name, false, ret_value));
-    data_input(call, name, *ret_value);
+    data_set_input(call, name, *ret_value);
     if (*ret_value != NULL && json_is_null(*ret_value))
         *ret_value = NULL;
     return 0;
@@ -31,13 +31,14 @@ static bool scalar_text(struct step_call *call, const json_t *value, struct str 
 
 /* --- filters --- */
 
-struct reading {
+struct filter_reader {
     struct step_call *call;
     struct records_condition *items;
     size_t count;
 };
 
-static int add(struct reading *in, const struct records_condition *condition)
+static int data_query_add_condition(struct filter_reader *in,
+                                    const struct records_condition *condition)
 {
     if (in->count == CONDITIONS_MAX)
         return step_fail(in->call, PROBLEM_TOO_LONG, "filter: there are more than 50 conditions");
@@ -49,24 +50,26 @@ static int add(struct reading *in, const struct records_condition *condition)
 }
 
 /* Makes "filter[price][gte]" of "filter[price]" and "gte". */
-static struct str below(const struct reading *in, struct str name, struct str key)
+static struct str
+filter_member_name(const struct filter_reader *in, struct str name, struct str key)
 {
     return arena_printf(in->call->task->arena, "%.*s[%.*s]", STR_ARG(name), STR_ARG(key));
 }
 
-static int fail_value(struct reading *in, const struct records_condition *condition)
+static int fail_value(struct filter_reader *in, const struct records_condition *condition)
 {
     struct str name = condition->field;
 
     if (condition->group_count > 0)
-        name = condition->groups[0].any ? STR("or") : STR("and");
+        name = condition->groups[0].is_or ? STR("or") : STR("and");
     return step_fail(in->call,
                      PROBLEM_TYPE_MISMATCH,
                      "filter.%.*s: expected a text, a number or a boolean",
                      STR_ARG(name));
 }
 
-static int read_value(struct reading *in, struct records_condition *condition, const json_t *value)
+static int
+read_value(struct filter_reader *in, struct records_condition *condition, const json_t *value)
 {
     size_t count = json_array_size(value);
 
@@ -82,8 +85,10 @@ static int read_value(struct reading *in, struct records_condition *condition, c
 }
 
 /* Adds a condition. {"eq": null} matches fields without a value, {"ne": null} fields with one. */
-static int
-add_test(struct reading *in, struct records_condition test, struct str op, const json_t *value)
+static int add_test(struct filter_reader *in,
+                    struct records_condition test,
+                    struct str op,
+                    const json_t *value)
 {
     test.op = filter_op_find(op);
     if (json_is_null(value)) {
@@ -95,11 +100,11 @@ add_test(struct reading *in, struct records_condition test, struct str op, const
     } else {
         TRY(read_value(in, &test, value));
     }
-    test.name = below(in, test.name, op);
-    return add(in, &test);
+    test.name = filter_member_name(in, test.name, op);
+    return data_query_add_condition(in, &test);
 }
 
-static int data_query_add_field(struct reading *in,
+static int data_query_add_field(struct filter_reader *in,
                                 struct records_condition condition,
                                 struct str field,
                                 const json_t *value)
@@ -117,7 +122,8 @@ static int data_query_add_field(struct reading *in,
 }
 
 /* NOLINTBEGIN(misc-no-recursion): not deeper than FILTER_GROUPS */
-static int add_group(struct reading *in, struct records_condition outer, const json_t *members)
+static int
+add_group(struct filter_reader *in, struct records_condition outer, const json_t *members)
 {
     const char *name;
     size_t len;
@@ -132,7 +138,7 @@ static int add_group(struct reading *in, struct records_condition outer, const j
         bool any = str_is(key, "or");
         if (outer.group_count == FILTER_GROUPS)
             return step_fail(in->call, PROBLEM_INVALID_QUERY, "filter: groups are nested too deep");
-        struct str named = below(in, outer.name, key);
+        struct str named = filter_member_name(in, outer.name, key);
         inner.name = named;
         if (!json_is_array(item) || (!any && !str_is(key, "and"))) {
             TRY(data_query_add_field(in, inner, key, item));
@@ -141,7 +147,8 @@ static int add_group(struct reading *in, struct records_condition outer, const j
         inner.group_count++;
         for (size_t i = 0; i < json_array_size(item); i++) {
             inner.groups[outer.group_count] = (struct filter_group){any, (int64_t)i};
-            inner.name = below(in, named, arena_printf(in->call->task->arena, "%zu", i));
+            inner.name =
+                filter_member_name(in, named, arena_printf(in->call->task->arena, "%zu", i));
             TRY(add_group(in, inner, json_array_get(item, i)));
         }
     }
@@ -151,10 +158,10 @@ static int add_group(struct reading *in, struct records_condition outer, const j
 
 AWAITS static int data_query_read_filter(struct step_call *call, struct records_filter *ret_filter)
 {
-    struct reading in = {.call = call};
+    struct filter_reader in = {.call = call};
     json_t *filter;
 
-    TRY(optional(call, "filter", &filter));
+    TRY(read_optional_param(call, "filter", &filter));
     if (filter == NULL)
         return 0;
     in.items = ARENA_ARRAY(call->task->arena, in.items, CONDITIONS_MAX);
@@ -165,13 +172,13 @@ AWAITS static int data_query_read_filter(struct step_call *call, struct records_
 
 /* --- other parameters --- */
 
-int data_names(struct step_call *call, const char *name, struct str *ret_names)
+int data_read_names(struct step_call *call, const char *name, struct str *ret_names)
 {
     struct strbuf out;
     struct str text;
     json_t *value;
 
-    TRY(optional(call, name, &value));
+    TRY(read_optional_param(call, name, &value));
     if (value == NULL || scalar_text(call, value, ret_names))
         return 0;
     if (!json_is_array(value))
@@ -190,26 +197,27 @@ AWAITS static int read_number(struct step_call *call, const char *name, struct s
 {
     json_t *value;
 
-    TRY(optional(call, name, &value));
+    TRY(read_optional_param(call, name, &value));
     if (value == NULL || scalar_text(call, value, ret_text))
         return 0;
     return step_fail(call, PROBLEM_TYPE_MISMATCH, "%s: expected a number", name);
 }
 
-int data_query(struct step_call *call, struct data_step *data, struct records_query *ret_query)
+int data_read_query(struct step_call *call, struct data_step *data, struct records_query *ret_query)
 {
-    struct records_query query = {.count = false};
+    struct records_query query = {.with_total = false};
     struct str limit = STR_NONE;
     struct str number = STR_NONE;
     struct page page;
 
     TRY(data_query_read_filter(call, &query.filter));
-    TRY(data_names(call, "sort", &query.sort));
-    TRY(data_names(call, "fields", &query.fields));
+    TRY(data_read_names(call, "sort", &query.sort));
+    TRY(data_read_names(call, "fields", &query.fields));
     TRY(read_number(call, "limit", &limit));
     TRY(read_number(call, "page", &number));
     if (!page_numbers(call->task->arena, limit, number, &page, &data->ctx.error.fields))
-        return data_check(call, data, records_fail_found(&data->ctx, PROBLEM_INVALID_QUERY));
+        return data_translate_result(
+            call, data, records_fail_findings(&data->ctx, PROBLEM_INVALID_QUERY));
     query.limit = page.limit;
     query.page = page.page;
     *ret_query = query;

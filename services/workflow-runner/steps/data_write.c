@@ -11,15 +11,15 @@ int step_create_data(struct step_call *call)
     int64_t version;
     int64_t id;
 
-    TRY(data_open(call, ACT_CREATE, &data));
+    TRY(data_find_entity(call, ACT_CREATE, &data));
     TRY(step_param(call, "values", false, &values));
-    data_input(call, "values", values);
+    data_set_input(call, "values", values);
     TRY(data_charge(call, 1));
     TRY(data_begin(call, &data));
-    TRY(data_check(
+    TRY(data_translate_result(
         call, &data, records_create(&data.ctx, data.entity, values, NULL, &id, &version)));
     data_notify(call, &data, EVENT_CREATED);
-    return data_give(call, &data);
+    return data_set_output(call, &data);
 }
 
 int step_update_data(struct step_call *call)
@@ -29,16 +29,16 @@ int step_update_data(struct step_call *call)
     int64_t version;
     int64_t id;
 
-    TRY(data_open(call, ACT_UPDATE, &data));
+    TRY(data_find_entity(call, ACT_UPDATE, &data));
     TRY(step_param_id(call, "id", &id));
-    data_input(call, "id", step_own(call, json_integer(id)));
+    data_set_input(call, "id", step_own_json(call, json_integer(id)));
     TRY(step_param(call, "values", false, &values));
-    data_input(call, "values", values);
+    data_set_input(call, "values", values);
     TRY(data_begin(call, &data));
-    TRY(data_check(
+    TRY(data_translate_result(
         call, &data, records_update(&data.ctx, data.entity, id, values, 0, NULL, &version)));
     data_notify(call, &data, EVENT_UPDATED);
-    return data_give(call, &data);
+    return data_set_output(call, &data);
 }
 
 int step_delete_data(struct step_call *call)
@@ -46,12 +46,12 @@ int step_delete_data(struct step_call *call)
     struct data_step data;
     int64_t id;
 
-    TRY(data_open(call, ACT_DELETE, &data));
+    TRY(data_find_entity(call, ACT_DELETE, &data));
     TRY(step_param_id(call, "id", &id));
-    data_input(call, "id", step_own(call, json_integer(id)));
+    data_set_input(call, "id", step_own_json(call, json_integer(id)));
     TRY(data_begin(call, &data));
-    TRY(data_check(call, &data, records_delete(&data.ctx, data.entity, id, 0)));
+    TRY(data_translate_result(call, &data, records_delete(&data.ctx, data.entity, id, 0)));
     (void)json_array_append_new(data.ctx.values, json_pack("{s:I}", "id", (json_int_t)id));
     data_notify(call, &data, EVENT_DELETED);
-    return data_give(call, &data);
+    return data_set_output(call, &data);
 }

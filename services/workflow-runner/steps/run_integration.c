@@ -5,15 +5,15 @@
  */
 #include "base/clock.h"
 #include "integrations/use.h"
+#include "job_budget.h"
 #include "json/jr.h"
-#include "room.h"
 #include "run_step.h"
 #include "step.h"
 
 #define BEFORE_STEP_MS                                                                             \
     100 /* the request times out before the step, so that both report the same failure */
 
-static int integration_failed(struct step_call *call, const struct integration_use *use, int rc)
+static int fail_integration(struct step_call *call, const struct integration_use *use, int rc)
 {
     if (rc == INTEGRATION_BAD)
         return step_fail(call, PROBLEM_INTERNAL, "The integration cannot be read.");
@@ -42,7 +42,7 @@ AWAITS static int integration_read(struct step_call *call, struct integration_us
                             json_object_get(call->step->params, "integration"),
                             "operation",
                             json_object_get(call->step->params, "operation"));
-    step_own(call, call->input);
+    step_own_json(call, call->input);
     use->project = call->job->item.project;
     use->caller = call->caller;
     use->integration = jr_str(call->step->params, "integration");
@@ -56,62 +56,63 @@ AWAITS static int integration_read(struct step_call *call, struct integration_us
 }
 
 /* co: Adds the parameters to the step's history, without credentials. */
-AWAITS static int note_params(struct step_call *call, const struct integration_use *use)
+AWAITS static int store_shown_params(struct step_call *call, const struct integration_use *use)
 {
-    const struct integration_param *params = use->work.params.items;
-    json_t *shown = step_own(call, json_object());
+    const struct integration_param *params = use->parsed_operation.params.items;
+    json_t *shown = step_own_json(call, json_object());
 
-    for (size_t i = 0; i < use->work.params.count; i++) {
+    for (size_t i = 0; i < use->parsed_operation.params.count; i++) {
         const char *name = arena_cstr(call->task->arena, params[i].name.value);
         if (use->values.items[i] == NULL)
             continue;
-        if (fill_is_hidden(&use->work, &params[i]))
+        if (fill_is_hidden(&use->parsed_operation, &params[i]))
             (void)json_object_set_new(shown, name, json_string(SECRETS_MASK));
         else
             (void)json_object_set(shown, name, use->values.items[i]);
     }
-    TRY(integration_hide(call->task, use, &shown));
+    TRY(integration_mask(call->task, use, &shown));
     (void)json_object_set(call->input, "params", shown);
     return 0;
 }
 
-static int integration_answered(struct step_call *call, struct integration_use *use)
+static int take_integration_answer(struct step_call *call, struct integration_use *use)
 {
     json_t *data;
 
     call->error.status_code = use->response.status;
-    int rc = integration_take(call->task, use, &data);
+    int rc = integration_read_answer(call->task, use, &data);
     if (rc != 0)
-        return rc > 0 ? integration_failed(call, use, rc) : rc;
-    if (!integration_went_well(use)) {
+        return rc > 0 ? fail_integration(call, use, rc) : rc;
+    if (!integration_has_succeeded(use)) {
         call->error.response = data;
         return step_fail(
             call, PROBLEM_HTTP_STATUS, "The address answered %ld.", use->response.status);
     }
-    call->output = step_own(call,
-                            json_pack("{s:O, s:I, s:O, s:I}",
-                                      "data",
-                                      data,
-                                      "status_code",
-                                      (json_int_t)use->response.status,
-                                      "headers",
-                                      use->headers,
-                                      "call_id",
-                                      (json_int_t)use->call_id));
+    call->output = step_own_json(call,
+                                 json_pack("{s:O, s:I, s:O, s:I}",
+                                           "data",
+                                           data,
+                                           "status_code",
+                                           (json_int_t)use->response.status,
+                                           "headers",
+                                           use->headers,
+                                           "call_id",
+                                           (json_int_t)use->call_id));
     return 0;
 }
 
 /* co: Takes the answer when the memory budget allows the tree that it may become. */
-AWAITS static int integration_counted(struct step_call *call, struct integration_use *use)
+AWAITS static int take_integration_answer_in_budget(struct step_call *call,
+                                                    struct integration_use *use)
 {
-    struct room_moment moment;
+    struct job_budget_temporary moment;
 
-    int rc = room_moment(call->task, jr_tree_bytes(use->answer.text), &moment);
-    if (rc == ROOM_NONE)
+    int rc = job_budget_temporary_acquire(call->task, jr_tree_bytes(use->answer.text), &moment);
+    if (rc == BUDGET_EXCEEDED)
         return step_fail(call, PROBLEM_RESPONSE_TOO_LARGE, "The answer holds too many values.");
     TRY(rc);
-    rc = integration_answered(call, use);
-    room_moment_end(&moment);
+    rc = take_integration_answer(call, use);
+    job_budget_temporary_release(&moment);
     return rc;
 }
 
@@ -122,14 +123,14 @@ int step_run_integration(struct step_call *call)
     TRY(integration_read(call, use));
     int rc = integration_prepare(call->task, use);
     if (rc != 0)
-        return rc > 0 ? integration_failed(call, use, rc) : rc;
-    TRY(note_params(call, use));
+        return rc > 0 ? fail_integration(call, use, rc) : rc;
+    TRY(store_shown_params(call, use));
     TRY(step_sent(call));
     rc = integration_send(call->task, use);
     if (rc == 0)
-        rc = integration_counted(call, use);
+        rc = take_integration_answer_in_budget(call, use);
     else if (rc > 0)
-        rc = integration_failed(call, use, rc);
-    fetch_room_leave(&use->room);
+        rc = fail_integration(call, use, rc);
+    fetch_budget_release(&use->room);
     return rc;
 }

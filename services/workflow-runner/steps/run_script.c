@@ -36,6 +36,6 @@ int step_run_script(struct step_call *call)
                                               : result.message;
         return STEP_FAILED;
     }
-    call->output = step_own(call, json_pack("{s:[O]}", "data", result.value));
+    call->output = step_own_json(call, json_pack("{s:[O]}", "data", result.value));
     return 0;
 }

@@ -13,5 +13,5 @@ from own
 on conflict (job_id, step_seq) do update set recipient = mails.recipient
 returning mails.id:bigint
 
--- name: email_look :opt
+-- name: email_poll :opt
 select m.status:text, m.code:text?, m.detail:text?, m.message_id:text? from {p}.mails m where m.id = :id::bigint

@@ -21,6 +21,6 @@ returning push_sends.id:bigint, push_sends.row_index:integer
 -- name: push_sends_room :one
 select not exists (select 1 from {p}.push_sends w where w.due_at is not null order by w.due_at offset :most::bigint - 1 limit 1) as room:boolean
 
--- name: push_look :many
+-- name: push_poll :many
 select s.row_index:integer, s.status:text, s.result::text as result:text?
 from {p}.push_sends s where s.id = any(:ids::bigint[])

@@ -14,8 +14,8 @@
 
 #define WAIT_MS        20000
 #define BEFORE_STEP_MS 200
-#define LOOK_FIRST_MS  10
-#define LOOK_LAST_MS   1000
+#define POLL_FIRST_MS  10
+#define POLL_LAST_MS   1000
 #define NO_SENDER      "The service has no mail server, or no sender is set."
 
 /* Reads addresses: a text or an array of texts. */
@@ -98,10 +98,10 @@ static void email_put_list(struct jw *w, const char *name, const struct str *ite
     jw_arr_end(w);
 }
 
-static struct str content_of(struct step_call *call,
-                             const struct mail *mail,
-                             struct str type,
-                             const json_t *variables)
+static struct str email_content_json(struct step_call *call,
+                                     const struct mail *mail,
+                                     struct str type,
+                                     const json_t *variables)
 {
     struct strbuf text;
     struct jw w;
@@ -131,7 +131,7 @@ AWAITS static int read_mail(struct step_call *call, struct mail *mail, struct st
     struct str type = STR_NONE;
     json_t *variables = NULL;
 
-    call->input = step_own(call, json_object());
+    call->input = step_own_json(call, json_object());
     TRY(read_addresses(call, "to", &mail->to, &mail->to_count));
     TRY(read_addresses(call, "cc", &mail->cc, &mail->cc_count));
     TRY(read_addresses(call, "bcc", &mail->bcc, &mail->bcc_count));
@@ -144,14 +144,16 @@ AWAITS static int read_mail(struct step_call *call, struct mail *mail, struct st
     if (type.len && mail_type_find(type) < 0)
         return step_fail(call, PROBLEM_NOT_FOUND, "template_type: there is no such template");
     TRY(check_mail(call, *mail, type.len > 0));
-    *ret_content = content_of(call, mail, type, variables);
+    *ret_content = email_content_json(call, mail, type, variables);
     return 0;
 }
 
 /* --- handing over --- */
 
-AWAITS static int
-email_hand(struct step_call *call, const struct mail *mail, struct str content, int64_t *ret_id)
+AWAITS static int email_hand_over(struct step_call *call,
+                                  const struct mail *mail,
+                                  struct str content,
+                                  int64_t *ret_id)
 {
     struct project *project = call->job->item.project;
     struct rows rows;
@@ -164,12 +166,12 @@ email_hand(struct step_call *call, const struct mail *mail, struct str content, 
                                           .seq = call->seq,
                                           .recipient = mail->to[0],
                                           .content = content,
-                                          .give_up_ms = MAIL_GIVE_UP),
+                                          .give_up_ms = MAIL_GIVE_UP_MS),
                       &rows);
     if (rc < 0)
         return rc;
     if (rc > 0 || rows.count == 0)
-        return STEP_GONE;
+        return STEP_STOP;
     *ret_id = sql_email_hand_over_row(&rows, 0).id;
     mail_outbox_notify(runner_directory(), project);
     return 0;
@@ -183,7 +185,7 @@ static bool email_ended(struct str status)
 /* co: Polls the row until the mail has ended or the wait is over. */
 AWAITS static int email_wait(struct step_call *call, int64_t id, struct rows *ret_rows)
 {
-    struct backoff pause = {.first_ms = LOOK_FIRST_MS, .most_ms = LOOK_LAST_MS};
+    struct backoff pause = {.first_ms = POLL_FIRST_MS, .most_ms = POLL_LAST_MS};
     int64_t until_ms = clock_mono_ms() + WAIT_MS;
 
     if (until_ms > call->task->deadline_ms - BEFORE_STEP_MS)
@@ -191,8 +193,8 @@ AWAITS static int email_wait(struct step_call *call, int64_t id, struct rows *re
     for (;;) {
         int64_t pause_ms = backoff_next(&pause);
         bool last = clock_mono_ms() + pause_ms >= until_ms;
-        TRY(db_query(call->task, &call->job->item.project->db, SQL_EMAIL_LOOK(.id = id), ret_rows));
-        if (last || ret_rows->count == 0 || email_ended(sql_email_look_row(ret_rows, 0).status))
+        TRY(db_query(call->task, &call->job->item.project->db, SQL_EMAIL_POLL(.id = id), ret_rows));
+        if (last || ret_rows->count == 0 || email_ended(sql_email_poll_row(ret_rows, 0).status))
             return 0;
         TRY(task_sleep(call->task, pause_ms));
     }
@@ -204,8 +206,8 @@ email_report(struct step_call *call, const struct mail *mail, int64_t id, struct
     size_t recipients = mail->to_count + mail->cc_count + mail->bcc_count;
 
     if (rows->count == 0)
-        return STEP_GONE;
-    const struct sql_email_look_row row = sql_email_look_row(rows, 0);
+        return STEP_STOP;
+    const struct sql_email_poll_row row = sql_email_poll_row(rows, 0);
     if (str_is(row.status, "unknown"))
         return step_fail(
             call,
@@ -221,19 +223,19 @@ email_report(struct step_call *call, const struct mail *mail, int64_t id, struct
     if (email_ended(row.status) && !str_is(row.status, "sent"))
         return step_fail(
             call, PROBLEM_MAIL_REFUSED, "The mail was not sent: %.*s", STR_ARG(row.code));
-    call->output = step_own(call,
-                            json_pack("{s:{s:I, s:s%, s:s%, s:I}}",
-                                      "data",
-                                      "mail_id",
-                                      (json_int_t)id,
-                                      "message_id",
-                                      row.message_id.ptr ? row.message_id.ptr : "",
-                                      row.message_id.len,
-                                      "status",
-                                      row.status.ptr,
-                                      row.status.len,
-                                      "recipients",
-                                      (json_int_t)recipients));
+    call->output = step_own_json(call,
+                                 json_pack("{s:{s:I, s:s%, s:s%, s:I}}",
+                                           "data",
+                                           "mail_id",
+                                           (json_int_t)id,
+                                           "message_id",
+                                           row.message_id.ptr ? row.message_id.ptr : "",
+                                           row.message_id.len,
+                                           "status",
+                                           row.status.ptr,
+                                           row.status.len,
+                                           "recipients",
+                                           (json_int_t)recipients));
     return 0;
 }
 
@@ -247,7 +249,7 @@ int step_send_email(struct step_call *call)
     TRY(read_mail(call, &mail, &content));
     if (!runner_conf()->smtp_url.len)
         return step_fail(call, PROBLEM_MAIL_NOT_CONFIGURED, NO_SENDER);
-    TRY(email_hand(call, &mail, content, &id));
+    TRY(email_hand_over(call, &mail, content, &id));
     TRY(email_wait(call, id, &rows));
     return email_report(call, &mail, id, &rows);
 }

@@ -17,8 +17,8 @@
 #define WAIT_MS        30000
 #define BEFORE_STEP_MS 200  /* the wait ends this long before the step's time does ... */
 #define BEFORE_ROWS_MS 1000 /* ... or this long, when many rows may have to be handed over then */
-#define LOOK_FIRST_MS  50
-#define LOOK_LAST_MS   1000
+#define POLL_FIRST_MS  50
+#define POLL_LAST_MS   1000
 #define ROWS_MAX       1000
 #define ROWS_AT_ONCE   10
 #define REQUESTS_BYTES ((size_t)8 << 20) /* of the requests of all rows together */
@@ -41,10 +41,10 @@ struct push_step {
     bool ended;
 };
 
-struct sending {
+struct push_sending {
     struct step_call *call;
     struct push_step *sends;
-    size_t count, handed, open;
+    size_t count, handed_count, under_way_count;
     bool by_row;
     json_t *first; /* the first request */
     int64_t until_ms;
@@ -107,7 +107,7 @@ static int push_as_text(struct step_call *call, const char *place, const char *n
         return step_fail(call, PROBLEM_TYPE_MISMATCH, "%s%s: expected a text", place, name);
     if (!json_is_null(*value))
         text = jr_print(call->task->arena, *value);
-    *value = step_own(call, json_stringn(text.ptr, text.len));
+    *value = step_own_json(call, json_stringn(text.ptr, text.len));
     return 0;
 }
 
@@ -130,14 +130,15 @@ static int fill_audience(struct step_call *call, json_t *audience)
     struct str kind = jr_str(audience, "kind");
     const json_t *trigger = json_object_get(call->context, "trigger");
 
-    if (str_is(kind, "user") && !send_push_given(json_object_get(audience, "user_id"))) {
+    if (str_is(kind, "user") && !send_push_has_value(json_object_get(audience, "user_id"))) {
         json_t *user = json_object_get(json_object_get(trigger, "data"), "user_id");
         if (user != NULL)
             (void)json_object_set(audience, "user_id", user);
     }
-    if (str_is(kind, "entity") && !send_push_given(json_object_get(audience, "owner_entity_id")))
+    if (str_is(kind, "entity") &&
+        !send_push_has_value(json_object_get(audience, "owner_entity_id")))
         (void)json_object_set_new(audience, "owner_entity_id", json_integer(call->job->trigger_id));
-    if (str_is(kind, "user") && !send_push_given(json_object_get(audience, "user_id")))
+    if (str_is(kind, "user") && !send_push_has_value(json_object_get(audience, "user_id")))
         return step_fail(
             call,
             PROBLEM_REQUIRED,
@@ -166,9 +167,9 @@ push_read_request(struct step_call *call, bool by_row, size_t row, json_t *reque
 }
 
 /* Reads all requests before the first send: a bad template fails the step and not half of it. */
-AWAITS static int read_requests(struct sending *in)
+AWAITS static int read_requests(struct push_sending *in)
 {
-    struct send_push_last last = {0};
+    struct send_push_cache last = {0};
     struct step_call *call = in->call;
     size_t left = REQUESTS_BYTES;
     size_t rows = 0;
@@ -177,10 +178,10 @@ AWAITS static int read_requests(struct sending *in)
     in->by_row = rows != SIZE_MAX;
     in->count = in->by_row ? rows : 1;
     in->sends = ARENA_ARRAY(call->task->arena, in->sends, in->count);
-    json_t *requests = step_own(call, json_array());
-    call->input = in->by_row ? step_own(call, json_pack("{s:O}", "rows", requests)) : NULL;
+    json_t *requests = step_own_json(call, json_array());
+    call->input = in->by_row ? step_own_json(call, json_pack("{s:O}", "rows", requests)) : NULL;
     for (size_t i = 0; i < in->count; i++) {
-        json_t *request = step_own(call, json_object());
+        json_t *request = step_own_json(call, json_object());
         if (!in->by_row)
             call->input = request;
         (void)json_array_append(requests, request);
@@ -199,27 +200,27 @@ AWAITS static int read_requests(struct sending *in)
 /* --- sending --- */
 
 /* co: Finds out why nothing was handed over. */
-AWAITS static int push_refused(struct sending *in)
+AWAITS static int find_push_refusal(struct push_sending *in)
 {
     struct step_call *call = in->call;
     struct rows rows;
 
     int rc = db_query(call->task,
                       &call->job->item.project->db,
-                      SQL_PUSH_SENDS_ROOM(.most = PUSH_SENDS_WAITING),
+                      SQL_PUSH_SENDS_ROOM(.most = PUSH_SENDS_MAX),
                       &rows);
     if (rc < 0)
         return rc;
     if (rc > 0 || sql_push_sends_room_row(&rows, 0).room)
-        return STEP_GONE;
+        return STEP_STOP;
     return step_fail(call,
                      PROBLEM_RATE_LIMITED,
                      "The project has %d notifications that wait to be sent, which is the maximum.",
-                     PUSH_SENDS_WAITING);
+                     PUSH_SENDS_MAX);
 }
 
 /* co: Hands over the next `count` sends. One notification covers all of them. */
-AWAITS static int push_hand(struct sending *in, size_t count)
+AWAITS static int push_hand_over(struct push_sending *in, size_t count)
 {
     struct step_call *call = in->call;
     const struct job *job = call->job;
@@ -228,8 +229,8 @@ AWAITS static int push_hand(struct sending *in, size_t count)
     struct rows rows;
 
     for (size_t i = 0; i < count; i++) {
-        indexes[i] = (int64_t)(in->handed + i);
-        requests[i] = in->sends[in->handed + i].request;
+        indexes[i] = (int64_t)(in->handed_count + i);
+        requests[i] = in->sends[in->handed_count + i].request;
     }
     int rc = db_query(call->task,
                       &job->item.project->db,
@@ -239,14 +240,14 @@ AWAITS static int push_hand(struct sending *in, size_t count)
                                          .key = call->step->key,
                                          .indexes = sql_i64s(indexes, count),
                                          .requests = sql_strs(requests, count),
-                                         .most = PUSH_SENDS_WAITING),
+                                         .most = PUSH_SENDS_MAX),
                       &rows);
     if (rc < 0)
         return rc;
     if (rc == 0 && rows.count == 0)
-        return push_refused(in);
+        return find_push_refusal(in);
     if (rc > 0 || rows.count != count)
-        return STEP_GONE;
+        return STEP_STOP;
     for (size_t i = 0; i < count; i++) {
         const struct sql_push_hand_over_row row = sql_push_hand_over_row(&rows, i);
         in->sends[row.row_index].id = row.id;
@@ -256,11 +257,11 @@ AWAITS static int push_hand(struct sending *in, size_t count)
                &(struct bus_notification){.project = job->item.project->number,
                                           .partition = job->item.project->partition,
                                           .kind = "push.queued",
-                                          .row_id = in->sends[in->handed].id,
+                                          .row_id = in->sends[in->handed_count].id,
                                           .depth = (unsigned)job->depth,
                                           .traceparent = job->traceparent});
-    in->handed += count;
-    in->open += count;
+    in->handed_count += count;
+    in->under_way_count += count;
     return 0;
 }
 
@@ -271,56 +272,56 @@ static bool is_end(enum status status)
 }
 
 /* co: Polls the sends under way and records which of them have ended. */
-AWAITS static int look(struct sending *in)
+AWAITS static int poll_sends(struct push_sending *in)
 {
     struct step_call *call = in->call;
-    int64_t *ids = ARENA_ARRAY(call->task->arena, ids, in->open);
+    int64_t *ids = ARENA_ARRAY(call->task->arena, ids, in->under_way_count);
     struct rows rows;
     size_t count = 0;
 
-    for (size_t i = 0; i < in->handed; i++) {
+    for (size_t i = 0; i < in->handed_count; i++) {
         if (!in->sends[i].ended)
             ids[count++] = in->sends[i].id;
     }
     int rc = db_query(call->task,
                       &call->job->item.project->db,
-                      SQL_PUSH_LOOK(.ids = sql_i64s(ids, count)),
+                      SQL_PUSH_POLL(.ids = sql_i64s(ids, count)),
                       &rows);
     if (rc != 0)
         return rc < 0 ? rc : 0;
     for (size_t i = 0; i < rows.count; i++) {
-        const struct sql_push_look_row row = sql_push_look_row(&rows, i);
+        const struct sql_push_poll_row row = sql_push_poll_row(&rows, i);
         struct push_step *send = &in->sends[row.row_index];
         send->status = status_read(STATUS_OF_SEND, row.status);
         send->result = row.result;
         send->ended = is_end(send->status);
-        in->open -= send->ended;
+        in->under_way_count -= send->ended;
     }
     return 0;
 }
 
 /* co: Sends until all have ended or the wait is over, and then hands over the rest. */
-AWAITS static int send_all(struct sending *in)
+AWAITS static int send_all(struct push_sending *in)
 {
     struct task *task = in->call->task;
-    struct backoff pause = {.first_ms = LOOK_FIRST_MS, .most_ms = LOOK_LAST_MS};
+    struct backoff pause = {.first_ms = POLL_FIRST_MS, .most_ms = POLL_LAST_MS};
 
-    while (in->handed < in->count || in->open > 0) {
-        size_t left = in->count - in->handed;
-        size_t room = ROWS_AT_ONCE > in->open ? ROWS_AT_ONCE - in->open : 0;
+    while (in->handed_count < in->count || in->under_way_count > 0) {
+        size_t left = in->count - in->handed_count;
+        size_t room = ROWS_AT_ONCE > in->under_way_count ? ROWS_AT_ONCE - in->under_way_count : 0;
         if (left > 0 && room > 0) {
-            TRY(push_hand(in, left < room ? left : room));
+            TRY(push_hand_over(in, left < room ? left : room));
             pause.tries = 0;
         }
-        TRY(look(in));
+        TRY(poll_sends(in));
         int64_t pause_ms = backoff_next(&pause);
         if (clock_mono_ms() + pause_ms >= in->until_ms)
             break;
-        if (in->open == 0)
+        if (in->under_way_count == 0)
             continue;
         TRY(task_sleep(task, pause_ms));
     }
-    return in->handed < in->count ? push_hand(in, in->count - in->handed) : 0;
+    return in->handed_count < in->count ? push_hand_over(in, in->count - in->handed_count) : 0;
 }
 
 /* --- results --- */
@@ -344,8 +345,8 @@ static json_t *send_data(struct step_call *call, const struct push_step *send)
 
     if (send->result.ptr == NULL ||
         jr_parse(call->task->arena, send->result, &counts, &error) != 0 || !json_is_object(counts))
-        counts = step_own(call, json_object());
-    json_t *data = step_own(call, json_deep_copy(counts));
+        counts = step_own_json(call, json_object());
+    json_t *data = step_own_json(call, json_deep_copy(counts));
     for (size_t i = 0; i < ARRAY_LEN(counters); i++)
         (void)json_object_set_new(data, counters[i], json_integer(jr_i64(counts, counters[i], 0)));
     (void)json_object_set_new(data, "send_log_id", json_integer(send->id));
@@ -355,7 +356,7 @@ static json_t *send_data(struct step_call *call, const struct push_step *send)
 }
 
 /* STATUS_NONE while a send is under way, then the status that all sends have, else Partial. */
-static enum status common_status(const struct sending *in)
+static enum status common_status(const struct push_sending *in)
 {
     bool open = false;
     bool failed = false;
@@ -375,10 +376,10 @@ static enum status common_status(const struct sending *in)
 }
 
 /* The sums over all sends, and the result of each send. */
-static json_t *rows_data(struct sending *in)
+static json_t *rows_data(struct push_sending *in)
 {
     struct step_call *call = in->call;
-    json_t *data = step_own(call, json_object());
+    json_t *data = step_own_json(call, json_object());
     json_t *sends = json_array();
     int64_t sums[ARRAY_LEN(counters)] = {0};
 
@@ -399,7 +400,7 @@ static json_t *rows_data(struct sending *in)
     return data;
 }
 
-static int report(struct sending *in)
+static int report_sends(struct push_sending *in)
 {
     struct step_call *call = in->call;
     const json_t *audience = json_object_get(call->step->params, "audience");
@@ -410,7 +411,7 @@ static int report(struct sending *in)
         (void)json_object_set(data, "title", json_object_get(in->first, "title"));
     if (json_object_get(in->first, "body") != NULL)
         (void)json_object_set(data, "body", json_object_get(in->first, "body"));
-    call->output = step_own(call, json_deep_copy(data));
+    call->output = step_own_json(call, json_deep_copy(data));
     (void)json_object_set(call->output, "data", data);
     if (in->count > 0 && common_status(in) == STATUS_SEND_FAILED)
         return step_fail(call, PROBLEM_PUSH_FAILED, "The notification reached no device.");
@@ -419,7 +420,7 @@ static int report(struct sending *in)
 
 int step_send_push(struct step_call *call)
 {
-    struct sending in = {.call = call};
+    struct push_sending in = {.call = call};
 
     TRY(read_requests(&in));
     in.until_ms = clock_mono_ms() + WAIT_MS;
@@ -427,5 +428,5 @@ int step_send_push(struct step_call *call)
     if (in.until_ms > last)
         in.until_ms = last;
     TRY(send_all(&in));
-    return report(&in);
+    return report_sends(&in);
 }

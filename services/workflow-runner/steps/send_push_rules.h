@@ -6,15 +6,15 @@
 
 /* The template and the group of the last lookup, because most rows of a list name the same template
  * and group. Zeroed before the first row. */
-struct send_push_last {
+struct send_push_cache {
     struct str type;
     struct push_template texts;
     struct str category, buttons;
 };
 
 /* co: Completes and checks `request`, which has no template_type afterwards. 0, STEP_FAILED,
- * STEP_GONE, or a negative. */
-AWAITS int send_push_rules(struct step_call *call, struct send_push_last *last, json_t *request)
+ * STEP_STOP, or a negative. */
+AWAITS int send_push_rules(struct step_call *call, struct send_push_cache *last, json_t *request)
     MUSTCHECK;
 /* any: Whether a parameter has a value: null and "" count as none. */
-bool send_push_given(const json_t *value);
+bool send_push_has_value(const json_t *value);

@@ -40,7 +40,7 @@ def key_of(sealed):
 
 
 def setting_place(project, kind, key):
-    """The AAD of a setting, as in common/product/keys/place.c."""
+    """The AAD of a setting, as in common/product/keys/sealed_aad.c."""
     named = {"setting": "settings:oidc_client_secret", "signing_key": f"signing_key:{key}"}
     return f"p{project}:{named.get(kind, f'settings:{kind}:{key}')}"
 

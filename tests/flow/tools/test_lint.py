@@ -43,14 +43,15 @@ def test_ours_is_right(check):
 
 
 @pytest.mark.parametrize("path, text, reason", [
-    ("services/gateway/list.c", "static int users_get(void)\n{\n    return 0;\n}", "is defined in"),
+    ("services/gateway/list.c", "static int str_len(void)\n{\n    return 0;\n}", "is defined in"),
+    ("services/gateway/list.c", "int users_get(void)\n{\n    return 0;\n}", "is defined in"),
     ("services/gateway/users.h", "int str_len(struct str text);", ":1: str_len is defined in common/core/base/str.c"),
     ("services/gateway/list.c", "\nstruct str {\n    int of;\n};", ":2: str is what common/core/base/str.h calls"),
     ("services/gateway/list.h", "enum str { STR_A };", ":1: str is what common/core/base/str.h calls"),
     ("services/gateway/list.c", "typedef void (*str_fn)(void);", ":1: str_fn is what common/core/base/str.h calls"),
     ("services/gateway/list.h", "extern bool users_open;", ":1: users_open is what"),
     ("tests/load/test_users.py", "", "test_users.py:1: tests/flow/test_users.py is called so, too"),
-], ids=["function", "declared elsewhere", "struct", "enum", "typedef", "variable", "tests"])
+], ids=["static function", "function", "declared elsewhere", "struct", "enum", "typedef", "variable", "tests"])
 def test_what_names_forbids(tmp_path, path, text, reason):
     said = complaints("names", tmp_path, {path: text})
     assert said and reason in "".join(said), said

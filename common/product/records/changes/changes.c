@@ -67,7 +67,7 @@ static void changes_put_names(const struct entity *entity, const char *alias, st
 {
     strbuf_printf(sql, "%s.version", alias);
     for (size_t i = 0; i < entity->field_count; i++)
-        if (!entity->fields[i].many)
+        if (!entity->fields[i].is_many)
             strbuf_printf(sql, ", %s.%.*s", alias, STR_ARG(entity->fields[i].column));
 }
 
@@ -92,13 +92,13 @@ static void changes_put_from(const struct entity *entity, struct strbuf *sql)
 }
 
 /* Appends a text with a digit for each test: '1' when the row named `alias` exists and passes. */
-static void put_tests(const struct records_ctx *ctx,
-                      const struct changes_test *tests,
-                      struct filter *const *filters,
-                      size_t count,
-                      const char *alias,
-                      struct strbuf *sql,
-                      struct sql_params *params)
+static void changes_put_tests(const struct records_ctx *ctx,
+                              const struct changes_test *tests,
+                              struct filter *const *filters,
+                              size_t count,
+                              const char *alias,
+                              struct strbuf *sql,
+                              struct sql_params *params)
 {
     strbuf_str(sql, STR(", ''"));
     for (size_t i = 0; i < count; i++) {
@@ -106,13 +106,13 @@ static void put_tests(const struct records_ctx *ctx,
         of.caller = tests[i].caller;
         memset(params->caller, 0, sizeof(params->caller)); /* bound for another caller */
         strbuf_printf(sql, " || case when %s.id is not null", alias);
-        filter_where(&of, filters[i], alias, sql, params);
+        filter_put_where(&of, filters[i], alias, sql, params);
         strbuf_str(sql, STR(" then '1' else '0' end"));
     }
     memset(params->caller, 0, sizeof(params->caller));
 }
 
-static void put_extra(const struct entity *entity, struct strbuf *sql)
+static void changes_put_extra(const struct entity *entity, struct strbuf *sql)
 {
     strbuf_str(sql,
                STR(", w.seq, w.kind, w.record_id, coalesce(t.created_by, b.created_by),"
@@ -128,11 +128,11 @@ static void put_extra(const struct entity *entity, struct strbuf *sql)
                    " where m.user_id = coalesce(t.created_by, b.created_by))"));
 }
 
-static int plan_tests(struct records_ctx *ctx,
-                      const struct entity *entity,
-                      const struct changes_test *tests,
-                      size_t count,
-                      struct filter **filters)
+static int changes_plan_tests(struct records_ctx *ctx,
+                              const struct entity *entity,
+                              const struct changes_test *tests,
+                              size_t count,
+                              struct filter **filters)
 {
     for (size_t i = 0; i < count; i++) {
         struct records_ctx of = *ctx;
@@ -158,27 +158,27 @@ int changes_read(struct records_ctx *ctx,
     struct strbuf sql;
 
     TRY(columns_plan(ctx, entity, STR_NONE, plan));
-    TRY(plan_tests(ctx, entity, tests, test_count, filters));
+    TRY(changes_plan_tests(ctx, entity, tests, test_count, filters));
     sql_start(arena, &sql, &params);
     changes_put_window(entity, span, &sql, &params);
     columns_sql(ctx, plan, "t", &sql, &params);
-    put_extra(entity, &sql);
-    put_tests(ctx, tests, filters, test_count, "b", &sql, &params);
-    put_tests(ctx, tests, filters, test_count, "t", &sql, &params);
+    changes_put_extra(entity, &sql);
+    changes_put_tests(ctx, tests, filters, test_count, "b", &sql, &params);
+    changes_put_tests(ctx, tests, filters, test_count, "t", &sql, &params);
     changes_put_from(entity, &sql);
     const struct sql *statement = sql_dynamic(ctx, "records.changes", &sql, params.count, SQL_MANY);
-    *ret_changes = (struct changes){.plan = plan, .extra = COLUMNS_FIRST};
+    *ret_changes = (struct changes){.plan = plan, .extra_column = COLUMNS_FIRST};
     for (size_t i = 0; i < plan->count; i++)
-        (void)columns_at(plan, i, &ret_changes->extra);
-    return records_db(
+        (void)columns_at(plan, i, &ret_changes->extra_column);
+    return records_db_result(
         ctx,
         entity,
         db_query(ctx->task, ctx->db, statement, params.items, params.count, &ret_changes->rows));
 }
 
-int changes_check(struct records_ctx *ctx,
-                  const struct entity *entity,
-                  const struct records_filter *filter)
+int changes_check_filter(struct records_ctx *ctx,
+                         const struct entity *entity,
+                         const struct records_filter *filter)
 {
     struct filter *planned;
 
@@ -188,7 +188,7 @@ int changes_check(struct records_ctx *ctx,
 /* --- rows --- */
 
 static struct record_grants
-grants_of(struct arena *arena, const struct rows *rows, size_t row, size_t column)
+rows_grants(struct arena *arena, const struct rows *rows, size_t row, size_t column)
 {
     struct record_grants grants;
     int64_t *items;
@@ -196,7 +196,7 @@ grants_of(struct arena *arena, const struct rows *rows, size_t row, size_t colum
     grants.count = rows_i64s(arena, rows, row, column, &items);
     grants.items = items;
     if (grants.count > 1)
-        qsort(items, grants.count, sizeof(*items), num_order_i64);
+        qsort(items, grants.count, sizeof(*items), num_compare_i64);
     return grants;
 }
 
@@ -207,19 +207,19 @@ const struct entity *changes_entity(const struct changes *changes)
 
 int64_t changes_seq(const struct changes *changes, size_t row)
 {
-    return rows_i64(&changes->rows, row, changes->extra + EXTRA_SEQ);
+    return rows_i64(&changes->rows, row, changes->extra_column + EXTRA_SEQ);
 }
 
 int64_t changes_id(const struct changes *changes, size_t row)
 {
-    return rows_i64(&changes->rows, row, changes->extra + EXTRA_RECORD);
+    return rows_i64(&changes->rows, row, changes->extra_column + EXTRA_RECORD);
 }
 
 size_t changes_bytes(const struct changes *changes, size_t row)
 {
     size_t bytes = 0;
 
-    for (size_t column = 0; column < changes->extra; column++)
+    for (size_t column = 0; column < changes->extra_column; column++)
         bytes += rows_str(&changes->rows, row, column).len;
     return bytes;
 }
@@ -227,27 +227,27 @@ size_t changes_bytes(const struct changes *changes, size_t row)
 struct record_change changes_get(struct arena *arena, const struct changes *changes, size_t row)
 {
     const struct rows *rows = &changes->rows;
-    const size_t at = changes->extra;
+    const size_t at = changes->extra_column;
     struct record_change change = {
         .seq = rows_i64(rows, row, at + EXTRA_SEQ),
         .kind = (enum live_kind)rows_i64(rows, row, at + EXTRA_KIND),
         .record_id = rows_i64(rows, row, at + EXTRA_RECORD),
         .created_by = rows_i64(rows, row, at + EXTRA_OWNER),
-        .before = rows_bool(rows, row, at + EXTRA_BEFORE),
-        .after = !rows_null(rows, row, COLUMNS_ID),
-        .granted_after = grants_of(arena, rows, row, at + EXTRA_GRANTS_AFTER),
+        .existed_before = rows_bool(rows, row, at + EXTRA_BEFORE),
+        .exists_after = !rows_null(rows, row, COLUMNS_ID),
+        .granted_after = rows_grants(arena, rows, row, at + EXTRA_GRANTS_AFTER),
         .tests_before = rows_str(rows, row, at + EXTRA_TESTS_BEFORE),
         .tests_after = rows_str(rows, row, at + EXTRA_TESTS_AFTER),
     };
-    const struct record_grants groups = grants_of(arena, rows, row, at + EXTRA_OWNER_GROUPS);
+    const struct record_grants groups = rows_grants(arena, rows, row, at + EXTRA_OWNER_GROUPS);
 
     change.owner_groups = groups.items;
     change.owner_group_count = groups.count;
     change.granted_before = change.granted_after;
     if (!rows_null(rows, row, at + EXTRA_GRANTS_BEFORE))
-        change.granted_before = grants_of(arena, rows, row, at + EXTRA_GRANTS_BEFORE);
+        change.granted_before = rows_grants(arena, rows, row, at + EXTRA_GRANTS_BEFORE);
     if (change.kind == LIVE_GRANTED) { /* a grant does not change the record */
-        change.before = change.after;
+        change.existed_before = change.exists_after;
         change.tests_before = change.tests_after;
     }
     if (change.kind == LIVE_UPDATED && rows_bool(rows, row, at + EXTRA_SAME))
@@ -257,7 +257,7 @@ struct record_change changes_get(struct arena *arena, const struct changes *chan
 
 static bool has_number(const int64_t *items, size_t count, int64_t number)
 {
-    return count > 0 && bsearch(&number, items, count, sizeof(number), num_order_i64) != NULL;
+    return count > 0 && bsearch(&number, items, count, sizeof(number), num_compare_i64) != NULL;
 }
 
 static bool
@@ -269,14 +269,14 @@ is_granted(const struct record_grants *granted, int64_t kind, const int64_t *ids
     return false;
 }
 
-bool change_seen(const struct caller *caller,
-                 const struct entity *entity,
-                 const struct record_change *change,
-                 const struct record_grants *granted)
+bool change_is_visible(const struct caller *caller,
+                       const struct entity *entity,
+                       const struct record_change *change,
+                       const struct record_grants *granted)
 {
     const struct rights *rights = caller->rights;
 
-    if (!entity->row_level_security || caller_all_rows(caller))
+    if (!entity->row_level_security || caller_has_all_rows(caller))
         return true;
     if (change->created_by != 0 && change->created_by == caller->user_id)
         return true;
@@ -290,10 +290,10 @@ bool change_seen(const struct caller *caller,
 
 static bool is_hidden(const struct caller *caller, const struct model_field *field)
 {
-    if (!caller_field(caller, field, ACT_READ))
+    if (!caller_can_field(caller, field, ACT_READ))
         return true;
-    return field->many && field->target && field->target->row_level_security &&
-           !caller_all_rows(caller);
+    return field->is_many && field->target && field->target->row_level_security &&
+           !caller_has_all_rows(caller);
 }
 
 void changes_json(const struct changes *changes,
@@ -311,12 +311,12 @@ void changes_json(const struct changes *changes,
         if (is_hidden(caller, field))
             continue;
         jw_key(w, field->name);
-        columns_value(w, field, &changes->rows, row, at);
+        columns_write_value(w, field, &changes->rows, row, at);
     }
     jw_obj_end(w);
 }
 
-uint64_t changes_view(const struct caller *caller, const struct entity *entity)
+uint64_t changes_view_key(const struct caller *caller, const struct entity *entity)
 {
-    return caller_field_key(caller, entity) << 1 | caller_all_rows(caller);
+    return caller_field_key(caller, entity) << 1 | caller_has_all_rows(caller);
 }

@@ -22,7 +22,7 @@ context_hash(struct arena *arena, const struct entity *entity, const struct reco
 {
     struct str id = arena_printf(arena, "%lld", (long long)entity->id);
 
-    return str_hash_more(str_hash(id), query->context);
+    return str_hash_chunk(str_hash(id), query->context);
 }
 
 /* All texts of a query have the same collation, so the first one decides. */
@@ -46,7 +46,7 @@ static bool cursor_take(struct str *rest, void *ret, size_t bytes)
     return true;
 }
 
-static bool take_value(struct str *rest, struct str *ret_value)
+static bool cursor_take_value(struct str *rest, struct str *ret_value)
 {
     uint8_t bytes[2];
 
@@ -82,7 +82,7 @@ static bool read_cursor(struct arena *arena,
     if (version != CURSOR_VERSION || context != cursor->context)
         return false;
     for (size_t i = 0; i < sort->count; i++)
-        if (!take_value(&rest, &cursor->values[i]))
+        if (!cursor_take_value(&rest, &cursor->values[i]))
             return false;
     return rest.len == 0 && cursor->values[sort->count - 1].ptr != NULL;
 }
@@ -97,7 +97,7 @@ int cursor_open(struct records_ctx *ctx,
     struct str text = query->cursor;
     uint64_t order = 0;
 
-    *ret_cursor = (struct cursor){.wanted = text.ptr != NULL, .positioned = text.len > 0};
+    *ret_cursor = (struct cursor){.is_requested = text.ptr != NULL, .has_position = text.len > 0};
     if (text.ptr == NULL)
         return 0;
     if (query->page != 0)
@@ -107,8 +107,8 @@ int cursor_open(struct records_ctx *ctx,
                                   PROBLEM_INVALID_QUERY,
                                   "cannot be combined with page");
     ret_cursor->context = context_hash(arena, entity, query);
-    ret_cursor->order = order_hash(sort);
-    if (!ret_cursor->positioned)
+    ret_cursor->collation_hash = order_hash(sort);
+    if (!ret_cursor->has_position)
         return 0;
     if (!read_cursor(arena, text, sort, ret_cursor, &order))
         return records_fail_field(ctx,
@@ -116,7 +116,7 @@ int cursor_open(struct records_ctx *ctx,
                                   STR("cursor"),
                                   PROBLEM_INVALID_QUERY,
                                   "is not a cursor of this query");
-    if (order != ret_cursor->order)
+    if (order != ret_cursor->collation_hash)
         return records_fail_field(ctx,
                                   PROBLEM_INVALID_QUERY,
                                   STR("cursor"),
@@ -128,11 +128,11 @@ int cursor_open(struct records_ctx *ctx,
 
 /* --- SQL --- */
 
-void cursor_select(const struct records_ctx *ctx,
-                   const struct sort *sort,
-                   const char *alias,
-                   struct strbuf *sql,
-                   struct sql_params *params)
+void cursor_put_select(const struct records_ctx *ctx,
+                       const struct sort *sort,
+                       const char *alias,
+                       struct strbuf *sql,
+                       struct sql_params *params)
 {
     for (size_t i = 0; i < sort->count; i++) {
         strbuf_str(sql, STR(", "));
@@ -141,7 +141,7 @@ void cursor_select(const struct records_ctx *ctx,
 }
 
 /* Where the comparison is written to, and its parts. */
-struct writing {
+struct cursor_writer {
     const struct records_ctx *ctx;
     const struct cursor *cursor;
     const struct sort *sort;
@@ -150,35 +150,35 @@ struct writing {
     struct sql_params *params;
 };
 
-static void cursor_put_key(const struct writing *out, size_t i)
+static void cursor_put_key(const struct cursor_writer *out, size_t i)
 {
     path_value(out->ctx, &out->sort->keys[i].path, out->alias, out->sql, out->params);
 }
 
-static void cursor_put_ordered(const struct writing *out, size_t i)
+static void cursor_put_ordered(const struct cursor_writer *out, size_t i)
 {
-    path_ordered(out->ctx, &out->sort->keys[i].path, out->alias, out->sql, out->params);
+    path_value_collated(out->ctx, &out->sort->keys[i].path, out->alias, out->sql, out->params);
 }
 
-static void cursor_put_value(const struct writing *out, size_t i)
+static void cursor_put_value(const struct cursor_writer *out, size_t i)
 {
     sql_bind(out->sql,
              out->params,
              P_STR(out->cursor->values[i]),
-             statement_type(out->sort->keys[i].path.field));
+             field_sql_type(out->sort->keys[i].path.field));
 }
 
 /* Without nulls and with one direction a row comparison is enough, and an index can serve it. */
 static bool is_simple(const struct sort *sort)
 {
     for (size_t i = 0; i < sort->count; i++)
-        if (path_nullable(&sort->keys[i].path) ||
+        if (path_is_nullable(&sort->keys[i].path) ||
             sort->keys[i].descending != sort->keys[0].descending)
             return false;
     return true;
 }
 
-static void put_row_comparison(const struct writing *out)
+static void put_row_comparison(const struct cursor_writer *out)
 {
     strbuf_char(out->sql, '(');
     for (size_t i = 0; i < out->sort->count; i++) {
@@ -193,7 +193,7 @@ static void put_row_comparison(const struct writing *out)
     strbuf_char(out->sql, ')');
 }
 
-static void put_equal(const struct writing *out, size_t i)
+static void put_equal(const struct cursor_writer *out, size_t i)
 {
     cursor_put_key(out, i);
     if (out->cursor->values[i].ptr == NULL) {
@@ -205,7 +205,7 @@ static void put_equal(const struct writing *out, size_t i)
 }
 
 /* No value is sorted after a null. */
-static void put_after(const struct writing *out, size_t i)
+static void put_after(const struct cursor_writer *out, size_t i)
 {
     const struct sort_key *key = &out->sort->keys[i];
 
@@ -217,7 +217,7 @@ static void put_after(const struct writing *out, size_t i)
     cursor_put_ordered(out, i);
     strbuf_str(out->sql, key->descending ? STR(" < ") : STR(" > "));
     cursor_put_value(out, i);
-    if (path_nullable(&key->path)) {
+    if (path_is_nullable(&key->path)) {
         strbuf_str(out->sql, STR(" or "));
         cursor_put_key(out, i);
         strbuf_str(out->sql, STR(" is null"));
@@ -225,16 +225,16 @@ static void put_after(const struct writing *out, size_t i)
     strbuf_char(out->sql, ')');
 }
 
-void cursor_where(const struct records_ctx *ctx,
-                  const struct cursor *cursor,
-                  const struct sort *sort,
-                  const char *alias,
-                  struct strbuf *sql,
-                  struct sql_params *params)
+void cursor_put_where(const struct records_ctx *ctx,
+                      const struct cursor *cursor,
+                      const struct sort *sort,
+                      const char *alias,
+                      struct strbuf *sql,
+                      struct sql_params *params)
 {
-    const struct writing out = {ctx, cursor, sort, alias, sql, params};
+    const struct cursor_writer out = {ctx, cursor, sort, alias, sql, params};
 
-    if (!cursor->positioned)
+    if (!cursor->has_position)
         return;
     strbuf_str(sql, STR(" and ("));
     if (is_simple(sort)) {
@@ -268,7 +268,8 @@ struct str cursor_print(struct arena *arena,
     strbuf_init(&bytes, arena, CURSOR_BYTES);
     strbuf_char(&bytes, CURSOR_VERSION);
     strbuf_str(&bytes, (struct str){(const char *)&cursor->context, sizeof(cursor->context)});
-    strbuf_str(&bytes, (struct str){(const char *)&cursor->order, sizeof(cursor->order)});
+    strbuf_str(&bytes,
+               (struct str){(const char *)&cursor->collation_hash, sizeof(cursor->collation_hash)});
     for (size_t i = 0; i < sort->count; i++) {
         struct str value = rows_str(rows, row, column + i);
         size_t len = value.ptr != NULL ? value.len : LENGTH_NULL;

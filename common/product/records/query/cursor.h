@@ -12,10 +12,10 @@
 #define CURSOR_VALUE_BYTES 1000 /* longest sort key that a cursor carries */
 
 struct cursor {
-    bool wanted;     /* whether the answer has a next_cursor */
-    bool positioned; /* false on the first page */
+    bool is_requested; /* whether the answer has a next_cursor */
+    bool has_position; /* false on the first page */
     uint64_t context;
-    uint64_t order;                   /* hash of the collation that sorts texts; 0 without texts */
+    uint64_t collation_hash;          /* hash of the collation that sorts texts; 0 without texts */
     struct str values[SORT_KEYS + 1]; /* ptr NULL = null */
 };
 
@@ -26,18 +26,18 @@ int cursor_open(struct records_ctx *ctx,
                 const struct sort *sort,
                 struct cursor *ret_cursor) MUSTCHECK;
 /* any: appends the sort keys to a select list: ", t.f_3, t.id". */
-void cursor_select(const struct records_ctx *ctx,
-                   const struct sort *sort,
-                   const char *alias,
-                   struct strbuf *sql,
-                   struct sql_params *params);
+void cursor_put_select(const struct records_ctx *ctx,
+                       const struct sort *sort,
+                       const char *alias,
+                       struct strbuf *sql,
+                       struct sql_params *params);
 /* any: appends " and (<row comes after the cursor>)", or nothing on the first page. */
-void cursor_where(const struct records_ctx *ctx,
-                  const struct cursor *cursor,
-                  const struct sort *sort,
-                  const char *alias,
-                  struct strbuf *sql,
-                  struct sql_params *params);
+void cursor_put_where(const struct records_ctx *ctx,
+                      const struct cursor *cursor,
+                      const struct sort *sort,
+                      const char *alias,
+                      struct strbuf *sql,
+                      struct sql_params *params);
 /* any: makes the cursor that continues after a row; the row's sort keys begin at `column`.
  * Arena-owned. STR_NONE if a key is too long for a cursor. */
 struct str cursor_print(struct arena *arena,

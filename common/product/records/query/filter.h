@@ -12,8 +12,8 @@ int filter_plan(struct records_ctx *ctx,
                 const struct records_filter *from,
                 struct filter **ret_filter) MUSTCHECK;
 /* any: appends " and (...)", or nothing for NULL. `alias` names the row of `entity`. */
-void filter_where(const struct records_ctx *ctx,
-                  const struct filter *filter,
-                  const char *alias,
-                  struct strbuf *sql,
-                  struct sql_params *params);
+void filter_put_where(const struct records_ctx *ctx,
+                      const struct filter *filter,
+                      const char *alias,
+                      struct strbuf *sql,
+                      struct sql_params *params);

@@ -12,16 +12,16 @@
 #define SLOT_MAX 99 /* largest n of filter[or][n] */
 
 /* The condition being read, and its context. */
-struct reading {
+struct condition_reader {
     struct records_ctx *ctx;
     struct filter *filter;
     const struct entity *entity;
     const struct records_condition *from;
 };
 
-static bool filter_refuse(const struct reading *in, const char *message)
+static bool filter_refuse(const struct condition_reader *in, const char *message)
 {
-    records_finding(in->ctx, in->from->name, PROBLEM_INVALID_QUERY, "%s", message);
+    records_finding_add(in->ctx, in->from->name, PROBLEM_INVALID_QUERY, "%s", message);
     return false;
 }
 
@@ -56,7 +56,7 @@ static unsigned field_fits(const struct model_field *field)
 /* --- values --- */
 
 /* Escapes the wildcards of LIKE: "50%" finds just that text. */
-static struct str like_pattern(struct arena *arena, struct str text, enum operator_takes takes)
+static struct str like_pattern(struct arena *arena, struct str text, enum operator_operand takes)
 {
     struct strbuf out;
 
@@ -73,7 +73,7 @@ static struct str like_pattern(struct arena *arena, struct str text, enum operat
     return strbuf_view(&out);
 }
 
-static bool filter_read_value(const struct reading *in,
+static bool filter_read_value(const struct condition_reader *in,
                               const struct model_field *field,
                               struct str text,
                               struct db_param *ret_value)
@@ -86,7 +86,7 @@ static bool filter_read_value(const struct reading *in,
 /* Removes the first value from a comma-separated list. A value is written as it is, or in double
  * quotes, which blanks may surround and in which two quotes mean one. Returns false if a quote is
  * not closed, or if text follows the closing quote. */
-static bool list_cut(struct arena *arena, struct str *rest, struct str *ret_value)
+static bool list_take_value(struct arena *arena, struct str *rest, struct str *ret_value)
 {
     struct str ahead = str_trim(*rest);
     size_t end = 1;
@@ -111,7 +111,7 @@ static bool list_cut(struct arena *arena, struct str *rest, struct str *ret_valu
 }
 
 /* Splits a list into at most FILTER_ITEMS values. Returns NULL if the list is refused. */
-static struct str *cut_list(const struct reading *in, size_t *ret_count)
+static struct str *list_split(const struct condition_reader *in, size_t *ret_count)
 {
     const struct records_condition *from = in->from;
     struct arena *arena = in->ctx->task->arena;
@@ -126,7 +126,7 @@ static struct str *cut_list(const struct reading *in, size_t *ret_count)
         }
         if (from->list != NULL) {
             texts[count] = from->list[count];
-        } else if (!list_cut(arena, &rest, &texts[count])) {
+        } else if (!list_take_value(arena, &rest, &texts[count])) {
             (void)filter_refuse(in,
                                 "has an unclosed quote, or text after a closing quote: "
                                 "\"a,b\",c lists two values, \"\"\"\" is a quote");
@@ -139,11 +139,11 @@ static struct str *cut_list(const struct reading *in, size_t *ret_count)
 }
 
 /* Values of a list: whole numbers as bigint[], other types as text[] that the statement casts. */
-static bool filter_read_list(const struct reading *in, struct filter_test *test)
+static bool filter_read_list(const struct condition_reader *in, struct filter_test *test)
 {
     struct arena *arena = in->ctx->task->arena;
     size_t count;
-    struct str *texts = cut_list(in, &count);
+    struct str *texts = list_split(in, &count);
     if (texts == NULL)
         return false;
 
@@ -165,10 +165,10 @@ static bool filter_read_list(const struct reading *in, struct filter_test *test)
     return true;
 }
 
-static bool read_between(const struct reading *in, struct filter_test *test)
+static bool read_between(const struct condition_reader *in, struct filter_test *test)
 {
     size_t count;
-    const struct str *ends = cut_list(in, &count);
+    const struct str *ends = list_split(in, &count);
 
     if (ends == NULL)
         return false;
@@ -178,9 +178,9 @@ static bool read_between(const struct reading *in, struct filter_test *test)
            filter_read_value(in, test->path.field, ends[1], &test->values[1]);
 }
 
-static bool read_values(const struct reading *in, struct filter_test *test)
+static bool read_values(const struct condition_reader *in, struct filter_test *test)
 {
-    enum operator_takes takes = filter_operator(test->op)->takes;
+    enum operator_operand takes = filter_operator(test->op)->operand;
     struct str text = in->from->value;
 
     if (takes == TAKES_LIST)
@@ -191,8 +191,9 @@ static bool read_values(const struct reading *in, struct filter_test *test)
         return filter_refuse(in, "takes one value, not a list");
     switch (takes) {
     case TAKES_FLAG:
-        test->null = str_is(text, "true");
-        return test->null || str_is(text, "false") || filter_refuse(in, "must be true or false");
+        test->wants_null = str_is(text, "true");
+        return test->wants_null || str_is(text, "false") ||
+               filter_refuse(in, "must be true or false");
     case TAKES_PART:
     case TAKES_START:
     case TAKES_END:
@@ -205,12 +206,12 @@ static bool read_values(const struct reading *in, struct filter_test *test)
 
 /* --- conditions --- */
 
-static bool filter_read_test(const struct reading *in, struct filter_test *test)
+static bool filter_read_test(const struct condition_reader *in, struct filter_test *test)
 {
     const struct records_condition *from = in->from;
 
     if (!path_find(in->ctx, in->entity, from->field, &test->path)) {
-        records_finding_unknown(in->ctx, from->name, from->field);
+        records_finding_add_unknown(in->ctx, from->name, from->field);
         return false;
     }
     if (test->path.field->type == TYPE_SECRET)
@@ -221,7 +222,7 @@ static bool filter_read_test(const struct reading *in, struct filter_test *test)
             arena_printf(in->ctx->task->arena, "the operator must be one of %s", filter_op_names)
                 .ptr);
     test->op = from->op;
-    if ((field_fits(test->path.field) & filter_operator(test->op)->fits) == 0)
+    if ((field_fits(test->path.field) & filter_operator(test->op)->scope) == 0)
         return filter_refuse(in, "the operator cannot be used with fields of this type");
     return read_values(in, test);
 }
@@ -254,7 +255,7 @@ child_node(struct arena *arena, struct filter_node *parent, int kind, int64_t in
     return node;
 }
 
-static bool filter_read_condition(const struct reading *in)
+static bool filter_read_condition(const struct condition_reader *in)
 {
     struct arena *arena = in->ctx->task->arena;
     struct filter_node *node = &in->filter->root;
@@ -264,7 +265,7 @@ static bool filter_read_condition(const struct reading *in)
         const struct filter_group *group = &in->from->groups[i];
         if (group->slot < 0 || group->slot > SLOT_MAX)
             return filter_refuse(in, "the number of a group must be between 0 and 99");
-        node = child_node(arena, node, group->any ? NODE_ANY : NODE_ALL, -1);
+        node = child_node(arena, node, group->is_or ? NODE_ANY : NODE_ALL, -1);
         node = child_node(arena, node, NODE_ALL, group->slot);
     }
     if (in->from->field.ptr == NULL)
@@ -281,17 +282,17 @@ int filter_plan(struct records_ctx *ctx,
                 const struct records_filter *from,
                 struct filter **ret_filter)
 {
-    struct filter *filter = from->count > 0 ? ARENA_NEW(ctx->task->arena, filter) : NULL;
+    struct filter *filter = from->with_total > 0 ? ARENA_NEW(ctx->task->arena, filter) : NULL;
 
-    for (size_t i = 0; i < from->count; i++) {
-        struct reading in = {ctx, filter, entity, &from->items[i]};
+    for (size_t i = 0; i < from->with_total; i++) {
+        struct condition_reader in = {ctx, filter, entity, &from->items[i]};
         if (i == FILTER_MAX) {
             (void)filter_refuse(&in, "there are more than 50 conditions");
             break;
         }
         (void)filter_read_condition(&in);
     }
-    TRY(records_fail_found(ctx, PROBLEM_INVALID_QUERY));
+    TRY(records_fail_findings(ctx, PROBLEM_INVALID_QUERY));
     *ret_filter = filter;
     return 0;
 }

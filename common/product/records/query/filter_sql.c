@@ -5,39 +5,40 @@
 #include "records/rules/statement.h"
 
 /* Where conditions are written to. */
-struct writing {
+struct filter_writer {
     const struct records_ctx *ctx;
     struct strbuf *sql;
     struct sql_params *params;
 };
 
 /* The column of a condition: "t.f_12". */
-struct column {
+struct filter_column {
     const char *alias;
     const struct model_field *field;
     struct str collation; /* for ordered comparisons; empty: none */
 };
 
-static void filter_put(const struct writing *out, const char *text)
+static void filter_put(const struct filter_writer *out, const char *text)
 {
     strbuf_cstr(out->sql, text);
 }
 
-static void filter_put_column(const struct writing *out, const struct column *column)
+static void filter_put_column(const struct filter_writer *out, const struct filter_column *column)
 {
     filter_put(out, column->alias);
     strbuf_char(out->sql, '.');
     strbuf_str(out->sql, column->field->column);
 }
 
-static void
-filter_put_value(const struct writing *out, const struct column *column, struct db_param value)
+static void filter_put_value(const struct filter_writer *out,
+                             const struct filter_column *column,
+                             struct db_param value)
 {
-    sql_bind(out->sql, out->params, value, statement_type(column->field));
+    sql_bind(out->sql, out->params, value, field_sql_type(column->field));
 }
 
-static void filter_compare(const struct writing *out,
-                           const struct column *column,
+static void filter_compare(const struct filter_writer *out,
+                           const struct filter_column *column,
                            const char *op,
                            struct db_param value)
 {
@@ -47,13 +48,13 @@ static void filter_compare(const struct writing *out,
 }
 
 /* For comparisons other than equality: texts in the order of the project's locale. */
-static void filter_compare_ordered(const struct writing *out,
-                                   const struct column *column,
+static void filter_compare_ordered(const struct filter_writer *out,
+                                   const struct filter_column *column,
                                    const char *op,
                                    struct db_param value)
 {
     filter_put_column(out, column);
-    statement_collate(out->sql, column->collation);
+    sql_put_collation(out->sql, column->collation);
     filter_put(out, op);
     filter_put_value(out, column, value);
 }
@@ -62,8 +63,8 @@ static void filter_compare_ordered(const struct writing *out,
 
 /* PostgreSQL adds the millisecond, so that the last millisecond of the year 9999 also has a next
  * one. */
-static void compare_next_ms(const struct writing *out,
-                            const struct column *column,
+static void compare_next_ms(const struct filter_writer *out,
+                            const struct filter_column *column,
                             const char *op,
                             struct db_param time)
 {
@@ -75,8 +76,8 @@ static void compare_next_ms(const struct writing *out,
 }
 
 /* From the millisecond `low` to the end of the millisecond `high`. */
-static void put_span(const struct writing *out,
-                     const struct column *column,
+static void put_span(const struct filter_writer *out,
+                     const struct filter_column *column,
                      struct db_param low,
                      struct db_param high)
 {
@@ -85,8 +86,8 @@ static void put_span(const struct writing *out,
     compare_next_ms(out, column, " < ", high);
 }
 
-static void put_time_test(const struct writing *out,
-                          const struct column *column,
+static void put_time_test(const struct filter_writer *out,
+                          const struct filter_column *column,
                           const struct filter_test *test)
 {
     struct db_param value = test->values[0];
@@ -123,8 +124,9 @@ static void put_time_test(const struct writing *out,
 /* --- tests --- */
 
 /* "t.f_3 = any($1::bigint[])". nin and ne accept null, because null is not in the list. */
-static void
-put_list(const struct writing *out, const struct column *column, const struct filter_test *test)
+static void put_list(const struct filter_writer *out,
+                     const struct filter_column *column,
+                     const struct filter_test *test)
 {
     bool not_in = test->op == OP_NIN;
 
@@ -137,13 +139,13 @@ put_list(const struct writing *out, const struct column *column, const struct fi
         filter_put_column(out, column);
     }
     filter_put(out, " = any(");
-    sql_bind(out->sql, out->params, test->values[0], statement_type(column->field));
+    sql_bind(out->sql, out->params, test->values[0], field_sql_type(column->field));
     filter_put(out, "[])");
     filter_put(out, not_in ? ") is not true" : "");
 }
 
-static void put_plain_test(const struct writing *out,
-                           const struct column *column,
+static void put_plain_test(const struct filter_writer *out,
+                           const struct filter_column *column,
                            const struct filter_test *test)
 {
     const char *sql = filter_operator(test->op)->sql;
@@ -151,7 +153,7 @@ static void put_plain_test(const struct writing *out,
     switch (test->op) {
     case OP_NULL:
         filter_put_column(out, column);
-        filter_put(out, test->null ? " is null" : " is not null");
+        filter_put(out, test->wants_null ? " is null" : " is not null");
         return;
     case OP_IN:
     case OP_NIN:
@@ -177,13 +179,13 @@ static void put_plain_test(const struct writing *out,
 
 static bool test_passes_null(const struct filter_test *test)
 {
-    return test->op == OP_NE || test->op == OP_NIN || (test->op == OP_NULL && test->null);
+    return test->op == OP_NE || test->op == OP_NIN || (test->op == OP_NULL && test->wants_null);
 }
 
 static struct filter_test test_opposite(struct filter_test test)
 {
     if (test.op == OP_NULL)
-        test.null = !test.null;
+        test.wants_null = !test.wants_null;
     else
         test.op = test.op == OP_NE ? OP_EQ : OP_IN;
     return test;
@@ -191,8 +193,8 @@ static struct filter_test test_opposite(struct filter_test test)
 
 /* eq, in: a link to any of the ids exists. ne, nin: no such link exists. null: no link at all
  * exists. Links to records that the caller may not see do not count. */
-static void put_links_test(const struct writing *out,
-                           const struct column *column,
+static void put_links_test(const struct filter_writer *out,
+                           const struct filter_column *column,
                            const struct filter_test *test)
 {
     const struct model_field *field = column->field;
@@ -213,7 +215,7 @@ static void put_links_test(const struct writing *out,
         strbuf_printf(out->sql,
                       " and exists (select 1 from {p}.%.*s r where r.id = l.to_id",
                       STR_ARG(field->target->table));
-        (void)rls_where(out->ctx, field->target, ACT_READ, "r", out->sql, out->params);
+        (void)rls_put_where(out->ctx, field->target, ACT_READ, "r", out->sql, out->params);
         filter_put(out, ")");
     }
     filter_put(out, ")");
@@ -222,7 +224,8 @@ static void put_links_test(const struct writing *out,
 /* One nested exists for each step of the path, each with the row rule of its entity. If no row is
  * reached, the field is null, as in path_value(). Therefore a test that accepts null is written as:
  * no row passes the opposite test. */
-static void put_test(const struct writing *out, const struct filter_test *asked, const char *alias)
+static void
+put_test(const struct filter_writer *out, const struct filter_test *asked, const char *alias)
 {
     static const char *const aliases[PATH_STEPS] = {"r1", "r2", "r3", "r4"};
     bool none = asked->path.count > 0 && test_passes_null(asked);
@@ -235,7 +238,7 @@ static void put_test(const struct writing *out, const struct filter_test *asked,
         const char *next = aliases[i];
         strbuf_printf(
             out->sql, "exists (select 1 from {p}.%.*s %s", STR_ARG(step->target->table), next);
-        if (step->many)
+        if (step->is_many)
             strbuf_printf(out->sql,
                           " join {p}.l_%lld l%s on l%s.to_id = %s.id where l%s.from_id = %s.id",
                           (long long)step->id,
@@ -246,14 +249,14 @@ static void put_test(const struct writing *out, const struct filter_test *asked,
                           alias);
         else
             strbuf_printf(out->sql, " where %s.id = %s.%.*s", next, alias, STR_ARG(step->column));
-        (void)rls_where(out->ctx, step->target, ACT_READ, next, out->sql, out->params);
+        (void)rls_put_where(out->ctx, step->target, ACT_READ, next, out->sql, out->params);
         filter_put(out, " and ");
         alias = next;
     }
 
-    struct column column = {alias, test->path.field, test->path.collation};
+    struct filter_column column = {alias, test->path.field, test->path.collation};
     bool spans = test->op != OP_NULL && test->op != OP_IN && test->op != OP_NIN;
-    if (test->path.field->many)
+    if (test->path.field->is_many)
         put_links_test(out, &column, test);
     else if (test->path.field->type == TYPE_DATETIME && spans)
         put_time_test(out, &column, test);
@@ -263,7 +266,7 @@ static void put_test(const struct writing *out, const struct filter_test *asked,
         filter_put(out, ")");
 }
 
-static void put_node(const struct writing *out, /* NOLINT(misc-no-recursion): FILTER_GROUPS */
+static void put_node(const struct filter_writer *out, /* NOLINT(misc-no-recursion): FILTER_GROUPS */
                      const struct filter_node *node,
                      const char *alias)
 {
@@ -282,13 +285,13 @@ static void put_node(const struct writing *out, /* NOLINT(misc-no-recursion): FI
     filter_put(out, ")");
 }
 
-void filter_where(const struct records_ctx *ctx,
-                  const struct filter *filter,
-                  const char *alias,
-                  struct strbuf *sql,
-                  struct sql_params *params)
+void filter_put_where(const struct records_ctx *ctx,
+                      const struct filter *filter,
+                      const char *alias,
+                      struct strbuf *sql,
+                      struct sql_params *params)
 {
-    const struct writing out = {ctx, sql, params};
+    const struct filter_writer out = {ctx, sql, params};
 
     if (filter == NULL)
         return;

@@ -8,7 +8,7 @@ struct filter_test {
     struct path path;
     enum filter_op op;
     struct db_param values[2]; /* like: the pattern; in, nin: an array; between: both bounds */
-    bool null;                 /* OP_NULL: true = is null, false = is not null */
+    bool wants_null;           /* OP_NULL: true = is null, false = is not null */
 };
 
 /* NODE_ALL (and) and NODE_ANY (or) have children. A slot such as "or[0]" is a NODE_ALL with its

@@ -65,7 +65,7 @@ read_time(const struct project *project, struct str text, struct db_param *ret_v
     const int64_t year_1_ms = -62135596800000LL; /* PostgreSQL has no year 0 */
     int64_t value;
 
-    if (!project_moment(project, text, &value) || value < year_1_ms)
+    if (!project_time_parse(project, text, &value) || value < year_1_ms)
         return "must be a time like 2026-01-31T12:00:00Z";
     *ret_value = P_TIME(value);
     return NULL;

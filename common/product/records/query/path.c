@@ -18,27 +18,27 @@ bool path_find(const struct records_ctx *ctx,
             return false;
         if (rest.ptr == NULL) {
             path.field = field;
-            path.collation = statement_collation(ctx, field);
+            path.collation = field_collation(ctx, field);
             *ret_path = path;
             return true;
         }
         if (field->type != TYPE_RELATION || field->target == NULL ||
-            !field_rule_entity(ctx, field->target) || path.count == PATH_STEPS)
+            !field_rule_can_read_entity(ctx, field->target) || path.count == PATH_STEPS)
             return false;
         path.steps[path.count++] = field;
         entity = field->target;
     }
 }
 
-bool path_many(const struct path *path)
+bool path_is_many(const struct path *path)
 {
     for (size_t i = 0; i < path->count; i++)
-        if (path->steps[i]->many)
+        if (path->steps[i]->is_many)
             return true;
-    return path->field->many;
+    return path->field->is_many;
 }
 
-bool path_nullable(const struct path *path)
+bool path_is_nullable(const struct path *path)
 {
     const struct model_field *field = path->field;
 
@@ -70,17 +70,17 @@ void path_value(const struct records_ctx *ctx,
                       aliases[i],
                       i > 0 ? aliases[i - 1] : alias,
                       STR_ARG(step->column));
-        (void)rls_where(ctx, step->target, ACT_READ, aliases[i], sql, params);
+        (void)rls_put_where(ctx, step->target, ACT_READ, aliases[i], sql, params);
         strbuf_char(sql, ')');
     }
 }
 
-void path_ordered(const struct records_ctx *ctx,
-                  const struct path *path,
-                  const char *alias,
-                  struct strbuf *sql,
-                  struct sql_params *params)
+void path_value_collated(const struct records_ctx *ctx,
+                         const struct path *path,
+                         const char *alias,
+                         struct strbuf *sql,
+                         struct sql_params *params)
 {
     path_value(ctx, path, alias, sql, params);
-    statement_collate(sql, path->collation);
+    sql_put_collation(sql, path->collation);
 }

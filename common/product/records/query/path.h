@@ -21,9 +21,9 @@ bool path_find(const struct records_ctx *ctx,
                struct str text,
                struct path *ret_path);
 /* any: whether a relation to many records is on the path, so that it has no single value. */
-bool path_many(const struct path *path);
+bool path_is_many(const struct path *path);
 /* any: whether the value may be null. */
-bool path_nullable(const struct path *path);
+bool path_is_nullable(const struct path *path);
 /* any: appends the value as an expression on the row named `alias`: "t.f_3", or sub-selects over
  * to-one relations, each with its row rule. A value of an invisible record is null. */
 void path_value(const struct records_ctx *ctx,
@@ -33,8 +33,8 @@ void path_value(const struct records_ctx *ctx,
                 struct sql_params *params);
 /* any: the same for sorting and for comparisons other than equality. Texts have the order of the
  * project's locale; texts that the locale considers equal are ordered by their bytes. */
-void path_ordered(const struct records_ctx *ctx,
-                  const struct path *path,
-                  const char *alias,
-                  struct strbuf *sql,
-                  struct sql_params *params);
+void path_value_collated(const struct records_ctx *ctx,
+                         const struct path *path,
+                         const char *alias,
+                         struct strbuf *sql,
+                         struct sql_params *params);

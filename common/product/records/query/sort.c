@@ -7,17 +7,17 @@
 
 static bool sort_refuse(struct records_ctx *ctx, const char *parameter, const char *message)
 {
-    records_finding(ctx, str_from(parameter), PROBLEM_INVALID_QUERY, "%s", message);
+    records_finding_add(ctx, str_from(parameter), PROBLEM_INVALID_QUERY, "%s", message);
     return false;
 }
 
-static bool sortable(struct records_ctx *ctx, const struct path *path)
+static bool is_sortable(struct records_ctx *ctx, const struct path *path)
 {
     if (path->field->type == TYPE_SECRET)
         return sort_refuse(ctx, "sort", "cannot sort by a secret field");
     if (path->field->type == TYPE_JSON)
         return sort_refuse(ctx, "sort", "cannot sort by a json field");
-    if (path_many(path))
+    if (path_is_many(path))
         return sort_refuse(ctx, "sort", "cannot sort by a relation to many records");
     return true;
 }
@@ -33,15 +33,15 @@ static bool sort_read_key(struct records_ctx *ctx,
         text.len--;
     }
     if (!path_find(ctx, entity, text, &ret_key->path)) {
-        records_finding_unknown(ctx, STR("sort"), text);
+        records_finding_add_unknown(ctx, STR("sort"), text);
         return false;
     }
-    return sortable(ctx, &ret_key->path);
+    return is_sortable(ctx, &ret_key->path);
 }
 
 /* `order` sets the direction of a single field. With several fields, or with '-', it would
  * contradict or repeat the sort. */
-static void apply_order(struct records_ctx *ctx, enum records_order order, struct sort *sort)
+static void order_apply(struct records_ctx *ctx, enum records_order order, struct sort *sort)
 {
     if (order == ORDER_NONE)
         return;
@@ -58,7 +58,7 @@ static bool sort_is_id(const struct sort_key *key)
 
 /* The id is the last key, in the direction of the key before it, so that an index on that key
  * serves both. Keys after an id have no effect and are removed. */
-static void close_order(const struct entity *entity, enum records_order order, struct sort *sort)
+static void order_add_id(const struct entity *entity, enum records_order order, struct sort *sort)
 {
     for (size_t i = 0; i < sort->count; i++) {
         if (sort_is_id(&sort->keys[i])) {
@@ -90,28 +90,28 @@ int sort_plan(struct records_ctx *ctx,
         if (sort_read_key(ctx, entity, text, &sort.keys[sort.count]))
             sort.count++;
     }
-    apply_order(ctx, query->order, &sort);
-    TRY(records_fail_found(ctx, PROBLEM_INVALID_QUERY));
-    close_order(entity, query->order, &sort);
+    order_apply(ctx, query->order, &sort);
+    TRY(records_fail_findings(ctx, PROBLEM_INVALID_QUERY));
+    order_add_id(entity, query->order, &sort);
     *ret_sort = sort;
     return 0;
 }
 
-void sort_order(const struct records_ctx *ctx,
-                const struct sort *sort,
-                const char *alias,
-                struct strbuf *sql,
-                struct sql_params *params)
+void sort_put_order(const struct records_ctx *ctx,
+                    const struct sort *sort,
+                    const char *alias,
+                    struct strbuf *sql,
+                    struct sql_params *params)
 {
     strbuf_str(sql, STR(" order by "));
     for (size_t i = 0; i < sort->count; i++) {
         const struct sort_key *key = &sort->keys[i];
         if (i > 0)
             strbuf_str(sql, STR(", "));
-        path_ordered(ctx, &key->path, alias, sql, params);
+        path_value_collated(ctx, &key->path, alias, sql, params);
         if (!key->descending)
             continue;
         /* Only where there may be nulls: a plain index does not serve "desc nulls last". */
-        strbuf_str(sql, path_nullable(&key->path) ? STR(" desc nulls last") : STR(" desc"));
+        strbuf_str(sql, path_is_nullable(&key->path) ? STR(" desc nulls last") : STR(" desc"));
     }
 }

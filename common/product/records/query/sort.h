@@ -22,8 +22,8 @@ int sort_plan(struct records_ctx *ctx,
               const struct records_query *query,
               struct sort *ret_sort) MUSTCHECK;
 /* any: appends " order by ...". */
-void sort_order(const struct records_ctx *ctx,
-                const struct sort *sort,
-                const char *alias,
-                struct strbuf *sql,
-                struct sql_params *params);
+void sort_put_order(const struct records_ctx *ctx,
+                    const struct sort *sort,
+                    const char *alias,
+                    struct strbuf *sql,
+                    struct sql_params *params);

@@ -53,10 +53,10 @@ static void check_names(struct records_ctx *ctx, const struct aggregate *in)
         for (size_t k = 0; k < grouping->metric_count; k++)
             taken = taken || str_is(name, grouping_function(grouping->metrics[k].kind));
         if (taken)
-            records_finding(ctx,
-                            STR("group_by"),
-                            PROBLEM_INVALID_QUERY,
-                            "names a field that has the name of a computed value");
+            records_finding_add(ctx,
+                                STR("group_by"),
+                                PROBLEM_INVALID_QUERY,
+                                "names a field that has the name of a computed value");
     }
 }
 
@@ -66,15 +66,15 @@ plan_groups(struct records_ctx *ctx, const struct records_aggregate *query, stru
     read_groups(ctx, query, in);
     for (int kind = 0; kind < METRIC_KINDS; kind++)
         read_metrics(ctx, query, (enum metric_kind)kind, in);
-    if (query->count.ptr != NULL && !str_is(query->count, "*"))
-        records_finding(ctx, STR("count"), PROBLEM_INVALID_QUERY, "must be *");
-    in->count = query->count.ptr != NULL || in->grouping.metric_count == 0;
+    if (query->with_total.ptr != NULL && !str_is(query->with_total, "*"))
+        records_finding_add(ctx, STR("count"), PROBLEM_INVALID_QUERY, "must be *");
+    in->count = query->with_total.ptr != NULL || in->grouping.metric_count == 0;
     check_names(ctx, in);
     in->grouping.limit = query->limit;
     if (query->limit < 1 || query->limit > AGGREGATE_GROUPS)
-        records_finding(
+        records_finding_add(
             ctx, STR("limit"), PROBLEM_OUT_OF_RANGE, "must be between 1 and %d", AGGREGATE_GROUPS);
-    TRY(records_fail_found(ctx, PROBLEM_INVALID_QUERY));
+    TRY(records_fail_findings(ctx, PROBLEM_INVALID_QUERY));
     return filter_plan(ctx, in->grouping.entity, &query->filter, &in->grouping.filter);
 }
 
@@ -112,7 +112,7 @@ static void write_groups(struct jw *w, const struct aggregate *in, const struct 
         jw_obj(w);
         for (size_t i = 0; i < grouping->key_count; i++) {
             jw_key(w, grouping->keys[i].name);
-            columns_value(w, grouping->keys[i].path.field, rows, row, i);
+            columns_write_value(w, grouping->keys[i].path.field, rows, row, i);
         }
         if (in->count)
             JW_I64(w, "count", rows_i64(rows, row, grouping->key_count));
@@ -138,5 +138,5 @@ int records_aggregate(struct records_ctx *ctx,
     TRY(grouping_read(ctx, &in->grouping, &rows));
     jw_init(&w, out);
     write_groups(&w, in, &rows);
-    return records_fits(ctx, out);
+    return records_check_size(ctx, out);
 }

@@ -55,7 +55,7 @@ static int64_t month_start(int64_t month)
     return days_before_march(year) + (153 * in_year + 2) / 5 - 719468;
 }
 
-static int64_t month_of(int64_t day)
+static int64_t day_month(int64_t day)
 {
     int64_t month = bucket_floor((day + 719468) * 400, 146097) * MONTHS_A_YEAR + 2;
 
@@ -87,15 +87,15 @@ bool bucket_parse(struct str text, int64_t *ret_day)
     return true;
 }
 
-static int64_t nearest_day(int64_t day)
+static int64_t day_clamp(int64_t day)
 {
     return day < FIRST_DAY ? FIRST_DAY : day > LAST_DAY ? LAST_DAY : day;
 }
 
 char *bucket_print(char buf[BUCKET_TEXT_BYTES], int64_t day)
 {
-    day = nearest_day(day);
-    int64_t month = month_of(day);
+    day = day_clamp(day);
+    int64_t month = day_month(day);
     int year = (int)(month / MONTHS_A_YEAR);
 
     (void)snprintf(buf,
@@ -110,7 +110,7 @@ char *bucket_print(char buf[BUCKET_TEXT_BYTES], int64_t day)
 /* --- spans --- */
 
 /* 0 if the unit is not made of months. */
-static int64_t months_of(enum bucket_unit unit)
+static int64_t unit_months(enum bucket_unit unit)
 {
     switch (unit) {
     case BUCKET_MONTH:
@@ -126,10 +126,10 @@ static int64_t months_of(enum bucket_unit unit)
 
 int64_t bucket_start(enum bucket_unit unit, int64_t day)
 {
-    int64_t months = months_of(unit);
+    int64_t months = unit_months(unit);
 
     if (months > 0)
-        return month_start(bucket_floor(month_of(day), months) * months);
+        return month_start(bucket_floor(day_month(day), months) * months);
     if (unit == BUCKET_WEEK) /* 1970-01-01 was a Thursday */
         return bucket_floor(day + 3, DAYS_A_WEEK) * DAYS_A_WEEK - 3;
     return day;
@@ -137,10 +137,10 @@ int64_t bucket_start(enum bucket_unit unit, int64_t day)
 
 int64_t bucket_step(enum bucket_unit unit, int64_t start, int64_t count)
 {
-    int64_t months = months_of(unit);
+    int64_t months = unit_months(unit);
 
     if (months > 0)
-        return month_start(month_of(start) + count * months);
+        return month_start(day_month(start) + count * months);
     return start + count * (unit == BUCKET_WEEK ? DAYS_A_WEEK : 1);
 }
 
@@ -151,7 +151,7 @@ bucket_window(enum bucket_unit unit, int64_t count, int64_t day, int64_t before)
     int64_t back = count * before;
 
     return (struct bucket_window){
-        .from = nearest_day(bucket_step(unit, last, 1 - count - back)),
-        .to = nearest_day(bucket_step(unit, last, 1 - back)),
+        .from = day_clamp(bucket_step(unit, last, 1 - count - back)),
+        .to = day_clamp(bucket_step(unit, last, 1 - back)),
     };
 }

@@ -6,7 +6,7 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "base/secret_mask.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 #include "records/read/expand.h"
 #include "records/records.h"
 #include "records/rules/error.h"
@@ -79,7 +79,7 @@ static int plan_selected(struct records_ctx *ctx,
         struct str name = str_split(&names, ',');
         const struct model_field *field = field_rule_find(ctx, entity, name);
         if (field == NULL)
-            records_finding_unknown(ctx, STR("fields"), name);
+            records_finding_add_unknown(ctx, STR("fields"), name);
         else
             wanted[field - entity->fields] = true;
     }
@@ -87,7 +87,7 @@ static int plan_selected(struct records_ctx *ctx,
     for (size_t i = 0; i < entity->field_count; i++)
         if (wanted[i])
             plan.fields[plan.count++] = &entity->fields[i];
-    TRY(records_fail_found(ctx, PROBLEM_INVALID_QUERY));
+    TRY(records_fail_findings(ctx, PROBLEM_INVALID_QUERY));
     *ret_plan = plan;
     return 0;
 }
@@ -131,7 +131,7 @@ static void put_links(const struct records_ctx *ctx,
         strbuf_printf(sql,
                       " and exists (select 1 from {p}.%.*s r where r.id = l.to_id",
                       STR_ARG(field->target->table));
-        (void)rls_where(ctx, field->target, ACT_READ, "r", sql, params);
+        (void)rls_put_where(ctx, field->target, ACT_READ, "r", sql, params);
         strbuf_char(sql, ')');
     }
     strbuf_char(sql, ')');
@@ -143,7 +143,7 @@ static void put_column(const struct records_ctx *ctx,
                        struct strbuf *sql,
                        struct sql_params *params)
 {
-    if (field->many) {
+    if (field->is_many) {
         put_links(ctx, field, alias, sql, params);
         return;
     }
@@ -186,15 +186,15 @@ static void put_ids(struct jw *w, struct str array)
     jw_arr_end(w);
 }
 
-void columns_value(struct jw *w,
-                   const struct model_field *field,
-                   const struct rows *rows,
-                   size_t row,
-                   size_t column)
+void columns_write_value(struct jw *w,
+                         const struct model_field *field,
+                         const struct rows *rows,
+                         size_t row,
+                         size_t column)
 {
     struct str text = rows_str(rows, row, column);
 
-    if (field->many) {
+    if (field->is_many) {
         put_ids(w, text);
         return;
     }
@@ -237,7 +237,7 @@ put_expanded(struct task *task, struct jw *w, const struct expansion *expansion,
         row = expand_find(expansion, id);
     if (row != SIZE_MAX)
         return columns_json(task, w, &expansion->plan, &expansion->rows, row);
-    if (!expansion->field->many)
+    if (!expansion->field->is_many)
         jw_null(w);
     return 0;
 }
@@ -245,7 +245,7 @@ put_expanded(struct task *task, struct jw *w, const struct expansion *expansion,
 AWAITS static int
 put_relation(struct task *task, struct jw *w, const struct expansion *expansion, struct str text)
 {
-    if (!expansion->field->many)
+    if (!expansion->field->is_many)
         return put_expanded(task, w, expansion, text);
     jw_arr(w);
     if (text.len > 2) {
@@ -272,7 +272,7 @@ void columns_json_system(struct jw *w,
         if (!field->system)
             continue;
         jw_key(w, field->name);
-        columns_value(w, field, rows, row, at);
+        columns_write_value(w, field, rows, row, at);
     }
     jw_obj_end(w);
 }
@@ -319,7 +319,7 @@ int columns_json(struct task *task,
         else if (is_long_text(field, rows, row, at))
             TRY(put_long_text(task, w, rows_str(rows, row, at)));
         else
-            columns_value(w, field, rows, row, at);
+            columns_write_value(w, field, rows, row, at);
         if (i % YIELD_FIELDS == YIELD_FIELDS - 1 || rows_str(rows, row, at).len > YIELD_BYTES)
             TRY(task_yield_if_due(task));
     }
@@ -330,7 +330,7 @@ int columns_json(struct task *task,
 /* --- values --- */
 
 /* co: makes the value of a column: texts and whole numbers directly, others by parsing the output
- * of columns_value(). */
+ * of columns_write_value(). */
 AWAITS static int make_value(struct records_ctx *ctx,
                              const struct model_field *field,
                              const struct rows *rows,
@@ -344,18 +344,18 @@ AWAITS static int make_value(struct records_ctx *ctx,
     struct jw w;
     int64_t number;
 
-    if (text.ptr == NULL && !field->many)
+    if (text.ptr == NULL && !field->is_many)
         *ret_value = json_null();
-    else if (!field->many &&
+    else if (!field->is_many &&
              (field->type == TYPE_VARCHAR || field->type == TYPE_TEXT || field->type == TYPE_ENUM))
         *ret_value = json_stringn_nocheck(text.ptr, text.len);
-    else if (!field->many && field->type == TYPE_INTEGER && num_parse_i64(text, &number))
+    else if (!field->is_many && field->type == TYPE_INTEGER && num_parse_i64(text, &number))
         *ret_value = json_integer(number);
     else {
         strbuf_init(&out, ctx->task->arena, text.len + VALUE_EXTRA);
         jw_init(&w, &out);
-        columns_value(&w, field, rows, row, column);
-        if (jr_parse_beside(
+        columns_write_value(&w, field, rows, row, column);
+        if (jr_parse_off_thread(
                 ctx->task, ctx->task->arena, strbuf_view(&out), true, ret_value, &error) != 0)
             return records_fail(
                 ctx, PROBLEM_OUTPUT_TOO_LARGE, "The records cannot be read: %s", error.text);
@@ -388,11 +388,11 @@ AWAITS static int make_record(struct records_ctx *ctx,
     return 0;
 }
 
-int columns_answer(struct records_ctx *ctx,
-                   const struct columns *plan,
-                   const struct rows *rows,
-                   size_t row,
-                   struct strbuf *out)
+int columns_write_answer(struct records_ctx *ctx,
+                         const struct columns *plan,
+                         const struct rows *rows,
+                         size_t row,
+                         struct strbuf *out)
 {
     struct jw w;
 

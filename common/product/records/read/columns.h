@@ -43,19 +43,19 @@ AWAITS int columns_json(struct task *task,
                         size_t row) MUSTCHECK;
 /* co: adds a record to the answer: its text to `out`, or a value to ctx->values. Results as of
  * columns_json(), or RECORDS_FAILED. */
-AWAITS int columns_answer(struct records_ctx *ctx,
-                          const struct columns *plan,
-                          const struct rows *rows,
-                          size_t row,
-                          struct strbuf *out) MUSTCHECK;
+AWAITS int columns_write_answer(struct records_ctx *ctx,
+                                const struct columns *plan,
+                                const struct rows *rows,
+                                size_t row,
+                                struct strbuf *out) MUSTCHECK;
 /* any: writes only the members that the service sets: id, created_at, ... */
 void columns_json_system(struct jw *w,
                          const struct columns *plan,
                          const struct rows *rows,
                          size_t row);
 /* any: writes one value as columns_json() does, for exports and aggregates. */
-void columns_value(struct jw *w,
-                   const struct model_field *field,
-                   const struct rows *rows,
-                   size_t row,
-                   size_t column);
+void columns_write_value(struct jw *w,
+                         const struct model_field *field,
+                         const struct rows *rows,
+                         size_t row,
+                         size_t column);

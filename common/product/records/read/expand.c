@@ -56,7 +56,8 @@ static void file_plan(struct arena *arena, struct columns *ret_plan)
 
 /* Index of the field in the plan; adds the field if the parameter fields left it out. The arrays
  * may belong to the model, so copies them before the first change. */
-static size_t own_place(struct arena *arena, struct columns *plan, const struct model_field *field)
+static size_t
+plan_field_index(struct arena *arena, struct columns *plan, const struct model_field *field)
 {
     size_t most = plan->entity->field_count;
 
@@ -86,11 +87,11 @@ find_relation(const struct records_ctx *ctx, const struct entity *entity, struct
         return field;
     if (field == NULL || field->type != TYPE_RELATION || field->target == NULL)
         return NULL;
-    return field_rule_entity(ctx, field->target) ? field : NULL;
+    return field_rule_can_read_entity(ctx, field->target) ? field : NULL;
 }
 
 static int
-plan_of(struct records_ctx *ctx, const struct model_field *field, struct columns *ret_plan)
+expansion_plan(struct records_ctx *ctx, const struct model_field *field, struct columns *ret_plan)
 {
     if (field->type != TYPE_FILE)
         return columns_plan(ctx, field->target, STR_NONE, ret_plan);
@@ -106,23 +107,23 @@ static int expand_path(struct records_ctx *ctx, struct columns *plan, struct str
     for (int depth = 0; rest.ptr != NULL; depth++) {
         const struct model_field *field = find_relation(ctx, plan->entity, str_split(&rest, '.'));
         if (field == NULL) {
-            records_finding_unknown(ctx, STR("expand"), path);
+            records_finding_add_unknown(ctx, STR("expand"), path);
             return 0;
         }
         if (depth == EXPAND_DEPTH) {
-            records_finding(ctx,
-                            STR("expand"),
-                            PROBLEM_OUT_OF_RANGE,
-                            "has a path of more than %d levels",
-                            EXPAND_DEPTH);
+            records_finding_add(ctx,
+                                STR("expand"),
+                                PROBLEM_OUT_OF_RANGE,
+                                "has a path of more than %d levels",
+                                EXPAND_DEPTH);
             return 0;
         }
-        size_t at = own_place(arena, plan, field);
+        size_t at = plan_field_index(arena, plan, field);
         struct expansion *expansion = plan->expansions[at];
         if (expansion == NULL) {
             expansion = ARENA_NEW(arena, expansion);
             expansion->field = field;
-            TRY(plan_of(ctx, field, &expansion->plan));
+            TRY(expansion_plan(ctx, field, &expansion->plan));
             plan->expansions[at] = expansion;
         }
         plan = &expansion->plan;
@@ -136,13 +137,13 @@ int expand_plan(struct records_ctx *ctx, struct str paths, struct columns *plan)
 
     while (paths.ptr != NULL) {
         if (count++ == EXPAND_PATHS) {
-            records_finding(
+            records_finding_add(
                 ctx, STR("expand"), PROBLEM_OUT_OF_RANGE, "names more than %d paths", EXPAND_PATHS);
             break;
         }
         TRY(expand_path(ctx, plan, str_split(&paths, ',')));
     }
-    return records_fail_found(ctx, PROBLEM_INVALID_QUERY);
+    return records_fail_findings(ctx, PROBLEM_INVALID_QUERY);
 }
 
 /* --- loading --- */
@@ -169,7 +170,7 @@ static struct id_list expand_collect(struct arena *arena,
     for (size_t row = 0; row < rows->count; row++) {
         if (rows_null(rows, row, column))
             continue;
-        if (!field->many) {
+        if (!field->is_many) {
             add_id(arena, &list, rows_i64(rows, row, column));
             continue;
         }
@@ -178,7 +179,7 @@ static struct id_list expand_collect(struct arena *arena,
         for (size_t i = 0; i < count; i++)
             add_id(arena, &list, ids[i]);
     }
-    list.count = num_sort_once(list.items, list.count);
+    list.count = num_sort_unique(list.items, list.count);
     return list;
 }
 
@@ -217,9 +218,9 @@ load_records(struct records_ctx *ctx, struct expansion *expansion, const struct 
     if (entity == &file_entity)
         strbuf_printf(&text, " and t.field_id = %lld", (long long)expansion->field->id);
     else
-        (void)rls_where(ctx, entity, ACT_READ, "t", &text, &params);
+        (void)rls_put_where(ctx, entity, ACT_READ, "t", &text, &params);
     struct sql *sql = sql_dynamic(ctx, "records.expand", &text, params.count, SQL_MANY);
-    TRY(records_db(
+    TRY(records_db_result(
         ctx,
         entity,
         db_query(ctx->task, ctx->db, sql, params.items, params.count, &expansion->rows)));
@@ -227,7 +228,7 @@ load_records(struct records_ctx *ctx, struct expansion *expansion, const struct 
     return 0;
 }
 
-static int too_many(struct records_ctx *ctx, const struct expansion *expansion)
+static int expand_fail_too_many(struct records_ctx *ctx, const struct expansion *expansion)
 {
     return records_fail_field(ctx,
                               PROBLEM_INVALID_QUERY,
@@ -251,7 +252,7 @@ int expand_load(struct records_ctx *ctx, /* NOLINT(misc-no-recursion): EXPAND_DE
             continue;
         struct id_list ids = expand_collect(ctx->task->arena, expansion->field, rows, at);
         if (ids.count > EXPAND_RECORDS)
-            return too_many(ctx, expansion);
+            return expand_fail_too_many(ctx, expansion);
         if (ids.count == 0)
             continue;
         TRY(load_records(ctx, expansion, &ids));

@@ -19,16 +19,16 @@
 #define SHAPES_MAX     4096  /* per model */
 #define BATCH_LIMIT_MS 10000 /* longer than the statement timeout, which ends the wait earlier */
 
-struct shape {
+struct get_shape {
     const struct entity *entity;
     struct columns plan;
-    struct sql *one;  /* id = $1::bigint */
-    struct sql *many; /* id = any($1::bigint[]) */
-    bool ruled;       /* the row rule's parameters follow */
-    struct list open; /* batches of this tick that accept more ids */
+    struct sql *one;          /* id = $1::bigint */
+    struct sql *many;         /* id = any($1::bigint[]) */
+    bool has_row_rule;        /* the row rule's parameters follow */
+    struct list open_batches; /* batches of this tick that accept more ids */
 };
 
-struct batch {
+struct get_batch {
     struct task task;
     struct arena *arena;   /* contains the batch itself */
     int refs;              /* one until its coroutine has ended, and one for each waiter */
@@ -37,7 +37,7 @@ struct batch {
     int64_t user_id;
     int64_t group_scope;
     struct db db; /* a copy: the project may be freed before the batch ends, its server is not */
-    struct shape *shape;
+    struct get_shape *shape;
     struct list link; /* in shape->open */
     struct loop_hook hook;
     struct sql_params params;
@@ -49,10 +49,10 @@ struct batch {
     struct rows rows;
 };
 
-struct waiter {
+struct get_waiter {
     struct await await;
     struct list link; /* in batch->waiters */
-    struct batch *batch;
+    struct get_batch *batch;
     size_t slot;
 };
 
@@ -65,7 +65,7 @@ void get_stats(struct get_stats *ret_stats)
 
 /* --- shapes --- */
 
-static struct sql *make_statement(struct records_ctx *ctx, struct shape *shape, bool many)
+static struct sql *make_statement(struct records_ctx *ctx, struct get_shape *shape, bool many)
 {
     struct strbuf text;
     struct sql_params params;
@@ -79,13 +79,13 @@ static struct sql *make_statement(struct records_ctx *ctx, struct shape *shape, 
                   " from {p}.%.*s t where t.id = %s",
                   STR_ARG(shape->entity->table),
                   many ? "any($1::bigint[])" : "$1::bigint");
-    (void)rls_where(ctx, shape->entity, ACT_READ, "t", &text, &params);
-    shape->ruled = params.count > 1;
+    (void)rls_put_where(ctx, shape->entity, ACT_READ, "t", &text, &params);
+    shape->has_row_rule = params.count > 1;
     return sql_dynamic(ctx, "records.get", &text, params.count, SQL_MANY);
 }
 
 /* Finds or makes the shape of a get. NULL if the model already caches SHAPES_MAX statements. */
-static struct shape *find_shape(struct records_ctx *ctx, const struct entity *entity)
+static struct get_shape *find_shape(struct records_ctx *ctx, const struct entity *entity)
 {
     struct {
         char kind;
@@ -95,19 +95,19 @@ static struct shape *find_shape(struct records_ctx *ctx, const struct entity *en
     } __attribute__((packed)) key = {
         .kind = 'g',
         .public_only = ctx->public_only,
-        .all_rows = !ctx->public_only && caller_all_rows(ctx->caller),
+        .all_rows = !ctx->public_only && caller_has_all_rows(ctx->caller),
         .scoped = !ctx->public_only && ctx->caller->group_scope != 0,
         .entity = entity->id,
         .fields = ctx->public_only ? 0 : caller_field_key(ctx->caller, entity),
     };
     struct str name = {(const char *)&key, sizeof(key)};
-    struct shape *shape = map_get(ctx->model->statements, name);
+    struct get_shape *shape = map_get(ctx->model->statements, name);
 
     if (shape != NULL || map_size(ctx->model->statements) >= SHAPES_MAX)
         return shape;
     shape = ARENA_NEW(ctx->model->arena, shape);
     shape->entity = entity;
-    list_init(&shape->open);
+    list_init(&shape->open_batches);
     int rc = columns_plan(ctx, entity, STR_NONE, &shape->plan);
     MUST(rc == 0); /* without a selection nothing can be refused */
     shape->one = make_statement(ctx, shape, false);
@@ -118,7 +118,7 @@ static struct shape *find_shape(struct records_ctx *ctx, const struct entity *en
 
 /* --- batches --- */
 
-static void batch_unref(struct batch *batch)
+static void batch_unref(struct get_batch *batch)
 {
     struct model *model = batch->model;
     struct rights *rights = batch->rights;
@@ -135,7 +135,7 @@ static void batch_on_ended(void *arg)
     batch_unref(arg);
 }
 
-static void batch_find_rows(struct batch *batch)
+static void batch_find_rows(struct get_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++)
         batch->row_of[i] = SIZE_MAX;
@@ -149,7 +149,7 @@ static void batch_find_rows(struct batch *batch)
 
 static void run_batch(struct task *task, void *arg)
 {
-    struct batch *batch = arg;
+    struct get_batch *batch = arg;
     bool single = batch->count == 1;
     struct list *node;
 
@@ -164,15 +164,15 @@ static void run_batch(struct task *task, void *arg)
     if (batch->rc == 0)
         batch_find_rows(batch);
     while ((node = list_shift(&batch->waiters)) != NULL)
-        await_done(&LIST_ITEM(node, struct waiter, link)->await, 0);
+        await_done(&LIST_ITEM(node, struct get_waiter, link)->await, 0);
     /* The task's memory must last until its coroutine has ended. */
     batch->hook.fn = batch_on_ended;
-    loop_at_turn_end(&batch->hook);
+    loop_at_tick_end(&batch->hook);
 }
 
 static void batch_on_turn_end(void *arg)
 {
-    struct batch *batch = arg;
+    struct get_batch *batch = arg;
 
     list_remove(&batch->link);
     batch->task.arena = batch->arena;
@@ -180,13 +180,13 @@ static void batch_on_turn_end(void *arg)
     task_start(&batch->task, run_batch, batch);
 }
 
-static struct batch *new_batch(struct records_ctx *ctx, struct shape *shape)
+static struct get_batch *new_batch(struct records_ctx *ctx, struct get_shape *shape)
 {
     struct arena *arena = arena_new(0);
-    struct batch *batch = ARENA_NEW(arena, batch);
+    struct get_batch *batch = ARENA_NEW(arena, batch);
 
     batch->arena = arena;
-    batch->task.tenant = ctx->task->tenant;
+    batch->task.project = ctx->task->project;
     batch->refs = 1;
     batch->model =
         model_ref((struct model *)ctx->model); /* counting does not change the snapshot */
@@ -195,30 +195,30 @@ static struct batch *new_batch(struct records_ctx *ctx, struct shape *shape)
     list_init(&batch->waiters);
     sql_params_init(&batch->params, arena);
     (void)sql_params_add(&batch->params, P_NULL);
-    if (shape->ruled) {
+    if (shape->has_row_rule) {
         batch->user_id = ctx->caller->user_id;
         batch->group_scope = ctx->caller->group_scope;
         if (ctx->caller->rights != NULL)
             batch->rights = rights_ref((struct rights *)ctx->caller->rights);
         rls_bind(ctx, &batch->params, shape->one->arity - 1);
     }
-    list_append(&shape->open, &batch->link);
+    list_append(&shape->open_batches, &batch->link);
     batch->hook = (struct loop_hook){.fn = batch_on_turn_end, .arg = batch};
-    loop_at_turn_end(&batch->hook);
+    loop_at_tick_end(&batch->hook);
     return batch;
 }
 
-static bool may_join(const struct batch *batch, const struct records_ctx *ctx)
+static bool batch_may_join(const struct get_batch *batch, const struct records_ctx *ctx)
 {
     if (batch->db.server != ctx->db->server || batch->db.schema != ctx->db->schema)
         return false;
-    return !batch->shape->ruled ||
+    return !batch->shape->has_row_rule ||
            (batch->rights == ctx->caller->rights && batch->user_id == ctx->caller->user_id &&
             batch->group_scope == ctx->caller->group_scope);
 }
 
 /* The index of an id in a batch; adds the id if it is new. */
-static size_t batch_take_slot(struct batch *batch, int64_t id)
+static size_t batch_take_slot(struct get_batch *batch, int64_t id)
 {
     for (size_t i = 0; i < batch->count; i++)
         if (batch->ids[i] == id)
@@ -228,13 +228,13 @@ static size_t batch_take_slot(struct batch *batch, int64_t id)
 }
 
 static void
-batch_join(struct records_ctx *ctx, struct shape *shape, int64_t id, struct waiter *waiter)
+batch_join(struct records_ctx *ctx, struct get_shape *shape, int64_t id, struct get_waiter *waiter)
 {
-    struct batch *batch = NULL;
+    struct get_batch *batch = NULL;
 
-    LIST_FOR (node, &shape->open) {
-        struct batch *open = LIST_ITEM(node, struct batch, link);
-        if (may_join(open, ctx)) {
+    LIST_FOR (node, &shape->open_batches) {
+        struct get_batch *open = LIST_ITEM(node, struct get_batch, link);
+        if (batch_may_join(open, ctx)) {
             batch = open;
             break;
         }
@@ -253,30 +253,30 @@ batch_join(struct records_ctx *ctx, struct shape *shape, int64_t id, struct wait
 
 static void batch_on_abandon(struct await *await)
 {
-    list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
+    list_remove(&CONTAINER_OF(await, struct get_waiter, await)->link);
 }
 
-AWAITS static int write_out(struct records_ctx *ctx,
-                            const struct waiter *waiter,
-                            struct strbuf *out,
-                            int64_t *ret_version)
+AWAITS static int waiter_write(struct records_ctx *ctx,
+                               const struct get_waiter *waiter,
+                               struct strbuf *out,
+                               int64_t *ret_version)
 {
-    const struct batch *batch = waiter->batch;
+    const struct get_batch *batch = waiter->batch;
     size_t row;
 
-    TRY(records_db(ctx, batch->shape->entity, batch->rc));
+    TRY(records_db_result(ctx, batch->shape->entity, batch->rc));
     row = batch->row_of[waiter->slot];
     if (row == SIZE_MAX)
         return records_fail_not_found(ctx);
-    TRY(columns_answer(ctx, &batch->shape->plan, &batch->rows, row, out));
-    TRY(records_fits(ctx, out));
+    TRY(columns_write_answer(ctx, &batch->shape->plan, &batch->rows, row, out));
+    TRY(records_check_size(ctx, out));
     *ret_version = rows_i64(&batch->rows, row, COLUMNS_VERSION);
     return 0;
 }
 
 /* The result of the batch was too large, or the server too busy: each get runs a statement of its
  * own. */
-static bool is_too_much(const struct batch *batch)
+static bool batch_is_too_large(const struct get_batch *batch)
 {
     return batch->count > 1 && (batch->rc == DB_TOO_LARGE || batch->rc == DB_BUSY);
 }
@@ -289,8 +289,8 @@ AWAITS static int get_batched(struct records_ctx *ctx,
                               struct strbuf *out,
                               int64_t *ret_version)
 {
-    struct shape *shape = find_shape(ctx, entity);
-    struct waiter waiter;
+    struct get_shape *shape = find_shape(ctx, entity);
+    struct get_waiter waiter;
 
     if (shape == NULL)
         return GET_NOT_BATCHED;
@@ -300,10 +300,10 @@ AWAITS static int get_batched(struct records_ctx *ctx,
     batch_join(ctx, shape, id, &waiter);
     int rc = await_wait(ctx->task, &waiter.await, 0);
     ctx->task->db_us += waiter.batch->task.db_us;
-    if (rc == 0 && is_too_much(waiter.batch))
+    if (rc == 0 && batch_is_too_large(waiter.batch))
         rc = GET_NOT_BATCHED;
     else if (rc == 0)
-        rc = write_out(ctx, &waiter, out, ret_version);
+        rc = waiter_write(ctx, &waiter, out, ret_version);
     batch_unref(waiter.batch);
     return rc;
 }
@@ -311,12 +311,12 @@ AWAITS static int get_batched(struct records_ctx *ctx,
 /* --- one --- */
 
 /* co: runs a statement of its own, for a selection, for expansions, or inside a transaction. */
-AWAITS static int get_alone(struct records_ctx *ctx,
-                            const struct entity *entity,
-                            int64_t id,
-                            const struct records_query *query,
-                            struct strbuf *out,
-                            int64_t *ret_version)
+AWAITS static int get_single(struct records_ctx *ctx,
+                             const struct entity *entity,
+                             int64_t id,
+                             const struct records_query *query,
+                             struct strbuf *out,
+                             int64_t *ret_version)
 {
     struct arena *arena = ctx->task->arena;
     struct columns plan;
@@ -331,16 +331,16 @@ AWAITS static int get_alone(struct records_ctx *ctx,
     columns_sql(ctx, &plan, "t", &text, &params);
     strbuf_printf(&text, " from {p}.%.*s t where t.id = ", STR_ARG(entity->table));
     sql_bind(&text, &params, P_I64(id), "bigint");
-    (void)rls_where(ctx, entity, ACT_READ, "t", &text, &params);
+    (void)rls_put_where(ctx, entity, ACT_READ, "t", &text, &params);
     struct sql *sql = sql_dynamic(ctx, "records.get", &text, params.count, SQL_OPT);
-    TRY(records_db(
+    TRY(records_db_result(
         ctx, entity, db_query(ctx->task, ctx->db, sql, params.items, params.count, &rows)));
     if (rows.count == 0)
         return records_fail_not_found(ctx);
     TRY(expand_load(ctx, &plan, &rows));
-    TRY(columns_answer(ctx, &plan, &rows, 0, out));
+    TRY(columns_write_answer(ctx, &plan, &rows, 0, out));
     *ret_version = rows_i64(&rows, 0, COLUMNS_VERSION);
-    return records_fits(ctx, out);
+    return records_check_size(ctx, out);
 }
 
 int records_get(struct records_ctx *ctx,
@@ -359,5 +359,5 @@ int records_get(struct records_ctx *ctx,
         if (rc != GET_NOT_BATCHED)
             return rc;
     }
-    return get_alone(ctx, entity, id, query, out, ret_version);
+    return get_single(ctx, entity, id, query, out, ret_version);
 }

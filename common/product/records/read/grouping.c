@@ -22,7 +22,7 @@ bool grouping_is_time(const struct model_field *field)
 
 static bool grouping_refuse(struct records_ctx *ctx, struct str parameter, const char *message)
 {
-    records_finding(ctx, parameter, PROBLEM_INVALID_QUERY, "%s", message);
+    records_finding_add(ctx, parameter, PROBLEM_INVALID_QUERY, "%s", message);
     return false;
 }
 
@@ -34,10 +34,10 @@ static bool grouping_find(struct records_ctx *ctx,
                           struct path *ret)
 {
     if (!path_find(ctx, in->entity, name, ret)) {
-        records_finding_unknown(ctx, parameter, name);
+        records_finding_add_unknown(ctx, parameter, name);
         return false;
     }
-    return !path_many(ret) ||
+    return !path_is_many(ret) ||
            grouping_refuse(ctx, parameter, "relations to many records have no single value");
 }
 
@@ -108,11 +108,11 @@ bool grouping_add_window(struct records_ctx *ctx,
                          struct str parameter,
                          struct str name)
 {
-    if (!grouping_find(ctx, in, parameter, name, &in->within))
+    if (!grouping_find(ctx, in, parameter, name, &in->window_path))
         return false;
-    if (!grouping_is_time(in->within.field))
+    if (!grouping_is_time(in->window_path.field))
         return grouping_refuse(ctx, parameter, "must be a date or a time");
-    in->windowed = true;
+    in->has_window = true;
     return true;
 }
 
@@ -132,7 +132,7 @@ static void grouping_put_key(const struct records_ctx *ctx,
                              struct sql_params *params)
 {
     if (key->bucket == BUCKET_NONE) {
-        path_ordered(ctx, &key->path, "t", text, params);
+        path_value_collated(ctx, &key->path, "t", text, params);
         return;
     }
     strbuf_printf(text, "date_trunc('%s', ", bucket_name(key->bucket));
@@ -155,10 +155,10 @@ static void grouping_put_bound(const struct records_ctx *ctx,
     char *date = arena_alloc(ctx->task->arena, BUCKET_TEXT_BYTES);
 
     strbuf_str(text, STR(" and "));
-    path_value(ctx, &in->within, "t", text, params);
+    path_value(ctx, &in->window_path, "t", text, params);
     strbuf_printf(text, " %s ", op);
     sql_bind(text, params, P_CSTR(bucket_print(date, day)), "date");
-    if (in->within.field->type == TYPE_DATE)
+    if (in->window_path.field->type == TYPE_DATE)
         return;
     strbuf_str(text, STR("::timestamp"));
     grouping_put_zone(in, text, params);
@@ -179,8 +179,9 @@ static void grouping_put_order(const struct grouping *in, struct strbuf *text)
     strbuf_str(text, STR(" group by "));
     grouping_put_numbers(text, in->key_count);
     strbuf_str(text, STR(" order by "));
-    if (in->order > 0)
-        strbuf_printf(text, "%zu %s nulls last, ", in->order, in->descending ? "desc" : "asc");
+    if (in->order_column > 0)
+        strbuf_printf(
+            text, "%zu %s nulls last, ", in->order_column, in->descending ? "desc" : "asc");
     grouping_put_numbers(text, in->key_count);
 }
 
@@ -197,13 +198,13 @@ void grouping_select(struct records_ctx *ctx,
     strbuf_str(text, STR("count(*)"));
     for (size_t i = 0; i < in->metric_count; i++) {
         strbuf_printf(text, ", %s(", grouping_function(in->metrics[i].kind));
-        path_ordered(ctx, &in->metrics[i].path, "t", text, params);
+        path_value_collated(ctx, &in->metrics[i].path, "t", text, params);
         strbuf_char(text, ')');
     }
     strbuf_printf(text, " from {p}.%.*s t where true", STR_ARG(in->entity->table));
-    (void)rls_where(ctx, in->entity, ACT_READ, "t", text, params);
-    filter_where(ctx, in->filter, "t", text, params);
-    if (in->windowed) {
+    (void)rls_put_where(ctx, in->entity, ACT_READ, "t", text, params);
+    filter_put_where(ctx, in->filter, "t", text, params);
+    if (in->has_window) {
         grouping_put_bound(ctx, in, ">=", in->window.from, text, params);
         grouping_put_bound(ctx, in, "<", in->window.to, text, params);
     }
@@ -221,6 +222,6 @@ int grouping_read(struct records_ctx *ctx, const struct grouping *in, struct row
     grouping_select(ctx, in, &text, &params);
     struct sql *sql = sql_dynamic(ctx, "records.aggregate", &text, params.count, SQL_MANY);
     sql->heavy = true;
-    return records_db(
+    return records_db_result(
         ctx, in->entity, db_query(ctx->task, ctx->db, sql, params.items, params.count, ret_rows));
 }

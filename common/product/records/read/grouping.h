@@ -25,11 +25,11 @@ struct grouping {
     } metrics[GROUPING_METRICS];
     size_t metric_count;
     struct filter *filter;
-    struct str timezone; /* for buckets and for the window */
-    struct path within;  /* if `windowed`: a date or time with from <= day < to */
-    bool windowed;
+    struct str timezone;     /* for buckets and for the window */
+    struct path window_path; /* if `has_window`: a date or time with from <= day < to */
+    bool has_window;
     struct bucket_window window;
-    size_t order; /* column that sorts before the keys, from 1; 0 = none */
+    size_t order_column; /* column that sorts before the keys, from 1; 0 = none */
     bool descending;
     int64_t limit; /* maximum number of groups; one more is read */
 };

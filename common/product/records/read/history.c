@@ -9,7 +9,7 @@
 #include "records/rules/error.h"
 
 /* Columns of a history row, before those of the plan. */
-enum { PAST_VERSION, PAST_ACTION, PAST_AT, PAST_ACTOR, PAST_TOTAL, PAST_OLDEST, PAST_FIRST };
+enum { ROW_VERSION, PAST_ACTION, PAST_AT, PAST_ACTOR, PAST_TOTAL, PAST_OLDEST, PAST_FIRST };
 
 /* One page of the versions of a record. */
 struct history_page {
@@ -19,8 +19,8 @@ struct history_page {
     struct rows live; /* the record as it is now; empty if it was deleted */
     struct rows rows; /* history rows, newest first, beginning with row number `from` of all */
     int64_t from;
-    int64_t total;  /* history rows on all pages */
-    bool from_made; /* the oldest row is a restoration: there is no version before it */
+    int64_t total;              /* history rows on all pages */
+    bool oldest_is_restoration; /* the oldest row is a restoration: there is no version before it */
 };
 
 /* --- reads --- */
@@ -32,13 +32,13 @@ history_put_rows(const struct history_page *past, struct strbuf *sql, struct sql
 
     strbuf_printf(sql, " from {p}.h_%lld k where k.record_id = ", (long long)entity->id);
     sql_bind(sql, params, P_I64(past->id), "bigint");
-    history_put_kept(entity, "k", sql);
+    history_put_retained(entity, "k", sql);
 }
 
 /* co: reads the history rows of the page. A page that does not begin with the newest row reads the
  * row before it as well, which has the content of the page's first version. If there are no rows,
  * the left join still returns one row of nulls with the total. */
-AWAITS static int read_past(struct records_ctx *ctx, struct history_page *past)
+AWAITS static int history_read_rows(struct records_ctx *ctx, struct history_page *past)
 {
     int64_t offset = page_offset(past->page);
     struct sql_params params;
@@ -64,8 +64,8 @@ AWAITS static int read_past(struct records_ctx *ctx, struct history_page *past)
     strbuf_str(&sql, STR(" order by h.version desc"));
     TRY(history_query(ctx, past->plan.entity, "history.past", &sql, &params, &past->rows));
     past->total = rows_i64(&past->rows, 0, PAST_TOTAL);
-    past->from_made = rows_i64(&past->rows, 0, PAST_OLDEST) == HISTORY_RESTORED;
-    if (rows_null(&past->rows, 0, PAST_VERSION))
+    past->oldest_is_restoration = rows_i64(&past->rows, 0, PAST_OLDEST) == HISTORY_RESTORED;
+    if (rows_null(&past->rows, 0, ROW_VERSION))
         past->rows.count = 0;
     return 0;
 }
@@ -73,7 +73,7 @@ AWAITS static int read_past(struct records_ctx *ctx, struct history_page *past)
 /* --- one version --- */
 
 /* The index of history row number `n`; false if it was not read. */
-static bool find_row(const struct history_page *past, int64_t n, size_t *ret_row)
+static bool history_row_index(const struct history_page *past, int64_t n, size_t *ret_row)
 {
     *ret_row = (size_t)(n - past->from);
     return n >= past->from && n - past->from < (int64_t)past->rows.count;
@@ -82,7 +82,7 @@ static bool find_row(const struct history_page *past, int64_t n, size_t *ret_row
 /* The content of `version`: the record before history row `n`, if that row made `version` + 1. If n
  * < 0, the live record, if it has this version. */
 static struct history_state
-state_before(const struct history_page *past, int64_t n, int64_t version)
+version_state(const struct history_page *past, int64_t n, int64_t version)
 {
     struct history_state none = {.rows = NULL};
     size_t row;
@@ -92,7 +92,8 @@ state_before(const struct history_page *past, int64_t n, int64_t version)
             return (struct history_state){&past->live, 0, 1};
         return none;
     }
-    if (!find_row(past, n, &row) || rows_i64(&past->rows, row, PAST_VERSION) != version + 1 ||
+    if (!history_row_index(past, n, &row) ||
+        rows_i64(&past->rows, row, ROW_VERSION) != version + 1 ||
         rows_i64(&past->rows, row, PAST_ACTION) == HISTORY_RESTORED)
         return none;
     return (struct history_state){&past->rows, row, PAST_FIRST};
@@ -108,8 +109,8 @@ static void put_changed(struct jw *w,
     jw_lit(w, "changed");
     jw_arr(w);
     for (size_t i = 0; before->rows != NULL && after->rows != NULL && i < plan->count; i++) {
-        struct str was = history_text(before, i);
-        struct str is = history_text(after, i);
+        struct str was = history_state_text(before, i);
+        struct str is = history_state_text(after, i);
         if (!plan->fields[i]->system && was.ptr != NULL && is.ptr != NULL && !str_eq(was, is))
             jw_str(w, plan->fields[i]->name);
     }
@@ -133,13 +134,13 @@ AWAITS static int put_change(
     struct records_ctx *ctx, const struct history_page *past, int64_t n, size_t row, struct jw *w)
 {
     const struct rows *rows = &past->rows;
-    int64_t version = rows_i64(rows, row, PAST_VERSION);
+    int64_t version = rows_i64(rows, row, ROW_VERSION);
     int64_t action = rows_i64(rows, row, PAST_ACTION);
     struct history_state before = {rows, row, PAST_FIRST};
     struct history_state after = {.rows = NULL};
 
     if (action != HISTORY_DELETED)
-        after = state_before(past, n - 1, version);
+        after = version_state(past, n - 1, version);
     if (action == HISTORY_RESTORED)
         before.rows = NULL;
     jw_obj(w);
@@ -169,7 +170,7 @@ static void put_member(struct jw *w,
     jw_lit(w, name);
     for (size_t i = 0; i < plan->count; i++) {
         const struct model_field *field = plan->fields[i];
-        struct str text = history_text(state, i);
+        struct str text = history_state_text(state, i);
         if (!field->system || !str_is(field->name, member) || text.ptr == NULL)
             continue;
         history_put_value(w, field, text);
@@ -188,9 +189,9 @@ AWAITS static int put_oldest(struct records_ctx *ctx, const struct history_page 
 
     if (past->total == 0 && past->live.count > 0)
         version = rows_i64(&past->live, 0, 0);
-    else if (past->total > 0 && find_row(past, past->total - 1, &row))
-        version = rows_i64(&past->rows, row, PAST_VERSION) - 1;
-    state = state_before(past, past->total - 1, version);
+    else if (past->total > 0 && history_row_index(past, past->total - 1, &row))
+        version = rows_i64(&past->rows, row, ROW_VERSION) - 1;
+    state = version_state(past, past->total - 1, version);
     jw_obj(w);
     JW_I64(w, "version", version);
     JW_CSTR(w, "action", version == 1 ? "created" : "kept");
@@ -215,7 +216,7 @@ put_version(struct records_ctx *ctx, const struct history_page *past, int64_t n,
 
     if (n == past->total)
         return put_oldest(ctx, past, w);
-    return find_row(past, n, &row) ? put_change(ctx, past, n, row, w) : 0;
+    return history_row_index(past, n, &row) ? put_change(ctx, past, n, row, w) : 0;
 }
 
 int records_history(struct records_ctx *ctx,
@@ -230,9 +231,9 @@ int records_history(struct records_ctx *ctx,
 
     TRY(history_plan(ctx, entity, &past.plan));
     TRY(history_find(ctx, &past.plan, ACT_READ, id, &past.live, &deleted));
-    TRY(read_past(ctx, &past));
+    TRY(history_read_rows(ctx, &past));
 
-    int64_t versions = past.total + !past.from_made;
+    int64_t versions = past.total + !past.oldest_is_restoration;
     int64_t end = page_offset(page) + page->limit;
     jw_init(&w, out);
     jw_obj(&w);
@@ -243,5 +244,5 @@ int records_history(struct records_ctx *ctx,
     jw_arr_end(&w);
     page_json(&w, page, page->count ? versions : -1, end < versions);
     jw_obj_end(&w);
-    return records_fits(ctx, out);
+    return records_check_size(ctx, out);
 }

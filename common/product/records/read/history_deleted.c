@@ -3,7 +3,7 @@
 #include "records/read/history_state.h"
 #include "records/rules/error.h"
 
-enum { GONE_ID, GONE_VERSION, GONE_AT, GONE_ACTOR, GONE_FIRST };
+enum { DELETED_ID, GONE_VERSION, GONE_AT, GONE_ACTOR, GONE_FIRST };
 
 AWAITS static int read_deleted(struct records_ctx *ctx,
                                const struct history_plan *plan,
@@ -16,7 +16,7 @@ AWAITS static int read_deleted(struct records_ctx *ctx,
     sql_start(ctx->task->arena, &sql, &params);
     strbuf_str(&sql, STR("select h.id, h.version, h.at, h.actor_id"));
     history_put_fields(ctx, plan, false, &sql, &params);
-    history_put_deleted(ctx, plan, ACT_READ, true, &sql, &params);
+    history_put_from_deleted(ctx, plan, ACT_READ, true, &sql, &params);
     strbuf_str(&sql, STR(" order by h.at desc, h.id desc limit "));
     sql_bind(&sql, &params, P_I64(page->limit + 1), "bigint");
     strbuf_str(&sql, STR(" offset "));
@@ -33,10 +33,10 @@ count_deleted(struct records_ctx *ctx, const struct history_plan *plan, int64_t 
 
     sql_start(ctx->task->arena, &text, &params);
     strbuf_str(&text, STR("select count(*)"));
-    history_put_deleted(ctx, plan, ACT_READ, false, &text, &params);
+    history_put_from_deleted(ctx, plan, ACT_READ, false, &text, &params);
     struct sql *sql = sql_dynamic(ctx, "history.count", &text, params.count, SQL_ONE);
     sql->heavy = true;
-    TRY(records_db(
+    TRY(records_db_result(
         ctx, plan->entity, db_query(ctx->task, ctx->db, sql, params.items, params.count, &rows)));
     *ret_total = rows_i64(&rows, 0, 0);
     return 0;
@@ -49,7 +49,7 @@ AWAITS static int put_deleted(struct records_ctx *ctx,
                               struct jw *w)
 {
     const struct history_state state = {rows, row, GONE_FIRST};
-    int64_t id = rows_i64(rows, row, GONE_ID);
+    int64_t id = rows_i64(rows, row, DELETED_ID);
 
     jw_obj(w);
     JW_I64(w, "id", id);
@@ -91,5 +91,5 @@ int records_deleted(struct records_ctx *ctx,
     jw_arr_end(&w);
     page_json(&w, page, total, has_next);
     jw_obj_end(&w);
-    return records_fits(ctx, out);
+    return records_check_size(ctx, out);
 }

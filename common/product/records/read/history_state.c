@@ -36,7 +36,7 @@ int history_query(struct records_ctx *ctx,
 {
     const struct sql *sql = sql_dynamic(ctx, name, text, params->count, SQL_MANY);
 
-    return records_db(
+    return records_db_result(
         ctx, entity, db_query(ctx->task, ctx->db, sql, params->items, params->count, ret_rows));
 }
 
@@ -54,7 +54,7 @@ static void put_seen_links(const struct records_ctx *ctx,
                   STR_ARG(field->column),
                   STR_ARG(field->column),
                   STR_ARG(field->target->table));
-    (void)rls_where(ctx, field->target, ACT_READ, "r", sql, params);
+    (void)rls_put_where(ctx, field->target, ACT_READ, "r", sql, params);
     strbuf_str(sql, STR(")) end"));
 }
 
@@ -66,7 +66,8 @@ void history_put_fields(const struct records_ctx *ctx,
 {
     for (size_t i = 0; i < plan->count; i++) {
         const struct model_field *field = plan->fields[i];
-        if (field->many && field->target != NULL && (existing || rls_applies(ctx, field->target)))
+        if (field->is_many && field->target != NULL &&
+            (existing || rls_applies(ctx, field->target)))
             put_seen_links(ctx, field, sql, params);
         else
             strbuf_printf(sql, ", x.doc -> '%.*s'", STR_ARG(field->column));
@@ -79,7 +80,7 @@ void history_put_document(const char *document, struct strbuf *sql)
     strbuf_printf(sql, " cross join lateral (select (%s) || '{}' as doc offset 0) x", document);
 }
 
-const char *history_now(struct arena *arena, const struct history_plan *plan)
+const char *history_live_document(struct arena *arena, const struct history_plan *plan)
 {
     struct strbuf sql;
 
@@ -87,7 +88,7 @@ const char *history_now(struct arena *arena, const struct history_plan *plan)
     strbuf_str(&sql, STR("to_jsonb(t)"));
     for (size_t i = 0; i < plan->count; i++) {
         const struct model_field *field = plan->fields[i];
-        if (field->many)
+        if (field->is_many)
             strbuf_printf(&sql,
                           " || jsonb_build_object('%.*s', (select coalesce(jsonb_agg(l.to_id order"
                           " by l.position, l.to_id), '[]') from {p}.l_%lld l"
@@ -98,7 +99,7 @@ const char *history_now(struct arena *arena, const struct history_plan *plan)
     return strbuf_cstring(&sql);
 }
 
-void history_put_kept(const struct entity *entity, const char *alias, struct strbuf *sql)
+void history_put_retained(const struct entity *entity, const char *alias, struct strbuf *sql)
 {
     strbuf_printf(
         sql, " and %s.at >= now() - interval '%lld days'", alias, (long long)entity->history_days);
@@ -118,19 +119,19 @@ AWAITS static int history_read_live(struct records_ctx *ctx,
     strbuf_str(&sql, STR("select t.version"));
     history_put_fields(ctx, plan, false, &sql, &params);
     strbuf_printf(&sql, " from {p}.%.*s t", STR_ARG(entity->table));
-    history_put_document(history_now(arena, plan), &sql);
+    history_put_document(history_live_document(arena, plan), &sql);
     strbuf_str(&sql, STR(" where t.id = "));
     sql_bind(&sql, &params, P_I64(id), "bigint");
-    (void)rls_where(ctx, entity, ACT_READ, "t", &sql, &params);
+    (void)rls_put_where(ctx, entity, ACT_READ, "t", &sql, &params);
     return history_query(ctx, entity, "history.live", &sql, &params, ret_rows);
 }
 
-void history_put_deleted(const struct records_ctx *ctx,
-                         const struct history_plan *plan,
-                         enum perm_action action,
-                         bool documents,
-                         struct strbuf *sql,
-                         struct sql_params *params)
+void history_put_from_deleted(const struct records_ctx *ctx,
+                              const struct history_plan *plan,
+                              enum perm_action action,
+                              bool documents,
+                              struct strbuf *sql,
+                              struct sql_params *params)
 {
     long long entity = plan->entity->id;
 
@@ -139,7 +140,7 @@ void history_put_deleted(const struct records_ctx *ctx,
                   " k.before from {p}.h_%lld k where k.action = %d",
                   entity,
                   HISTORY_DELETED);
-    history_put_kept(plan->entity, "k", sql);
+    history_put_retained(plan->entity, "k", sql);
     strbuf_printf(sql,
                   " and not exists (select 1 from {p}.e_%lld t where t.id = k.record_id)"
                   " and not exists (select 1 from {p}.h_%lld n where n.record_id = k.record_id"
@@ -149,7 +150,7 @@ void history_put_deleted(const struct records_ctx *ctx,
     if (documents)
         history_put_document("h.before", sql);
     strbuf_str(sql, STR(" where true"));
-    (void)rls_where(ctx, plan->entity, action, "h", sql, params);
+    (void)rls_put_where(ctx, plan->entity, action, "h", sql, params);
 }
 
 /* co: *ret_version is 0 if the record was not deleted. */
@@ -165,7 +166,7 @@ AWAITS static int history_read_deletion(struct records_ctx *ctx,
 
     sql_start(ctx->task->arena, &sql, &params);
     strbuf_str(&sql, STR("select h.version"));
-    history_put_deleted(ctx, plan, action, false, &sql, &params);
+    history_put_from_deleted(ctx, plan, action, false, &sql, &params);
     strbuf_str(&sql, STR(" and h.id = "));
     sql_bind(&sql, &params, P_I64(id), "bigint");
     TRY(history_query(ctx, plan->entity, "history.deletion", &sql, &params, &rows));
@@ -194,7 +195,7 @@ int history_find(struct records_ctx *ctx,
 
 /* --- JSON --- */
 
-struct str history_text(const struct history_state *state, size_t field)
+struct str history_state_text(const struct history_state *state, size_t field)
 {
     return state->rows != NULL ? rows_str(state->rows, state->row, state->first + field) : STR_NONE;
 }
@@ -224,7 +225,7 @@ int history_put_state(struct records_ctx *ctx,
     jw_obj(w);
     JW_I64(w, "id", id);
     for (size_t i = 0; i < plan->count; i++) {
-        struct str text = history_text(state, i);
+        struct str text = history_state_text(state, i);
         if (text.ptr == NULL)
             continue;
         jw_key(w, plan->fields[i]->name);

@@ -40,20 +40,20 @@ void history_put_fields(const struct records_ctx *ctx,
 /* any: appends the join that makes x.doc of a document. */
 void history_put_document(const char *document, struct strbuf *sql);
 /* any: an SQL expression for the document of the record `t` as it is now; arena-owned. */
-const char *history_now(struct arena *arena, const struct history_plan *plan);
+const char *history_live_document(struct arena *arena, const struct history_plan *plan);
 /* any: appends " and <alias>.at >= ...": only rows within the entity's days of history. */
-void history_put_kept(const struct entity *entity, const char *alias, struct strbuf *sql);
+void history_put_retained(const struct entity *entity, const char *alias, struct strbuf *sql);
 
 /* any: appends the deleted records that were not restored, as h (id, version, at, actor_id,
  * created_by, before), with the row rule for ACT_READ or ACT_UPDATE. Only ownership can match the
  * rule, because the grants ended with the record. `documents`: also x.doc of each. The caller may
  * append " and ...". */
-void history_put_deleted(const struct records_ctx *ctx,
-                         const struct history_plan *plan,
-                         enum perm_action action,
-                         bool documents,
-                         struct strbuf *sql,
-                         struct sql_params *params);
+void history_put_from_deleted(const struct records_ctx *ctx,
+                              const struct history_plan *plan,
+                              enum perm_action action,
+                              bool documents,
+                              struct strbuf *sql,
+                              struct sql_params *params);
 /* co: reads a record as it is now, if the caller may read it: version, then the plan's columns. If
  * it does not exist, *ret_deleted is the version that its deletion made. not_found if it was not
  * deleted or the caller may not know of it, or with ACT_UPDATE may not change it. */
@@ -70,7 +70,7 @@ struct history_state {
     size_t row, first;
 };
 /* any: the JSON text of a field; STR_NONE if it is unknown. */
-struct str history_text(const struct history_state *state, size_t field);
+struct str history_state_text(const struct history_state *state, size_t field);
 /* co: writes the state as a record, or null if the state is unknown. */
 AWAITS int history_put_state(struct records_ctx *ctx,
                              struct jw *w,

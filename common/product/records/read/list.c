@@ -26,8 +26,9 @@ plan_list(struct records_ctx *ctx, const struct records_query *query, struct lis
 {
     const struct entity *entity = list->entity;
 
-    list->page = (struct page){
-        .page = query->page > 0 ? query->page : 1, .limit = query->limit, .count = query->count};
+    list->page = (struct page){.page = query->page > 0 ? query->page : 1,
+                               .limit = query->limit,
+                               .count = query->with_total};
     TRY(columns_plan(ctx, entity, query->fields, &list->plan));
     TRY(expand_plan(ctx, query->expand, &list->plan));
     TRY(filter_plan(ctx, entity, &query->filter, &list->filter));
@@ -43,14 +44,14 @@ static void list_put_from(struct records_ctx *ctx,
     strbuf_str(text, STR(" from {p}."));
     strbuf_str(text, list->entity->table);
     strbuf_str(text, STR(" t where true"));
-    (void)rls_where(ctx, list->entity, ACT_READ, "t", text, params);
-    filter_where(ctx, list->filter, "t", text, params);
+    (void)rls_put_where(ctx, list->entity, ACT_READ, "t", text, params);
+    filter_put_where(ctx, list->filter, "t", text, params);
 }
 
 /* The maximum size of a value in bytes; SIZE_MAX = unlimited. */
 static size_t value_width(const struct model_field *field)
 {
-    if (field->many)
+    if (field->is_many)
         return SIZE_MAX;
     switch (field->type) {
     case TYPE_VARCHAR:
@@ -80,7 +81,7 @@ static bool is_narrow(const struct listing *list)
             return false;
         room -= width;
     }
-    return !list->cursor.wanted; /* sort keys may be large */
+    return !list->cursor.is_requested; /* sort keys may be large */
 }
 
 /* The limit is part of the text, so that PostgreSQL plans for a page and not for all rows. */
@@ -93,11 +94,11 @@ AWAITS static int list_read_rows(struct records_ctx *ctx, struct listing *list)
     sql_start(arena, &text, &params);
     strbuf_str(&text, STR("select "));
     columns_sql(ctx, &list->plan, "t", &text, &params);
-    if (list->cursor.wanted)
-        cursor_select(ctx, &list->sort, "t", &text, &params);
+    if (list->cursor.is_requested)
+        cursor_put_select(ctx, &list->sort, "t", &text, &params);
     list_put_from(ctx, list, &text, &params);
-    cursor_where(ctx, &list->cursor, &list->sort, "t", &text, &params);
-    sort_order(ctx, &list->sort, "t", &text, &params);
+    cursor_put_where(ctx, &list->cursor, &list->sort, "t", &text, &params);
+    sort_put_order(ctx, &list->sort, "t", &text, &params);
     strbuf_str(&text, STR(" limit "));
     strbuf_i64(&text, list->page.limit + 1);
     if (list->page.page > 1) {
@@ -107,13 +108,13 @@ AWAITS static int list_read_rows(struct records_ctx *ctx, struct listing *list)
     struct sql *sql = sql_dynamic(ctx, "records.list", &text, params.count, SQL_MANY);
     sql->narrow = is_narrow(list);
     int rc = db_query(ctx->task, ctx->db, sql, params.items, params.count, &list->rows);
-    if (rc == DB_CHECK && list->cursor.positioned)
+    if (rc == DB_CHECK && list->cursor.has_position)
         return records_fail_field(ctx,
                                   PROBLEM_INVALID_QUERY,
                                   STR("cursor"),
                                   PROBLEM_INVALID_QUERY,
                                   "is not a cursor of this query");
-    return records_db(ctx, list->entity, rc);
+    return records_db_result(ctx, list->entity, rc);
 }
 
 /* Counting reads every visible row, so it is a heavy statement, which does not delay other
@@ -131,7 +132,7 @@ list_count_rows(struct records_ctx *ctx, const struct listing *list, int64_t *re
     list_put_from(ctx, list, &text, &params);
     struct sql *sql = sql_dynamic(ctx, "records.count", &text, params.count, SQL_ONE);
     sql->heavy = true;
-    TRY(records_db(
+    TRY(records_db_result(
         ctx, list->entity, db_query(ctx->task, ctx->db, sql, params.items, params.count, &rows)));
     *ret_total = rows_i64(&rows, 0, 0);
     return 0;
@@ -147,7 +148,7 @@ find_total(struct records_ctx *ctx, const struct listing *list, int64_t *ret_tot
         *ret_total = -1;
         return 0;
     }
-    if (!list->cursor.positioned && found <= list->page.limit &&
+    if (!list->cursor.has_position && found <= list->page.limit &&
         (found > 0 || list->page.page == 1)) {
         *ret_total = page_offset(&list->page) + found;
         return 0;
@@ -200,7 +201,7 @@ write_page(struct records_ctx *ctx, const struct listing *list, int64_t total, s
         TRY(columns_json(ctx->task, w, &list->plan, &list->rows, i));
     jw_arr_end(w);
     page_json(w, &list->page, total, count < list->rows.count);
-    if (list->cursor.wanted)
+    if (list->cursor.is_requested)
         TRY(write_cursor(ctx, list, w));
     jw_obj_end(w);
     return 0;
@@ -222,10 +223,10 @@ int records_list(struct records_ctx *ctx,
     TRY(expand_load(ctx, &list->plan, &list->rows));
     if (ctx->values != NULL) {
         for (size_t i = 0; i < list_count(list); i++)
-            TRY(columns_answer(ctx, &list->plan, &list->rows, i, NULL));
+            TRY(columns_write_answer(ctx, &list->plan, &list->rows, i, NULL));
         return 0;
     }
     jw_init(&w, out);
     TRY(write_page(ctx, list, total, &w));
-    return records_fits(ctx, out);
+    return records_check_size(ctx, out);
 }

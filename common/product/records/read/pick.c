@@ -10,17 +10,17 @@
 #include "records/rules/rls.h"
 #include "records/rules/statement.h"
 
-bool records_reads(const struct records_ctx *ctx, const struct entity *entity)
+bool records_can_read(const struct records_ctx *ctx, const struct entity *entity)
 {
-    return field_rule_entity(ctx, entity);
+    return field_rule_can_read_entity(ctx, entity);
 }
 
-bool records_reads_field(const struct records_ctx *ctx, const struct model_field *field)
+bool records_can_read_field(const struct records_ctx *ctx, const struct model_field *field)
 {
     return field_rule_allows(ctx, field, ACT_READ);
 }
 
-bool records_ruled(const struct records_ctx *ctx, const struct entity *entity)
+bool records_has_row_rule(const struct records_ctx *ctx, const struct entity *entity)
 {
     return rls_applies(ctx, entity);
 }
@@ -41,7 +41,7 @@ static void pick_text(const struct records_ctx *ctx,
                   STR_ARG(text->shown->column),
                   STR_ARG(text->field->target->table),
                   STR_ARG(text->field->column));
-    (void)rls_where(ctx, text->field->target, ACT_READ, "r", sql, params);
+    (void)rls_put_where(ctx, text->field->target, ACT_READ, "r", sql, params);
     strbuf_char(sql, ')');
 }
 
@@ -82,33 +82,33 @@ static const size_t *pick_texts(const struct records_ctx *ctx,
     return columns;
 }
 
-static void pick_seen(const struct records_ctx *ctx,
-                      const struct records_text *text,
-                      struct strbuf *sql,
-                      struct sql_params *params)
+static void pick_visible_relation(const struct records_ctx *ctx,
+                                  const struct records_text *text,
+                                  struct strbuf *sql,
+                                  struct sql_params *params)
 {
     strbuf_printf(sql,
                   " and exists (select 1 from {p}.%.*s r where r.id = t.%.*s",
                   STR_ARG(text->field->target->table),
                   STR_ARG(text->field->column));
-    (void)rls_where(ctx, text->field->target, ACT_READ, "r", sql, params);
+    (void)rls_put_where(ctx, text->field->target, ACT_READ, "r", sql, params);
     strbuf_char(sql, ')');
 }
 
 /* Excludes texts of two or more words: a space between two letters or digits. Most texts are
  * already excluded by their length, so that the expression does not read them. */
 static void
-pick_short(const struct records_pick *pick, struct strbuf *sql, struct sql_params *params)
+pick_put_short(const struct records_pick *pick, struct strbuf *sql, struct sql_params *params)
 {
     strbuf_str(sql, STR(" and (t.id = any("));
-    sql_bind(sql, params, P_I64S(pick->ids, pick->whole), "bigint[]");
+    sql_bind(sql, params, P_I64S(pick->ids, pick->unrestricted_count), "bigint[]");
     strbuf_char(sql, ')');
     for (size_t i = 0; i < pick->text_count; i++) {
         struct str column = pick->texts[i].field->column;
         strbuf_printf(sql, " or (octet_length(t.%.*s::text) <= ", STR_ARG(column));
-        sql_bind(sql, params, P_I64(pick->most), "bigint");
+        sql_bind(sql, params, P_I64(pick->most_bytes), "bigint");
         strbuf_printf(sql, " and (octet_length(t.%.*s::text) <= ", STR_ARG(column));
-        sql_bind(sql, params, P_I64(pick->ascii), "bigint");
+        sql_bind(sql, params, P_I64(pick->most_ascii_bytes), "bigint");
         strbuf_printf(sql,
                       " or octet_length(t.%.*s::text) > length(t.%.*s::text))"
                       " and t.%.*s::text !~ '[0-9A-Za-z] [0-9A-Za-z]')",
@@ -147,21 +147,21 @@ static int pick_from(struct records_ctx *ctx,
             strbuf_str(sql, STR("true"));
         }
     }
-    if (pick->ids == NULL && pick->without_count > 0) {
+    if (pick->ids == NULL && pick->excluded_count > 0) {
         strbuf_str(sql, STR(" and t.id <> all("));
-        sql_bind(sql, params, P_I64S(pick->without, pick->without_count), "bigint[]");
+        sql_bind(sql, params, P_I64S(pick->excluded_ids, pick->excluded_count), "bigint[]");
         strbuf_char(sql, ')');
     }
-    if (pick->ids == NULL && pick->above > 0) {
+    if (pick->ids == NULL && pick->above_id > 0) {
         strbuf_str(sql, STR(" and t.id > "));
-        sql_bind(sql, params, P_I64(pick->above), "bigint");
+        sql_bind(sql, params, P_I64(pick->above_id), "bigint");
     }
-    if (pick->seen != NULL)
-        pick_seen(ctx, pick->seen, sql, params);
-    if (pick->most > 0 && pick->ids != NULL)
-        pick_short(pick, sql, params);
-    (void)rls_where(ctx, entity, ACT_READ, "t", sql, params);
-    filter_where(ctx, filter, "t", sql, params);
+    if (pick->visible_relation != NULL)
+        pick_visible_relation(ctx, pick->visible_relation, sql, params);
+    if (pick->most_bytes > 0 && pick->ids != NULL)
+        pick_put_short(pick, sql, params);
+    (void)rls_put_where(ctx, entity, ACT_READ, "t", sql, params);
+    filter_put_where(ctx, filter, "t", sql, params);
     return 0;
 }
 
@@ -207,17 +207,17 @@ int records_pick(struct records_ctx *ctx,
     const size_t *texts = pick_texts(ctx, plan, pick, &text, &params);
     TRY(pick_from(ctx, entity, pick, false, &text, &params));
     if (!any_order)
-        sort_order(ctx, &sort, "t", &text, &params);
+        sort_put_order(ctx, &sort, "t", &text, &params);
     put_bounds(pick, &text, &params);
     struct sql *sql = sql_dynamic(ctx, "records.pick", &text, params.count, SQL_MANY);
     *ret_picked = (struct records_picked){.plan = plan, .texts = texts};
-    TRY(records_db(
+    TRY(records_db_result(
         ctx,
         entity,
         db_query(ctx->task, ctx->db, sql, params.items, params.count, &ret_picked->rows)));
     ret_picked->count = ret_picked->rows.count;
-    ret_picked->more = (int64_t)ret_picked->count > pick->limit;
-    if (ret_picked->more)
+    ret_picked->has_more = (int64_t)ret_picked->count > pick->limit;
+    if (ret_picked->has_more)
         ret_picked->count = (size_t)pick->limit;
     return expand_load(ctx, plan, &ret_picked->rows);
 }
@@ -256,7 +256,7 @@ int records_pick_ids(struct records_ctx *ctx,
     strbuf_cstr(&text, pick->ids != NULL ? " order by c.n" : " order by t.id desc");
     put_bounds(pick, &text, &params);
     struct sql *sql = sql_dynamic(ctx, "records.pick_ids", &text, params.count, SQL_MANY);
-    TRY(records_db(
+    TRY(records_db_result(
         ctx, entity, db_query(ctx->task, ctx->db, sql, params.items, params.count, &rows)));
     *ret_ids = ARENA_ARRAY(ctx->task->arena, *ret_ids, rows.count + 1);
     *ret_count = rows.count;
@@ -283,7 +283,7 @@ int records_pick_sizes(struct records_ctx *ctx,
     }
     TRY(pick_from(ctx, entity, pick, true, &text, &params));
     struct sql *sql = sql_dynamic(ctx, "records.pick_sizes", &text, params.count, SQL_MANY);
-    TRY(records_db(
+    TRY(records_db_result(
         ctx, entity, db_query(ctx->task, ctx->db, sql, params.items, params.count, &rows)));
     for (size_t i = 0; i < pick->count; i++)
         ret_bytes[i] = 0;
@@ -306,7 +306,7 @@ int records_pick_count(struct records_ctx *ctx,
     TRY(pick_from(ctx, entity, pick, false, &text, &params));
     struct sql *sql = sql_dynamic(ctx, "records.pick_count", &text, params.count, SQL_ONE);
     sql->heavy = pick->ids == NULL;
-    TRY(records_db(
+    TRY(records_db_result(
         ctx, entity, db_query(ctx->task, ctx->db, sql, params.items, params.count, &rows)));
     *ret_total = rows_i64(&rows, 0, 0);
     return 0;
@@ -321,7 +321,7 @@ int records_pick_values(struct records_ctx *ctx,
     struct sql_params params;
     struct strbuf text;
 
-    if (field->many || field->type == TYPE_SECRET || field->type == TYPE_JSON)
+    if (field->is_many || field->type == TYPE_SECRET || field->type == TYPE_JSON)
         return records_fail_field(ctx,
                                   PROBLEM_INVALID_QUERY,
                                   STR("facets"),
@@ -329,7 +329,7 @@ int records_pick_values(struct records_ctx *ctx,
                                   "fields of this type have no single value to count");
     sql_start(ctx->task->arena, &text, &params);
     strbuf_printf(&text, "select t.%.*s", STR_ARG(field->column));
-    statement_collate(&text, statement_collation(ctx, field));
+    sql_put_collation(&text, field_collation(ctx, field));
     strbuf_str(&text, STR(", count(*)"));
     TRY(pick_from(ctx, entity, pick, false, &text, &params));
     strbuf_printf(
@@ -337,7 +337,7 @@ int records_pick_values(struct records_ctx *ctx,
     put_bounds(pick, &text, &params);
     struct sql *sql = sql_dynamic(ctx, "records.pick_values", &text, params.count, SQL_MANY);
     sql->heavy = true;
-    return records_db(
+    return records_db_result(
         ctx, entity, db_query(ctx->task, ctx->db, sql, params.items, params.count, ret_rows));
 }
 
@@ -347,5 +347,5 @@ void records_value_json(struct jw *w,
                         size_t row,
                         size_t column)
 {
-    columns_value(w, field, rows, row, column);
+    columns_write_value(w, field, rows, row, column);
 }

@@ -85,7 +85,7 @@ plan_keys(struct records_ctx *ctx, const struct records_series *query, struct se
         buckets += group->bucket != BUCKET_NONE;
     }
     if (buckets > 1)
-        records_finding(
+        records_finding_add(
             ctx, STR("group_by"), PROBLEM_INVALID_QUERY, "only one group can have a bucket");
 }
 
@@ -112,7 +112,7 @@ plan_values(struct records_ctx *ctx, const struct records_series *query, struct 
         struct str name = arena_printf(ctx->task->arena, "aggregates[%zu].field", i);
         bool counts = value->function == SERIES_COUNT;
         if (counts && series_is_counted(plan))
-            records_finding(
+            records_finding_add(
                 ctx, name, PROBLEM_INVALID_QUERY, "only one aggregate can be the count");
         else if (counts || grouping_add_metric(
                                ctx, &plan->grouping, name, kinds[value->function], value->path))
@@ -132,9 +132,9 @@ plan_order(struct records_ctx *ctx, const struct records_series *query, struct s
         name = (struct str){name.ptr + 1, name.len - 1};
     for (size_t i = 0; i < plan->column_count; i++)
         if (str_eq(plan->columns[i].name, name))
-            plan->grouping.order = plan->columns[i].at + 1;
-    if (plan->grouping.order == 0)
-        records_finding(
+            plan->grouping.order_column = plan->columns[i].at + 1;
+    if (plan->grouping.order_column == 0)
+        records_finding_add(
             ctx, STR("sort"), PROBLEM_INVALID_QUERY, "must name one of the groups or aggregates");
 }
 
@@ -150,12 +150,12 @@ int series_plan(struct records_ctx *ctx,
     plan->grouping.limit = query->limit;
     plan_keys(ctx, query, plan);
     plan_values(ctx, query, plan);
-    if (query->within.ptr != NULL &&
-        grouping_add_window(ctx, &plan->grouping, STR("period.field"), query->within))
+    if (query->window_path.ptr != NULL &&
+        grouping_add_window(ctx, &plan->grouping, STR("period.field"), query->window_path))
         plan->grouping.window = query->window;
     if (ctx->error.fields.count == 0)
         plan_order(ctx, query, plan);
-    TRY(records_fail_found(ctx, PROBLEM_VALIDATION_FAILED));
+    TRY(records_fail_findings(ctx, PROBLEM_VALIDATION_FAILED));
     TRY(filter_plan(ctx, entity, &query->filter, &plan->grouping.filter));
     *ret_plan = plan;
     return 0;
@@ -193,7 +193,7 @@ void series_json(struct jw *w,
     if (column->is_value || column->bucket != BUCKET_NONE)
         rows_json_value(w, rows, row, column->at);
     else
-        columns_value(w, column->field, rows, row, column->at);
+        columns_write_value(w, column->field, rows, row, column->at);
 }
 
 /* --- sources --- */
@@ -213,17 +213,17 @@ static bool next_path(const struct records_series *query, size_t *at, struct str
         return true;
     }
     i -= query->value_count;
-    if (i < query->filter.count) {
+    if (i < query->filter.with_total) {
         *ret_path = query->filter.items[i].field;
         return true;
     }
-    *ret_path = query->within;
-    return i == query->filter.count;
+    *ret_path = query->window_path;
+    return i == query->filter.with_total;
 }
 
-struct str series_forbidden(const struct records_ctx *ctx,
-                            const struct entity *entity,
-                            const struct records_series *query)
+struct str series_forbidden_path(const struct records_ctx *ctx,
+                                 const struct entity *entity,
+                                 const struct records_series *query)
 {
     struct path found;
     struct str path;
@@ -238,7 +238,7 @@ bool series_is_readable(const struct records_ctx *ctx,
                         const struct entity *entity,
                         const struct records_series *query)
 {
-    return records_reads(ctx, entity) && series_forbidden(ctx, entity, query).ptr == NULL;
+    return records_can_read(ctx, entity) && series_forbidden_path(ctx, entity, query).ptr == NULL;
 }
 
 static void series_add_field(struct series_sources *sources, const struct model_field *field)
@@ -249,7 +249,7 @@ static void series_add_field(struct series_sources *sources, const struct model_
         if (sources->field_ids[i] == field->id)
             return;
     if (sources->field_count == SERIES_FIELDS)
-        sources->whole = false;
+        sources->is_complete = false;
     else
         sources->field_ids[sources->field_count++] = field->id;
 }
@@ -260,7 +260,7 @@ static void series_add_source(struct series_sources *sources, const struct entit
         if (sources->entities[i] == entity)
             return;
     if (sources->count == SERIES_SOURCES)
-        sources->whole = false;
+        sources->is_complete = false;
     else
         sources->entities[sources->count++] = entity;
 }
@@ -273,7 +273,7 @@ void series_sources(const struct records_ctx *ctx,
     struct path found;
     struct str path;
 
-    *ret_sources = (struct series_sources){.whole = true};
+    *ret_sources = (struct series_sources){.is_complete = true};
     series_add_source(ret_sources, entity);
     for (size_t at = 0; next_path(query, &at, &path);) {
         if (path.ptr == NULL || !path_find(ctx, entity, path, &found))
@@ -317,9 +317,9 @@ int series_mark(struct records_ctx *ctx,
     strbuf_str(&text, STR("]::oid[]) as o"));
     struct sql *sql = sql_dynamic(ctx, "records.mark", &text, params.count, SQL_ONE);
     sql->narrow = true;
-    TRY(records_db(ctx,
-                   sources->entities[0],
-                   db_query(ctx->task, ctx->db, sql, params.items, params.count, &rows)));
+    TRY(records_db_result(ctx,
+                          sources->entities[0],
+                          db_query(ctx->task, ctx->db, sql, params.items, params.count, &rows)));
     ret_mark->since = rows_i64(&rows, 0, 0);
     ret_mark->changes = rows_i64(&rows, 0, 1);
     return 0;

@@ -12,14 +12,14 @@
 static void view_print_conditions(struct jw *w, const struct records_filter *filter)
 {
     jw_arr(w);
-    for (size_t i = 0; i < filter->count; i++) {
+    for (size_t i = 0; i < filter->with_total; i++) {
         const struct records_condition *from = &filter->items[i];
         jw_obj(w);
         JW_STR(w, "name", from->name);
         jw_lit(w, "groups");
         jw_arr(w);
         for (size_t k = 0; k < from->group_count; k++) {
-            jw_i64(w, from->groups[k].any);
+            jw_i64(w, from->groups[k].is_or);
             jw_i64(w, from->groups[k].slot);
         }
         jw_arr_end(w);
@@ -78,7 +78,7 @@ view_read_condition(struct arena *arena, const json_t *from, struct records_cond
     to->op = filter_op_find(jr_str(from, "op"));
     for (size_t i = 0; i < json_array_size(groups) / 2 && i < FILTER_GROUPS; i++)
         to->groups[to->group_count++] = (struct filter_group){
-            .any = json_integer_value(json_array_get(groups, 2 * i)) != 0,
+            .is_or = json_integer_value(json_array_get(groups, 2 * i)) != 0,
             .slot = json_integer_value(json_array_get(groups, 2 * i + 1)),
         };
     for (size_t i = 0; i < count; i++) {
@@ -121,7 +121,7 @@ bool view_query_read(struct arena *arena, struct str text, struct records_series
         };
     }
     for (size_t i = 0; i < json_array_size(filter); i++)
-        view_read_condition(arena, json_array_get(filter, i), &items[query.filter.count++]);
+        view_read_condition(arena, json_array_get(filter, i), &items[query.filter.with_total++]);
     query.filter.items = items;
     *ret_query = query;
     return true;
@@ -141,7 +141,7 @@ static struct str view_column_name(struct arena *arena, struct str name)
     return strbuf_view(&out);
 }
 
-int view_check(struct records_ctx *ctx, const struct series_plan *plan)
+int view_columns_check(struct records_ctx *ctx, const struct series_plan *plan)
 {
     const struct series_column *columns;
     size_t count = series_columns(plan, &columns);
@@ -152,13 +152,13 @@ int view_check(struct records_ctx *ctx, const struct series_plan *plan)
         for (size_t k = 0; k < i && !taken; k++)
             taken = str_eq(name, view_column_name(ctx->task->arena, columns[k].name));
         if (taken)
-            records_finding(ctx,
-                            columns[i].is_value ? STR("aggregates") : STR("group_by"),
-                            PROBLEM_UNIQUE_VIOLATION,
-                            "give two columns the name \"%.*s\"",
-                            STR_ARG(name));
+            records_finding_add(ctx,
+                                columns[i].is_value ? STR("aggregates") : STR("group_by"),
+                                PROBLEM_UNIQUE_VIOLATION,
+                                "give two columns the name \"%.*s\"",
+                                STR_ARG(name));
     }
-    return records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
+    return records_fail_findings(ctx, PROBLEM_VALIDATION_FAILED);
 }
 
 void view_columns_print(struct jw *w, struct arena *arena, const struct series_plan *plan)
@@ -201,7 +201,7 @@ static const char *view_column_type(const struct series_column *column)
 
     if (column->is_value && column->field != NULL && column->field->type == TYPE_INTEGER)
         field.type = TYPE_DECIMAL;
-    return statement_type(&field);
+    return field_sql_type(&field);
 }
 
 /* --- tables --- */
@@ -235,15 +235,15 @@ AWAITS static int view_create_table(struct records_ctx *ctx,
     for (size_t i = 0; i < count; i++)
         strbuf_printf(&text, ", c_%zu %s", i, view_column_type(&columns[i]));
     strbuf_char(&text, ')');
-    return records_db(ctx, source, view_run(ctx, &text, &params, true));
+    return records_db_result(ctx, source, view_run(ctx, &text, &params, true));
 }
 
-int view_make(struct records_ctx *ctx,
-              const struct entity *source,
-              const struct series_plan *plan,
-              int64_t id,
-              int64_t generation,
-              int64_t *ret_rows)
+int view_table_create(struct records_ctx *ctx,
+                      const struct entity *source,
+                      const struct series_plan *plan,
+                      int64_t id,
+                      int64_t generation,
+                      int64_t *ret_rows)
 {
     const struct series_column *columns;
     size_t count = series_columns(plan, &columns);
@@ -267,7 +267,7 @@ int view_make(struct records_ctx *ctx,
     strbuf_char(&text, ')');
     struct sql *sql = sql_dynamic(ctx, "records.view_fill", &text, params.count, SQL_EXEC);
     sql->writes = true;
-    TRY(records_db(
+    TRY(records_db_result(
         ctx, source, db_query(ctx->task, ctx->db, sql, params.items, params.count, &rows)));
     if (rows.affected > VIEW_ROWS_MAX)
         return records_fail(
@@ -276,7 +276,7 @@ int view_make(struct records_ctx *ctx,
     return 0;
 }
 
-int view_drop(struct records_ctx *ctx, int64_t id, int64_t keep)
+int view_tables_drop(struct records_ctx *ctx, int64_t id, int64_t keep)
 {
     struct strbuf text;
     struct sql_params params;
@@ -289,7 +289,7 @@ int view_drop(struct records_ctx *ctx, int64_t id, int64_t keep)
         " and c.relkind = 'r' and c.relname ~ '^v_%lld_[0-9]+$'",
         (long long)id);
     struct sql *find = sql_dynamic(ctx, "records.view_tables", &text, 0, SQL_MANY);
-    TRY(records_db(ctx, NULL, db_query(ctx->task, ctx->db, find, NULL, 0, &rows)));
+    TRY(records_db_result(ctx, NULL, db_query(ctx->task, ctx->db, find, NULL, 0, &rows)));
     for (size_t i = 0; i < rows.count; i++) {
         struct str name = rows_str(&rows, i, 0);
         if (str_eq(name,
@@ -298,7 +298,7 @@ int view_drop(struct records_ctx *ctx, int64_t id, int64_t keep)
         /* A refresh and a deletion of the view may run concurrently. */
         sql_start(ctx->task->arena, &text, &params);
         strbuf_printf(&text, "drop table if exists {p}.%.*s", STR_ARG(name));
-        TRY(records_db(ctx, NULL, view_run(ctx, &text, &params, true)));
+        TRY(records_db_result(ctx, NULL, view_run(ctx, &text, &params, true)));
     }
     return 0;
 }

@@ -12,7 +12,8 @@
 #include "records/records.h"
 #include "records/rules/field_rule.h"
 
-static int vfail(struct records_ctx *ctx, enum problem code, const char *format, va_list args)
+static int
+fail_with_args(struct records_ctx *ctx, enum problem code, const char *format, va_list args)
 {
     ctx->error.code = code;
     ctx->error.detail = arena_vprintf(ctx->task->arena, format, args);
@@ -24,7 +25,7 @@ int records_fail(struct records_ctx *ctx, enum problem code, const char *format,
     va_list args;
 
     va_start(args, format);
-    int rc = vfail(ctx, code, format, args);
+    int rc = fail_with_args(ctx, code, format, args);
     va_end(args);
     return rc;
 }
@@ -46,7 +47,7 @@ int records_fail_field(struct records_ctx *ctx,
     return records_fail(ctx, code, "%.*s: %.*s", STR_ARG(field), STR_ARG(message));
 }
 
-void records_finding(
+void records_finding_add(
     struct records_ctx *ctx, struct str field, enum problem finding, const char *format, ...)
 {
     struct arena *arena = ctx->task->arena;
@@ -58,7 +59,7 @@ void records_finding(
     schema_error_add(arena, &ctx->error.fields, field, finding, "%.*s", STR_ARG(message));
 }
 
-int records_fail_found(struct records_ctx *ctx, enum problem code)
+int records_fail_findings(struct records_ctx *ctx, enum problem code)
 {
     const struct schema_errors *found = &ctx->error.fields;
 
@@ -81,15 +82,15 @@ static struct str error_shortened(struct str text)
     return utf8_cut(text, 80);
 }
 
-void records_finding_unknown(struct records_ctx *ctx, struct str parameter, struct str name)
+void records_finding_add_unknown(struct records_ctx *ctx, struct str parameter, struct str name)
 {
     struct str shown = error_shortened(name);
 
-    records_finding(ctx,
-                    error_shortened(parameter),
-                    PROBLEM_UNKNOWN_FIELD,
-                    "there is no field \"%.*s\"",
-                    STR_ARG(shown));
+    records_finding_add(ctx,
+                        error_shortened(parameter),
+                        PROBLEM_UNKNOWN_FIELD,
+                        "there is no field \"%.*s\"",
+                        STR_ARG(shown));
 }
 
 int records_fail_hidden(struct records_ctx *ctx)
@@ -102,7 +103,7 @@ int records_fail_not_found(struct records_ctx *ctx)
     return records_fail(ctx, PROBLEM_NOT_FOUND, "The record does not exist.");
 }
 
-int records_fits(struct records_ctx *ctx, const struct strbuf *out)
+int records_check_size(struct records_ctx *ctx, const struct strbuf *out)
 {
     if (ctx->values != NULL || !out->overflow)
         return 0;
@@ -175,7 +176,7 @@ int records_fail_schema(struct records_ctx *ctx)
     return fail_db_result(ctx, DB_SCHEMA);
 }
 
-int records_db(struct records_ctx *ctx, const struct entity *entity, int rc)
+int records_db_result(struct records_ctx *ctx, const struct entity *entity, int rc)
 {
     if (rc <= 0)
         return rc;
@@ -187,9 +188,9 @@ int records_db(struct records_ctx *ctx, const struct entity *entity, int rc)
     case DB_FOREIGN_KEY:
         return fail_foreign_key(ctx, entity, error);
     case DB_SCHEMA:
-        return ctx->db->lease == NULL || ctx->repeats ? RECORDS_SCHEMA : fail_db_result(ctx, rc);
+        return ctx->db->lease == NULL || ctx->can_repeat ? RECORDS_SCHEMA : fail_db_result(ctx, rc);
     case DB_CONFLICT:
-        return ctx->repeats ? DB_CONFLICT : fail_db_result(ctx, rc);
+        return ctx->can_repeat ? DB_CONFLICT : fail_db_result(ctx, rc);
     default:
         return fail_db_result(ctx, rc);
     }
@@ -197,18 +198,18 @@ int records_db(struct records_ctx *ctx, const struct entity *entity, int rc)
 
 /* --- a model that changed under a statement --- */
 
-bool records_again(struct records_ctx *ctx, const struct entity **entity, int *rc)
+bool records_should_repeat(struct records_ctx *ctx, const struct entity **entity, int *rc)
 {
     int64_t id = (*entity)->id;
 
     if (*rc != RECORDS_SCHEMA)
         return false;
-    if (ctx->reloaded) {
+    if (ctx->is_reloaded) {
         *rc = records_fail_schema(ctx);
         return false;
     }
     log_debug("records.model_changed", L_I64("entity", id));
-    ctx->reloaded = true;
+    ctx->is_reloaded = true;
     ctx->error = (struct records_error){0};
     *rc = project_reload_model(ctx->task, ctx->project, &ctx->model);
     if (*rc > 0)

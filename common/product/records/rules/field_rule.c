@@ -1,7 +1,7 @@
 /* Entities and fields that a caller may read or write. */
 #include "records/rules/field_rule.h"
 
-bool field_rule_entity(const struct records_ctx *ctx, const struct entity *entity)
+bool field_rule_can_read_entity(const struct records_ctx *ctx, const struct entity *entity)
 {
     if (ctx->public_only)
         return entity->public_read;
@@ -14,7 +14,7 @@ bool field_rule_allows(const struct records_ctx *ctx,
 {
     if (ctx->public_only)
         return action == ACT_READ && field->is_public && field->entity->public_read;
-    return caller_field(ctx->caller, field, action);
+    return caller_can_field(ctx->caller, field, action);
 }
 
 const struct model_field *

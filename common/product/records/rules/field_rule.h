@@ -4,10 +4,10 @@
 
 /* any: whether the caller may read records of the entity at all. Needed where relations lead to
  * other entities. */
-bool field_rule_entity(const struct records_ctx *ctx, const struct entity *entity);
-/* any: the field rule of the context: on the public route only public fields, else caller_field().
- * Secret and relation fields are like any other. records/ must use this function and not
- * caller_field(). */
+bool field_rule_can_read_entity(const struct records_ctx *ctx, const struct entity *entity);
+/* any: the field rule of the context: on the public route only public fields, else
+ * caller_can_field(). Secret and relation fields are like any other. records/ must use this
+ * function and not caller_can_field(). */
 bool field_rule_allows(const struct records_ctx *ctx,
                        const struct model_field *field,
                        enum perm_action action);

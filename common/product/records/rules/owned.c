@@ -13,34 +13,34 @@ const struct entity owned_files = {.id = -1,
 
 #define FILE_FIELDS_BYTES 8192U
 
-struct owned {
+struct owned_statement {
     struct records_ctx *ctx;
     struct strbuf text;
     struct sql_params params;
 };
 
-struct owned *owned_new(struct records_ctx *ctx)
+struct owned_statement *owned_new(struct records_ctx *ctx)
 {
-    struct owned *statement = ARENA_NEW(ctx->task->arena, statement);
+    struct owned_statement *statement = ARENA_NEW(ctx->task->arena, statement);
 
     statement->ctx = ctx;
     sql_start(ctx->task->arena, &statement->text, &statement->params);
     return statement;
 }
 
-void owned_text(struct owned *statement, const char *text)
+void owned_add_text(struct owned_statement *statement, const char *text)
 {
     strbuf_cstr(&statement->text, text);
 }
 
-void owned_value(struct owned *statement, struct db_param value, const char *type)
+void owned_add_value(struct owned_statement *statement, struct db_param value, const char *type)
 {
     sql_bind(&statement->text, &statement->params, value, type);
 }
 
-void owned_rule(struct owned *statement, enum perm_action action, const char *alias)
+void owned_add_rule(struct owned_statement *statement, enum perm_action action, const char *alias)
 {
-    (void)rls_where(
+    (void)rls_put_where(
         statement->ctx, &owned_files, action, alias, &statement->text, &statement->params);
 }
 
@@ -58,7 +58,7 @@ file_fields(const struct records_ctx *ctx, const struct entity *entity, enum per
     return strbuf_view(&ids);
 }
 
-static void record_rule(struct owned *statement,
+static void record_rule(struct owned_statement *statement,
                         const struct entity *entity,
                         struct str fields,
                         enum perm_action action,
@@ -73,11 +73,13 @@ static void record_rule(struct owned *statement,
                   STR_ARG(fields),
                   STR_ARG(entity->table),
                   alias);
-    (void)rls_where(statement->ctx, entity, action, "t", &statement->text, &statement->params);
-    owned_text(statement, ")");
+    (void)rls_put_where(statement->ctx, entity, action, "t", &statement->text, &statement->params);
+    owned_add_text(statement, ")");
 }
 
-void owned_file_rule(struct owned *statement, enum perm_action action, const char *alias)
+void owned_add_file_rule(struct owned_statement *statement,
+                         enum perm_action action,
+                         const char *alias)
 {
     const struct records_ctx *ctx = statement->ctx;
     const struct model *model = ctx->model;
@@ -88,7 +90,7 @@ void owned_file_rule(struct owned *statement, enum perm_action action, const cha
     if (!ctx->public_only && caller_is_admin(ctx->caller))
         return;
     strbuf_printf(&statement->text, " and (%s.entity_id is null", alias);
-    owned_rule(statement, action, alias);
+    owned_add_rule(statement, action, alias);
     for (size_t i = 0; i < model->entity_count; i++) {
         const struct entity *entity = &model->entities[i];
         if (!caller_can_entity(ctx->caller, entity->id, of_record))
@@ -97,16 +99,19 @@ void owned_file_rule(struct owned *statement, enum perm_action action, const cha
         if (fields.len > 0)
             record_rule(statement, entity, fields, of_record, alias);
     }
-    owned_text(statement, ")");
+    owned_add_text(statement, ")");
 }
 
-static struct sql *owned_sql(struct owned *statement, const char *name, enum sql_kind kind)
+static struct sql *
+owned_sql(struct owned_statement *statement, const char *name, enum sql_kind kind)
 {
     return sql_dynamic(statement->ctx, name, &statement->text, statement->params.count, kind);
 }
 
-struct db_call
-owned_call(struct owned *statement, const char *name, enum sql_kind kind, const char *sort)
+struct db_call owned_finish(struct owned_statement *statement,
+                            const char *name,
+                            enum sql_kind kind,
+                            const char *sort)
 {
     struct sql *sql = owned_sql(statement, name, kind);
 
@@ -114,7 +119,8 @@ owned_call(struct owned *statement, const char *name, enum sql_kind kind, const 
     return db_call(sql, statement->params.items, statement->params.count);
 }
 
-struct db_call owned_write(struct owned *statement, const char *name, enum sql_kind kind)
+struct db_call
+owned_finish_write(struct owned_statement *statement, const char *name, enum sql_kind kind)
 {
     struct sql *sql = owned_sql(statement, name, kind);
 

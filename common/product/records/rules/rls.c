@@ -8,7 +8,7 @@ bool rls_applies(const struct records_ctx *ctx, const struct entity *entity)
 {
     if (ctx->public_only)
         return !entity->public_read;
-    return entity->row_level_security && !caller_all_rows(ctx->caller);
+    return entity->row_level_security && !caller_has_all_rows(ctx->caller);
 }
 
 static const char *grant_condition(enum perm_action action)
@@ -90,12 +90,12 @@ static void grants_where(const struct records_ctx *ctx,
                       caller_param(params, caller, CALLER_SCOPE));
 }
 
-bool rls_where(const struct records_ctx *ctx,
-               const struct entity *entity,
-               enum perm_action action,
-               const char *alias,
-               struct strbuf *sql,
-               struct sql_params *params)
+bool rls_put_where(const struct records_ctx *ctx,
+                   const struct entity *entity,
+                   enum perm_action action,
+                   const char *alias,
+                   struct strbuf *sql,
+                   struct sql_params *params)
 {
     if (!rls_applies(ctx, entity))
         return false;
@@ -107,7 +107,7 @@ bool rls_where(const struct records_ctx *ctx,
     const struct caller *caller = ctx->caller;
     unsigned user = caller_param(params, caller, CALLER_ID);
     strbuf_printf(sql, " and (%s.created_by = $%u::bigint", alias, user);
-    if (entity->granted || caller->group_scope != 0)
+    if (entity->has_grants || caller->group_scope != 0)
         grants_where(ctx, entity, action, alias, sql, params);
     strbuf_char(sql, ')');
     return true;

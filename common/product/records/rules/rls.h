@@ -6,12 +6,12 @@
 bool rls_applies(const struct records_ctx *ctx, const struct entity *entity);
 /* any: appends " and (<row rule>)" for ACT_READ, ACT_UPDATE or ACT_DELETE on the row named `alias`,
  * or nothing if no rule applies. Returns whether it appended the rule. */
-bool rls_where(const struct records_ctx *ctx,
-               const struct entity *entity,
-               enum perm_action action,
-               const char *alias,
-               struct strbuf *sql,
-               struct sql_params *params);
+bool rls_put_where(const struct records_ctx *ctx,
+                   const struct entity *entity,
+                   enum perm_action action,
+                   const char *alias,
+                   struct strbuf *sql,
+                   struct sql_params *params);
 /* any: adds a row rule's parameters for a cached text whose first parameter is its own. Adds
- * `count` of them, in the order in which rls_where() numbered them. */
+ * `count` of them, in the order in which rls_put_where() numbered them. */
 void rls_bind(const struct records_ctx *ctx, struct sql_params *params, size_t count);

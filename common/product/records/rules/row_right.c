@@ -12,7 +12,7 @@ static void put_condition(struct records_ctx *ctx,
                           struct sql_params *params)
 {
     strbuf_str(sql, STR(", (true"));
-    (void)rls_where(ctx, entity, action, "t", sql, params);
+    (void)rls_put_where(ctx, entity, action, "t", sql, params);
     strbuf_char(sql, ')');
 }
 
@@ -33,7 +33,7 @@ int records_row_right(struct records_ctx *ctx,
     strbuf_printf(&sql, " from {p}.%.*s t where t.id = ", STR_ARG(entity->table));
     sql_bind(&sql, &params, P_I64(id), "bigint");
     const struct sql *statement = sql_dynamic(ctx, "items.row_right", &sql, params.count, SQL_OPT);
-    TRY(records_db(
+    TRY(records_db_result(
         ctx, entity, db_query(ctx->task, ctx->db, statement, params.items, params.count, &rows)));
     *ret_right = (struct records_row_right){.exists = rows.count > 0};
     if (rows.count == 0)

@@ -81,7 +81,7 @@ struct sql *sql_dynamic(struct records_ctx *ctx,
     return sql;
 }
 
-const char *statement_type(const struct model_field *field)
+const char *field_sql_type(const struct model_field *field)
 {
     switch (field->type) {
     case TYPE_VARCHAR:
@@ -112,16 +112,16 @@ const char *statement_type(const struct model_field *field)
     PANIC("field %lld has no type", (long long)field->id);
 }
 
-struct str statement_collation(const struct records_ctx *ctx, const struct model_field *field)
+struct str field_collation(const struct records_ctx *ctx, const struct model_field *field)
 {
-    bool is_text = strcmp(statement_type(field), "text") == 0;
+    bool is_text = strcmp(field_sql_type(field), "text") == 0;
 
     return is_text && ctx->project != NULL
                ? arena_dup(ctx->task->arena, ctx->project->settings.collation)
                : STR("");
 }
 
-void statement_collate(struct strbuf *sql, struct str collation)
+void sql_put_collation(struct strbuf *sql, struct str collation)
 {
     if (collation.len > 0)
         strbuf_printf(sql, " collate \"%.*s\"", STR_ARG(collation));

@@ -36,10 +36,10 @@ struct sql *sql_dynamic(struct records_ctx *ctx,
                         size_t arity,
                         enum sql_kind kind);
 /* any: the PostgreSQL type of a field's column: "text", "bigint", "timestamptz", ... */
-const char *statement_type(const struct model_field *field);
+const char *field_sql_type(const struct model_field *field);
 /* any: the collation that orders a field's texts, copied into the task's arena; empty if the field
  * is no text. Call once for a query: the project's locale may change while pages of the query are
  * read. */
-struct str statement_collation(const struct records_ctx *ctx, const struct model_field *field);
+struct str field_collation(const struct records_ctx *ctx, const struct model_field *field);
 /* any: appends ' collate "de-x-icu"', or nothing if `collation` is empty. */
-void statement_collate(struct strbuf *sql, struct str collation);
+void sql_put_collation(struct strbuf *sql, struct str collation);

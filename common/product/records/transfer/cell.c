@@ -12,7 +12,7 @@ bool cell_is_guarded(struct str text)
 
     while (at < text.len && text.ptr[at] == '\'')
         at++;
-    return at < text.len && ascii_among(text.ptr[at], "=+-@\t\r\n");
+    return at < text.len && ascii_is_in(text.ptr[at], "=+-@\t\r\n");
 }
 
 struct str cell_unguarded(struct str cell)
@@ -40,17 +40,17 @@ static struct str cell_text_view(const struct cell_text *text)
     return (struct str){text->bytes, text->len};
 }
 
-static struct str behind(struct str text, size_t bytes)
+static struct str text_after(struct str text, size_t bytes)
 {
     return (struct str){text.ptr + bytes, text.len - bytes};
 }
 
 static bool cell_take_mark(struct str *rest, const char *marks, char *ret_mark)
 {
-    if (rest->len == 0 || !ascii_among(rest->ptr[0], marks))
+    if (rest->len == 0 || !ascii_is_in(rest->ptr[0], marks))
         return false;
     *ret_mark = rest->ptr[0];
-    *rest = behind(*rest, 1);
+    *rest = text_after(*rest, 1);
     return true;
 }
 
@@ -61,12 +61,12 @@ static bool cell_take_digits(struct str *rest, size_t least, size_t most, struct
     if (count < least || count > most)
         return false;
     *ret_digits = (struct str){rest->ptr, count};
-    *rest = behind(*rest, count);
+    *rest = text_after(*rest, count);
     return true;
 }
 
 /* Returns the number of bytes of the mark that the text begins with; 0 = none. */
-static size_t begins_with_any(struct str text, const struct str *marks, size_t count)
+static size_t mark_length(struct str text, const struct str *marks, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (str_starts(text, marks[i]))
@@ -87,8 +87,8 @@ static struct str cell_without_blanks(struct str text)
 {
     size_t bytes;
 
-    while ((bytes = begins_with_any(text, blanks, ARRAY_LEN(blanks))) > 0)
-        text = behind(text, bytes);
+    while ((bytes = mark_length(text, blanks, ARRAY_LEN(blanks))) > 0)
+        text = text_after(text, bytes);
     return text;
 }
 
@@ -110,8 +110,8 @@ bool cell_number_read(struct str cell, struct cell_text *text, struct str *ret_n
         return false;
     cell_text_add(text, digits);
     while (digits.len <= 3 &&
-           (mark_bytes = begins_with_any(rest, thousands, ARRAY_LEN(thousands))) > 0) {
-        rest = behind(rest, mark_bytes);
+           (mark_bytes = mark_length(rest, thousands, ARRAY_LEN(thousands))) > 0) {
+        rest = text_after(rest, mark_bytes);
         if (!cell_take_digits(&rest, 3, 3, &digits))
             return false;
         cell_text_add(text, digits);
@@ -122,7 +122,7 @@ bool cell_number_read(struct str cell, struct cell_text *text, struct str *ret_n
         cell_text_add(text, STR("."));
         cell_text_add(text, digits);
     }
-    if (rest.len > 0 && !ascii_among(rest.ptr[0], "eE"))
+    if (rest.len > 0 && !ascii_is_in(rest.ptr[0], "eE"))
         return false;
     cell_text_add(text, rest);
     *ret_number = cell_text_view(text);
@@ -166,7 +166,7 @@ static bool moment_read_date(struct str *rest, enum csv_dates dates, struct cell
 }
 
 /* Converts an hour of the 12-hour clock into two digits. Returns false for other hours. */
-static bool read_half_day(struct str digits, bool is_afternoon, char *ret_hour)
+static bool moment_read_half_day(struct str digits, bool is_afternoon, char *ret_hour)
 {
     int64_t hour = 0;
 
@@ -196,7 +196,7 @@ static bool moment_read_time(struct str rest, struct cell_text *text)
     struct str word = cell_without_blanks(rest);
     bool is_afternoon = str_ieq(word, STR("pm"));
     if (is_afternoon || str_ieq(word, STR("am"))) {
-        if (!read_half_day(hour, is_afternoon, half))
+        if (!moment_read_half_day(hour, is_afternoon, half))
             return false;
         hour = (struct str){half, sizeof(half)};
         rest = STR_NONE;
@@ -256,7 +256,7 @@ struct str cell_moment_print(struct str moment, enum csv_dates dates, struct cel
     cell_text_add(text, (struct str){moment.ptr, 4});
     if (moment.len < TIME_BYTES)
         return cell_text_view(text);
-    bool is_whole = str_starts(behind(moment, SECOND_BYTES), STR(".000"));
+    bool is_whole = str_starts(text_after(moment, SECOND_BYTES), STR(".000"));
     size_t end = is_whole ? SECOND_BYTES : TIME_BYTES;
     cell_text_add(text, STR(" "));
     cell_text_add(text, (struct str){moment.ptr + DATE_BYTES + 1, end - DATE_BYTES - 1});

@@ -22,13 +22,13 @@
 #include "records/rules/statement.h"
 #include "records/transfer/cell.h"
 
-#define PAGE_BYTES   ((size_t)96 * 1024)        /* rows of one statement */
-#define PIECE_BYTES  ((size_t)24 * 1024)        /* sent when this much is collected */
-#define BUFFER_BYTES ((size_t)64 * 1024 * 1024) /* one record is never larger */
-#define PAGE_MS      ((int64_t)10 * 60 * 1000)
-#define PAGE_FIRST   16
-#define PAGE_ROWS    4096
-#define BUSY_MS      100 /* before a page is retried after DB_BUSY */
+#define PAGE_BYTES       ((size_t)96 * 1024)        /* rows of one statement */
+#define CHUNK_BYTES_SENT ((size_t)24 * 1024)        /* sent when this much is collected */
+#define BUFFER_BYTES     ((size_t)64 * 1024 * 1024) /* one record is never larger */
+#define PAGE_MS          ((int64_t)10 * 60 * 1000)
+#define PAGE_FIRST       16
+#define PAGE_ROWS        4096
+#define BUSY_MS          100 /* before a page is retried after DB_BUSY */
 
 struct export
 {
@@ -40,12 +40,12 @@ struct export
     struct columns plan;
     struct filter *filter;
     struct sort sort;
-    struct cursor cursor; /* after the last record that was read */
-    struct arena *place;  /* holds the cursor's values */
-    int64_t limit;        /* maximum number of records in the next page */
-    bool more;
-    struct strbuf piece;
-    bool sent; /* the receiver has data: the export cannot begin again */
+    struct cursor cursor;       /* after the last record that was read */
+    struct arena *cursor_arena; /* holds the cursor's values */
+    int64_t limit;              /* maximum number of records in the next page */
+    bool has_more;
+    struct strbuf buffer;
+    bool is_started; /* the receiver has data: the export cannot begin again */
     int sink_rc;
 };
 
@@ -53,19 +53,19 @@ struct export
 
 AWAITS static int export_flush(struct export *export)
 {
-    if (export->piece.overflow)
+    if (export->buffer.overflow)
         return records_fail(export->ctx, PROBLEM_INTERNAL, "A record is too large to be exported.");
-    if (export->piece.len == 0)
+    if (export->buffer.len == 0)
         return 0;
-    struct str rest = strbuf_view(&export->piece);
-    export->sent = true;
+    struct str rest = strbuf_view(&export->buffer);
+    export->is_started = true;
     /* Small portions, because bytes that the receiver's socket does not take are copied. */
     while (rest.len > 0 && export->sink_rc == 0) {
-        struct str portion = {rest.ptr, rest.len < PIECE_BYTES ? rest.len : PIECE_BYTES};
+        struct str portion = {rest.ptr, rest.len < CHUNK_BYTES_SENT ? rest.len : CHUNK_BYTES_SENT};
         export->sink_rc = export->sink(portion, export->arg);
         rest = (struct str){rest.ptr + portion.len, rest.len - portion.len};
     }
-    export->piece.len = 0;
+    export->buffer.len = 0;
     return export->sink_rc;
 }
 
@@ -81,25 +81,25 @@ static void export_put_quoted(struct strbuf *out, struct str text)
 static bool needs_quotes(const struct export *export, struct str text)
 {
     for (size_t i = 0; i < text.len; i++)
-        if (text.ptr[i] == export->separator || ascii_among(text.ptr[i], "\"\r\n"))
+        if (text.ptr[i] == export->separator || ascii_is_in(text.ptr[i], "\"\r\n"))
             return true;
     return text.len == 0 || text.ptr[0] == ' ' || text.ptr[text.len - 1] == ' ';
 }
 
-static void put_cell(struct export *export, struct str text)
+static void export_put_cell(struct export *export, struct str text)
 {
     if (needs_quotes(export, text))
-        export_put_quoted(&export->piece, text);
+        export_put_quoted(&export->buffer, text);
     else
-        strbuf_str(&export->piece, text);
+        strbuf_str(&export->buffer, text);
 }
 
 /* Writes "=1+1" as "'=1+1", which a spreadsheet shows and does not run. */
-static void put_text_cell(struct export *export, struct str text)
+static void export_put_text_cell(struct export *export, struct str text)
 {
     if (cell_is_guarded(text))
-        text = arena_printf(export->piece.arena, "'%.*s", STR_ARG(text));
-    put_cell(export, text);
+        text = arena_printf(export->buffer.arena, "'%.*s", STR_ARG(text));
+    export_put_cell(export, text);
 }
 
 /* Converts a time into the time zone of the project. */
@@ -117,11 +117,11 @@ static struct str local_moment(const struct project *project, struct str moment,
 }
 
 /* Returns the text in the style of the export, in `text`, which may be changed, or in `room`. */
-static struct str styled(const struct export *export,
-                         enum model_type type,
-                         char *text,
-                         size_t len,
-                         struct cell_text *room)
+static struct str export_style_text(const struct export *export,
+                                    enum model_type type,
+                                    char *text,
+                                    size_t len,
+                                    struct cell_text *room)
 {
     enum csv_dates dates = export->csv->dates;
     char buf[CLOCK_TEXT_BYTES];
@@ -146,22 +146,24 @@ static struct str styled(const struct export *export,
 }
 
 /* Writes a value other than text as JSON, without the quotes around the value. */
-static void put_value_cell(struct export *export,
-                           struct strbuf *scratch,
-                           const struct model_field *field,
-                           const struct rows *rows,
-                           size_t row,
-                           size_t column)
+static void export_put_value_cell(struct export *export,
+                                  struct strbuf *scratch,
+                                  const struct model_field *field,
+                                  const struct rows *rows,
+                                  size_t row,
+                                  size_t column)
 {
     struct jw w;
 
     scratch->len = 0;
     jw_init(&w, scratch);
-    columns_value(&w, field, rows, row, column);
+    columns_write_value(&w, field, rows, row, column);
     struct cell_text room;
     bool quoted = field->type != TYPE_JSON && scratch->len >= 2 && scratch->ptr[0] == '"';
     char *text = scratch->ptr + quoted;
-    put_cell(export, styled(export, field->type, text, scratch->len - 2 * (size_t)quoted, &room));
+    export_put_cell(
+        export,
+        export_style_text(export, field->type, text, scratch->len - 2 * (size_t)quoted, &room));
 }
 
 static bool export_is_text(const struct model_field *field)
@@ -174,9 +176,9 @@ static bool export_is_text(const struct model_field *field)
 static void export_put_header(struct export *export)
 {
     const struct columns *plan = &export->plan;
-    struct strbuf *out = &export->piece;
+    struct strbuf *out = &export->buffer;
 
-    if (export->csv->has_mark)
+    if (export->csv->has_bom)
         strbuf_str(out, STR("\xef\xbb\xbf"));
     for (size_t i = 0; i < plan->count; i++) {
         if (i > 0)
@@ -195,8 +197,10 @@ has_no_value(const struct model_field *field, const struct rows *rows, size_t ro
     return rows_null(rows, row, column);
 }
 
-static void
-put_csv(struct export *export, struct strbuf *scratch, const struct rows *rows, size_t row)
+static void export_put_csv_row(struct export *export,
+                               struct strbuf *scratch,
+                               const struct rows *rows,
+                               size_t row)
 {
     const struct columns *plan = &export->plan;
     size_t column = COLUMNS_FIRST;
@@ -205,31 +209,31 @@ put_csv(struct export *export, struct strbuf *scratch, const struct rows *rows, 
         const struct model_field *field = plan->fields[i];
         size_t at = columns_at(plan, i, &column);
         if (i > 0)
-            strbuf_char(&export->piece, export->separator);
-        if (!field->many && has_no_value(field, rows, row, at))
+            strbuf_char(&export->buffer, export->separator);
+        if (!field->is_many && has_no_value(field, rows, row, at))
             continue;
         if (export_is_text(field))
-            put_text_cell(export, rows_str(rows, row, at));
+            export_put_text_cell(export, rows_str(rows, row, at));
         else
-            put_value_cell(export, scratch, field, rows, row, at);
+            export_put_value_cell(export, scratch, field, rows, row, at);
     }
-    strbuf_str(&export->piece, STR("\r\n"));
+    strbuf_str(&export->buffer, STR("\r\n"));
 }
 
-AWAITS static int put_json_line(struct export *export, const struct rows *rows, size_t row)
+AWAITS static int export_put_json_line(struct export *export, const struct rows *rows, size_t row)
 {
     struct jw w;
 
-    jw_init(&w, &export->piece);
+    jw_init(&w, &export->buffer);
     TRY(columns_json(export->ctx->task, &w, &export->plan, rows, row));
-    strbuf_char(&export->piece, '\n');
+    strbuf_char(&export->buffer, '\n');
     return 0;
 }
 
 /* co: Flushes. A record larger than a page counts as answer memory until the receiver has it. */
-AWAITS static int flush_counted(struct export *export)
+AWAITS static int export_flush_counted(struct export *export)
 {
-    size_t large = export->piece.len > PAGE_BYTES ? export->piece.len : 0;
+    size_t large = export->buffer.len > PAGE_BYTES ? export->buffer.len : 0;
 
     db_answer_hold(export->ctx->task, large);
     int rc = export_flush(export);
@@ -238,56 +242,57 @@ AWAITS static int flush_counted(struct export *export)
 }
 
 /* Moves the cursor after the last row, where the next page begins. */
-static void keep_place(struct export *export, const struct rows *rows)
+static void export_move_cursor(struct export *export, const struct rows *rows)
 {
-    struct arena *before = export->place;
+    struct arena *before = export->cursor_arena;
     size_t column = rows->columns - export->sort.count;
 
-    export->place = arena_new(0);
-    export->cursor.positioned = true;
+    export->cursor_arena = arena_new(0);
+    export->cursor.has_position = true;
     for (size_t i = 0; i < export->sort.count; i++) {
         struct str value = rows_str(rows, rows->count - 1, column + i);
-        export->cursor.values[i] = value.ptr != NULL ? arena_dup(export->place, value) : STR_NONE;
+        export->cursor.values[i] =
+            value.ptr != NULL ? arena_dup(export->cursor_arena, value) : STR_NONE;
     }
     arena_free(before);
 }
 
 /* Adapts the next page to as many records as fit, without reading many more. */
-static void choose_limit(struct export *export, const struct rows *rows)
+static void export_choose_limit(struct export *export, const struct rows *rows)
 {
-    export->more = rows->cut || (int64_t)rows->count == export->limit;
-    if (rows->cut)
+    export->has_more = rows->is_truncated || (int64_t)rows->count == export->limit;
+    if (rows->is_truncated)
         export->limit = (int64_t)rows->count;
     else if (export->limit < PAGE_ROWS)
         export->limit *= 2;
 }
 
 /* co: Sends the rows of a page, with memory that is freed afterwards. */
-AWAITS static int on_rows(const struct rows *rows, void *arg)
+AWAITS static int export_send_rows(const struct rows *rows, void *arg)
 {
     struct export *export = arg;
     struct arena *arena = arena_new(0);
     struct strbuf scratch;
     int rc = 0;
 
-    choose_limit(export, rows);
+    export_choose_limit(export, rows);
     if (rows->count > 0)
-        keep_place(export, rows);
+        export_move_cursor(export, rows);
     strbuf_init(&scratch, arena, BUFFER_BYTES);
-    strbuf_init(&export->piece, arena, BUFFER_BYTES);
-    if (export->csv != NULL && !export->sent)
+    strbuf_init(&export->buffer, arena, BUFFER_BYTES);
+    if (export->csv != NULL && !export->is_started)
         export_put_header(export);
     for (size_t row = 0; row < rows->count && rc == 0; row++) {
         if (export->csv != NULL)
-            put_csv(export, &scratch, rows, row);
+            export_put_csv_row(export, &scratch, rows, row);
         else
-            rc = put_json_line(export, rows, row);
+            rc = export_put_json_line(export, rows, row);
         if (rc == 0)
             rc = task_yield_if_due(export->ctx->task);
         if (rc != 0)
             break;
-        if (export->piece.overflow || export->piece.len >= PIECE_BYTES)
-            rc = flush_counted(export);
+        if (export->buffer.overflow || export->buffer.len >= CHUNK_BYTES_SENT)
+            rc = export_flush_counted(export);
     }
     if (rc == 0)
         rc = export_flush(export);
@@ -295,12 +300,12 @@ AWAITS static int on_rows(const struct rows *rows, void *arg)
     return rc;
 }
 
-static void free_place(void *arg)
+static void export_free_cursor(void *arg)
 {
     struct export *export = arg;
 
-    arena_free(export->place);
-    export->place = NULL;
+    arena_free(export->cursor_arena);
+    export->cursor_arena = NULL;
 }
 
 /* The sink allocates for the whole request, so it must run with the request's arena. */
@@ -309,40 +314,40 @@ struct page_call {
     struct arena *page, *request;
 };
 
-AWAITS static int on_page(const struct rows *rows, void *arg)
+AWAITS static int export_on_page(const struct rows *rows, void *arg)
 {
     struct page_call *call = arg;
     struct task *task = call->export->ctx->task;
 
     task->arena = call->request;
-    int rc = on_rows(rows, call->export);
+    int rc = export_send_rows(rows, call->export);
     task->arena = call->page;
     return rc;
 }
 
 /* co: Reads one page, in the arena that the task has now. */
 AWAITS static int
-read_page(struct export *export, const struct entity *entity, struct page_call *call)
+export_read_page(struct export *export, const struct entity *entity, struct page_call *call)
 {
     struct records_ctx *ctx = export->ctx;
-    const struct db_piece piece = {
-        .bytes = PAGE_BYTES, .timeout_ms = PAGE_MS, .fn = on_page, .arg = call};
+    const struct db_chunk piece = {
+        .bytes = PAGE_BYTES, .timeout_ms = PAGE_MS, .fn = export_on_page, .arg = call};
     struct strbuf text;
     struct sql_params params;
 
     sql_start(ctx->task->arena, &text, &params);
     strbuf_str(&text, STR("select "));
     columns_sql(ctx, &export->plan, "t", &text, &params);
-    cursor_select(ctx, &export->sort, "t", &text, &params);
+    cursor_put_select(ctx, &export->sort, "t", &text, &params);
     strbuf_printf(&text, " from {p}.%.*s t where true", STR_ARG(entity->table));
-    (void)rls_where(ctx, entity, ACT_READ, "t", &text, &params);
-    filter_where(ctx, export->filter, "t", &text, &params);
-    cursor_where(ctx, &export->cursor, &export->sort, "t", &text, &params);
-    sort_order(ctx, &export->sort, "t", &text, &params);
+    (void)rls_put_where(ctx, entity, ACT_READ, "t", &text, &params);
+    filter_put_where(ctx, export->filter, "t", &text, &params);
+    cursor_put_where(ctx, &export->cursor, &export->sort, "t", &text, &params);
+    sort_put_order(ctx, &export->sort, "t", &text, &params);
     strbuf_printf(&text, " limit %lld", (long long)export->limit);
     struct sql *sql = sql_dynamic(ctx, "records.export", &text, params.count, SQL_MANY);
     sql->no_prepare = true; /* the text of each page is different */
-    return db_piece(ctx->task, ctx->db, sql, params.items, params.count, &piece);
+    return db_chunk(ctx->task, ctx->db, sql, params.items, params.count, &piece);
 }
 
 static void free_page(void *arena)
@@ -351,13 +356,13 @@ static void free_page(void *arena)
 }
 
 /* co: Reads one page in an arena of its own. */
-AWAITS static int next_page(struct export *export, const struct entity *entity)
+AWAITS static int export_next_page(struct export *export, const struct entity *entity)
 {
     struct task *task = export->ctx->task;
     struct page_call call = {export, arena_new(0), task->arena};
 
     task->arena = call.page;
-    int rc = read_page(export, entity, &call);
+    int rc = export_read_page(export, entity, &call);
     task->arena = call.request;
     if (rc > 0) /* the error is in this arena */
         arena_defer(call.request, free_page, call.page);
@@ -367,26 +372,26 @@ AWAITS static int next_page(struct export *export, const struct entity *entity)
 }
 
 /* co: Reads all pages. On a busy database the first page fails; later pages wait and try again. */
-AWAITS static int all_pages(struct export *export, const struct entity *entity)
+AWAITS static int export_read_pages(struct export *export, const struct entity *entity)
 {
     int rc = 0;
 
     export->limit = PAGE_FIRST;
-    export->more = true;
-    while (export->more && rc == 0) {
-        rc = next_page(export, entity);
+    export->has_more = true;
+    while (export->has_more && rc == 0) {
+        rc = export_next_page(export, entity);
         struct backoff pause = {.first_ms = BUSY_MS, .most_ms = INT64_C(2) * BUSY_MS};
-        while (rc == DB_BUSY && export->sent && export->sink_rc == 0) {
+        while (rc == DB_BUSY && export->is_started && export->sink_rc == 0) {
             TRY(task_sleep(export->ctx->task, backoff_next(&pause)));
-            rc = next_page(export, entity);
+            rc = export_next_page(export, entity);
         }
     }
     return rc;
 }
 
-AWAITS static int send_empty(struct export *export)
+AWAITS static int export_send_empty(struct export *export)
 {
-    strbuf_init(&export->piece, export->ctx->task->arena, BUFFER_BYTES);
+    strbuf_init(&export->buffer, export->ctx->task->arena, BUFFER_BYTES);
     export_put_header(export);
     return export_flush(export);
 }
@@ -401,23 +406,23 @@ int records_export(struct records_ctx *ctx,
     struct export *export = ARENA_NEW(ctx->task->arena, export);
 
     *export = (struct export){
-        .ctx = ctx, .csv = csv, .sink = sink, .arg = arg, .cursor = {.wanted = true}};
+        .ctx = ctx, .csv = csv, .sink = sink, .arg = arg, .cursor = {.is_requested = true}};
     export->separator = csv != NULL && csv->separator != 0 ? csv->separator : ',';
-    arena_defer(ctx->task->arena, free_place, export);
+    arena_defer(ctx->task->arena, export_free_cursor, export);
     TRY(columns_plan(ctx, entity, query->fields, &export->plan));
     TRY(filter_plan(ctx, entity, &query->filter, &export->filter));
     TRY(sort_plan(ctx, entity, query, &export->sort));
-    int rc = all_pages(export, entity);
+    int rc = export_read_pages(export, entity);
     if (export->sink_rc != 0)
         return export->sink_rc;
     if (rc == RECORDS_FAILED && ctx->error.code != PROBLEM_NONE)
         return rc;
-    rc = records_db(ctx, entity, rc);
-    if (rc == RECORDS_SCHEMA && export->sent)
+    rc = records_db_result(ctx, entity, rc);
+    if (rc == RECORDS_SCHEMA && export->is_started)
         return records_fail(ctx,
                             PROBLEM_DEPENDENCY_UNAVAILABLE,
                             "The data model changed during the export; export again.");
-    if (rc == 0 && csv != NULL && !export->sent)
-        return send_empty(export);
+    if (rc == 0 && csv != NULL && !export->is_started)
+        return export_send_empty(export);
     return rc;
 }

@@ -21,7 +21,7 @@ struct import {
     struct import_config config;
     struct import_writer writer;
     struct import_preview *preview; /* only in a dry run */
-    bool enough;
+    bool is_done;
     struct import_split split;
     const struct model_field **columns; /* CSV: the field of each column; NULL = ignored */
     size_t column_count;
@@ -71,7 +71,7 @@ void records_import_errors(const struct import_report *report, struct strbuf *ou
 
 /* Returns true for a member that the service sets and the import ignores; "version" too, unless the
  * entity has such a field. The id is not ignored when rows change records by their id. */
-static bool passed_over(const struct import *import, struct str name)
+static bool is_ignored_member(const struct import *import, struct str name)
 {
     const struct model_field *field = entity_field(import->writer.entity, name);
 
@@ -81,7 +81,7 @@ static bool passed_over(const struct import *import, struct str name)
 }
 
 /* Returns true when the caller may write the field; by id, only the right to update counts. */
-static bool may_write(const struct import *import, const struct model_field *field)
+static bool can_write_field(const struct import *import, const struct model_field *field)
 {
     const struct records_ctx *ctx = import->ctx;
     bool changes = import->config.key != NULL;
@@ -94,12 +94,12 @@ static bool may_write(const struct import *import, const struct model_field *fie
 
 /* --- CSV --- */
 
-static bool clean(struct str text)
+static bool text_is_clean(struct str text)
 {
     return utf8_valid(text) && (text.len == 0 || memchr(text.ptr, 0, text.len) == NULL);
 }
 
-static const struct import_mapping *mapping_of(const struct import *import, struct str name)
+static const struct import_mapping *mapping_find(const struct import *import, struct str name)
 {
     for (size_t i = 0; i < import->config.mapping_count; i++)
         if (str_eq(import->config.mapping[i].column, name))
@@ -110,23 +110,23 @@ static const struct import_mapping *mapping_of(const struct import *import, stru
 /* Finds the field of one column. An unknown name is a finding, but not in a dry run. */
 static const struct model_field *find_column(struct import *import, struct str name)
 {
-    const struct import_mapping *mapping = mapping_of(import, name);
+    const struct import_mapping *mapping = mapping_find(import, name);
     const struct model_field *field = NULL;
 
     if (mapping != NULL)
         field = mapping->field;
-    else if (!passed_over(import, name))
+    else if (!is_ignored_member(import, name))
         field = entity_field(import->writer.entity, name);
-    bool known = field != NULL &&
-                 (field_rule_allows(import->ctx, field, ACT_READ) || may_write(import, field));
-    if (!known && mapping == NULL && !passed_over(import, name) && !import->config.dry_run)
-        records_finding(import->ctx, name, PROBLEM_UNKNOWN_FIELD, "is not a known field");
+    bool known = field != NULL && (field_rule_allows(import->ctx, field, ACT_READ) ||
+                                   can_write_field(import, field));
+    if (!known && mapping == NULL && !is_ignored_member(import, name) && !import->config.dry_run)
+        records_finding_add(import->ctx, name, PROBLEM_UNKNOWN_FIELD, "is not a known field");
     for (size_t i = 0; known && i < import->column_count; i++)
         if (import->columns[i] == field)
-            records_finding(import->ctx,
-                            name,
-                            PROBLEM_VALIDATION_FAILED,
-                            "maps to the same field as another column");
+            records_finding_add(import->ctx,
+                                name,
+                                PROBLEM_VALIDATION_FAILED,
+                                "maps to the same field as another column");
     return known ? field : NULL;
 }
 
@@ -139,7 +139,7 @@ static void check_mapping(struct import *import, const struct import_row *row)
         while (at < row->cell_count && !str_eq(str_trim(row->cells[at]), wanted))
             at++;
         if (at == row->cell_count)
-            records_finding(
+            records_finding_add(
                 import->ctx, wanted, PROBLEM_VALIDATION_FAILED, "is not a column of the file");
     }
 }
@@ -152,10 +152,10 @@ static void check_key_column(struct import *import)
     while (at < import->column_count && import->columns[at] != key)
         at++;
     if (key != NULL && at == import->column_count)
-        records_finding(import->ctx,
-                        key->name,
-                        PROBLEM_REQUIRED,
-                        "is named in on_conflict, but is not a column of the file");
+        records_finding_add(import->ctx,
+                            key->name,
+                            PROBLEM_REQUIRED,
+                            "is named in on_conflict, but is not a column of the file");
 }
 
 /* Finds the fields of the header. A field that the caller may neither read nor write is unknown. */
@@ -170,7 +170,7 @@ static int read_header(struct import *import, const struct import_row *row)
     import->columns = ARENA_ARRAY(ctx->task->arena, import->columns, row->cell_count);
     for (size_t i = 0; i < row->cell_count; i++) {
         struct str name = str_trim(row->cells[i]);
-        if (!clean(name))
+        if (!text_is_clean(name))
             return records_fail(ctx, PROBLEM_VALIDATION_FAILED, "The header is not UTF-8.");
         const struct model_field *field = find_column(import, name);
         import->columns[import->column_count++] = field;
@@ -179,7 +179,7 @@ static int read_header(struct import *import, const struct import_row *row)
     }
     check_mapping(import, row);
     check_key_column(import);
-    return records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
+    return records_fail_findings(ctx, PROBLEM_VALIDATION_FAILED);
 }
 
 static bool import_is_text(const struct model_field *field)
@@ -192,9 +192,9 @@ static bool import_is_text(const struct model_field *field)
  * not write, because null would be a change. */
 static json_t *empty_cell(const struct import *import, const struct model_field *field)
 {
-    bool is_left_out = field->system || (field->required && field->fallback != NULL);
+    bool is_left_out = field->system || (field->required && field->default_value != NULL);
 
-    return is_left_out || !may_write(import, field) ? NULL : json_null();
+    return is_left_out || !can_write_field(import, field) ? NULL : json_null();
 }
 
 /* Converts *cell to the form without a style, in `text` if needed. Returns the error, else NULL. */
@@ -251,7 +251,7 @@ AWAITS static int PRINTF_LIKE(2, 3) refuse_row(struct import *import, const char
         &import->writer, import->rows, PROBLEM_VALIDATION_FAILED, str_from(text));
 }
 
-AWAITS static int take_cells(struct import *import, const struct import_row *row)
+AWAITS static int import_take_cells(struct import *import, const struct import_row *row)
 {
     const char *reason = NULL;
     size_t bytes = 0;
@@ -263,7 +263,7 @@ AWAITS static int take_cells(struct import *import, const struct import_row *row
                           import->column_count);
     for (size_t i = 0; i < row->cell_count; i++) {
         bytes += row->cells[i].len;
-        if (clean(row->cells[i]))
+        if (text_is_clean(row->cells[i]))
             continue;
         return refuse_row(import, "the row is not UTF-8 text");
     }
@@ -295,7 +295,7 @@ static void drop_members(const struct import *import, json_t *record)
 
     json_object_foreach_safe(record, next, key, value)
     {
-        if (passed_over(import, str_from(key)))
+        if (is_ignored_member(import, str_from(key)))
             (void)json_object_del(record, key);
     }
 }
@@ -318,7 +318,7 @@ static void map_members(const struct import *import, json_t *record)
     }
 }
 
-AWAITS static int take_text(struct import *import, struct str text)
+AWAITS static int import_take_text(struct import *import, struct str text)
 {
     json_t *record = value_document(text);
 
@@ -334,24 +334,24 @@ AWAITS static int take_text(struct import *import, struct str text)
 
 /* --- start and end --- */
 
-static int fail_other_rows(struct import *import)
+static int import_fail_other_file(struct import *import)
 {
     return records_fail(import->ctx,
                         PROBLEM_CONFLICT,
                         "The first %lld rows of the file differ from the rows that the import has "
                         "processed: send these rows unchanged, or import without resume.",
-                        (long long)import->config.from.rows);
+                        (long long)import->config.resume_from.rows);
 }
 
 /* Skips a row that was handled before the import was resumed. The digest at the last of these rows
  * shows whether the file is the same. */
-static int pass_row(struct import *import)
+static int import_skip_row(struct import *import)
 {
-    const struct import_progress *from = &import->config.from;
+    const struct import_progress *from = &import->config.resume_from;
 
     if (import->rows < from->rows || str_eq(import_writer_digest(&import->writer), from->digest))
         return 0;
-    return fail_other_rows(import);
+    return import_fail_other_file(import);
 }
 
 AWAITS static int import_take_row(void *arg, const struct import_row *row)
@@ -361,17 +361,17 @@ AWAITS static int import_take_row(void *arg, const struct import_row *row)
     if (import->split.format == IMPORT_CSV && !import->header_done)
         return read_header(import, row);
     import->rows++;
-    import_writer_read(&import->writer, row->text);
-    if (import->rows <= import->config.from.rows)
-        return pass_row(import);
+    import_writer_digest_row(&import->writer, row->text);
+    if (import->rows <= import->config.resume_from.rows)
+        return import_skip_row(import);
     if (row->reason != NULL)
         TRY(refuse_row(import, "%s", row->reason));
     else if (import->split.format == IMPORT_CSV)
-        TRY(take_cells(import, row));
+        TRY(import_take_cells(import, row));
     else
-        TRY(take_text(import, row->text));
+        TRY(import_take_text(import, row->text));
     /* A dry run ends after its first chunk. */
-    return import->config.dry_run && import->writer.count == 0 ? IMPORT_ENOUGH : 0;
+    return import->config.dry_run && import->writer.count == 0 ? IMPORT_DRY_RUN_DONE : 0;
 }
 
 struct import *records_import_new(struct records_ctx *ctx,
@@ -393,11 +393,11 @@ struct import *records_import_new(struct records_ctx *ctx,
 
 static int import_settle(struct import *import, int rc)
 {
-    if (rc == IMPORT_ENOUGH) {
-        import->enough = true;
+    if (rc == IMPORT_DRY_RUN_DONE) {
+        import->is_done = true;
         return 0;
     }
-    if (rc != IMPORT_BROKEN)
+    if (rc != IMPORT_MALFORMED)
         return rc;
     return records_fail(import->ctx,
                         PROBLEM_VALIDATION_FAILED,
@@ -416,17 +416,17 @@ int records_import_finish(struct import *import)
     TRY(import_settle(import, import_split_end(&import->split)));
     if (import->split.format == IMPORT_CSV && !import->header_done)
         return records_fail(import->ctx, PROBLEM_VALIDATION_FAILED, "The file has no header row.");
-    if (import->rows < import->config.from.rows)
-        return fail_other_rows(import);
-    import->enough = import->config.dry_run;
+    if (import->rows < import->config.resume_from.rows)
+        return import_fail_other_file(import);
+    import->is_done = import->config.dry_run;
     return import_writer_flush(&import->writer);
 }
 
 /* --- dry runs --- */
 
-bool records_import_enough(const struct import *import)
+bool records_import_is_enough(const struct import *import)
 {
-    return import->enough;
+    return import->is_done;
 }
 
 void records_import_preview(const struct import *import, struct strbuf *out)

@@ -13,7 +13,7 @@
 
 #define SEPARATORS ",;\t" /* the first is the default */
 
-enum csv_state { CSV_CELL, CSV_PLAIN, CSV_QUOTED, CSV_QUOTE, CSV_BROKEN };
+enum csv_state { CSV_CELL, CSV_PLAIN, CSV_QUOTED, CSV_QUOTE, CSV_MALFORMED };
 
 /* --- reading again --- */
 
@@ -41,7 +41,7 @@ static void window_add(struct import_window *window, char c)
     window->at = bytes->len;
 }
 
-static size_t window_kept(const struct import_window *window)
+static size_t window_unread_bytes(const struct import_window *window)
 {
     return window->bytes.len - window->start;
 }
@@ -50,8 +50,8 @@ static size_t window_kept(const struct import_window *window)
  * times. */
 static bool can_read_again(const struct import_window *window)
 {
-    return window->is_open && window->again_bytes + window_kept(window) <=
-                                  window->first_bytes + 2 * IMPORT_ROW_BYTES_MAX;
+    return window->is_open && window->reread_bytes + window_unread_bytes(window) <=
+                                  window->file_bytes + 2 * IMPORT_ROW_BYTES;
 }
 
 /* --- rows --- */
@@ -98,34 +98,34 @@ AWAITS static int csv_row_end(struct import_split *split)
 }
 
 /* co: Ends a row that cannot be read. `c` is the byte that shows the error. */
-AWAITS static int csv_break(struct import_split *split, const char *reason, char c)
+AWAITS static int csv_end_malformed(struct import_split *split, const char *reason, char c)
 {
     struct import_window *window = &split->window;
 
     if (split->row_reason == NULL)
         split->row_reason = reason;
     if (can_read_again(window)) {
-        window->again_bytes += window_kept(window);
+        window->reread_bytes += window_unread_bytes(window);
         window->at = window->start;
         return csv_row_end(split);
     }
     window->is_open = false;
-    split->state = CSV_BROKEN;
+    split->state = CSV_MALFORMED;
     return c == '\n' || c == '\r' ? csv_row_end(split) : 0;
 }
 
 AWAITS static int csv_put(struct import_split *split, char c)
 {
-    return import_split_put(split, c) ? 0 : csv_break(split, split->row_reason, c);
+    return import_split_put(split, c) ? 0 : csv_end_malformed(split, split->row_reason, c);
 }
 
 /* co: Handles a separator or a line end outside quotes. */
-AWAITS static int csv_mark(struct import_split *split, char c)
+AWAITS static int csv_end_cell_or_row(struct import_split *split, char c)
 {
     if (c != split->separator)
         return csv_row_end(split);
     csv_cell_end(split);
-    return split->row_reason == NULL ? 0 : csv_break(split, split->row_reason, c);
+    return split->row_reason == NULL ? 0 : csv_end_malformed(split, split->row_reason, c);
 }
 
 AWAITS static int csv_byte(struct import_split *split, char c)
@@ -140,11 +140,11 @@ AWAITS static int csv_byte(struct import_split *split, char c)
     switch ((enum csv_state)split->state) {
     case CSV_CELL:
         if (marks)
-            return csv_mark(split, c);
+            return csv_end_cell_or_row(split, c);
         split->state = c == '"' ? CSV_QUOTED : CSV_PLAIN;
         return c == '"' ? 0 : csv_put(split, c);
     case CSV_PLAIN:
-        return marks ? csv_mark(split, c) : csv_put(split, c);
+        return marks ? csv_end_cell_or_row(split, c) : csv_put(split, c);
     case CSV_QUOTED:
         if (c == '"') {
             split->state = CSV_QUOTE;
@@ -155,10 +155,11 @@ AWAITS static int csv_byte(struct import_split *split, char c)
         return csv_put(split, c);
     case CSV_QUOTE:
         if (marks)
-            return csv_mark(split, c);
+            return csv_end_cell_or_row(split, c);
         split->state = CSV_QUOTED;
-        return c == '"' ? csv_put(split, c) : csv_break(split, "text follows a closing quote", c);
-    case CSV_BROKEN:
+        return c == '"' ? csv_put(split, c)
+                        : csv_end_malformed(split, "text follows a closing quote", c);
+    case CSV_MALFORMED:
         return line_end ? csv_row_end(split) : 0;
     }
     return 0;
@@ -167,7 +168,7 @@ AWAITS static int csv_byte(struct import_split *split, char c)
 /* --- the separator --- */
 
 /* Counts the marks outside quotes. */
-static size_t count_marks(struct str row, char mark)
+static size_t count_separators(struct str row, char mark)
 {
     bool in_quotes = false;
     bool begins = true; /* the next byte starts a cell, which a quote may open */
@@ -178,7 +179,7 @@ static size_t count_marks(struct str row, char mark)
         count += !in_quotes && c == mark;
         if (c == '"' && (in_quotes || begins))
             in_quotes = !in_quotes;
-        begins = ascii_among(c, SEPARATORS);
+        begins = ascii_is_in(c, SEPARATORS);
     }
     return count;
 }
@@ -187,7 +188,7 @@ static size_t count_marks(struct str row, char mark)
 static bool names_separator(struct str row)
 {
     return row.len == 5 && str_ieq((struct str){row.ptr, 4}, STR("sep=")) &&
-           ascii_among(row.ptr[4], SEPARATORS);
+           ascii_is_in(row.ptr[4], SEPARATORS);
 }
 
 /* Finds the separator in the header, which is in the window and will be read from there. */
@@ -197,7 +198,7 @@ static void csv_begin(struct import_split *split)
     struct str row = strbuf_view(bytes);
     size_t most = 0;
 
-    while (row.len > 0 && ascii_among(row.ptr[row.len - 1], "\r\n"))
+    while (row.len > 0 && ascii_is_in(row.ptr[row.len - 1], "\r\n"))
         row.len--;
     split->is_begun = true;
     if (names_separator(row)) {
@@ -208,7 +209,7 @@ static void csv_begin(struct import_split *split)
         return;
     split->separator = SEPARATORS[0];
     for (const char *mark = SEPARATORS; *mark != '\0'; mark++) {
-        size_t count = count_marks(row, *mark);
+        size_t count = count_separators(row, *mark);
         if (count > most)
             split->separator = *mark;
         most = count > most ? count : most;
@@ -223,13 +224,13 @@ static size_t csv_take_header(struct import_split *split, struct str piece)
     for (size_t i = 0; i < piece.len; i++) {
         char c = piece.ptr[i];
         bool line_end = c == '\r' || c == '\n';
-        bool begins = bytes->len == 0 || ascii_among(bytes->ptr[bytes->len - 1], SEPARATORS);
+        bool begins = bytes->len == 0 || ascii_is_in(bytes->ptr[bytes->len - 1], SEPARATORS);
         if (line_end && bytes->len == 0)
             continue;
         strbuf_char(bytes, c);
         if (c == '"' && (split->in_quotes || begins))
             split->in_quotes = !split->in_quotes;
-        if ((line_end && !split->in_quotes) || bytes->len == IMPORT_ROW_BYTES_MAX) {
+        if ((line_end && !split->in_quotes) || bytes->len == IMPORT_ROW_BYTES) {
             csv_begin(split);
             return i + 1;
         }
@@ -240,11 +241,11 @@ static size_t csv_take_header(struct import_split *split, struct str piece)
 /* --- the file --- */
 
 /* co: Handles the next byte of the file. */
-AWAITS static int csv_next(struct import_split *split, char c)
+AWAITS static int csv_file_byte(struct import_split *split, char c)
 {
     struct import_window *window = &split->window;
 
-    window->first_bytes++;
+    window->file_bytes++;
     if (window->is_open)
         window_add(window, c);
     return csv_byte(split, c);
@@ -264,10 +265,10 @@ int import_csv_feed(struct import_split *split, struct str piece)
             TRY(csv_byte(split, window->bytes.ptr[window->at++]));
         else if (taken == piece.len)
             return 0;
-        else if (window->is_open && window_kept(window) == IMPORT_ROW_BYTES_MAX)
-            TRY(csv_break(split, "the row is longer than 2 MB", 0));
+        else if (window->is_open && window_unread_bytes(window) == IMPORT_ROW_BYTES)
+            TRY(csv_end_malformed(split, "the row is longer than 2 MB", 0));
         else
-            TRY(csv_next(split, piece.ptr[taken++]));
+            TRY(csv_file_byte(split, piece.ptr[taken++]));
     }
 }
 
@@ -278,7 +279,7 @@ int import_csv_end(struct import_split *split)
         TRY(import_csv_feed(split, STR("")));
     }
     while (split->state == CSV_QUOTED && can_read_again(&split->window)) {
-        TRY(csv_break(split, "a quote is not closed", 0));
+        TRY(csv_end_malformed(split, "a quote is not closed", 0));
         TRY(import_csv_feed(split, STR("")));
     }
     if (split->state == CSV_QUOTED)

@@ -56,7 +56,7 @@ struct import_preview {
     struct arena *arena;
     const struct csv_style *style;
     struct column *columns;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 struct import_preview *import_preview_new(struct arena *arena, const struct csv_style *style)
@@ -74,13 +74,13 @@ void import_preview_column(struct import_preview *preview,
 {
     if (preview->count == COLUMNS_MAX)
         return;
-    if (preview->count == preview->room) {
-        size_t room = preview->room == 0 ? 32 : 2 * preview->room;
+    if (preview->count == preview->capacity) {
+        size_t room = preview->capacity == 0 ? 32 : 2 * preview->capacity;
         struct column *columns = ARENA_ARRAY(preview->arena, columns, room);
         if (preview->count > 0)
             memcpy(columns, preview->columns, preview->count * sizeof(*columns));
         preview->columns = columns;
-        preview->room = room;
+        preview->capacity = room;
     }
     preview->columns[preview->count++] =
         (struct column){.name = arena_dup(preview->arena, name), .field = field, .kinds = KIND_ANY};
@@ -103,7 +103,7 @@ static unsigned kinds_of_text(struct str text)
 }
 
 /* Converts a number or date to the form without a style; other cells stay as they are. */
-static struct str plain_of(const struct csv_style *style, struct str cell, struct cell_text *text)
+static struct str cell_plain(const struct csv_style *style, struct str cell, struct cell_text *text)
 {
     struct str plain;
 
@@ -117,7 +117,7 @@ static struct str plain_of(const struct csv_style *style, struct str cell, struc
 static unsigned kinds_of_cell(const struct csv_style *style, struct str cell)
 {
     struct cell_text plain;
-    struct str text = plain_of(style, str_trim(cell), &plain);
+    struct str text = cell_plain(style, str_trim(cell), &plain);
     unsigned kinds = kinds_of_text(text);
     double number;
     int64_t whole;
@@ -188,7 +188,8 @@ preview_column(struct import_preview *preview, const struct entity *entity, stru
     return &preview->columns[preview->count - 1];
 }
 
-static void take_member(struct import_preview *preview, struct column *column, const json_t *value)
+static void
+preview_take_member(struct import_preview *preview, struct column *column, const json_t *value)
 {
     char *text;
 
@@ -219,13 +220,13 @@ void import_preview_members(struct import_preview *preview,
     {
         struct column *column = preview_column(preview, entity, str_from(key));
         if (column != NULL)
-            take_member(preview, column, value);
+            preview_take_member(preview, column, value);
     }
 }
 
 /* --- the answer --- */
 
-static struct str guess(const struct column *column)
+static struct str column_guess_type(const struct column *column)
 {
     for (size_t i = 0; column->filled > 0 && i < ARRAY_LEN(guesses); i++)
         if ((column->kinds & guesses[i].kind) != 0)
@@ -245,7 +246,7 @@ void import_preview_json(const struct import_preview *preview, struct jw *w)
         JW_STR_OR_NULL(w, "field", field != NULL ? field->name : STR_NONE);
         JW_STR_OR_NULL(
             w, "type", field != NULL ? str_from(model_type_name(field->type)) : STR_NONE);
-        JW_STR_OR_NULL(w, "guessed_type", guess(column));
+        JW_STR_OR_NULL(w, "guessed_type", column_guess_type(column));
         JW_I64(w, "filled", column->filled);
         JW_I64(w, "empty", column->empty);
         jw_lit(w, "examples");

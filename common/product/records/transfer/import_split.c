@@ -6,12 +6,12 @@
 
 enum list_state { LIST_START, LIST_FIRST, LIST_ITEM_DUE, LIST_INSIDE, LIST_NEXT, LIST_END };
 
-static const unsigned char mark[] = {0xef, 0xbb, 0xbf}; /* byte order mark */
+static const unsigned char byte_order_mark[] = {0xef, 0xbb, 0xbf}; /* byte order mark */
 
-static int broken(struct import_split *split, const char *reason)
+static int split_fail_malformed(struct import_split *split, const char *reason)
 {
     split->reason = reason;
-    return IMPORT_BROKEN;
+    return IMPORT_MALFORMED;
 }
 
 bool import_split_put(struct import_split *split, char c)
@@ -79,7 +79,7 @@ AWAITS static int list_byte(struct import_split *split, char c)
     switch ((enum list_state)split->state) {
     case LIST_START:
         split->state = LIST_FIRST;
-        return c == '[' ? 0 : broken(split, "the file must be a JSON array");
+        return c == '[' ? 0 : split_fail_malformed(split, "the file must be a JSON array");
     case LIST_FIRST:
     case LIST_ITEM_DUE:
         if (c == ']' && split->state == LIST_FIRST) {
@@ -87,18 +87,20 @@ AWAITS static int list_byte(struct import_split *split, char c)
             return 0;
         }
         if (c != '{')
-            return broken(split, "the array must contain only objects");
+            return split_fail_malformed(split, "the array must contain only objects");
         split->state = LIST_INSIDE;
         split->depth = 0;
         return list_inside(split, c);
     case LIST_NEXT:
         split->state = c == ',' ? LIST_ITEM_DUE : LIST_END;
-        return c == ',' || c == ']' ? 0 : broken(split, "a comma is missing between objects");
+        return c == ',' || c == ']'
+                   ? 0
+                   : split_fail_malformed(split, "a comma is missing between objects");
     case LIST_INSIDE:
     case LIST_END:
         break;
     }
-    return broken(split, "text follows the array");
+    return split_fail_malformed(split, "text follows the array");
 }
 
 /* --- all formats --- */
@@ -117,12 +119,12 @@ void import_split_init(struct import_split *split,
     split->ends = ARENA_ARRAY(arena, split->ends, IMPORT_CELLS_MAX);
     split->quoted = ARENA_ARRAY(arena, split->quoted, IMPORT_CELLS_MAX);
     split->cells = ARENA_ARRAY(arena, split->cells, IMPORT_CELLS_MAX);
-    strbuf_init(&split->text, arena, IMPORT_ROW_BYTES_MAX);
-    strbuf_init(&split->window.bytes, arena, IMPORT_ROW_BYTES_MAX);
+    strbuf_init(&split->text, arena, IMPORT_ROW_BYTES);
+    strbuf_init(&split->window.bytes, arena, IMPORT_ROW_BYTES);
 }
 
 /* co: Splits the bytes that follow the byte order mark. */
-AWAITS static int split_rest(struct import_split *split, struct str piece)
+AWAITS static int split_after_mark(struct import_split *split, struct str piece)
 {
     if (split->format == IMPORT_CSV)
         return import_csv_feed(split, piece);
@@ -135,15 +137,15 @@ AWAITS static int split_rest(struct import_split *split, struct str piece)
 int import_split_feed(struct import_split *split, struct str piece)
 {
     for (size_t i = 0; i < piece.len; i++) {
-        if (!split->started && split->skipped < sizeof(mark) &&
-            (unsigned char)piece.ptr[i] == mark[split->skipped]) {
+        if (!split->is_started && split->skipped < sizeof(byte_order_mark) &&
+            (unsigned char)piece.ptr[i] == byte_order_mark[split->skipped]) {
             split->skipped++;
             continue;
         }
-        if (!split->started && split->skipped > 0 && split->skipped < sizeof(mark))
-            return broken(split, "the file is not UTF-8");
-        split->started = true;
-        return split_rest(split, (struct str){piece.ptr + i, piece.len - i});
+        if (!split->is_started && split->skipped > 0 && split->skipped < sizeof(byte_order_mark))
+            return split_fail_malformed(split, "the file is not UTF-8");
+        split->is_started = true;
+        return split_after_mark(split, (struct str){piece.ptr + i, piece.len - i});
     }
     return 0;
 }
@@ -154,7 +156,9 @@ int import_split_end(struct import_split *split)
     case IMPORT_CSV:
         return import_csv_end(split);
     case IMPORT_JSON:
-        return split->state == LIST_END ? 0 : broken(split, "the file ends inside the array");
+        return split->state == LIST_END
+                   ? 0
+                   : split_fail_malformed(split, "the file ends inside the array");
     case IMPORT_JSONL:
         return split->text.len > 0 ? text_end(split) : 0;
     }

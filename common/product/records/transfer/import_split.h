@@ -24,7 +24,7 @@ struct import_window {
     size_t at;    /* index of the next byte to read; the length = read from the file */
     size_t start; /* index of the row's second line, if is_open */
     bool is_open; /* bytes of the file are being added */
-    size_t first_bytes, again_bytes; /* read from the file, read again */
+    size_t file_bytes, reread_bytes; /* read from the file, read again */
 };
 
 struct import_split {
@@ -43,7 +43,7 @@ struct import_split {
     bool in_string, escaped;
     bool after_cr;
     size_t skipped; /* bytes of a byte order mark at the start */
-    bool started;
+    bool is_started;
     struct import_window window;
     const char *row_reason; /* why the row so far cannot be read; NULL = no error */
     const char *reason;     /* why the split failed */
@@ -60,7 +60,7 @@ void import_split_init(struct import_split *split,
                        import_row_fn fn,
                        void *arg);
 /* co: import_split_feed() splits the next bytes of the file, import_split_end() ends the file. Both
- * return 0, IMPORT_BROKEN, or the non-zero result of `fn`. */
+ * return 0, IMPORT_MALFORMED, or the non-zero result of `fn`. */
 AWAITS int import_split_feed(struct import_split *split, struct str piece) MUSTCHECK;
 AWAITS int import_split_end(struct import_split *split) MUSTCHECK;
 

@@ -44,20 +44,20 @@ static void entry_refuse(struct import_writer *writer,
 
 /* --- by id --- */
 
-struct by_id {
+struct row_by_id {
     int64_t id; /* 0 = the row creates a record */
     json_t *record;
-    size_t place;
+    size_t entry_index;
 };
 
 static int order_rows_by_id(const void *left, const void *right)
 {
-    const struct by_id *a = left;
-    const struct by_id *b = right;
+    const struct row_by_id *a = left;
+    const struct row_by_id *b = right;
 
     if (a->id != b->id)
         return (a->id > b->id) - (a->id < b->id);
-    return (a->place > b->place) - (a->place < b->place);
+    return (a->entry_index > b->entry_index) - (a->entry_index < b->entry_index);
 }
 
 static int read_row_id(struct records_ctx *ctx, const json_t *record, int64_t *ret_id)
@@ -73,9 +73,9 @@ static int read_row_id(struct records_ctx *ctx, const json_t *record, int64_t *r
 
 /* co: Creates or changes one record, as the routes for one record do. */
 AWAITS static int
-write_by_id(struct records_ctx *ctx, const struct entity *entity, const struct by_id *row)
+write_by_id(struct records_ctx *ctx, const struct entity *entity, const struct row_by_id *row)
 {
-    json_t *body = jr_adopt(ctx->task->arena, json_copy(row->record));
+    json_t *body = jr_attach(ctx->task->arena, json_copy(row->record));
     struct strbuf out;
     int64_t version;
     int64_t id;
@@ -90,7 +90,7 @@ write_by_id(struct records_ctx *ctx, const struct entity *entity, const struct b
 }
 
 /* Copies the texts of the failure out of an arena that is freed next. */
-static void keep_error(struct records_ctx *ctx, struct arena *arena)
+static void copy_error(struct records_ctx *ctx, struct arena *arena)
 {
     struct records_error *error = &ctx->error;
 
@@ -103,8 +103,9 @@ static void keep_error(struct records_ctx *ctx, struct arena *arena)
 }
 
 /* co: Writes one row in an arena of its own: the record may be larger than its row in the file. */
-AWAITS static int
-write_by_id_apart(struct records_ctx *ctx, const struct entity *entity, const struct by_id *row)
+AWAITS static int write_by_id_isolated(struct records_ctx *ctx,
+                                       const struct entity *entity,
+                                       const struct row_by_id *row)
 {
     struct arena *outer = ctx->task->arena;
     struct arena *arena = arena_new(0);
@@ -113,7 +114,7 @@ write_by_id_apart(struct records_ctx *ctx, const struct entity *entity, const st
     int rc = write_by_id(ctx, entity, row);
     ctx->task->arena = outer;
     if (rc != 0)
-        keep_error(ctx, outer);
+        copy_error(ctx, outer);
     arena_free(arena);
     return rc;
 }
@@ -122,19 +123,19 @@ write_by_id_apart(struct records_ctx *ctx, const struct entity *entity, const st
 AWAITS static int
 chunk_by_id(struct records_ctx *ctx, const struct entity *entity, struct chunk *chunk)
 {
-    struct by_id *rows = ARENA_ARRAY(ctx->task->arena, rows, chunk->to - chunk->from);
+    struct row_by_id *rows = ARENA_ARRAY(ctx->task->arena, rows, chunk->to - chunk->from);
     size_t count = 0;
 
     for (size_t i = chunk->from; i < chunk->to; i++) {
         json_t *record = chunk->writer->entries[i].record;
         if (record == NULL)
             continue;
-        rows[count] = (struct by_id){.record = record, .place = i};
+        rows[count] = (struct row_by_id){.record = record, .entry_index = i};
         TRY(read_row_id(ctx, record, &rows[count++].id));
     }
     qsort(rows, count, sizeof(*rows), order_rows_by_id);
     for (size_t i = 0; i < count; i++)
-        TRY(write_by_id_apart(ctx, entity, &rows[i]));
+        TRY(write_by_id_isolated(ctx, entity, &rows[i]));
     chunk->report.done += (int64_t)count;
     return 0;
 }
@@ -148,7 +149,7 @@ chunk_bulk(struct records_ctx *ctx, const struct entity *entity, struct chunk *c
     struct import_writer *writer = chunk->writer;
     const struct model_field *key = writer->config->key;
     const struct records_bulk bulk = {
-        .items = jr_adopt(ctx->task->arena, json_array()),
+        .items = jr_attach(ctx->task->arena, json_array()),
         .upsert = key != NULL,
         .on_conflict = &key,
         .on_conflict_count = key != NULL,
@@ -229,9 +230,9 @@ chunk_progress(struct records_ctx *ctx, const struct entity *entity, struct chun
     return records_fail(ctx, PROBLEM_CONFLICT, "Another request has taken over this import.");
 }
 
-/* co: Writes a chunk (a write_fn). In a dry run IMPORT_ENOUGH rolls the transaction back. */
+/* co: Writes a chunk (a write_fn). In a dry run IMPORT_DRY_RUN_DONE rolls the transaction back. */
 AWAITS static int
-chunk_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
+chunk_in_transaction(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
 {
     struct chunk *chunk = arg;
     struct db *db = ctx->db;
@@ -239,13 +240,13 @@ chunk_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, vo
     chunk->report = chunk->writer->report;
     ctx->error = (struct records_error){0};
     ctx->db = tx;
-    ctx->repeats = true;
+    ctx->can_repeat = true;
     int rc = chunk_write(ctx, entity, chunk);
     if (rc == 0)
         rc = chunk_progress(ctx, entity, chunk);
-    ctx->repeats = false;
+    ctx->can_repeat = false;
     ctx->db = db;
-    return rc == 0 && chunk->writer->config->dry_run ? IMPORT_ENOUGH : rc;
+    return rc == 0 && chunk->writer->config->dry_run ? IMPORT_DRY_RUN_DONE : rc;
 }
 
 /* co: Writes entries in a transaction. The report includes the entries only after success. */
@@ -256,14 +257,14 @@ AWAITS static int chunk_transact(struct import_writer *writer, size_t from, size
     int rc;
 
     *chunk = (struct chunk){.writer = writer, .from = from, .to = to};
-    ctx->reloaded = false;
+    ctx->is_reloaded = false;
     do {
         const struct entity *entity = writer->entity;
-        bool notify = write_listens(entity, EVENT_CREATED) ||
-                      write_listens(entity, EVENT_UPDATED) || ctx->model->live;
-        rc = write_transaction(ctx, entity, chunk_in, chunk, notify);
-    } while (records_again(ctx, &writer->entity, &rc));
-    if (rc != 0 && rc != IMPORT_ENOUGH)
+        bool notify = entity_has_consumer(entity, EVENT_CREATED) ||
+                      entity_has_consumer(entity, EVENT_UPDATED) || ctx->model->live;
+        rc = write_transaction(ctx, entity, chunk_in_transaction, chunk, notify);
+    } while (records_should_repeat(ctx, &writer->entity, &rc));
+    if (rc != 0 && rc != IMPORT_DRY_RUN_DONE)
         return rc;
     writer->report = chunk->report;
     return 0;
@@ -279,7 +280,7 @@ static bool is_row_refused(const struct import_writer *writer, int rc)
 }
 
 /* co: Writes each row in a transaction of its own. */
-AWAITS static int chunk_each(struct import_writer *writer)
+AWAITS static int chunk_write_rows(struct import_writer *writer)
 {
     struct records_ctx *ctx = writer->ctx;
 
@@ -301,15 +302,15 @@ AWAITS static int chunk_each(struct import_writer *writer)
 
 /* A model that was reloaded while the chunk was written is referenced by the chunk's arena. Takes
  * another reference, for the arena of the import. */
-static void keep_model(const struct import_writer *writer, const struct model *before)
+static void hold_model(const struct import_writer *writer, const struct model *before)
 {
     const struct model *model = writer->ctx->model;
 
     if (model != before)
-        model_adopt(writer->arena, model_ref((struct model *)model));
+        model_attach(writer->arena, model_ref((struct model *)model));
 }
 
-static void forget_entries(struct import_writer *writer)
+static void free_entries(struct import_writer *writer)
 {
     for (size_t i = 0; i < writer->count; i++)
         json_decref(writer->entries[i].record);
@@ -328,19 +329,19 @@ int import_writer_flush(struct import_writer *writer)
     ctx->task->arena = arena;
     int rc = chunk_transact(writer, 0, writer->count);
     if (is_row_refused(writer, rc))
-        rc = chunk_each(writer);
+        rc = chunk_write_rows(writer);
     ctx->task->arena = writer->arena;
-    keep_model(writer, model);
+    hold_model(writer, model);
     if (rc != 0)
-        keep_error(ctx, writer->arena);
+        copy_error(ctx, writer->arena);
     arena_free(arena);
-    forget_entries(writer);
+    free_entries(writer);
     return rc;
 }
 
 /* --- rows --- */
 
-void import_writer_read(struct import_writer *writer, struct str bytes)
+void import_writer_digest_row(struct import_writer *writer, struct str bytes)
 {
     struct digest digest;
 
@@ -355,7 +356,7 @@ struct str import_writer_digest(const struct import_writer *writer)
     return digest_hex(writer->arena, writer->digest);
 }
 
-static void put_entry(struct import_writer *writer, struct import_entry entry)
+static void writer_add_entry(struct import_writer *writer, struct import_entry entry)
 {
     memcpy(entry.digest, writer->digest, sizeof(entry.digest));
     writer->entries[writer->count++] = entry;
@@ -370,7 +371,7 @@ AWAITS static int flush_if_full(struct import_writer *writer)
 
 int import_writer_add(struct import_writer *writer, int64_t row, json_t *record, size_t bytes)
 {
-    put_entry(writer, (struct import_entry){.row = row, .record = record});
+    writer_add_entry(writer, (struct import_entry){.row = row, .record = record});
     writer->bytes += bytes;
     return flush_if_full(writer);
 }
@@ -382,18 +383,18 @@ int import_writer_refuse(struct import_writer *writer,
 {
     bool has_room = writer->report.error_count < IMPORT_ERRORS_MAX;
 
-    put_entry(writer,
-              (struct import_entry){
-                  .row = row,
-                  .code = code,
-                  .detail = has_room ? arena_dup(writer->arena, detail) : STR_NONE,
-              });
+    writer_add_entry(writer,
+                     (struct import_entry){
+                         .row = row,
+                         .code = code,
+                         .detail = has_room ? arena_dup(writer->arena, detail) : STR_NONE,
+                     });
     return flush_if_full(writer);
 }
 
 static void writer_free(void *arg)
 {
-    forget_entries(arg);
+    free_entries(arg);
 }
 
 void import_writer_init(struct import_writer *writer,
@@ -405,7 +406,7 @@ void import_writer_init(struct import_writer *writer,
     writer->entity = entity;
     writer->config = config;
     writer->arena = ctx->task->arena;
-    if (config->from.report != NULL)
-        writer->report = *config->from.report;
+    if (config->resume_from.report != NULL)
+        writer->report = *config->resume_from.report;
     arena_defer(writer->arena, writer_free, writer);
 }

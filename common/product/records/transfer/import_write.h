@@ -41,7 +41,7 @@ void import_writer_init(struct import_writer *writer,
 /* any: Returns true when rows name the records that they change by `id`. */
 bool import_writer_is_by_id(const struct import_writer *writer);
 /* any: Adds the bytes of a row that was read to the digest. */
-void import_writer_read(struct import_writer *writer, struct str bytes);
+void import_writer_digest_row(struct import_writer *writer, struct str bytes);
 /* any: Returns the digest of all rows read, in hexadecimal; arena-owned. */
 struct str import_writer_digest(const struct import_writer *writer);
 /* co: Adds a row and takes over the reference to `record`. `bytes`: size of the row in the file.

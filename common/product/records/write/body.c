@@ -13,13 +13,15 @@ struct body_reading {
     const json_t **members; /* by index of the field in the entity; NULL = left out */
 };
 
-static void
-body_find(const struct body_reading *in, struct str field, enum problem code, const char *message)
+static void body_add_finding(const struct body_reading *in,
+                             struct str field,
+                             enum problem code,
+                             const char *message)
 {
     schema_error_add(in->ctx->task->arena, in->row->errors, field, code, "%s", message);
 }
 
-static bool writable(const struct body_reading *in, const struct model_field *field)
+static bool member_is_writable(const struct body_reading *in, const struct model_field *field)
 {
     const struct records_ctx *ctx = in->ctx;
 
@@ -43,28 +45,28 @@ static void body_read_member(const struct body_reading *in, struct str name, con
     bool seen = field != NULL && field_rule_allows(in->ctx, field, ACT_READ);
 
     if (service)
-        body_find(in, name, PROBLEM_READ_ONLY, "is set by the service");
-    else if (field != NULL && writable(in, field))
+        body_add_finding(in, name, PROBLEM_READ_ONLY, "is set by the service");
+    else if (field != NULL && member_is_writable(in, field))
         in->members[field - in->entity->fields] = value_is_mask(field, value) ? NULL : value;
     else if (seen)
-        body_find(in, name, PROBLEM_READ_ONLY, "may not be written");
+        body_add_finding(in, name, PROBLEM_READ_ONLY, "may not be written");
     else
-        body_find(in, name, PROBLEM_UNKNOWN_FIELD, "is not a known field");
+        body_add_finding(in, name, PROBLEM_UNKNOWN_FIELD, "is not a known field");
 }
 
 /* Adds the finding for a required field that the body leaves out; in an upsert the finding applies
  * only if no record exists yet. A field that the caller may neither see nor write is not named,
  * because the caller cannot fill it. */
-static void find_missing(const struct body_reading *in, const struct model_field *field)
+static void body_add_missing(const struct body_reading *in, const struct model_field *field)
 {
     struct arena *arena = in->ctx->task->arena;
-    bool seen = writable(in, field) || field_rule_allows(in->ctx, field, ACT_READ);
+    bool seen = member_is_writable(in, field) || field_rule_allows(in->ctx, field, ACT_READ);
     struct schema_errors *errors = in->row->errors;
 
     if (in->mode == WRITE_UPSERT) {
-        if (in->row->missing == NULL)
-            in->row->missing = ARENA_NEW(arena, in->row->missing);
-        errors = in->row->missing;
+        if (in->row->missing_errors == NULL)
+            in->row->missing_errors = ARENA_NEW(arena, in->row->missing_errors);
+        errors = in->row->missing_errors;
     }
     schema_error_add(arena,
                      errors,
@@ -79,7 +81,7 @@ static void body_read_field(const struct body_reading *in, size_t index)
     const struct model_field *field = &in->entity->fields[index];
     struct value_scope scope = {in->ctx->task->arena, in->ctx->project, in->row->errors};
     const json_t *json = in->members[index];
-    const json_t *fallback = field->fallback;
+    const json_t *fallback = field->default_value;
     struct write_row *row = in->row;
     struct value value = {.field = field, .param = P_NULL};
 
@@ -87,29 +89,29 @@ static void body_read_field(const struct body_reading *in, size_t index)
         return;
     if (json == NULL && in->mode == WRITE_UPDATE)
         return;
-    if (field->many && in->mode == WRITE_UPSERT)
+    if (field->is_many && in->mode == WRITE_UPSERT)
         fallback = NULL; /* a default would replace the links of an existing record */
     if (json == NULL && fallback == NULL) {
         if (field->required)
-            find_missing(in, field);
-        if (field->many || (field->required && in->mode == WRITE_UPSERT))
+            body_add_missing(in, field);
+        if (field->is_many || (field->required && in->mode == WRITE_UPSERT))
             return;
     } else if (!value_read(&scope, field, json != NULL ? json : fallback, &value)) {
         return;
     }
-    if (field->many) {
+    if (field->is_many) {
         row->links[row->link_count++] = value;
         return;
     }
-    row->given[row->count] = json != NULL;
+    row->is_given[row->count] = json != NULL;
     row->values[row->count++] = value;
 }
 
-void write_read(struct records_ctx *ctx,
-                const struct entity *entity,
-                const json_t *body,
-                enum write_mode mode,
-                struct write_row *row)
+void write_body_read(struct records_ctx *ctx,
+                     const struct entity *entity,
+                     const json_t *body,
+                     enum write_mode mode,
+                     struct write_row *row)
 {
     struct arena *arena = ctx->task->arena;
     struct body_reading in = {ctx, entity, mode, row, NULL};
@@ -117,11 +119,11 @@ void write_read(struct records_ctx *ctx,
     json_t *value;
 
     row->values = ARENA_ARRAY(arena, row->values, entity->field_count);
-    row->given = ARENA_ARRAY(arena, row->given, entity->field_count);
+    row->is_given = ARENA_ARRAY(arena, row->is_given, entity->field_count);
     row->links = ARENA_ARRAY(arena, row->links, entity->field_count);
     in.members = ARENA_ARRAY(arena, in.members, entity->field_count);
     if (!json_is_object(body)) {
-        body_find(&in, STR(""), PROBLEM_TYPE_MISMATCH, "expected an object");
+        body_add_finding(&in, STR(""), PROBLEM_TYPE_MISMATCH, "expected an object");
         return;
     }
     json_object_foreach((json_t *)body, key, value) body_read_member(&in, str_from(key), value);
@@ -131,7 +133,7 @@ void write_read(struct records_ctx *ctx,
         size_check(ctx, mode, row);
 }
 
-const struct value *write_value(const struct write_row *row, const struct model_field *field)
+const struct value *row_value(const struct write_row *row, const struct model_field *field)
 {
     for (size_t i = 0; i < row->count; i++)
         if (row->values[i].field == field)

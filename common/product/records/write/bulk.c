@@ -21,7 +21,7 @@ struct str bulk_path(struct arena *arena, size_t index, struct str name)
 
 /* Adds the findings of an item to those of the request, under the item's path. */
 static void
-bulk_find_item(struct records_ctx *ctx, size_t index, const struct schema_errors *errors)
+bulk_add_item_findings(struct records_ctx *ctx, size_t index, const struct schema_errors *errors)
 {
     for (size_t i = 0; i < errors->count && i < ARRAY_LEN(errors->items); i++) {
         const struct schema_error *error = &errors->items[i];
@@ -45,7 +45,7 @@ static int bulk_fail_invalid(struct records_ctx *ctx, const struct write_row *ro
         if (rows[i].errors->count == 0)
             continue;
         strbuf_printf(&list, "%s%zu", invalid++ > 0 ? ", " : "", i);
-        bulk_find_item(ctx, i, rows[i].errors);
+        bulk_add_item_findings(ctx, i, rows[i].errors);
     }
     return records_fail(ctx,
                         PROBLEM_VALIDATION_FAILED,
@@ -55,7 +55,7 @@ static int bulk_fail_invalid(struct records_ctx *ctx, const struct write_row *ro
                         STR_ARG(strbuf_view(&list)));
 }
 
-void bulk_refuse(struct records_ctx *ctx, struct bulk *bulk, size_t item)
+void bulk_refuse_item(struct records_ctx *ctx, struct bulk *bulk, size_t item)
 {
     bulk->out.results[bulk->index[item]].error = ctx->error;
     bulk->ids[item] = 0;
@@ -65,17 +65,17 @@ void bulk_refuse(struct records_ctx *ctx, struct bulk *bulk, size_t item)
 AWAITS static int
 bulk_check_rows(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
 {
-    enum write_mode mode = bulk->in->upsert ? WRITE_UPSERT : WRITE_CREATE;
+    enum write_mode mode = bulk->request->upsert ? WRITE_UPSERT : WRITE_CREATE;
 
     for (size_t i = 0; i < bulk->count; i++) {
         struct write_row *row = &bulk->rows[i];
         row->errors = ARENA_NEW(ctx->task->arena, row->errors);
         TRY(task_yield_if_due(ctx->task));
-        write_read(ctx, entity, json_array_get(bulk->in->items, i), mode, row);
+        write_body_read(ctx, entity, json_array_get(bulk->request->items, i), mode, row);
         bulk->index[i] = i;
         if (bulk->key == NULL || row->errors->count > 0)
             continue;
-        const struct value *value = write_value(row, bulk->key);
+        const struct value *value = row_value(row, bulk->key);
         if (value == NULL || value->param.kind == PARAM_NULL)
             schema_error_add(
                 ctx->task->arena, row->errors, bulk->key->name, PROBLEM_REQUIRED, "is required");
@@ -84,7 +84,7 @@ bulk_check_rows(struct records_ctx *ctx, const struct entity *entity, struct bul
 }
 
 /* Keeps the items without findings. An item with findings gets its failure as its result. */
-static void drop_invalid(struct records_ctx *ctx, struct bulk *bulk)
+static void bulk_drop_invalid(struct records_ctx *ctx, struct bulk *bulk)
 {
     size_t kept = 0;
 
@@ -95,19 +95,19 @@ static void drop_invalid(struct records_ctx *ctx, struct bulk *bulk)
             continue;
         }
         ctx->error.fields = *bulk->rows[i].errors;
-        (void)!records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
-        bulk_refuse(ctx, bulk, i);
+        (void)!records_fail_findings(ctx, PROBLEM_VALIDATION_FAILED);
+        bulk_refuse_item(ctx, bulk, i);
     }
     bulk->count = kept;
 }
 
 AWAITS static int
-prepare_items(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
+bulk_prepare_items(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
 {
     struct arena *arena = ctx->task->arena;
     bool invalid = false;
 
-    bulk->count = json_array_size(bulk->in->items);
+    bulk->count = json_array_size(bulk->request->items);
     bulk->rows = ARENA_ARRAY(arena, bulk->rows, bulk->count);
     bulk->ids = ARENA_ARRAY(arena, bulk->ids, bulk->count);
     bulk->index = ARENA_ARRAY(arena, bulk->index, bulk->count);
@@ -120,7 +120,7 @@ prepare_items(struct records_ctx *ctx, const struct entity *entity, struct bulk 
     if (invalid && bulk->atomic)
         return bulk_fail_invalid(ctx, bulk->rows, bulk->count);
     if (invalid)
-        drop_invalid(ctx, bulk);
+        bulk_drop_invalid(ctx, bulk);
     return 0;
 }
 
@@ -136,7 +136,7 @@ bool bulk_is_general(enum problem code)
 /* Upserts items of which some may fail: each in a transaction of its own. A failure that is not
  * about an item (bulk_is_general()) is given to all following items. */
 AWAITS static int
-upsert_each(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
+bulk_upsert_each(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
 {
     size_t failed;
     int rc = 0;
@@ -162,7 +162,7 @@ upsert_each(struct records_ctx *ctx, const struct entity *entity, struct bulk *b
 
 /* Upserts all items or none. The failure of an atomic request names the item that failed. */
 AWAITS static int
-upsert_all(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
+bulk_upsert_all(struct records_ctx *ctx, const struct entity *entity, struct bulk *bulk)
 {
     struct arena *arena = ctx->task->arena;
     struct records_bulk_result *results = ARENA_ARRAY(arena, results, bulk->count);
@@ -172,7 +172,7 @@ upsert_all(struct records_ctx *ctx, const struct entity *entity, struct bulk *bu
     if (rc == RECORDS_FAILED && failed < bulk->count && bulk->atomic) {
         struct schema_errors found = ctx->error.fields;
         ctx->error.fields = (struct schema_errors){0};
-        bulk_find_item(ctx, failed, &found);
+        bulk_add_item_findings(ctx, failed, &found);
         ctx->error.detail =
             arena_printf(arena, "items[%zu]: %.*s", failed, STR_ARG(ctx->error.detail));
     }
@@ -192,12 +192,12 @@ bulk_write_rows(struct records_ctx *ctx, const struct entity *entity, struct bul
         return 0;
     bool is_one = bulk->atomic || ctx->db->lease != NULL; /* a refusal rolls all back */
     if (bulk->key != NULL)
-        return is_one ? upsert_all(ctx, entity, bulk) : upsert_each(ctx, entity, bulk);
-    bool notify = write_listens(entity, EVENT_CREATED) || ctx->model->live;
+        return is_one ? bulk_upsert_all(ctx, entity, bulk) : bulk_upsert_each(ctx, entity, bulk);
+    bool notify = entity_has_consumer(entity, EVENT_CREATED) || ctx->model->live;
     return write_transaction(ctx, entity, bulk_insert, bulk, notify);
 }
 
-static void count_outcome(struct bulk *bulk)
+static void bulk_count_outcome(struct bulk *bulk)
 {
     struct records_bulk_outcome *out = &bulk->out;
 
@@ -216,7 +216,7 @@ int records_bulk_write(struct records_ctx *ctx,
                        const struct records_bulk *in,
                        struct records_bulk_outcome *ret_outcome)
 {
-    struct bulk bulk = {.in = in, .atomic = in->atomic};
+    struct bulk bulk = {.request = in, .atomic = in->atomic};
 
     if (!json_is_array(in->items))
         return records_fail_field(ctx,
@@ -233,16 +233,16 @@ int records_bulk_write(struct records_ctx *ctx,
                                   BULK_MAX);
     if (in->upsert)
         TRY(upsert_key(ctx, entity, in, &bulk.key));
-    TRY(prepare_items(ctx, entity, &bulk));
+    TRY(bulk_prepare_items(ctx, entity, &bulk));
     TRY(bulk_write_rows(ctx, entity, &bulk));
-    count_outcome(&bulk);
+    bulk_count_outcome(&bulk);
     *ret_outcome = bulk.out;
     return 0;
 }
 
 /* --- answer --- */
 
-static void put_error(struct jw *w, const struct records_error *error)
+static void bulk_put_error(struct jw *w, const struct records_error *error)
 {
     jw_lit(w, "error");
     jw_obj(w);
@@ -285,10 +285,10 @@ int records_bulk(struct records_ctx *ctx,
         if (result->id != 0)
             JW_I64(&w, "id", result->id);
         else
-            put_error(&w, &result->error);
+            bulk_put_error(&w, &result->error);
         jw_obj_end(&w);
     }
     jw_arr_end(&w);
     jw_obj_end(&w);
-    return records_fits(ctx, out);
+    return records_check_size(ctx, out);
 }

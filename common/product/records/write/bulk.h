@@ -4,11 +4,11 @@
 
 /* --- one bulk write: bulk.c and bulk_insert.c --- */
 
-#define BULK_MAX  1000
-#define TWIN_TEXT "another record has this value already"
+#define BULK_MAX          1000
+#define UNIQUE_TAKEN_TEXT "another record has this value already"
 
 struct bulk {
-    const struct records_bulk *in;
+    const struct records_bulk *request;
     const struct model_field *key; /* of an upsert: the unique field of on_conflict; else NULL */
     bool atomic;
     struct records_bulk_outcome out;
@@ -23,7 +23,7 @@ struct bulk {
 struct str bulk_path(struct arena *arena, size_t index, struct str name);
 /* any: Moves ctx->error to the result of an item, with the same texts as a failure of a request for
  * this item alone. `item`: index into bulk->rows. */
-void bulk_refuse(struct records_ctx *ctx, struct bulk *bulk, size_t item);
+void bulk_refuse_item(struct records_ctx *ctx, struct bulk *bulk, size_t item);
 /* any: Returns true for a failure that does not depend on the item: every other item would meet the
  * same failure. */
 bool bulk_is_general(enum problem code);

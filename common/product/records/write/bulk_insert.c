@@ -16,8 +16,10 @@
 #include "records/write/order.h"
 #include "records/write/write.h"
 
-AWAITS static int
-take_ids(struct records_ctx *ctx, const struct entity *entity, struct db *tx, struct bulk *bulk)
+AWAITS static int bulk_reserve_ids(struct records_ctx *ctx,
+                                   const struct entity *entity,
+                                   struct db *tx,
+                                   struct bulk *bulk)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -39,7 +41,7 @@ take_ids(struct records_ctx *ctx, const struct entity *entity, struct db *tx, st
 
 /* Returns one column of all rows as an array of texts. */
 static struct db_param
-column_of(struct arena *arena, const struct bulk *bulk, const size_t *order, size_t column)
+bulk_column_param(struct arena *arena, const struct bulk *bulk, const size_t *order, size_t column)
 {
     struct str *texts = ARENA_ARRAY(arena, texts, bulk->count);
 
@@ -49,7 +51,7 @@ column_of(struct arena *arena, const struct bulk *bulk, const size_t *order, siz
 }
 
 static struct db_param
-bulk_ids_of(struct arena *arena, const struct bulk *bulk, const size_t *order)
+bulk_ids_param(struct arena *arena, const struct bulk *bulk, const size_t *order)
 {
     int64_t *ids = ARENA_ARRAY(arena, ids, bulk->count);
 
@@ -60,11 +62,11 @@ bulk_ids_of(struct arena *arena, const struct bulk *bulk, const size_t *order)
 
 /* Returns the first unique field, NULL = none. An INSERT may wait for another with the same value,
  * so rows are sorted by this field. */
-static const struct model_field *first_unique(const struct entity *entity)
+static const struct model_field *first_unique_field(const struct entity *entity)
 {
     for (size_t i = 0; i < entity->field_count; i++) {
         const struct model_field *field = &entity->fields[i];
-        if (!field->system && !field->many && field->unique)
+        if (!field->system && !field->is_many && field->unique)
             return field;
     }
     return NULL;
@@ -78,7 +80,8 @@ AWAITS static int bulk_insert_call(struct records_ctx *ctx,
 {
     struct arena *arena = ctx->task->arena;
     const struct write_row *first = &bulk->rows[0];
-    const size_t *order = write_order(arena, bulk->rows, bulk->count, first_unique(entity));
+    const size_t *order =
+        rows_lock_order(arena, bulk->rows, bulk->count, first_unique_field(entity));
     struct sql_params params;
     struct strbuf sql;
 
@@ -87,14 +90,14 @@ AWAITS static int bulk_insert_call(struct records_ctx *ctx,
     for (size_t i = 0; i < first->count; i++)
         strbuf_printf(&sql, ", %.*s", STR_ARG(first->values[i].field->column));
     strbuf_str(&sql, STR(") select u.id, "));
-    sql_bind(&sql, &params, write_author(ctx), "bigint");
+    sql_bind(&sql, &params, write_author_param(ctx), "bigint");
     for (size_t i = 0; i < first->count; i++)
-        strbuf_printf(&sql, ", u.c%zu::%s", i, statement_type(first->values[i].field));
+        strbuf_printf(&sql, ", u.c%zu::%s", i, field_sql_type(first->values[i].field));
     strbuf_str(&sql, STR(" from unnest("));
-    sql_bind(&sql, &params, bulk_ids_of(arena, bulk, order), "bigint[]");
+    sql_bind(&sql, &params, bulk_ids_param(arena, bulk, order), "bigint[]");
     for (size_t i = 0; i < first->count; i++) {
         strbuf_str(&sql, STR(", "));
-        sql_bind(&sql, &params, column_of(arena, bulk, order, i), "text[]");
+        sql_bind(&sql, &params, bulk_column_param(arena, bulk, order, i), "text[]");
         TRY(task_yield_if_due(ctx->task));
     }
     strbuf_str(&sql, STR(") with ordinality as u (id"));
@@ -106,27 +109,29 @@ AWAITS static int bulk_insert_call(struct records_ctx *ctx,
 }
 
 /* Fills `refused` with the items whose id the INSERT did not return. Returns their number. */
-static size_t
-find_refused(struct arena *arena, const struct bulk *bulk, const struct rows *rows, size_t *refused)
+static size_t bulk_find_refused(struct arena *arena,
+                                const struct bulk *bulk,
+                                const struct rows *rows,
+                                size_t *refused)
 {
     int64_t *written = ARENA_ARRAY(arena, written, rows->count + 1);
     size_t count = 0;
 
     for (size_t i = 0; i < rows->count; i++)
         written[i] = rows_i64(rows, i, 0);
-    qsort(written, rows->count, sizeof(*written), num_order_i64);
+    qsort(written, rows->count, sizeof(*written), num_compare_i64);
     for (size_t i = 0; i < bulk->count; i++)
-        if (bsearch(&bulk->ids[i], written, rows->count, sizeof(*written), num_order_i64) == NULL)
+        if (bsearch(&bulk->ids[i], written, rows->count, sizeof(*written), num_compare_i64) == NULL)
             refused[count++] = i;
     return count;
 }
 
 /* Selects refused items whose value of `field` a record already has: positions in `refused`. */
-static struct db_call twin_call(struct records_ctx *ctx,
-                                const struct bulk *bulk,
-                                const struct model_field *field,
-                                const size_t *refused,
-                                size_t count)
+static struct db_call taken_value_call(struct records_ctx *ctx,
+                                       const struct bulk *bulk,
+                                       const struct model_field *field,
+                                       const size_t *refused,
+                                       size_t count)
 {
     struct arena *arena = ctx->task->arena;
     int64_t *places = ARENA_ARRAY(arena, places, count);
@@ -135,7 +140,7 @@ static struct db_call twin_call(struct records_ctx *ctx,
     struct strbuf sql;
 
     for (size_t i = 0; i < count; i++) {
-        const struct value *value = write_value(&bulk->rows[refused[i]], field);
+        const struct value *value = row_value(&bulk->rows[refused[i]], field);
         places[i] = (int64_t)i;
         texts[i] = value != NULL ? value_text(arena, &value->param) : STR_NONE;
     }
@@ -149,25 +154,25 @@ static struct db_call twin_call(struct records_ctx *ctx,
                   " where t.%.*s = u.value::%s)",
                   STR_ARG(field->entity->table),
                   STR_ARG(field->column),
-                  statement_type(field));
+                  field_sql_type(field));
     return write_call(ctx, "items.bulk_twins", &sql, &params, false);
 }
 
 /* co: Fills `fields` with the unique field that each refused item failed on. An entry stays NULL
  * when the record with the same value is gone by now. */
-AWAITS static int name_fields(struct records_ctx *ctx,
-                              const struct entity *entity,
-                              struct db *tx,
-                              const struct bulk *bulk,
-                              const size_t *refused,
-                              size_t count,
-                              const struct model_field **fields)
+AWAITS static int find_taken_fields(struct records_ctx *ctx,
+                                    const struct entity *entity,
+                                    struct db *tx,
+                                    const struct bulk *bulk,
+                                    const size_t *refused,
+                                    size_t count,
+                                    const struct model_field **fields)
 {
     for (size_t i = 0; i < entity->field_count; i++) {
         const struct model_field *field = &entity->fields[i];
-        if (field->system || field->many || !field->unique)
+        if (field->system || field->is_many || !field->unique)
             continue;
-        struct db_call call = twin_call(ctx, bulk, field, refused, count);
+        struct db_call call = taken_value_call(ctx, bulk, field, refused, count);
         TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
         for (size_t k = 0; k < call.rows.count; k++)
             fields[rows_i64(&call.rows, k, 0)] = field;
@@ -176,17 +181,17 @@ AWAITS static int name_fields(struct records_ctx *ctx,
 }
 
 /* Returns true when the caller may not read the field; the failure must not name such a field. */
-static bool is_hidden_twin(struct records_ctx *ctx, const struct model_field *field)
+static bool is_hidden_field(struct records_ctx *ctx, const struct model_field *field)
 {
     return field != NULL && !field_rule_allows(ctx, field, ACT_READ);
 }
 
 /* Fails an atomic bulk; names every refused item. */
-static int fail_twins(struct records_ctx *ctx,
-                      const struct bulk *bulk,
-                      const size_t *refused,
-                      size_t count,
-                      const struct model_field *const *fields)
+static int bulk_fail_taken(struct records_ctx *ctx,
+                           const struct bulk *bulk,
+                           const size_t *refused,
+                           size_t count,
+                           const struct model_field *const *fields)
 {
     bool hides = false;
     struct strbuf list;
@@ -194,15 +199,15 @@ static int fail_twins(struct records_ctx *ctx,
     strbuf_init(&list, ctx->task->arena, (size_t)BULK_MAX * 8);
     for (size_t i = 0; i < count; i++) {
         size_t index = bulk->index[refused[i]];
-        bool hidden = is_hidden_twin(ctx, fields[i]);
+        bool hidden = is_hidden_field(ctx, fields[i]);
         struct str name = fields[i] != NULL && !hidden ? fields[i]->name : STR("");
         struct str path = bulk_path(ctx->task->arena, index, name);
         strbuf_printf(&list, "%s%zu", i > 0 ? ", " : "", index);
-        records_finding(ctx,
-                        path,
-                        hidden ? PROBLEM_CONFLICT : PROBLEM_UNIQUE_VIOLATION,
-                        "%s",
-                        hidden ? RECORDS_HIDDEN_TEXT : TWIN_TEXT);
+        records_finding_add(ctx,
+                            path,
+                            hidden ? PROBLEM_CONFLICT : PROBLEM_UNIQUE_VIOLATION,
+                            "%s",
+                            hidden ? RECORDS_HIDDEN_TEXT : UNIQUE_TAKEN_TEXT);
         hides = hides || hidden;
     }
     return records_fail(ctx,
@@ -216,20 +221,20 @@ static int fail_twins(struct records_ctx *ctx,
 }
 
 /* In a bulk that is not atomic, gives the refused items their failures. */
-static void refuse_twins(struct records_ctx *ctx,
-                         struct bulk *bulk,
-                         const size_t *refused,
-                         size_t count,
-                         const struct model_field *const *fields)
+static void bulk_refuse_taken(struct records_ctx *ctx,
+                              struct bulk *bulk,
+                              const size_t *refused,
+                              size_t count,
+                              const struct model_field *const *fields)
 {
     for (size_t i = 0; i < count; i++) {
         struct str name = fields[i] != NULL ? fields[i]->name : STR("");
-        if (is_hidden_twin(ctx, fields[i]))
+        if (is_hidden_field(ctx, fields[i]))
             (void)!records_fail_hidden(ctx);
         else
             (void)!records_fail_field(
-                ctx, PROBLEM_UNIQUE_VIOLATION, name, PROBLEM_UNIQUE_VIOLATION, TWIN_TEXT);
-        bulk_refuse(ctx, bulk, refused[i]);
+                ctx, PROBLEM_UNIQUE_VIOLATION, name, PROBLEM_UNIQUE_VIOLATION, UNIQUE_TAKEN_TEXT);
+        bulk_refuse_item(ctx, bulk, refused[i]);
     }
 }
 
@@ -240,20 +245,20 @@ int bulk_insert(struct records_ctx *ctx, const struct entity *entity, struct db 
     size_t *refused = ARENA_ARRAY(arena, refused, bulk->count);
     struct write_calls calls;
 
-    TRY(take_ids(ctx, entity, tx, bulk));
+    TRY(bulk_reserve_ids(ctx, entity, tx, bulk));
     struct db_call call;
     TRY(bulk_insert_call(ctx, entity, bulk, &call));
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
-    size_t count = find_refused(arena, bulk, &call.rows, refused);
+    size_t count = bulk_find_refused(arena, bulk, &call.rows, refused);
     if (count > 0) {
         const struct model_field **fields = ARENA_ARRAY(arena, fields, count);
-        TRY(name_fields(ctx, entity, tx, bulk, refused, count, fields));
+        TRY(find_taken_fields(ctx, entity, tx, bulk, refused, count, fields));
         if (bulk->atomic)
-            return fail_twins(ctx, bulk, refused, count, fields);
-        refuse_twins(ctx, bulk, refused, count, fields);
+            return bulk_fail_taken(ctx, bulk, refused, count, fields);
+        bulk_refuse_taken(ctx, bulk, refused, count, fields);
     }
 
-    const struct links_of of = {bulk->rows, bulk->ids, bulk->count};
+    const struct link_rows of = {bulk->rows, bulk->ids, bulk->count};
     write_calls_init(&calls, arena);
     links_calls(ctx, entity, &of, false, &calls);
     if (ctx->model->live)

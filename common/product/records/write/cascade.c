@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Records of one entity that are all deleted, or that all lose a reference. */
-struct part {
+struct cascade_part {
     const struct entity *entity;
     bool deleted; /* false: the records lose a reference */
     int64_t *ids;
@@ -22,16 +22,17 @@ struct part {
 };
 
 struct cascade {
-    struct part *parts; /* the first part: the records that the caller removes */
+    struct cascade_part *parts; /* the first part: the records that the caller removes */
     size_t count;
     size_t cap;
-    size_t records;
-    int64_t *spread; /* ids of entities with more affected records than `parts` lists: the search
-                        index checks all their records */
+    size_t record_count;
+    int64_t *checked_entities; /* ids of entities with more affected records than `parts` lists: the
+                        search index checks all their records */
     size_t spread_count;
     size_t spread_cap;
-    bool locks;     /* another user holds a lock that might be in the way */
-    bool for_locks; /* no event has a consumer: records are searched only because of `locks` */
+    bool has_locks;         /* another user holds a lock that might be in the way */
+    bool is_only_for_locks; /* no event has a consumer: records are searched only because of `locks`
+                             */
     const struct entity *locked_entity; /* of a record that another user has locked; NULL = none */
     int64_t locked_id;
 };
@@ -39,21 +40,22 @@ struct cascade {
 /* --- consumers --- */
 
 /* Returns true when deleting the target of a reference deletes the referring record. */
-static bool deletes(const struct model_field *field)
+static bool field_deletes_referrer(const struct model_field *field)
 {
-    return !field->many && field->on_delete == ON_DELETE_CASCADE;
+    return !field->is_many && field->on_delete == ON_DELETE_CASCADE;
 }
 
-static bool is_emitted(const struct records_ctx *ctx, const struct model_field *field)
+static bool field_has_consumer(const struct records_ctx *ctx, const struct model_field *field)
 {
     if (field->on_delete == ON_DELETE_RESTRICT)
         return false;
     return ctx->model->live ||
-           write_listens(field->entity, deletes(field) ? EVENT_DELETED : EVENT_UPDATED);
+           entity_has_consumer(field->entity,
+                               field_deletes_referrer(field) ? EVENT_DELETED : EVENT_UPDATED);
 }
 
 /* Breadth-first search over the entities whose records are deleted too; visits each entity once. */
-bool cascade_listens(const struct records_ctx *ctx, const struct entity *entity)
+bool cascade_has_consumer(const struct records_ctx *ctx, const struct entity *entity)
 {
     struct arena *arena = ctx->task->arena;
     const struct entity *all = ctx->model->entities;
@@ -71,9 +73,9 @@ bool cascade_listens(const struct records_ctx *ctx, const struct entity *entity)
     for (size_t i = 0; i < count; i++) {
         const struct model_field *field = list[i]->referrers;
         for (; field != NULL; field = field->next_referrer) {
-            if (is_emitted(ctx, field))
+            if (field_has_consumer(ctx, field))
                 return true;
-            if (!deletes(field) || seen[field->entity - all])
+            if (!field_deletes_referrer(field) || seen[field->entity - all])
                 continue;
             seen[field->entity - all] = true;
             list[count++] = field->entity;
@@ -85,7 +87,8 @@ bool cascade_listens(const struct records_ctx *ctx, const struct entity *entity)
 /* --- locks of other users --- */
 
 /* Lists entities whose records may be deleted too or lose a reference. *ret_ids is arena-owned. */
-static size_t reached(struct records_ctx *ctx, const struct entity *entity, const int64_t **ret_ids)
+static size_t
+list_reached_entities(struct records_ctx *ctx, const struct entity *entity, const int64_t **ret_ids)
 {
     struct arena *arena = ctx->task->arena;
     const struct entity *all = ctx->model->entities;
@@ -108,9 +111,9 @@ static size_t reached(struct records_ctx *ctx, const struct entity *entity, cons
             if (!listed[at])
                 ids[count++] = field->entity->id;
             listed[at] = true;
-            if (deletes(field) && !gone[at])
+            if (field_deletes_referrer(field) && !gone[at])
                 queue[queued++] = field->entity;
-            gone[at] = gone[at] || deletes(field);
+            gone[at] = gone[at] || field_deletes_referrer(field);
         }
     }
     *ret_ids = ids;
@@ -121,7 +124,7 @@ static size_t reached(struct records_ctx *ctx, const struct entity *entity, cons
 static struct db_call cascade_locks_call(struct records_ctx *ctx,
                                          const int64_t *entities,
                                          size_t count,
-                                         const struct part *part)
+                                         const struct cascade_part *part)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -141,11 +144,13 @@ static struct db_call cascade_locks_call(struct records_ctx *ctx,
     return write_call(ctx, "items.cascade_locks", &sql, &params, true);
 }
 
-AWAITS static int
-any_locks(struct records_ctx *ctx, const struct entity *entity, struct db *tx, bool *ret_any)
+AWAITS static int cascade_has_locks(struct records_ctx *ctx,
+                                    const struct entity *entity,
+                                    struct db *tx,
+                                    bool *ret_any)
 {
     const int64_t *entities = NULL;
-    size_t count = entity->referrers != NULL ? reached(ctx, entity, &entities) : 0;
+    size_t count = entity->referrers != NULL ? list_reached_entities(ctx, entity, &entities) : 0;
 
     *ret_any = false;
     if (count == 0)
@@ -156,10 +161,10 @@ any_locks(struct records_ctx *ctx, const struct entity *entity, struct db *tx, b
     return 0;
 }
 
-AWAITS static int find_locked(struct records_ctx *ctx, struct db *tx, struct cascade *cascade)
+AWAITS static int cascade_find_lock(struct records_ctx *ctx, struct db *tx, struct cascade *cascade)
 {
     for (size_t i = 1; i < cascade->count; i++) {
-        const struct part *part = &cascade->parts[i];
+        const struct cascade_part *part = &cascade->parts[i];
         struct db_call call = cascade_locks_call(ctx, &part->entity->id, 1, part);
         TRY(write_tx_db(ctx, part->entity, write_run(ctx, tx, &call)));
         if (call.rows.count == 0)
@@ -185,9 +190,9 @@ int cascade_fail_locked(struct records_ctx *ctx, struct db *db, const struct cas
     sql_start(ctx->task->arena, &sql, &params);
     strbuf_printf(&sql, "select t.id from {p}.%.*s t where t.id = ", STR_ARG(entity->table));
     sql_bind(&sql, &params, P_I64(cascade->locked_id), "bigint");
-    (void)rls_where(ctx, entity, ACT_READ, "t", &sql, &params);
+    (void)rls_put_where(ctx, entity, ACT_READ, "t", &sql, &params);
     struct db_call call = write_call(ctx, "items.cascade_seen", &sql, &params, true);
-    if (field_rule_entity(ctx, entity)) {
+    if (field_rule_can_read_entity(ctx, entity)) {
         TRY(write_tx_db(ctx, entity, write_run(ctx, db, &call)));
         if (call.rows.count > 0)
             return records_fail(
@@ -206,17 +211,17 @@ int cascade_fail_locked(struct records_ctx *ctx, struct db *db, const struct cas
 
 /* --- affected records --- */
 
-static struct part *cascade_add_part(struct arena *arena, struct cascade *cascade)
+static struct cascade_part *cascade_add_part(struct arena *arena, struct cascade *cascade)
 {
-    ARENA_PUSH(arena, cascade->parts, cascade->count, cascade->cap, (struct part){0});
+    ARENA_PUSH(arena, cascade->parts, cascade->count, cascade->cap, (struct cascade_part){0});
     return &cascade->parts[cascade->count - 1];
 }
 
 /* Returns the ids of the entity's records that parts with the same `deleted` already list. */
-static struct db_param known_ids(struct arena *arena,
-                                 const struct cascade *cascade,
-                                 const struct entity *entity,
-                                 bool deleted)
+static struct db_param cascade_known_ids(struct arena *arena,
+                                         const struct cascade *cascade,
+                                         const struct entity *entity,
+                                         bool deleted)
 {
     size_t count = 0;
 
@@ -226,7 +231,7 @@ static struct db_param known_ids(struct arena *arena,
     int64_t *ids = ARENA_ARRAY(arena, ids, count);
     count = 0;
     for (size_t i = 0; i < cascade->count; i++) {
-        const struct part *part = &cascade->parts[i];
+        const struct cascade_part *part = &cascade->parts[i];
         if (part->entity != entity || part->deleted != deleted)
             continue;
         memcpy(&ids[count], part->ids, part->count * sizeof(*ids));
@@ -236,10 +241,10 @@ static struct db_param known_ids(struct arena *arena,
 }
 
 /* Selects and locks records that refer to `part` by `field` and that no part lists yet. */
-static struct db_call referring_call(struct records_ctx *ctx,
-                                     const struct cascade *cascade,
-                                     const struct part *part,
-                                     const struct model_field *field)
+static struct db_call cascade_find_call(struct records_ctx *ctx,
+                                        const struct cascade *cascade,
+                                        const struct cascade_part *part,
+                                        const struct model_field *field)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -247,7 +252,7 @@ static struct db_call referring_call(struct records_ctx *ctx,
 
     sql_start(arena, &sql, &params);
     strbuf_printf(&sql, "select t.id from {p}.%.*s t where ", STR_ARG(field->entity->table));
-    if (field->many)
+    if (field->is_many)
         strbuf_printf(
             &sql,
             "exists (select 1 from {p}.l_%lld l where l.from_id = t.id and l.to_id = any(",
@@ -256,7 +261,10 @@ static struct db_call referring_call(struct records_ctx *ctx,
         strbuf_printf(&sql, "(t.%.*s = any(", STR_ARG(field->column));
     sql_bind(&sql, &params, P_I64S(part->ids, part->count), "bigint[]");
     strbuf_str(&sql, STR(")) and not t.id = any("));
-    sql_bind(&sql, &params, known_ids(arena, cascade, field->entity, deletes(field)), "bigint[]");
+    sql_bind(&sql,
+             &params,
+             cascade_known_ids(arena, cascade, field->entity, field_deletes_referrer(field)),
+             "bigint[]");
     strbuf_printf(&sql, ") order by t.id limit %d for update of t", CASCADE_MAX + 1);
     return write_call(ctx, "items.cascade_find", &sql, &params, true);
 }
@@ -264,15 +272,19 @@ static struct db_call referring_call(struct records_ctx *ctx,
 /* Returns true when only the search index consumes events of the records that this reference
  * affects. Adds their entities to cascade->spread: the index checks whole entities, not listed
  * records. */
-static bool
-spreads(struct records_ctx *ctx, struct cascade *cascade, const struct model_field *field)
+static bool cascade_check_entity(struct records_ctx *ctx,
+                                 struct cascade *cascade,
+                                 const struct model_field *field)
 {
     const int64_t *ids = NULL;
-    size_t count = deletes(field) ? reached(ctx, field->entity, &ids) : 0;
+    size_t count =
+        field_deletes_referrer(field) ? list_reached_entities(ctx, field->entity, &ids) : 0;
     const unsigned others = (unsigned)~CONSUMER_SEARCH;
 
-    if (cascade->locks ||
-        (entity_consumers(field->entity, deletes(field) ? EVENT_DELETED : EVENT_UPDATED) & others))
+    if (cascade->has_locks ||
+        (entity_consumers(field->entity,
+                          field_deletes_referrer(field) ? EVENT_DELETED : EVENT_UPDATED) &
+         others))
         return false;
     for (size_t i = 0; i < count; i++) {
         const struct entity *entity = model_entity_by_id(ctx->model, ids[i]);
@@ -281,39 +293,46 @@ spreads(struct records_ctx *ctx, struct cascade *cascade, const struct model_fie
             return false;
     }
     struct arena *arena = ctx->task->arena;
-    ARENA_PUSH(
-        arena, cascade->spread, cascade->spread_count, cascade->spread_cap, field->entity->id);
+    ARENA_PUSH(arena,
+               cascade->checked_entities,
+               cascade->spread_count,
+               cascade->spread_cap,
+               field->entity->id);
     for (size_t i = 0; i < count; i++)
-        ARENA_PUSH(arena, cascade->spread, cascade->spread_count, cascade->spread_cap, ids[i]);
+        ARENA_PUSH(
+            arena, cascade->checked_entities, cascade->spread_count, cascade->spread_cap, ids[i]);
     return true;
 }
 
-AWAITS static int find_referring(struct records_ctx *ctx,
-                                 struct db *tx,
-                                 struct cascade *cascade,
-                                 size_t index,
-                                 const struct model_field *field)
+AWAITS static int cascade_find_referring(struct records_ctx *ctx,
+                                         struct db *tx,
+                                         struct cascade *cascade,
+                                         size_t index,
+                                         const struct model_field *field)
 {
     struct arena *arena = ctx->task->arena;
-    struct db_call call = referring_call(ctx, cascade, &cascade->parts[index], field);
+    struct db_call call = cascade_find_call(ctx, cascade, &cascade->parts[index], field);
 
     TRY(write_tx_db(ctx, field->entity, write_run(ctx, tx, &call)));
     if (call.rows.count == 0)
         return 0;
-    if (cascade->records + call.rows.count > CASCADE_MAX && spreads(ctx, cascade, field))
+    if (cascade->record_count + call.rows.count > CASCADE_MAX &&
+        cascade_check_entity(ctx, cascade, field))
         return 0;
-    cascade->records += call.rows.count;
-    if (cascade->records > CASCADE_MAX)
+    cascade->record_count += call.rows.count;
+    if (cascade->record_count > CASCADE_MAX)
         return records_fail(
             ctx,
             PROBLEM_TOO_MANY_ROWS,
             "More than %d other records would be deleted or changed too%s; nothing was "
             "deleted.",
             CASCADE_MAX,
-            cascade->for_locks ? ", and another user has locked a record that may be one of them"
-                               : "");
-    struct part *part = cascade_add_part(arena, cascade);
-    *part = (struct part){.entity = field->entity, .deleted = deletes(field)};
+            cascade->is_only_for_locks
+                ? ", and another user has locked a record that may be one of them"
+                : "");
+    struct cascade_part *part = cascade_add_part(arena, cascade);
+    *part =
+        (struct cascade_part){.entity = field->entity, .deleted = field_deletes_referrer(field)};
     part->ids = ARENA_ARRAY(arena, part->ids, call.rows.count);
     part->count = call.rows.count;
     for (size_t i = 0; i < part->count; i++)
@@ -322,13 +341,14 @@ AWAITS static int find_referring(struct records_ctx *ctx,
 }
 
 /* Reads the payloads of records that will be deleted, as the system sees the records. */
-AWAITS static int read_payloads(struct records_ctx *ctx, struct db *tx, struct part *part)
+AWAITS static int
+cascade_read_payloads(struct records_ctx *ctx, struct db *tx, struct cascade_part *part)
 {
     struct records_ctx system;
     struct columns plan;
 
-    if (!part->deleted || !write_listens(part->entity, EVENT_DELETED) ||
-        entity_only_searched(part->entity, EVENT_DELETED))
+    if (!part->deleted || !entity_has_consumer(part->entity, EVENT_DELETED) ||
+        entity_has_only_search(part->entity, EVENT_DELETED))
         return 0;
     TRY(write_payload_plan(ctx, part->entity, &system, &plan));
     struct db_call call = write_select_call(&system, &plan, part->ids, part->count);
@@ -355,19 +375,19 @@ static struct db_call cascade_lock_call(struct records_ctx *ctx,
 }
 
 /* Logs the affected records before the removal. Callers log the removed records themselves. */
-AWAITS static int log_parts(struct records_ctx *ctx, struct db *tx, const struct cascade *cascade)
+AWAITS static int cascade_log(struct records_ctx *ctx, struct db *tx, const struct cascade *cascade)
 {
     struct write_calls calls;
 
     write_calls_init(&calls, ctx->task->arena);
     for (size_t i = 1; i < cascade->count; i++) {
-        const struct part *part = &cascade->parts[i];
+        const struct cascade_part *part = &cascade->parts[i];
         enum live_kind kind = part->deleted ? LIVE_DELETED : LIVE_UPDATED;
         write_calls_add(&calls, log_ids_call(ctx, part->entity, kind, part->ids, part->count));
     }
     if (cascade->spread_count > 0)
-        write_calls_add(&calls,
-                        live_reset_call(calls.arena, cascade->spread, cascade->spread_count));
+        write_calls_add(
+            &calls, live_reset_call(calls.arena, cascade->checked_entities, cascade->spread_count));
     return write_tx_db(
         ctx, cascade->parts[0].entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL));
 }
@@ -385,32 +405,33 @@ int cascade_find(struct records_ctx *ctx,
     *ret_cascade = NULL;
     if (count == 0)
         return 0;
-    TRY(any_locks(ctx, entity, tx, &locks));
-    bool listens = cascade_listens(ctx, entity);
+    TRY(cascade_has_locks(ctx, entity, tx, &locks));
+    bool listens = cascade_has_consumer(ctx, entity);
     if (!locks && !listens)
         return 0;
     struct db_call lock = cascade_lock_call(ctx, entity, ids, count);
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &lock)));
     struct cascade *cascade = ARENA_NEW(arena, cascade);
-    cascade->locks = locks;
-    cascade->for_locks = !listens;
-    struct part *first = cascade_add_part(arena, cascade);
-    *first = (struct part){.entity = entity, .deleted = true, .count = count};
+    cascade->has_locks = locks;
+    cascade->is_only_for_locks = !listens;
+    struct cascade_part *first = cascade_add_part(arena, cascade);
+    *first = (struct cascade_part){.entity = entity, .deleted = true, .count = count};
     first->ids = ARENA_ARRAY(arena, first->ids, count);
     memcpy(first->ids, ids, count * sizeof(*ids));
     for (size_t i = 0; i < cascade->count; i++) {
         const struct model_field *field = cascade->parts[i].entity->referrers;
         if (i > 0)
-            TRY(read_payloads(ctx, tx, &cascade->parts[i]));
+            TRY(cascade_read_payloads(ctx, tx, &cascade->parts[i]));
         for (; cascade->parts[i].deleted && field != NULL; field = field->next_referrer)
-            if (is_emitted(ctx, field) || (locks && field->on_delete != ON_DELETE_RESTRICT) ||
-                (deletes(field) && cascade_listens(ctx, field->entity)))
-                TRY(find_referring(ctx, tx, cascade, i, field));
+            if (field_has_consumer(ctx, field) ||
+                (locks && field->on_delete != ON_DELETE_RESTRICT) ||
+                (field_deletes_referrer(field) && cascade_has_consumer(ctx, field->entity)))
+                TRY(cascade_find_referring(ctx, tx, cascade, i, field));
     }
     if (locks)
-        TRY(find_locked(ctx, tx, cascade));
+        TRY(cascade_find_lock(ctx, tx, cascade));
     if (ctx->model->live)
-        TRY(log_parts(ctx, tx, cascade));
+        TRY(cascade_log(ctx, tx, cascade));
     *ret_cascade = cascade;
     return 0;
 }
@@ -418,8 +439,9 @@ int cascade_find(struct records_ctx *ctx,
 /* --- events --- */
 
 /* Gives the records that lost a reference a new version. */
-static struct db_call
-touch_call(struct records_ctx *system, const struct part *part, const struct columns *plan)
+static struct db_call cascade_touch_call(struct records_ctx *system,
+                                         const struct cascade_part *part,
+                                         const struct columns *plan)
 {
     struct arena *arena = system->task->arena;
     struct sql_params params;
@@ -437,27 +459,29 @@ touch_call(struct records_ctx *system, const struct part *part, const struct col
     return write_call(system, "items.cascade_touch", &sql, &params, true);
 }
 
-AWAITS static int emit_changed(struct records_ctx *ctx, struct db *tx, const struct part *part)
+AWAITS static int
+cascade_emit_changed(struct records_ctx *ctx, struct db *tx, const struct cascade_part *part)
 {
     struct write_events events = {.event = EVENT_UPDATED, .ids = part->ids, .count = part->count};
     struct records_ctx system;
     struct columns plan;
 
-    if (entity_only_searched(part->entity, EVENT_UPDATED) && !ctx->model->live)
+    if (entity_has_only_search(part->entity, EVENT_UPDATED) && !ctx->model->live)
         return write_events(ctx, part->entity, tx, &events);
     TRY(write_payload_plan(ctx, part->entity, &system, &plan));
-    struct db_call call = touch_call(&system, part, &plan);
+    struct db_call call = cascade_touch_call(&system, part, &plan);
     TRY(write_tx_db(ctx, part->entity, write_run(ctx, tx, &call)));
     events.rows = &call.rows;
     return write_events(ctx, part->entity, tx, &events);
 }
 
-AWAITS static int emit_deleted(struct records_ctx *ctx, struct db *tx, const struct part *part)
+AWAITS static int
+cascade_emit_deleted(struct records_ctx *ctx, struct db *tx, const struct cascade_part *part)
 {
     struct write_calls calls;
 
     write_calls_init(&calls, ctx->task->arena);
-    write_forget_calls(ctx, part->entity, part->ids, part->count, &calls);
+    delete_forget_calls(ctx, part->entity, part->ids, part->count, &calls);
     TRY(write_tx_db(ctx, part->entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
     const struct write_events events = {
         .event = EVENT_DELETED, .ids = part->ids, .count = part->count, .rows = &part->rows};
@@ -467,14 +491,16 @@ AWAITS static int emit_deleted(struct records_ctx *ctx, struct db *tx, const str
 int cascade_emit(struct records_ctx *ctx, struct db *tx, struct cascade *cascade)
 {
     for (size_t i = 1; cascade != NULL && i < cascade->count; i++) {
-        const struct part *part = &cascade->parts[i];
-        if (!part->deleted && !write_listens(part->entity, EVENT_UPDATED) && !ctx->model->live)
+        const struct cascade_part *part = &cascade->parts[i];
+        if (!part->deleted && !entity_has_consumer(part->entity, EVENT_UPDATED) &&
+            !ctx->model->live)
             continue; /* found only because of locks */
-        TRY(part->deleted ? emit_deleted(ctx, tx, part) : emit_changed(ctx, tx, part));
+        TRY(part->deleted ? cascade_emit_deleted(ctx, tx, part)
+                          : cascade_emit_changed(ctx, tx, part));
     }
-    if (cascade == NULL || cascade->spread_count == 0 || !ctx->model->searched)
+    if (cascade == NULL || cascade->spread_count == 0 || !ctx->model->has_index)
         return 0;
     struct db_call check =
-        events_check_call(ctx->task->arena, cascade->spread, cascade->spread_count);
+        events_check_call(ctx->task->arena, cascade->checked_entities, cascade->spread_count);
     return write_tx_db(ctx, cascade->parts[0].entity, write_run(ctx, tx, &check));
 }

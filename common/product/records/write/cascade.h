@@ -14,7 +14,7 @@
 struct cascade;
 
 /* any: Returns true when deleting records of the entity may emit events of other records. */
-bool cascade_listens(const struct records_ctx *ctx, const struct entity *entity);
+bool cascade_has_consumer(const struct records_ctx *ctx, const struct entity *entity);
 /* co: Call before the removal. Finds the records that the removal also deletes or changes, and
  * locks them when `tx` is a transaction. Also writes the change-log rows of these records while
  * changes are logged. *ret_cascade is arena-owned; NULL when the records' events have no consumer

@@ -22,7 +22,7 @@ struct create {
     size_t out_start;
     struct write_row row;
     struct columns plan;
-    bool links;
+    bool has_links;
     int64_t id;
     int64_t version;
 };
@@ -41,10 +41,10 @@ static struct db_call create_insert_call(struct records_ctx *ctx,
     for (size_t i = 0; i < row->count; i++)
         strbuf_printf(&sql, ", %.*s", STR_ARG(row->values[i].field->column));
     strbuf_str(&sql, STR(") values ("));
-    sql_bind(&sql, &params, write_author(ctx), "bigint");
+    sql_bind(&sql, &params, write_author_param(ctx), "bigint");
     for (size_t i = 0; i < row->count; i++) {
         strbuf_str(&sql, STR(", "));
-        sql_bind(&sql, &params, row->values[i].param, statement_type(row->values[i].field));
+        sql_bind(&sql, &params, row->values[i].param, field_sql_type(row->values[i].field));
     }
     strbuf_str(&sql, STR(") returning "));
     columns_sql(ctx, &create->plan, "t", &sql, &params);
@@ -53,39 +53,41 @@ static struct db_call create_insert_call(struct records_ctx *ctx,
 
 /* co: Stores the id and version, and makes the record the answer. */
 AWAITS static int
-create_keep(struct records_ctx *ctx, struct create *create, const struct rows *rows)
+create_set_answer(struct records_ctx *ctx, struct create *create, const struct rows *rows)
 {
     create->id = rows_i64(rows, 0, COLUMNS_ID);
     create->version = rows_i64(rows, 0, COLUMNS_VERSION);
-    return write_record(ctx, &create->plan, rows, create->out, create->out_start);
+    return write_answer_record(ctx, &create->plan, rows, create->out, create->out_start);
 }
 
 /* Writes the links and reads the record again: the INSERT returned the record without links. */
-AWAITS static int add_links(struct records_ctx *ctx,
-                            const struct entity *entity,
-                            struct db *tx,
-                            struct create *create)
+AWAITS static int create_add_links(struct records_ctx *ctx,
+                                   const struct entity *entity,
+                                   struct db *tx,
+                                   struct create *create)
 {
-    const struct links_of of = {&create->row, &create->id, 1};
+    const struct link_rows of = {&create->row, &create->id, 1};
     struct write_calls calls;
 
     write_calls_init(&calls, ctx->task->arena);
     links_calls(ctx, entity, &of, false, &calls);
     write_calls_add(&calls, write_select_call(ctx, &create->plan, &create->id, 1));
     TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
-    return create_keep(ctx, create, &calls.items[calls.count - 1].rows);
+    return create_set_answer(ctx, create, &calls.items[calls.count - 1].rows);
 }
 
-AWAITS static int
-create_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
+AWAITS static int create_in_transaction(struct records_ctx *ctx,
+                                        const struct entity *entity,
+                                        struct db *tx,
+                                        void *arg)
 {
     struct create *create = arg;
     struct db_call call = create_insert_call(ctx, entity, create);
 
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
-    TRY(create_keep(ctx, create, &call.rows));
-    if (create->links)
-        TRY(add_links(ctx, entity, tx, create));
+    TRY(create_set_answer(ctx, create, &call.rows));
+    if (create->has_links)
+        TRY(create_add_links(ctx, entity, tx, create));
     if (ctx->model->live) {
         struct db_call log = live_created_call(ctx->task->arena, entity, &create->id, 1);
         TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &log)));
@@ -94,9 +96,9 @@ create_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
         .event = EVENT_CREATED,
         .ids = &create->id,
         .count = 1,
-        .rows = create->links ? NULL : &call.rows,
+        .rows = create->has_links ? NULL : &call.rows,
         .plan = &create->plan,
-        .last = true,
+        .ends_transaction = true,
     };
     return write_events(ctx, entity, tx, &events);
 }
@@ -104,33 +106,33 @@ create_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
 AWAITS static int
 create_run(struct records_ctx *ctx, const struct entity *entity, struct create *create)
 {
-    bool listens = write_listens(entity, EVENT_CREATED);
+    bool listens = entity_has_consumer(entity, EVENT_CREATED);
     bool logs = ctx->model->live;
     struct db_call calls[3];
     size_t count = 1;
     bool together = false;
 
     create->row = (struct write_row){.errors = &ctx->error.fields};
-    write_read(ctx, entity, create->body, WRITE_CREATE, &create->row);
-    TRY(records_fail_found(ctx, PROBLEM_VALIDATION_FAILED));
+    write_body_read(ctx, entity, create->body, WRITE_CREATE, &create->row);
+    TRY(records_fail_findings(ctx, PROBLEM_VALIDATION_FAILED));
     TRY(targets_check(ctx, entity, &create->row, 1, false));
-    TRY(records_fail_found(ctx, PROBLEM_VALIDATION_FAILED));
+    TRY(records_fail_findings(ctx, PROBLEM_VALIDATION_FAILED));
     TRY(columns_plan(ctx, entity, STR_NONE, &create->plan));
     for (size_t i = 0; i < create->row.link_count; i++)
-        create->links = create->links || create->row.links[i].id_count > 0;
-    if (listens && !create->links && ctx->db->lease == NULL)
+        create->has_links = create->has_links || create->row.links[i].id_count > 0;
+    if (listens && !create->has_links && ctx->db->lease == NULL)
         TRY(create_event_call(ctx, entity, &create->row, &together, &calls[1]));
-    if (create->links || (listens && !together))
-        return write_transaction(ctx, entity, create_in, create, listens || logs);
+    if (create->has_links || (listens && !together))
+        return write_transaction(ctx, entity, create_in_transaction, create, listens || logs);
 
     calls[0] = create_insert_call(ctx, entity, create);
     count += together;
     if (logs)
-        calls[count++] = log_made_call(ctx, entity);
+        calls[count++] = log_created_call(ctx, entity);
     TRY(write_db(ctx, entity, db_batch(ctx->task, ctx->db, calls, count, NULL)));
     if (count > 1 && ctx->db->lease == NULL)
         write_notify(ctx);
-    return create_keep(ctx, create, &calls[0].rows);
+    return create_set_answer(ctx, create, &calls[0].rows);
 }
 
 int records_create(struct records_ctx *ctx,
@@ -143,7 +145,7 @@ int records_create(struct records_ctx *ctx,
     struct create create = {.body = body, .out = out, .out_start = out != NULL ? out->len : 0};
 
     TRY(create_run(ctx, entity, &create));
-    TRY(records_fits(ctx, out));
+    TRY(records_check_size(ctx, out));
     *ret_id = create.id;
     *ret_version = create.version;
     return 0;

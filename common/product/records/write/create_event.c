@@ -28,7 +28,7 @@ static void create_event_put_system(struct records_ctx *ctx,
     if (str_is(field->name, "id"))
         create_event_put_id(field->entity, sql);
     else if (str_is(field->name, "created_by"))
-        sql_bind(sql, params, write_author(ctx), "bigint");
+        sql_bind(sql, params, write_author_param(ctx), "bigint");
     else
         strbuf_str(sql, STR("to_char(now() at time zone 'utc', " TIME_TEXT ")"));
 }
@@ -57,9 +57,9 @@ static void create_event_put_value(const struct value *value,
 /* Returns true when the stored value follows from the parameter; a decimal's scale does not. */
 static bool create_event_is_known(const struct model_field *field, const struct write_row *row)
 {
-    if (field->system || field->many)
+    if (field->system || field->is_many)
         return true;
-    return field->type != TYPE_DECIMAL && write_value(row, field) != NULL;
+    return field->type != TYPE_DECIMAL && row_value(row, field) != NULL;
 }
 
 static void put_payload(struct records_ctx *ctx,
@@ -77,10 +77,10 @@ static void put_payload(struct records_ctx *ctx,
         strbuf_str(sql, STR(", "));
         if (field->system)
             create_event_put_system(ctx, field, sql, params);
-        else if (field->many)
+        else if (field->is_many)
             strbuf_str(sql, STR("'[]'::jsonb"));
         else
-            create_event_put_value(write_value(row, field), statement_type(field), sql, params);
+            create_event_put_value(row_value(row, field), field_sql_type(field), sql, params);
     }
     strbuf_char(sql, ')');
 }
@@ -118,7 +118,7 @@ int create_event_call(struct records_ctx *ctx,
     struct records_ctx system;
     struct columns plan;
 
-    if (entity_only_searched(entity, EVENT_CREATED)) {
+    if (entity_has_only_search(entity, EVENT_CREATED)) {
         *ret_known = true;
         *ret_call = create_event_call_of(ctx, entity, NULL, row);
         return 0;

@@ -18,16 +18,16 @@ struct delete
 {
     int64_t id;
     int64_t expect_version; /* 0 = any */
-    bool missed;            /* the DELETE touched no row, and no reason was found */
+    bool touched_nothing;   /* the DELETE touched no row, and no reason was found */
 };
 
 /* Deletes only rows of records that no longer exist. The statement is therefore harmless after a
  * DELETE that touched no row. */
-static struct db_call forget_call(struct records_ctx *ctx,
-                                  const struct entity *entity,
-                                  const char *table,
-                                  const int64_t *ids,
-                                  size_t count)
+static struct db_call delete_rows_call(struct records_ctx *ctx,
+                                       const struct entity *entity,
+                                       const char *table,
+                                       const int64_t *ids,
+                                       size_t count)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -47,7 +47,7 @@ static struct db_call forget_call(struct records_ctx *ctx,
 
 /* Deletes the push devices of records that no longer exist. A device that also belongs to a user
  * stays with that user. */
-static struct db_call forget_devices_call(struct records_ctx *ctx,
+static struct db_call delete_devices_call(struct records_ctx *ctx,
                                           const struct entity *entity,
                                           const int64_t *ids,
                                           size_t count)
@@ -72,26 +72,27 @@ static struct db_call forget_devices_call(struct records_ctx *ctx,
     return write_call(ctx, "items.forget_devices", &sql, &params, true);
 }
 
-void write_forget_calls(struct records_ctx *ctx,
-                        const struct entity *entity,
-                        const int64_t *ids,
-                        size_t count,
-                        struct write_calls *calls)
+void delete_forget_calls(struct records_ctx *ctx,
+                         const struct entity *entity,
+                         const int64_t *ids,
+                         size_t count,
+                         struct write_calls *calls)
 {
-    write_calls_add(calls, forget_call(ctx, entity, "record_grants", ids, count));
-    write_calls_add(calls, forget_call(ctx, entity, "record_locks", ids, count));
-    write_calls_add(calls, forget_devices_call(ctx, entity, ids, count));
+    write_calls_add(calls, delete_rows_call(ctx, entity, "record_grants", ids, count));
+    write_calls_add(calls, delete_rows_call(ctx, entity, "record_locks", ids, count));
+    write_calls_add(calls, delete_devices_call(ctx, entity, ids, count));
 }
 
-int write_returning_deleted(struct records_ctx *ctx,
-                            const struct entity *entity,
-                            struct strbuf *sql,
-                            struct sql_params *params)
+int delete_put_returning(struct records_ctx *ctx,
+                         const struct entity *entity,
+                         struct strbuf *sql,
+                         struct sql_params *params)
 {
     struct records_ctx system;
     struct columns plan;
 
-    if (!write_listens(entity, EVENT_DELETED) || entity_only_searched(entity, EVENT_DELETED)) {
+    if (!entity_has_consumer(entity, EVENT_DELETED) ||
+        entity_has_only_search(entity, EVENT_DELETED)) {
         strbuf_str(sql, STR(" returning t.id"));
         return 0;
     }
@@ -114,8 +115,8 @@ static void delete_where(struct records_ctx *ctx,
         strbuf_str(sql, STR(" and t.version = "));
         sql_bind(sql, params, P_I64(delete->expect_version), "bigint");
     }
-    (void)rls_where(ctx, entity, ACT_DELETE, "t", sql, params);
-    write_unlocked(ctx, entity, "t", sql, params);
+    (void)rls_put_where(ctx, entity, ACT_DELETE, "t", sql, params);
+    write_put_lock_rule(ctx, entity, "t", sql, params);
 }
 
 static struct db_call
@@ -142,15 +143,18 @@ static int delete_call(struct records_ctx *ctx,
     sql_start(arena, &sql, &params);
     strbuf_printf(&sql, "delete from {p}.%.*s as t where ", STR_ARG(entity->table));
     delete_where(ctx, entity, delete, &sql, &params);
-    if (ctx->model->history) /* also for the history of records that are deleted with this one */
-        write_signed(ctx, &sql, &params);
-    TRY(write_returning_deleted(ctx, entity, &sql, &params));
+    if (ctx->model
+            ->has_history) /* also for the history of records that are deleted with this one */
+        write_put_actor(ctx, &sql, &params);
+    TRY(delete_put_returning(ctx, entity, &sql, &params));
     *ret_call = write_call(ctx, "items.delete", &sql, &params, true);
     return 0;
 }
 
-AWAITS static int
-delete_in(struct records_ctx *ctx, const struct entity *entity, struct db *db, void *arg)
+AWAITS static int delete_in_transaction(struct records_ctx *ctx,
+                                        const struct entity *entity,
+                                        struct db *db,
+                                        void *arg)
 {
     struct delete *delete = arg;
     struct cascade *cascade;
@@ -169,12 +173,12 @@ delete_in(struct records_ctx *ctx, const struct entity *entity, struct db *db, v
     size_t at = calls.count;
     TRY(delete_call(ctx, entity, delete, &call));
     write_calls_add(&calls, call);
-    write_forget_calls(ctx, entity, &delete->id, 1, &calls);
+    delete_forget_calls(ctx, entity, &delete->id, 1, &calls);
     TRY(write_tx_db(ctx, entity, db_batch(ctx->task, db, calls.items, calls.count, NULL)));
 
     const struct rows *deleted = &calls.items[at].rows;
-    delete->missed = deleted->count == 0;
-    if (delete->missed)
+    delete->touched_nothing = deleted->count == 0;
+    if (delete->touched_nothing)
         return write_explain(ctx, entity, db, delete->id, ACT_DELETE, delete->expect_version);
     const struct write_events events = {
         .event = EVENT_DELETED, .ids = &delete->id, .count = 1, .rows = deleted};
@@ -183,11 +187,11 @@ delete_in(struct records_ctx *ctx, const struct entity *entity, struct db *db, v
 }
 
 AWAITS static int
-delete_once(struct records_ctx *ctx, const struct entity *entity, struct delete *delete)
+delete_attempt(struct records_ctx *ctx, const struct entity *entity, struct delete *delete)
 {
-    if (write_listens(entity, EVENT_DELETED) || cascade_listens(ctx, entity))
-        return write_transaction(ctx, entity, delete_in, delete, true);
-    TRY(write_settle(ctx, entity, delete_in(ctx, entity, ctx->db, delete)));
+    if (entity_has_consumer(entity, EVENT_DELETED) || cascade_has_consumer(ctx, entity))
+        return write_transaction(ctx, entity, delete_in_transaction, delete, true);
+    TRY(write_settle_conflict(ctx, entity, delete_in_transaction(ctx, entity, ctx->db, delete)));
     if (ctx->model->live && ctx->db->lease == NULL)
         write_notify(ctx);
     return 0;
@@ -200,10 +204,10 @@ int records_delete(struct records_ctx *ctx,
 {
     struct delete delete = {.id = id, .expect_version = expect_version};
 
-    TRY(delete_once(ctx, entity, &delete));
-    if (delete.missed) /* a lock ended between the DELETE and write_explain() */
-        TRY(delete_once(ctx, entity, &delete));
-    if (delete.missed)
+    TRY(delete_attempt(ctx, entity, &delete));
+    if (delete.touched_nothing) /* a lock ended between the DELETE and write_explain() */
+        TRY(delete_attempt(ctx, entity, &delete));
+    if (delete.touched_nothing)
         return records_fail(
             ctx, PROBLEM_CONFLICT, "Other requests are changing the record; try again.");
     return 0;

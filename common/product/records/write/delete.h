@@ -5,14 +5,14 @@
 
 /* any: Adds the statements that remove grants, locks and push devices of deleted records. Records
  * that still exist are left alone. */
-void write_forget_calls(struct records_ctx *ctx,
-                        const struct entity *entity,
-                        const int64_t *ids,
-                        size_t count,
-                        struct write_calls *calls);
+void delete_forget_calls(struct records_ctx *ctx,
+                         const struct entity *entity,
+                         const int64_t *ids,
+                         size_t count,
+                         struct write_calls *calls);
 /* any: Appends "returning" with the columns of the event payload when a consumer needs a payload,
  * else with the id. 0 or RECORDS_FAILED. */
-int write_returning_deleted(struct records_ctx *ctx,
-                            const struct entity *entity,
-                            struct strbuf *sql,
-                            struct sql_params *params) MUSTCHECK;
+int delete_put_returning(struct records_ctx *ctx,
+                         const struct entity *entity,
+                         struct strbuf *sql,
+                         struct sql_params *params) MUSTCHECK;

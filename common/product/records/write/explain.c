@@ -22,7 +22,7 @@ static struct db_call explain_call(struct records_ctx *ctx,
 
     sql_start(arena, &sql, &params);
     strbuf_str(&sql, STR("select t.version, (true"));
-    (void)rls_where(ctx, entity, action, "t", &sql, &params);
+    (void)rls_put_where(ctx, entity, action, "t", &sql, &params);
     strbuf_printf(&sql,
                   ") as allowed, k.user_id, k.expires_at from {p}.%.*s t"
                   " left join {p}.record_locks k on k.entity_id = %lld and k.record_id = t.id"
@@ -32,7 +32,7 @@ static struct db_call explain_call(struct records_ctx *ctx,
     sql_bind(&sql, &params, write_token_hash(arena, ctx->lock_token), "bytea");
     strbuf_str(&sql, STR(" where t.id = "));
     sql_bind(&sql, &params, P_I64(id), "bigint");
-    (void)rls_where(ctx, entity, ACT_READ, "t", &sql, &params);
+    (void)rls_put_where(ctx, entity, ACT_READ, "t", &sql, &params);
     return write_call(ctx, "items.explain", &sql, &params, false);
 }
 

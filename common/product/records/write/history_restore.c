@@ -6,7 +6,7 @@
  * transaction.
  */
 #include "base/clock.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 #include "live/live.h"
 #include "project/events.h"
 #include "records/history.h"
@@ -21,8 +21,8 @@
 
 struct restore {
     int64_t id;
-    int64_t gone;                      /* the version that the deletion created */
-    json_t *whole;                     /* body: the state when the record was deleted */
+    int64_t deletion_version;          /* the version that the deletion created */
+    json_t *deleted_body;              /* body: the state when the record was deleted */
     json_t *body;                      /* body: the requested state; NULL = the same as `whole` */
     struct str created_at, created_by; /* JSON texts */
     struct write_row row;
@@ -33,7 +33,7 @@ struct restore {
 
 /* --- states as bodies --- */
 
-static int no_such_version(struct records_ctx *ctx)
+static int fail_no_version(struct records_ctx *ctx)
 {
     return records_fail(ctx, PROBLEM_NOT_FOUND, "There is no such version of the record.");
 }
@@ -58,35 +58,35 @@ AWAITS static int restore_read_state(struct records_ctx *ctx,
     strbuf_str(&sql, STR(" and h.version = "));
     sql_bind(&sql, &params, P_I64(version + 1), "bigint");
     strbuf_printf(&sql, " and h.action <> %d", HISTORY_RESTORED);
-    history_put_kept(plan->entity, "h", &sql);
+    history_put_retained(plan->entity, "h", &sql);
     TRY(history_query(ctx, plan->entity, "history.state", &sql, &params, ret_rows));
-    return ret_rows->count > 0 ? 0 : no_such_version(ctx);
+    return ret_rows->count > 0 ? 0 : fail_no_version(ctx);
 }
 
 /* Files are not restored: a file was deleted when its field was emptied. */
-static bool comes_back(const struct records_ctx *ctx, const struct model_field *field)
+static bool restore_writes_field(const struct records_ctx *ctx, const struct model_field *field)
 {
     return !field->system && field->type != TYPE_FILE && field_rule_allows(ctx, field, ACT_UPDATE);
 }
 
 /* co: Makes the body of a write by ctx->caller from a state. */
-AWAITS static int make_body(struct records_ctx *ctx,
-                            const struct history_plan *plan,
-                            const struct rows *rows,
-                            json_t **ret_body)
+AWAITS static int restore_make_body(struct records_ctx *ctx,
+                                    const struct history_plan *plan,
+                                    const struct rows *rows,
+                                    json_t **ret_body)
 {
     const struct history_state state = {rows, 0, 1};
     json_t *body = json_object();
     struct jr_error error;
     json_t *value;
 
-    jr_own(ctx->task->arena, body);
+    jr_attach_large(ctx->task->arena, body);
     for (size_t i = 0; i < plan->count; i++) {
         const struct model_field *field = plan->fields[i];
-        struct str text = history_text(&state, i);
-        if (text.ptr == NULL || !comes_back(ctx, field))
+        struct str text = history_state_text(&state, i);
+        if (text.ptr == NULL || !restore_writes_field(ctx, field))
             continue;
-        if (jr_parse_beside(ctx->task, ctx->task->arena, text, true, &value, &error) != 0)
+        if (jr_parse_off_thread(ctx->task, ctx->task->arena, text, true, &value, &error) != 0)
             return records_fail(
                 ctx, PROBLEM_OUTPUT_TOO_LARGE, "The version cannot be read: %s", error.text);
         (void)json_object_setn_nocheck(body, field->name.ptr, field->name.len, value);
@@ -98,9 +98,9 @@ AWAITS static int make_body(struct records_ctx *ctx,
 
 /* --- a deleted record --- */
 
-static struct db_call insert_again_call(struct records_ctx *ctx,
-                                        const struct entity *entity,
-                                        const struct restore *restore)
+static struct db_call restore_insert_call(struct records_ctx *ctx,
+                                          const struct entity *entity,
+                                          const struct restore *restore)
 {
     const struct write_row *row = &restore->row;
     struct sql_params params;
@@ -114,7 +114,7 @@ static struct db_call insert_again_call(struct records_ctx *ctx,
     strbuf_str(&sql, STR(") values ("));
     sql_bind(&sql, &params, P_I64(restore->id), "bigint");
     strbuf_str(&sql, STR(", "));
-    sql_bind(&sql, &params, P_I64(restore->gone + 1), "bigint");
+    sql_bind(&sql, &params, P_I64(restore->deletion_version + 1), "bigint");
     strbuf_str(&sql, STR(", ("));
     sql_bind(&sql, &params, P_STR(restore->created_at), "jsonb");
     strbuf_str(&sql, STR(" #>> '{}')::timestamptz, ("));
@@ -122,14 +122,15 @@ static struct db_call insert_again_call(struct records_ctx *ctx,
     strbuf_str(&sql, STR(" #>> '{}')::bigint"));
     for (size_t i = 0; i < row->count; i++) {
         strbuf_str(&sql, STR(", "));
-        sql_bind(&sql, &params, row->values[i].param, statement_type(row->values[i].field));
+        sql_bind(&sql, &params, row->values[i].param, field_sql_type(row->values[i].field));
     }
     strbuf_char(&sql, ')');
     return write_call(ctx, "history.insert", &sql, &params, true);
 }
 
-static struct db_call
-keep_call(struct records_ctx *ctx, const struct entity *entity, const struct restore *restore)
+static struct db_call restore_history_call(struct records_ctx *ctx,
+                                           const struct entity *entity,
+                                           const struct restore *restore)
 {
     struct sql_params params;
     struct strbuf sql;
@@ -140,16 +141,16 @@ keep_call(struct records_ctx *ctx, const struct entity *entity, const struct res
                   (long long)entity->id);
     sql_bind(&sql, &params, P_I64(restore->id), "bigint");
     strbuf_str(&sql, STR(", "));
-    sql_bind(&sql, &params, P_I64(restore->gone + 1), "bigint");
+    sql_bind(&sql, &params, P_I64(restore->deletion_version + 1), "bigint");
     strbuf_printf(&sql, ", %d, clock_timestamp(), ", HISTORY_RESTORED);
-    sql_bind(&sql, &params, write_author(ctx), "bigint");
+    sql_bind(&sql, &params, write_author_param(ctx), "bigint");
     strbuf_char(&sql, ')');
     return write_call(ctx, "history.keep", &sql, &params, true);
 }
 
 /* The findings are not the caller's mistake: the caller did not choose the values. Findings about
  * fields that the caller may not read are dropped. */
-static int fail_found(struct records_ctx *ctx, const struct entity *entity)
+static int restore_fail_found(struct records_ctx *ctx, const struct entity *entity)
 {
     struct schema_errors *found = &ctx->error.fields;
     size_t all = found->count;
@@ -160,37 +161,37 @@ static int fail_found(struct records_ctx *ctx, const struct entity *entity)
             found->items[kept++] = found->items[i];
     found->count = kept;
     return all > 0 && kept == 0 ? records_fail_hidden(ctx)
-                                : records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
+                                : records_fail_findings(ctx, PROBLEM_VALIDATION_FAILED);
 }
 
 /* co: Checks the deleted record against the current model. */
 AWAITS static int
-check_again(struct records_ctx *ctx, const struct entity *entity, struct restore *restore)
+restore_check(struct records_ctx *ctx, const struct entity *entity, struct restore *restore)
 {
     struct records_ctx system;
     struct columns plan;
 
     TRY(write_payload_plan(ctx, entity, &system, &plan));
     restore->row = (struct write_row){.errors = &ctx->error.fields};
-    write_read(&system, entity, restore->whole, WRITE_CREATE, &restore->row);
+    write_body_read(&system, entity, restore->deleted_body, WRITE_CREATE, &restore->row);
     if (ctx->error.fields.count == 0)
         TRY(targets_check(&system, entity, &restore->row, 1, true));
-    return fail_found(ctx, entity);
+    return restore_fail_found(ctx, entity);
 }
 
 AWAITS static int
-insert_again(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
+restore_insert(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
 {
     struct restore *restore = arg;
-    const struct links_of of = {&restore->row, &restore->id, 1};
+    const struct link_rows of = {&restore->row, &restore->id, 1};
     struct records_ctx system;
     struct write_calls calls;
     struct columns plan;
 
     TRY(write_payload_plan(ctx, entity, &system, &plan));
     write_calls_init(&calls, ctx->task->arena);
-    write_calls_add(&calls, insert_again_call(ctx, entity, restore));
-    write_calls_add(&calls, keep_call(ctx, entity, restore));
+    write_calls_add(&calls, restore_insert_call(ctx, entity, restore));
+    write_calls_add(&calls, restore_history_call(ctx, entity, restore));
     links_calls(&system, entity, &of, false, &calls);
     if (ctx->model->live)
         write_calls_add(&calls, live_created_call(calls.arena, entity, &restore->id, 1));
@@ -204,8 +205,10 @@ insert_again(struct records_ctx *ctx, const struct entity *entity, struct db *tx
 }
 
 /* co: Reads the answer for a record that was created again and not updated. */
-AWAITS static int
-read_again(struct records_ctx *ctx, const struct entity *entity, struct db *tx, struct restore *in)
+AWAITS static int restore_answer(struct records_ctx *ctx,
+                                 const struct entity *entity,
+                                 struct db *tx,
+                                 struct restore *in)
 {
     struct columns plan;
 
@@ -213,18 +216,20 @@ read_again(struct records_ctx *ctx, const struct entity *entity, struct db *tx, 
     struct db_call call = write_select_call(ctx, &plan, &in->id, 1);
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
     in->version = rows_i64(&call.rows, 0, COLUMNS_VERSION);
-    return write_record(ctx, &plan, &call.rows, in->out, in->out_start);
+    return write_answer_record(ctx, &plan, &call.rows, in->out, in->out_start);
 }
 
-AWAITS static int
-restore_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
+AWAITS static int restore_in_transaction(struct records_ctx *ctx,
+                                         const struct entity *entity,
+                                         struct db *tx,
+                                         void *arg)
 {
     struct restore *restore = arg;
     struct records_ctx inner = *ctx;
 
-    TRY(insert_again(ctx, entity, tx, restore));
+    TRY(restore_insert(ctx, entity, tx, restore));
     if (restore->body == NULL)
-        return read_again(ctx, entity, tx, restore);
+        return restore_answer(ctx, entity, tx, restore);
     inner.db = tx;
     restore->out->len = restore->out_start;
     int rc = records_update(
@@ -249,9 +254,9 @@ AWAITS static int restore_read_deleted(struct records_ctx *ctx,
                             PROBLEM_FORBIDDEN,
                             "Restoring a deleted record needs the permission %.*s:create.",
                             STR_ARG(entity->name));
-    if (version >= restore->gone)
-        return no_such_version(ctx);
-    if (version == restore->gone - 1)
+    if (version >= restore->deletion_version)
+        return fail_no_version(ctx);
+    if (version == restore->deletion_version - 1)
         return 0;
     return restore_read_state(ctx, plan, restore->id, version, ret_rows);
 }
@@ -270,21 +275,21 @@ AWAITS static int restore_deleted(struct records_ctx *ctx,
 
     TRY(restore_read_deleted(ctx, plan, restore, version, &rows));
     if (rows.count > 0)
-        TRY(make_body(ctx, plan, &rows, &restore->body));
+        TRY(restore_make_body(ctx, plan, &rows, &restore->body));
     TRY(write_payload_plan(ctx, entity, &system, &columns));
     TRY(history_plan(&system, entity, &whole));
-    TRY(restore_read_state(&system, &whole, restore->id, restore->gone - 1, &rows));
-    TRY(make_body(&system, &whole, &rows, &restore->whole));
+    TRY(restore_read_state(&system, &whole, restore->id, restore->deletion_version - 1, &rows));
+    TRY(restore_make_body(&system, &whole, &rows, &restore->deleted_body));
     for (size_t i = 0; i < whole.count; i++) {
         const struct history_state state = {&rows, 0, 1};
         if (str_is(whole.fields[i]->column, "created_at"))
-            restore->created_at = history_text(&state, i);
+            restore->created_at = history_state_text(&state, i);
         if (str_is(whole.fields[i]->column, "created_by"))
-            restore->created_by = history_text(&state, i);
+            restore->created_by = history_state_text(&state, i);
     }
-    TRY(check_again(ctx, entity, restore));
-    bool notify = write_listens(entity, EVENT_CREATED) || ctx->model->live;
-    return write_transaction(ctx, entity, restore_in, restore, notify);
+    TRY(restore_check(ctx, entity, restore));
+    bool notify = entity_has_consumer(entity, EVENT_CREATED) || ctx->model->live;
+    return write_transaction(ctx, entity, restore_in_transaction, restore, notify);
 }
 
 int records_history_may_restore(struct records_ctx *ctx,
@@ -298,7 +303,7 @@ int records_history_may_restore(struct records_ctx *ctx,
     struct rows rows;
 
     TRY(history_plan(ctx, entity, &plan));
-    TRY(history_find(ctx, &plan, ACT_UPDATE, id, &live, &restore.gone));
+    TRY(history_find(ctx, &plan, ACT_UPDATE, id, &live, &restore.deletion_version));
     if (live.count == 0)
         return restore_read_deleted(ctx, &plan, &restore, version, &rows);
     TRY(write_explain(ctx, entity, ctx->db, id, ACT_UPDATE, 0));
@@ -319,17 +324,17 @@ int records_history_restore(struct records_ctx *ctx,
     struct rows rows;
 
     TRY(history_plan(ctx, entity, &plan));
-    TRY(history_find(ctx, &plan, ACT_UPDATE, id, &live, &restore.gone));
+    TRY(history_find(ctx, &plan, ACT_UPDATE, id, &live, &restore.deletion_version));
     if (live.count == 0) {
         TRY(restore_deleted(ctx, &plan, &restore, version));
         *ret_version = restore.version;
-        return records_fits(ctx, out);
+        return records_check_size(ctx, out);
     }
     restore.body = json_object();
-    jr_own(ctx->task->arena, restore.body);
+    jr_attach_large(ctx->task->arena, restore.body);
     if (version != rows_i64(&live, 0, 0)) {
         TRY(restore_read_state(ctx, &plan, id, version, &rows));
-        TRY(make_body(ctx, &plan, &rows, &restore.body));
+        TRY(restore_make_body(ctx, &plan, &rows, &restore.body));
     }
     return records_update(ctx, entity, id, restore.body, 0, out, ret_version);
 }

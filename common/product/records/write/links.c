@@ -34,10 +34,10 @@ static const struct value *links_value(const struct write_row *row, const struct
     return NULL;
 }
 
-static void list_links(struct arena *arena,
-                       const struct links_of *of,
-                       const struct model_field *field,
-                       struct link_list *list)
+static void links_flatten(struct arena *arena,
+                          const struct link_rows *of,
+                          const struct model_field *field,
+                          struct link_list *list)
 {
     size_t total = 0;
 
@@ -64,7 +64,7 @@ static void list_links(struct arena *arena,
 }
 
 /* Keeps links to records that the caller cannot see: the caller could not have sent their ids. */
-static struct db_call clear_call(struct records_ctx *ctx, const struct link_list *list)
+static struct db_call links_clear_call(struct records_ctx *ctx, const struct link_list *list)
 {
     struct arena *arena = ctx->task->arena;
     const struct model_field *field = list->field;
@@ -79,13 +79,13 @@ static struct db_call clear_call(struct records_ctx *ctx, const struct link_list
         strbuf_printf(&sql,
                       " and exists (select 1 from {p}.%.*s t where t.id = l.to_id",
                       STR_ARG(field->target->table));
-        (void)rls_where(ctx, field->target, ACT_READ, "t", &sql, &params);
+        (void)rls_put_where(ctx, field->target, ACT_READ, "t", &sql, &params);
         strbuf_char(&sql, ')');
     }
     return write_call(ctx, "items.links_clear", &sql, &params, true);
 }
 
-static struct db_call add_call(struct records_ctx *ctx, const struct link_list *list)
+static struct db_call links_add_call(struct records_ctx *ctx, const struct link_list *list)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -108,7 +108,7 @@ static struct db_call add_call(struct records_ctx *ctx, const struct link_list *
 
 void links_calls(struct records_ctx *ctx,
                  const struct entity *entity,
-                 const struct links_of *of,
+                 const struct link_rows *of,
                  bool replace,
                  struct write_calls *calls)
 {
@@ -116,12 +116,12 @@ void links_calls(struct records_ctx *ctx,
         const struct model_field *field = &entity->fields[i];
         struct link_list list;
 
-        if (!field->many || field->target == NULL)
+        if (!field->is_many || field->target == NULL)
             continue;
-        list_links(ctx->task->arena, of, field, &list);
-        if (replace && list.owner_count > 0 && field_rule_entity(ctx, field->target))
-            write_calls_add(calls, clear_call(ctx, &list));
+        links_flatten(ctx->task->arena, of, field, &list);
+        if (replace && list.owner_count > 0 && field_rule_can_read_entity(ctx, field->target))
+            write_calls_add(calls, links_clear_call(ctx, &list));
         if (list.count > 0)
-            write_calls_add(calls, add_call(ctx, &list));
+            write_calls_add(calls, links_add_call(ctx, &list));
     }
 }

@@ -13,7 +13,7 @@ void write_calls_init(struct write_calls *calls, struct arena *arena);
 void write_calls_add(struct write_calls *calls, struct db_call call);
 
 /* The rows whose links are written, and the ids of their records. An id of 0 skips the row. */
-struct links_of {
+struct link_rows {
     struct write_row *rows;
     const int64_t *ids;
     size_t count;
@@ -23,6 +23,6 @@ struct links_of {
  */
 void links_calls(struct records_ctx *ctx,
                  const struct entity *entity,
-                 const struct links_of *of,
+                 const struct link_rows *of,
                  bool replace,
                  struct write_calls *calls);

@@ -11,7 +11,7 @@
 #include "records/write/explain.h"
 #include "records/write/write.h"
 
-enum { TOKEN_BYTES = 32, TTL_MAX_S = 3600, TTL_USUAL_S = 60 };
+enum { TOKEN_BYTES = 32, TTL_MAX_S = 3600, TTL_DEFAULT_S = 60 };
 
 struct lock {
     int64_t id;
@@ -22,7 +22,7 @@ struct lock {
 
 /* Extends a lock for a caller who presents its token. */
 static struct db_call
-extend_call(struct records_ctx *ctx, const struct entity *entity, const struct lock *lock)
+lock_extend_call(struct records_ctx *ctx, const struct entity *entity, const struct lock *lock)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -41,14 +41,14 @@ extend_call(struct records_ctx *ctx, const struct entity *entity, const struct l
     strbuf_printf(&sql,
                   " and exists (select 1 from {p}.%.*s t where t.id = k.record_id",
                   STR_ARG(entity->table));
-    (void)rls_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
+    (void)rls_put_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
     strbuf_str(&sql, STR(") returning k.expires_at"));
     return write_call(ctx, "items.lock_extend", &sql, &params, true);
 }
 
 /* Takes a new lock; replaces a lock that has ended. */
 static struct db_call
-take_call(struct records_ctx *ctx, const struct entity *entity, const struct lock *lock)
+lock_take_call(struct records_ctx *ctx, const struct entity *entity, const struct lock *lock)
 {
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -67,7 +67,7 @@ take_call(struct records_ctx *ctx, const struct entity *entity, const struct loc
     strbuf_printf(
         &sql, " * interval '1 second' from {p}.%.*s t where t.id = ", STR_ARG(entity->table));
     sql_bind(&sql, &params, P_I64(lock->id), "bigint");
-    (void)rls_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
+    (void)rls_put_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
     strbuf_str(&sql,
                STR(" on conflict (entity_id, record_id) do update set"
                    " token_hash = excluded.token_hash, user_id = excluded.user_id,"
@@ -76,10 +76,8 @@ take_call(struct records_ctx *ctx, const struct entity *entity, const struct loc
     return write_call(ctx, "items.lock", &sql, &params, true);
 }
 
-AWAITS static int lock_call(struct records_ctx *ctx,
-                            const struct entity *entity,
-                            struct db_call *call,
-                            bool *ret_done)
+AWAITS static int
+lock_try(struct records_ctx *ctx, const struct entity *entity, struct db_call *call, bool *ret_done)
 {
     TRY(write_db(ctx, entity, write_run(ctx, ctx->db, call)));
     *ret_done = call->rows.count > 0;
@@ -95,18 +93,18 @@ AWAITS static int lock_run(struct records_ctx *ctx, const struct entity *entity,
 
     if (ctx->lock_token.len > 0) {
         lock->token = ctx->lock_token;
-        call = extend_call(ctx, entity, lock);
-        TRY(lock_call(ctx, entity, &call, &done));
+        call = lock_extend_call(ctx, entity, lock);
+        TRY(lock_try(ctx, entity, &call, &done));
     }
     /* Try twice: another user's lock may end before write_explain() can name its holder. */
     for (int tries = 0; !done && tries < 2; tries++) {
         rand_bytes(random, sizeof(random));
         lock->token = codec_b64url(arena, (struct str){random, sizeof(random)});
-        call = take_call(ctx, entity, lock);
-        TRY(lock_call(ctx, entity, &call, &done));
+        call = lock_take_call(ctx, entity, lock);
+        TRY(lock_try(ctx, entity, &call, &done));
         if (!done) {
             int rc = write_explain(ctx, entity, ctx->db, lock->id, ACT_UPDATE, 0);
-            TRY(write_settle(ctx, entity, rc));
+            TRY(write_settle_conflict(ctx, entity, rc));
         }
     }
     if (!done)
@@ -122,7 +120,7 @@ int records_lock(struct records_ctx *ctx,
                  int64_t ttl_seconds,
                  struct strbuf *out)
 {
-    struct lock lock = {.id = id, .ttl_seconds = ttl_seconds == 0 ? TTL_USUAL_S : ttl_seconds};
+    struct lock lock = {.id = id, .ttl_seconds = ttl_seconds == 0 ? TTL_DEFAULT_S : ttl_seconds};
     struct jw w;
 
     if (lock.ttl_seconds < 1 || lock.ttl_seconds > TTL_MAX_S)
@@ -140,7 +138,7 @@ int records_lock(struct records_ctx *ctx,
     jw_lit(&w, "expires_at");
     jw_time(&w, lock.expires_ms);
     jw_obj_end(&w);
-    return records_fits(ctx, out);
+    return records_check_size(ctx, out);
 }
 
 /* --- unlock --- */
@@ -165,7 +163,7 @@ static struct db_call unlock_call(struct records_ctx *ctx, const struct entity *
     strbuf_printf(&sql,
                   " and exists (select 1 from {p}.%.*s t where t.id = k.record_id",
                   STR_ARG(entity->table));
-    (void)rls_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
+    (void)rls_put_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
     strbuf_str(&sql, STR(") returning (k.expires_at > now()) as held"));
     return write_call(ctx, "items.unlock", &sql, &params, true);
 }
@@ -178,7 +176,7 @@ AWAITS static int unlock_run(struct records_ctx *ctx, const struct entity *entit
     if (call.rows.count > 0 && rows_bool(&call.rows, 0, 0))
         return 0;
     int rc = write_explain(ctx, entity, ctx->db, id, ACT_UPDATE, 0);
-    TRY(write_settle(ctx, entity, rc));
+    TRY(write_settle_conflict(ctx, entity, rc));
     return records_fail(ctx, PROBLEM_NOT_LOCKED, "The record is not locked.");
 }
 

@@ -55,7 +55,7 @@ struct db_call log_ids_call(struct records_ctx *ctx,
     return log_end(ctx, kind, &sql, &params);
 }
 
-struct db_call log_made_call(struct records_ctx *ctx, const struct entity *entity)
+struct db_call log_created_call(struct records_ctx *ctx, const struct entity *entity)
 {
     struct sql_params params;
     struct strbuf sql;

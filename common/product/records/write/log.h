@@ -22,4 +22,4 @@ struct db_call log_ids_call(struct records_ctx *ctx,
                             const int64_t *ids,
                             size_t count);
 /* any: Logs the creation of the record that this connection inserted last into the entity. */
-struct db_call log_made_call(struct records_ctx *ctx, const struct entity *entity);
+struct db_call log_created_call(struct records_ctx *ctx, const struct entity *entity);

@@ -5,10 +5,10 @@
 #include "records/write/body.h"
 #include "records/write/order.h"
 
-struct placed {
+struct keyed_row {
     const struct db_param *key; /* NULL = the row has no value of the key */
     enum model_type type;
-    size_t place;
+    size_t index;
 };
 
 static int order_numbers(int64_t a, int64_t b)
@@ -16,7 +16,8 @@ static int order_numbers(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-static int order_keys(const struct db_param *a, const struct db_param *b, enum model_type type)
+static int
+key_compare_typed(const struct db_param *a, const struct db_param *b, enum model_type type)
 {
     if (a->kind != b->kind)
         return order_numbers((int64_t)a->kind, (int64_t)b->kind);
@@ -39,46 +40,46 @@ static int order_keys(const struct db_param *a, const struct db_param *b, enum m
     return 0;
 }
 
-static int order_placed(const void *left, const void *right)
+static int row_key_compare(const void *left, const void *right)
 {
-    const struct placed *a = left;
-    const struct placed *b = right;
-    int order = a->key && b->key ? order_keys(a->key, b->key, a->type) : !!a->key - !!b->key;
+    const struct keyed_row *a = left;
+    const struct keyed_row *b = right;
+    int order = a->key && b->key ? key_compare_typed(a->key, b->key, a->type) : !!a->key - !!b->key;
 
-    return order != 0 ? order : (a->place > b->place) - (a->place < b->place);
+    return order != 0 ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-bool write_same(const struct write_row *one,
-                const struct write_row *other,
-                const struct model_field *field)
+bool rows_have_same_value(const struct write_row *one,
+                          const struct write_row *other,
+                          const struct model_field *field)
 {
-    const struct value *a = write_value(one, field);
-    const struct value *b = write_value(other, field);
+    const struct value *a = row_value(one, field);
+    const struct value *b = row_value(other, field);
 
     if (a == NULL || b == NULL || a->param.kind == PARAM_NULL || b->param.kind == PARAM_NULL)
         return false;
-    return order_keys(&a->param, &b->param, field->type) == 0;
+    return key_compare_typed(&a->param, &b->param, field->type) == 0;
 }
 
-size_t *write_order(struct arena *arena,
-                    const struct write_row *rows,
-                    size_t count,
-                    const struct model_field *key)
+size_t *rows_lock_order(struct arena *arena,
+                        const struct write_row *rows,
+                        size_t count,
+                        const struct model_field *key)
 {
-    struct placed *placed = ARENA_ARRAY(arena, placed, count);
+    struct keyed_row *placed = ARENA_ARRAY(arena, placed, count);
     size_t *order = ARENA_ARRAY(arena, order, count);
 
     for (size_t i = 0; i < count; i++) {
-        const struct value *value = key != NULL ? write_value(&rows[i], key) : NULL;
-        placed[i] = (struct placed){.place = i};
+        const struct value *value = key != NULL ? row_value(&rows[i], key) : NULL;
+        placed[i] = (struct keyed_row){.index = i};
         if (value == NULL)
             continue;
         placed[i].key = &value->param;
         placed[i].type = key->type;
     }
     if (key != NULL)
-        qsort(placed, count, sizeof(*placed), order_placed);
+        qsort(placed, count, sizeof(*placed), row_key_compare);
     for (size_t i = 0; i < count; i++)
-        order[i] = placed[i].place;
+        order[i] = placed[i].index;
     return order;
 }

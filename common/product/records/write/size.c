@@ -12,9 +12,9 @@ enum {
     FIXED_BYTES = 8,     /* of a field whose size does not depend on its value, and of a link */
     CHARACTER_BYTES = 4, /* of UTF-8, at most */
     ENUM_BYTES = 255 * CHARACTER_BYTES,
-    SEALED_BYTES = 64,      /* added to a secret by sealing */
-    JSON_PRINTED_TIMES = 2, /* PostgreSQL adds spaces when it prints a document */
-    ESCAPED_TIMES = 6,      /* bytes of JSON for one byte, at most: "\\u0001" */
+    SEALED_BYTES = 64,       /* added to a secret by sealing */
+    JSON_PRINTED_FACTOR = 2, /* PostgreSQL adds spaces when it prints a document */
+    ESCAPED_FACTOR = 6,      /* bytes of JSON for one byte, at most: "\\u0001" */
 };
 
 /* How a record is measured. */
@@ -35,7 +35,7 @@ static bool is_measured(const struct model_field *field)
     }
 }
 
-static int64_t text_most(const struct model_field *field)
+static int64_t text_max_bytes(const struct model_field *field)
 {
     int64_t most = field->type == TYPE_VARCHAR ? VALUE_VARCHAR_CHARS : VALUE_TEXT_BYTES;
 
@@ -45,16 +45,16 @@ static int64_t text_most(const struct model_field *field)
     return most < VALUE_TEXT_BYTES ? most : VALUE_TEXT_BYTES;
 }
 
-static int64_t field_most(const struct model_field *field)
+static int64_t field_max_bytes(const struct model_field *field)
 {
-    if (field->many)
+    if (field->is_many)
         return (int64_t)VALUE_LINKS_MAX * FIXED_BYTES;
     switch (field->type) {
     case TYPE_VARCHAR:
     case TYPE_TEXT:
-        return text_most(field);
+        return text_max_bytes(field);
     case TYPE_JSON:
-        return (int64_t)VALUE_JSON_BYTES * JSON_PRINTED_TIMES;
+        return (int64_t)VALUE_JSON_BYTES * JSON_PRINTED_FACTOR;
     case TYPE_ENUM:
         return ENUM_BYTES;
     case TYPE_SECRET:
@@ -64,20 +64,20 @@ static int64_t field_most(const struct model_field *field)
     }
 }
 
-static int64_t size_limit_of(const struct records_ctx *ctx, enum measure measure)
+static int64_t size_limit(const struct records_ctx *ctx, enum measure measure)
 {
     int64_t stored = directory_record_bytes(ctx->directory);
 
     return measure == AS_JSON ? size_json_limit(stored) : stored;
 }
 
-static bool may_exceed(const struct records_ctx *ctx, const struct entity *entity)
+static bool entity_may_exceed(const struct records_ctx *ctx, const struct entity *entity)
 {
     int64_t most = 0;
 
     for (size_t i = 0; i < entity->field_count; i++)
-        most += field_most(&entity->fields[i]);
-    return most > size_limit_of(ctx, AS_JSON) / ESCAPED_TIMES;
+        most += field_max_bytes(&entity->fields[i]);
+    return most > size_limit(ctx, AS_JSON) / ESCAPED_FACTOR;
 }
 
 /* Documents are JSON already, and answers never contain a secret. */
@@ -88,7 +88,7 @@ static bool is_escaped(const struct model_field *field)
 
 static int64_t value_bytes(const struct value *value, enum measure measure)
 {
-    if (value->field->many)
+    if (value->field->is_many)
         return (int64_t)value->id_count * FIXED_BYTES;
     if (value->param.kind != PARAM_STR && value->param.kind != PARAM_BYTES)
         return value->param.kind == PARAM_NULL ? 0 : FIXED_BYTES;
@@ -99,12 +99,12 @@ static int64_t value_bytes(const struct value *value, enum measure measure)
 }
 
 /* Sums the values that the body names; with `defaults` all values of a new record. */
-static int64_t brought_bytes(const struct write_row *row, bool defaults, enum measure measure)
+static int64_t written_bytes(const struct write_row *row, bool defaults, enum measure measure)
 {
     int64_t sum = 0;
 
     for (size_t i = 0; i < row->count; i++)
-        if (defaults || row->given[i])
+        if (defaults || row->is_given[i])
             sum += value_bytes(&row->values[i], measure);
     for (size_t i = 0; i < row->link_count; i++)
         sum += value_bytes(&row->links[i], measure);
@@ -112,33 +112,33 @@ static int64_t brought_bytes(const struct write_row *row, bool defaults, enum me
 }
 
 /* Returns the message for a record that is too large; arena-owned. */
-static const char *size_too_long(struct records_ctx *ctx)
+static const char *size_message(struct records_ctx *ctx)
 {
     return arena_printf(
                ctx->task->arena,
                "the record must have at most %lld bytes in total, and at most %lld as JSON",
-               (long long)size_limit_of(ctx, AS_STORED),
-               (long long)size_limit_of(ctx, AS_JSON))
+               (long long)size_limit(ctx, AS_STORED),
+               (long long)size_limit(ctx, AS_JSON))
         .ptr;
 }
 
 void size_check(struct records_ctx *ctx, enum write_mode mode, struct write_row *row)
 {
     bool whole = mode != WRITE_UPDATE;
-    int64_t stored = brought_bytes(row, whole, AS_STORED);
-    int64_t json_limit = size_limit_of(ctx, AS_JSON);
+    int64_t stored = written_bytes(row, whole, AS_STORED);
+    int64_t json_limit = size_limit(ctx, AS_JSON);
 
-    if (stored > size_limit_of(ctx, AS_STORED) ||
-        (stored > json_limit / ESCAPED_TIMES && brought_bytes(row, whole, AS_JSON) > json_limit))
+    if (stored > size_limit(ctx, AS_STORED) ||
+        (stored > json_limit / ESCAPED_FACTOR && written_bytes(row, whole, AS_JSON) > json_limit))
         schema_error_add(
-            ctx->task->arena, row->errors, STR(""), PROBLEM_TOO_LONG, "%s", size_too_long(ctx));
+            ctx->task->arena, row->errors, STR(""), PROBLEM_TOO_LONG, "%s", size_message(ctx));
 }
 
 static bool size_is_given(const struct write_row *row, const struct model_field *field)
 {
     for (size_t i = 0; i < row->count; i++)
         if (row->values[i].field == field)
-            return row->given[i];
+            return row->is_given[i];
     for (size_t i = 0; i < row->link_count; i++)
         if (row->links[i].field == field)
             return true;
@@ -152,7 +152,7 @@ static void size_put_field(const struct model_field *field,
 {
     bool escaped = measure == AS_JSON && is_escaped(field);
 
-    if (field->many)
+    if (field->is_many)
         strbuf_printf(sql,
                       " + %d * (select count(*) from {p}.l_%lld l where l.from_id = %s.id)",
                       FIXED_BYTES,
@@ -176,13 +176,13 @@ static void size_put_field(const struct model_field *field,
 }
 
 /* Appends the condition that the fields that `row` does not name have at most `most` bytes. */
-static void put_at_most(const struct entity *entity,
-                        const struct write_row *row,
-                        const char *alias,
-                        enum measure measure,
-                        int64_t most,
-                        struct strbuf *sql,
-                        struct sql_params *params)
+static void size_put_at_most(const struct entity *entity,
+                             const struct write_row *row,
+                             const char *alias,
+                             enum measure measure,
+                             int64_t most,
+                             struct strbuf *sql,
+                             struct sql_params *params)
 {
     strbuf_str(sql, STR("0::bigint"));
     for (size_t i = 0; i < entity->field_count; i++) {
@@ -196,22 +196,22 @@ static void put_at_most(const struct entity *entity,
 
 /* Appends the condition that the stored row is not too large with the values of `row`. The texts
  * are read, to measure their JSON, only when their stored size could be too much. */
-static void put_fits(struct records_ctx *ctx,
-                     const struct entity *entity,
-                     const struct write_row *row,
-                     const char *alias,
-                     struct strbuf *sql,
-                     struct sql_params *params)
+static void size_put_fits(struct records_ctx *ctx,
+                          const struct entity *entity,
+                          const struct write_row *row,
+                          const char *alias,
+                          struct strbuf *sql,
+                          struct sql_params *params)
 {
-    int64_t json_left = size_limit_of(ctx, AS_JSON) - brought_bytes(row, false, AS_JSON);
-    int64_t left = size_limit_of(ctx, AS_STORED) - brought_bytes(row, false, AS_STORED);
+    int64_t json_left = size_limit(ctx, AS_JSON) - written_bytes(row, false, AS_JSON);
+    int64_t left = size_limit(ctx, AS_STORED) - written_bytes(row, false, AS_STORED);
 
     strbuf_str(sql, STR("(("));
-    put_at_most(entity, row, alias, AS_STORED, left, sql, params);
+    size_put_at_most(entity, row, alias, AS_STORED, left, sql, params);
     strbuf_str(sql, STR(") and case when "));
-    put_at_most(entity, row, alias, AS_STORED, json_left / ESCAPED_TIMES, sql, params);
+    size_put_at_most(entity, row, alias, AS_STORED, json_left / ESCAPED_FACTOR, sql, params);
     strbuf_str(sql, STR(" then true else "));
-    put_at_most(entity, row, alias, AS_JSON, json_left, sql, params);
+    size_put_at_most(entity, row, alias, AS_JSON, json_left, sql, params);
     strbuf_str(sql, STR(" end)"));
 }
 
@@ -222,17 +222,17 @@ void size_where(struct records_ctx *ctx,
                 struct strbuf *sql,
                 struct sql_params *params)
 {
-    if (!may_exceed(ctx, entity))
+    if (!entity_may_exceed(ctx, entity))
         return;
     strbuf_str(sql, STR(" and "));
-    put_fits(ctx, entity, row, alias, sql, params);
+    size_put_fits(ctx, entity, row, alias, sql, params);
 }
 
 int size_fail(struct records_ctx *ctx)
 {
-    const char *reason = size_too_long(ctx);
+    const char *reason = size_message(ctx);
 
-    records_finding(ctx, STR(""), PROBLEM_TOO_LONG, "%s", reason);
+    records_finding_add(ctx, STR(""), PROBLEM_TOO_LONG, "%s", reason);
     return records_fail(ctx, PROBLEM_VALIDATION_FAILED, "T%s.", reason + 1);
 }
 
@@ -246,11 +246,11 @@ int size_explain(struct records_ctx *ctx,
     struct sql_params params;
     struct strbuf sql;
 
-    if (!may_exceed(ctx, entity))
+    if (!entity_may_exceed(ctx, entity))
         return 0;
     sql_start(arena, &sql, &params);
     strbuf_str(&sql, STR("select "));
-    put_fits(ctx, entity, row, "t", &sql, &params);
+    size_put_fits(ctx, entity, row, "t", &sql, &params);
     strbuf_printf(&sql, " as fits from {p}.%.*s t where t.id = ", STR_ARG(entity->table));
     sql_bind(&sql, &params, P_I64(id), "bigint");
     struct db_call call = write_call(ctx, "items.size", &sql, &params, true);

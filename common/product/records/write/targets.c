@@ -25,24 +25,24 @@ struct target {
 };
 
 /* Returns true when the records that the field refers to must be queried before the write. */
-static bool must_ask(const struct records_ctx *ctx, const struct model_field *field, bool all)
+static bool
+target_needs_query(const struct records_ctx *ctx, const struct model_field *field, bool all)
 {
     if (field->type == TYPE_FILE)
         return all || rls_applies(ctx, &owned_files);
     if (field->type != TYPE_RELATION || field->target == NULL)
         return false;
-    return all || field->many || !field_rule_entity(ctx, field->target) ||
+    return all || field->is_many || !field_rule_can_read_entity(ctx, field->target) ||
            rls_applies(ctx, field->target);
 }
 
 /* Returns the number of ids that a row has for a field: of a relation to one or to many records, or
  * of a file. *ret_ids is borrowed from the row. */
-static size_t targets_ids_of(const struct write_row *row,
-                             const struct model_field *field,
-                             const int64_t **ret_ids)
+static size_t
+targets_ids(const struct write_row *row, const struct model_field *field, const int64_t **ret_ids)
 {
-    if (!field->many) {
-        const struct value *value = write_value(row, field);
+    if (!field->is_many) {
+        const struct value *value = row_value(row, field);
         if (value == NULL || value->param.kind != PARAM_I64)
             return 0;
         *ret_ids = &value->param.i64;
@@ -64,7 +64,7 @@ targets_count_ids(const struct write_row *rows, size_t count, const struct model
     size_t total = 0;
 
     for (size_t i = 0; i < count; i++)
-        total += targets_ids_of(&rows[i], field, &ids);
+        total += targets_ids(&rows[i], field, &ids);
     return total;
 }
 
@@ -80,7 +80,7 @@ static void targets_collect(struct arena *arena,
     *target = (struct target){.field = field};
     target->wanted = ARENA_ARRAY(arena, target->wanted, total);
     for (size_t i = 0; i < count; i++) {
-        size_t some = targets_ids_of(&rows[i], field, &ids);
+        size_t some = targets_ids(&rows[i], field, &ids);
         for (size_t k = 0; k < some; k++)
             target->wanted[target->wanted_count++] = ids[k];
     }
@@ -88,7 +88,7 @@ static void targets_collect(struct arena *arena,
 
 /* Selects the files that the caller may use. A file that already belongs to a record through this
  * field passes, because the triggers check to which record the file belongs. */
-static struct db_call ask_for_files(struct records_ctx *ctx, const struct target *target)
+static struct db_call targets_files_call(struct records_ctx *ctx, const struct target *target)
 {
     struct sql_params params;
     struct strbuf sql;
@@ -98,15 +98,15 @@ static struct db_call ask_for_files(struct records_ctx *ctx, const struct target
     sql_bind(&sql, &params, P_I64S(target->wanted, target->wanted_count), "bigint[]");
     strbuf_printf(
         &sql, ") and (t.field_id = %lld or t.entity_id is null", (long long)target->field->id);
-    (void)rls_where(ctx, &owned_files, ACT_UPDATE, "t", &sql, &params);
+    (void)rls_put_where(ctx, &owned_files, ACT_UPDATE, "t", &sql, &params);
     strbuf_str(&sql, STR(") order by t.id"));
     return write_call(ctx, "items.target_files", &sql, &params, false);
 }
 
-static struct db_call ask_call(struct records_ctx *ctx, const struct target *target)
+static struct db_call targets_call(struct records_ctx *ctx, const struct target *target)
 {
     if (target->field->type == TYPE_FILE)
-        return ask_for_files(ctx, target);
+        return targets_files_call(ctx, target);
 
     struct arena *arena = ctx->task->arena;
     struct sql_params params;
@@ -118,12 +118,12 @@ static struct db_call ask_call(struct records_ctx *ctx, const struct target *tar
                   STR_ARG(target->field->target->table));
     sql_bind(&sql, &params, P_I64S(target->wanted, target->wanted_count), "bigint[]");
     strbuf_char(&sql, ')');
-    (void)rls_where(ctx, target->field->target, ACT_READ, "t", &sql, &params);
+    (void)rls_put_where(ctx, target->field->target, ACT_READ, "t", &sql, &params);
     strbuf_str(&sql, STR(" order by t.id"));
     return write_call(ctx, "items.targets", &sql, &params, false);
 }
 
-static void keep_visible(struct arena *arena, struct target *target, const struct rows *rows)
+static void target_set_visible(struct arena *arena, struct target *target, const struct rows *rows)
 {
     target->visible = ARENA_ARRAY(arena, target->visible, rows->count);
     for (size_t i = 0; i < rows->count; i++)
@@ -131,22 +131,22 @@ static void keep_visible(struct arena *arena, struct target *target, const struc
     target->visible_count = rows->count;
 }
 
-static void find_invisible(struct records_ctx *ctx,
-                           const struct target *target,
-                           struct write_row *rows,
-                           size_t count)
+static void target_find_invisible(struct records_ctx *ctx,
+                                  const struct target *target,
+                                  struct write_row *rows,
+                                  size_t count)
 {
     const int64_t *ids = NULL;
 
     for (size_t i = 0; i < count; i++) {
-        size_t some = targets_ids_of(&rows[i], target->field, &ids);
+        size_t some = targets_ids(&rows[i], target->field, &ids);
         size_t seen = 0;
         for (size_t k = 0; k < some; k++)
             seen += target->visible_count > 0 && bsearch(&ids[k],
                                                          target->visible,
                                                          target->visible_count,
                                                          sizeof(*ids),
-                                                         num_order_i64) != NULL;
+                                                         num_compare_i64) != NULL;
         if (seen < some)
             schema_error_add(ctx->task->arena,
                              rows[i].errors,
@@ -171,21 +171,22 @@ int targets_check(struct records_ctx *ctx,
 
     for (size_t i = 0; i < entity->field_count; i++) {
         struct target *target = &targets[target_count];
-        if (!must_ask(ctx, &entity->fields[i], all))
+        if (!target_needs_query(ctx, &entity->fields[i], all))
             continue;
         targets_collect(arena, rows, count, &entity->fields[i], target);
         if (target->wanted_count == 0)
             continue;
-        if (target->field->type == TYPE_FILE || field_rule_entity(ctx, target->field->target)) {
+        if (target->field->type == TYPE_FILE ||
+            field_rule_can_read_entity(ctx, target->field->target)) {
             asked[call_count] = target_count;
-            calls[call_count++] = ask_call(ctx, target);
+            calls[call_count++] = targets_call(ctx, target);
         }
         target_count++;
     }
     TRY(write_db(ctx, entity, db_batch(ctx->task, ctx->db, calls, call_count, NULL)));
     for (size_t i = 0; i < call_count; i++)
-        keep_visible(arena, &targets[asked[i]], &calls[i].rows);
+        target_set_visible(arena, &targets[asked[i]], &calls[i].rows);
     for (size_t i = 0; i < target_count; i++)
-        find_invisible(ctx, &targets[i], rows, count);
+        target_find_invisible(ctx, &targets[i], rows, count);
     return 0;
 }

@@ -3,7 +3,7 @@
  * UPDATE touches no row, write_explain() finds out why.
  */
 #include "json/jr.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 #include "records/read/columns.h"
 #include "records/records.h"
 #include "records/rules/error.h"
@@ -26,7 +26,7 @@ struct update {
     struct write_row row;
     struct columns plan;
     int64_t version;
-    bool missed; /* the UPDATE touched no row, and no reason was found */
+    bool touched_nothing; /* the UPDATE touched no row, and no reason was found */
 };
 
 /* Appends the conditions on the row, for the UPDATE and for the change-log statement before it. */
@@ -42,8 +42,8 @@ static void update_where(struct records_ctx *ctx,
         strbuf_str(sql, STR(" and t.version = "));
         sql_bind(sql, params, P_I64(update->expect_version), "bigint");
     }
-    (void)rls_where(ctx, entity, ACT_UPDATE, "t", sql, params);
-    write_unlocked(ctx, entity, "t", sql, params);
+    (void)rls_put_where(ctx, entity, ACT_UPDATE, "t", sql, params);
+    write_put_lock_rule(ctx, entity, "t", sql, params);
     size_where(ctx, entity, &update->row, "t", sql, params);
 }
 
@@ -74,12 +74,12 @@ update_call(struct records_ctx *ctx, const struct entity *entity, const struct u
                   STR_ARG(entity->table));
     for (size_t i = 0; i < row->count; i++) {
         strbuf_printf(&sql, ", %.*s = ", STR_ARG(row->values[i].field->column));
-        sql_bind(&sql, &params, row->values[i].param, statement_type(row->values[i].field));
+        sql_bind(&sql, &params, row->values[i].param, field_sql_type(row->values[i].field));
     }
     strbuf_str(&sql, STR(" where "));
     update_where(ctx, entity, update, &sql, &params);
     if (entity->history_days > 0)
-        write_signed(ctx, &sql, &params);
+        write_put_actor(ctx, &sql, &params);
     strbuf_str(&sql, STR(" returning "));
     columns_sql(ctx, &update->plan, "t", &sql, &params);
     return write_call(ctx, "items.update", &sql, &params, true);
@@ -87,13 +87,14 @@ update_call(struct records_ctx *ctx, const struct entity *entity, const struct u
 
 /* co: Stores the version, and makes the record the answer. */
 AWAITS static int
-update_keep(struct records_ctx *ctx, struct update *update, const struct rows *rows)
+update_set_answer(struct records_ctx *ctx, struct update *update, const struct rows *rows)
 {
     update->version = rows_i64(rows, 0, COLUMNS_VERSION);
-    return write_record(ctx, &update->plan, rows, update->out, update->out_start);
+    return write_answer_record(ctx, &update->plan, rows, update->out, update->out_start);
 }
 
-/* co: Runs the UPDATE. Sets `missed` when it touched no row although nothing forbids a change. */
+/* co: Runs the UPDATE. Sets `touched_nothing` when it touched no row although nothing forbids a
+ * change. */
 AWAITS static int update_row(struct records_ctx *ctx,
                              const struct entity *entity,
                              struct db *db,
@@ -108,76 +109,79 @@ AWAITS static int update_row(struct records_ctx *ctx,
     calls[count++] = update_call(ctx, entity, update);
     const struct rows *changed = &calls[count - 1].rows;
     TRY(write_tx_db(ctx, entity, db_batch(ctx->task, db, calls, count, NULL)));
-    update->missed = changed->count == 0;
-    if (update->missed) {
+    update->touched_nothing = changed->count == 0;
+    if (update->touched_nothing) {
         TRY(write_explain(ctx, entity, db, update->id, ACT_UPDATE, update->expect_version));
         return size_explain(ctx, entity, db, update->id, &update->row);
     }
     *ret_rows = *changed;
-    return update_keep(ctx, update, changed);
+    return update_set_answer(ctx, update, changed);
 }
 
-AWAITS static int set_links(struct records_ctx *ctx,
-                            const struct entity *entity,
-                            struct db *tx,
-                            struct update *update)
+AWAITS static int update_set_links(struct records_ctx *ctx,
+                                   const struct entity *entity,
+                                   struct db *tx,
+                                   struct update *update)
 {
-    const struct links_of of = {&update->row, &update->id, 1};
+    const struct link_rows of = {&update->row, &update->id, 1};
     struct write_calls calls;
 
     write_calls_init(&calls, ctx->task->arena);
     links_calls(ctx, entity, &of, true, &calls);
     write_calls_add(&calls, write_select_call(ctx, &update->plan, &update->id, 1));
     TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
-    return update_keep(ctx, update, &calls.items[calls.count - 1].rows);
+    return update_set_answer(ctx, update, &calls.items[calls.count - 1].rows);
 }
 
-AWAITS static int
-update_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
+AWAITS static int update_in_transaction(struct records_ctx *ctx,
+                                        const struct entity *entity,
+                                        struct db *tx,
+                                        void *arg)
 {
     struct update *update = arg;
     struct rows changed;
 
     TRY(update_row(ctx, entity, tx, update, &changed));
-    if (update->missed)
+    if (update->touched_nothing)
         return 0;
     if (update->row.link_count > 0)
-        TRY(set_links(ctx, entity, tx, update));
+        TRY(update_set_links(ctx, entity, tx, update));
     const struct write_events events = {
         .event = EVENT_UPDATED,
         .ids = &update->id,
         .count = 1,
         .rows = update->row.link_count > 0 ? NULL : &changed,
         .plan = &update->plan,
-        .last = true,
+        .ends_transaction = true,
     };
     return write_events(ctx, entity, tx, &events);
 }
 
 /* The body changes nothing: answers the record as it is if the caller may change the record. */
 AWAITS static int
-update_nothing(struct records_ctx *ctx, const struct entity *entity, struct update *update)
+update_answer_unchanged(struct records_ctx *ctx, const struct entity *entity, struct update *update)
 {
     struct db_call call = write_select_call(ctx, &update->plan, &update->id, 1);
 
     int rc = write_explain(ctx, entity, ctx->db, update->id, ACT_UPDATE, update->expect_version);
-    TRY(write_settle(ctx, entity, rc));
+    TRY(write_settle_conflict(ctx, entity, rc));
     TRY(write_db(ctx, entity, write_run(ctx, ctx->db, &call)));
     if (call.rows.count == 0)
         return records_fail_not_found(ctx);
-    return update_keep(ctx, update, &call.rows);
+    return update_set_answer(ctx, update, &call.rows);
 }
 
 AWAITS static int
-update_once(struct records_ctx *ctx, const struct entity *entity, struct update *update)
+update_attempt(struct records_ctx *ctx, const struct entity *entity, struct update *update)
 {
-    bool listens = write_listens(entity, EVENT_UPDATED);
+    bool listens = entity_has_consumer(entity, EVENT_UPDATED);
     struct rows rows;
 
-    update->missed = false;
+    update->touched_nothing = false;
     if (update->row.link_count > 0 || listens)
-        return write_transaction(ctx, entity, update_in, update, listens || ctx->model->live);
-    TRY(write_settle(ctx, entity, update_row(ctx, entity, ctx->db, update, &rows)));
+        return write_transaction(
+            ctx, entity, update_in_transaction, update, listens || ctx->model->live);
+    TRY(write_settle_conflict(ctx, entity, update_row(ctx, entity, ctx->db, update, &rows)));
     if (ctx->model->live && ctx->db->lease == NULL)
         write_notify(ctx);
     return 0;
@@ -188,17 +192,17 @@ update_check(struct records_ctx *ctx, const struct entity *entity, struct update
 {
     ctx->error = (struct records_error){0};
     update->row = (struct write_row){.errors = &ctx->error.fields};
-    write_read(ctx, entity, update->body, WRITE_UPDATE, &update->row);
-    TRY(records_fail_found(ctx, PROBLEM_VALIDATION_FAILED));
+    write_body_read(ctx, entity, update->body, WRITE_UPDATE, &update->row);
+    TRY(records_fail_findings(ctx, PROBLEM_VALIDATION_FAILED));
     TRY(targets_check(ctx, entity, &update->row, 1, false));
-    return records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
+    return records_fail_findings(ctx, PROBLEM_VALIDATION_FAILED);
 }
 
 /* co: Reads the record as the caller sees it. *ret_shown is NULL when that is not possible. */
-AWAITS static int update_read_shown(const struct records_ctx *ctx,
-                                    const struct entity *entity,
-                                    int64_t id,
-                                    json_t **ret_shown)
+AWAITS static int update_read_visible(const struct records_ctx *ctx,
+                                      const struct entity *entity,
+                                      int64_t id,
+                                      json_t **ret_shown)
 {
     struct records_ctx plain = *ctx;
     struct jr_error error;
@@ -213,7 +217,7 @@ AWAITS static int update_read_shown(const struct records_ctx *ctx,
                 2 * (size_t)size_json_limit(directory_record_bytes(ctx->directory)));
     int rc = records_get(&plain, entity, id, NULL, &text, &version);
     if (rc == 0)
-        rc = jr_parse_beside(
+        rc = jr_parse_off_thread(
             ctx->task, ctx->task->arena, strbuf_view(&text), true, ret_shown, &error);
     return rc == RECORDS_FAILED || rc == JR_INVALID ? 0 : rc;
 }
@@ -221,18 +225,18 @@ AWAITS static int update_read_shown(const struct records_ctx *ctx,
 /* co: Removes members from the body that equal what the caller reads. A client may thus send a
  * record back as it was read, with fields that the service sets and with references to records that
  * the caller may not see. The comparison reveals nothing that a read does not. */
-AWAITS static int update_leave_same(const struct records_ctx *ctx,
-                                    const struct entity *entity,
-                                    struct update *update,
-                                    bool *ret_left)
+AWAITS static int update_drop_unchanged(const struct records_ctx *ctx,
+                                        const struct entity *entity,
+                                        struct update *update,
+                                        bool *ret_left)
 {
-    json_t *rest = jr_adopt(ctx->task->arena, json_object());
+    json_t *rest = jr_attach(ctx->task->arena, json_object());
     const char *key;
     json_t *shown;
     json_t *value;
 
     *ret_left = false;
-    TRY(update_read_shown(ctx, entity, update->id, &shown));
+    TRY(update_read_visible(ctx, entity, update->id, &shown));
     json_object_foreach((json_t *)update->body, key, value)
     {
         TRY(task_yield_if_due(ctx->task)); /* comparing large documents takes long */
@@ -253,18 +257,18 @@ update_run(struct records_ctx *ctx, const struct entity *entity, struct update *
     int rc = update_check(ctx, entity, update);
 
     if (rc == RECORDS_FAILED && ctx->error.fields.count > 0 && json_is_object(update->body))
-        TRY(update_leave_same(ctx, entity, update, &left));
+        TRY(update_drop_unchanged(ctx, entity, update, &left));
     if (left)
         rc = update_check(ctx, entity, update);
     TRY(rc);
     TRY(columns_plan(ctx, entity, STR_NONE, &update->plan));
     if (update->row.count == 0 && update->row.link_count == 0)
-        return update_nothing(ctx, entity, update);
+        return update_answer_unchanged(ctx, entity, update);
 
-    TRY(update_once(ctx, entity, update));
-    if (update->missed) /* a lock ended, or the row reappeared, after the UPDATE */
-        TRY(update_once(ctx, entity, update));
-    if (update->missed)
+    TRY(update_attempt(ctx, entity, update));
+    if (update->touched_nothing) /* a lock ended, or the row reappeared, after the UPDATE */
+        TRY(update_attempt(ctx, entity, update));
+    if (update->touched_nothing)
         return records_fail(
             ctx, PROBLEM_CONFLICT, "Other requests are changing the record; try again.");
     return 0;
@@ -287,7 +291,7 @@ int records_update(struct records_ctx *ctx,
     };
 
     TRY(update_run(ctx, entity, &update));
-    TRY(records_fits(ctx, out));
+    TRY(records_check_size(ctx, out));
     *ret_version = update.version;
     return 0;
 }

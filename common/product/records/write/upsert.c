@@ -51,7 +51,7 @@ int upsert_key(struct records_ctx *ctx,
                                   STR("on_conflict"),
                                   PROBLEM_UNKNOWN_FIELD,
                                   "the entity has no such field");
-    if (!key->unique || key->system || key->many)
+    if (!key->unique || key->system || key->is_many)
         return records_fail_field(ctx,
                                   PROBLEM_VALIDATION_FAILED,
                                   STR("on_conflict"),
@@ -62,17 +62,17 @@ int upsert_key(struct records_ctx *ctx,
 }
 
 /* Appends `before` and "t.f_3 = $1", the condition for the record that has the item's key. */
-static void upsert_put_met(const struct upsert *upsert,
-                           const struct write_row *row,
-                           const char *before,
-                           struct strbuf *sql,
-                           struct sql_params *params)
+static void upsert_put_key_condition(const struct upsert *upsert,
+                                     const struct write_row *row,
+                                     const char *before,
+                                     struct strbuf *sql,
+                                     struct sql_params *params)
 {
-    const struct value *value = write_value(row, upsert->key);
+    const struct value *value = row_value(row, upsert->key);
 
     MUST(value != NULL);
     strbuf_printf(sql, "%st.%.*s = ", before, STR_ARG(upsert->key->column));
-    sql_bind(sql, params, value->param, statement_type(upsert->key));
+    sql_bind(sql, params, value->param, field_sql_type(upsert->key));
 }
 
 /* Appends the conditions under which the caller may change the record. */
@@ -82,14 +82,14 @@ static void upsert_put_rules(struct records_ctx *ctx,
                              struct strbuf *sql,
                              struct sql_params *params)
 {
-    (void)rls_where(ctx, entity, ACT_UPDATE, "t", sql, params);
-    write_unlocked(ctx, entity, "t", sql, params);
+    (void)rls_put_where(ctx, entity, ACT_UPDATE, "t", sql, params);
+    write_put_lock_rule(ctx, entity, "t", sql, params);
     size_where(ctx, entity, row, "t", sql, params);
     if (entity->history_days > 0)
-        write_signed(ctx, sql, params);
+        write_put_actor(ctx, sql, params);
 }
 
-static void put_columns(const struct write_row *row, struct strbuf *sql)
+static void upsert_put_columns(const struct write_row *row, struct strbuf *sql)
 {
     strbuf_str(sql, STR("(created_by"));
     for (size_t i = 0; i < row->count; i++)
@@ -108,12 +108,12 @@ static struct db_call upsert_call(struct records_ctx *ctx,
 
     sql_start(arena, &sql, &params);
     strbuf_printf(&sql, "insert into {p}.%.*s as t ", STR_ARG(entity->table));
-    put_columns(row, &sql);
+    upsert_put_columns(row, &sql);
     strbuf_str(&sql, STR(" values ("));
-    sql_bind(&sql, &params, write_author(ctx), "bigint");
+    sql_bind(&sql, &params, write_author_param(ctx), "bigint");
     for (size_t i = 0; i < row->count; i++) {
         strbuf_str(&sql, STR(", "));
-        sql_bind(&sql, &params, row->values[i].param, statement_type(row->values[i].field));
+        sql_bind(&sql, &params, row->values[i].param, field_sql_type(row->values[i].field));
     }
     strbuf_printf(&sql,
                   ") on conflict (%.*s) do update set"
@@ -122,7 +122,7 @@ static struct db_call upsert_call(struct records_ctx *ctx,
                   STR_ARG(upsert->key->column));
     for (size_t i = 0; i < row->count; i++) {
         struct str column = row->values[i].field->column;
-        if (row->given[i] && row->values[i].field != upsert->key)
+        if (row->is_given[i] && row->values[i].field != upsert->key)
             strbuf_printf(&sql, ", %.*s = excluded.%.*s", STR_ARG(column), STR_ARG(column));
     }
     strbuf_str(&sql, STR(" where true"));
@@ -147,12 +147,12 @@ static struct db_call upsert_change_call(struct records_ctx *ctx,
                   STR_ARG(entity->table));
     for (size_t i = 0; i < row->count; i++) {
         const struct value *value = &row->values[i];
-        if (!row->given[i] || value->field == upsert->key)
+        if (!row->is_given[i] || value->field == upsert->key)
             continue;
         strbuf_printf(&sql, ", %.*s = ", STR_ARG(value->field->column));
-        sql_bind(&sql, &params, value->param, statement_type(value->field));
+        sql_bind(&sql, &params, value->param, field_sql_type(value->field));
     }
-    upsert_put_met(upsert, row, " where ", &sql, &params);
+    upsert_put_key_condition(upsert, row, " where ", &sql, &params);
     upsert_put_rules(ctx, entity, row, &sql, &params);
     strbuf_str(&sql, STR(" returning t.id, false as created"));
     return write_call(ctx, "items.upsert_change", &sql, &params, true);
@@ -169,40 +169,40 @@ static struct db_call upsert_log_call(struct records_ctx *ctx,
 
     sql_start(ctx->task->arena, &sql, &params);
     log_begin(entity, LIVE_UPDATED, &sql);
-    upsert_put_met(upsert, row, "", &sql, &params);
+    upsert_put_key_condition(upsert, row, "", &sql, &params);
     return log_end(ctx, LIVE_UPDATED, &sql, &params);
 }
 
 /* Selects the record that has the item's key, and whether the row rule lets the caller change the
  * record: if so, only the size of the record or a lock was in the way. */
-static struct db_call upsert_met_call(struct records_ctx *ctx,
-                                      const struct entity *entity,
-                                      const struct upsert *upsert,
-                                      const struct write_row *row)
+static struct db_call upsert_find_call(struct records_ctx *ctx,
+                                       const struct entity *entity,
+                                       const struct upsert *upsert,
+                                       const struct write_row *row)
 {
     struct sql_params params;
     struct strbuf sql;
 
     sql_start(ctx->task->arena, &sql, &params);
     strbuf_str(&sql, STR("select t.id, (true"));
-    (void)rls_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
+    (void)rls_put_where(ctx, entity, ACT_UPDATE, "t", &sql, &params);
     strbuf_printf(&sql, ") as changeable from {p}.%.*s t", STR_ARG(entity->table));
-    upsert_put_met(upsert, row, " where ", &sql, &params);
+    upsert_put_key_condition(upsert, row, " where ", &sql, &params);
     return write_call(ctx, "items.upsert_met", &sql, &params, false);
 }
 
-AWAITS static int fail_refused(struct records_ctx *ctx,
-                               const struct entity *entity,
-                               struct db *tx,
-                               const struct upsert *upsert)
+AWAITS static int upsert_fail_refused(struct records_ctx *ctx,
+                                      const struct entity *entity,
+                                      struct db *tx,
+                                      const struct upsert *upsert)
 {
     const struct write_row *row = &upsert->rows[upsert->failed];
-    struct db_call call = upsert_met_call(ctx, entity, upsert, row);
+    struct db_call call = upsert_find_call(ctx, entity, upsert, row);
 
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
-    if (call.rows.count == 0 && row->missing != NULL) {
-        ctx->error.fields = *row->missing;
-        return records_fail_found(ctx, PROBLEM_VALIDATION_FAILED);
+    if (call.rows.count == 0 && row->missing_errors != NULL) {
+        ctx->error.fields = *row->missing_errors;
+        return records_fail_findings(ctx, PROBLEM_VALIDATION_FAILED);
     }
     if (call.rows.count > 0 && rows_bool(&call.rows, 0, 1)) {
         TRY(size_explain(ctx, entity, tx, rows_i64(&call.rows, 0, 0), row));
@@ -216,7 +216,7 @@ AWAITS static int fail_refused(struct records_ctx *ctx,
 }
 
 /* When several items change the same record, only the links of the last item are written. */
-static void keep_last(struct upsert *upsert, int64_t *ids)
+static void upsert_keep_last_links(struct upsert *upsert, int64_t *ids)
 {
     for (size_t i = 0; i < upsert->count; i++) {
         ids[i] = upsert->results[i].id;
@@ -226,10 +226,10 @@ static void keep_last(struct upsert *upsert, int64_t *ids)
     }
 }
 
-AWAITS static int upsert_log_made(struct records_ctx *ctx,
-                                  const struct entity *entity,
-                                  struct db *tx,
-                                  const struct upsert *upsert)
+AWAITS static int upsert_log_created(struct records_ctx *ctx,
+                                     const struct entity *entity,
+                                     struct db *tx,
+                                     const struct upsert *upsert)
 {
     int64_t *ids = ARENA_ARRAY(ctx->task->arena, ids, upsert->count);
 
@@ -258,10 +258,10 @@ AWAITS static int upsert_emit(struct records_ctx *ctx,
 
 /* Returns the item to blame for a taken value. When several items have the same value, that is the
  * second of them in the request, regardless of the order in which they were written. */
-static size_t blamed(struct records_ctx *ctx,
-                     const struct entity *entity,
-                     const struct upsert *upsert,
-                     size_t failed)
+static size_t upsert_blamed_item(struct records_ctx *ctx,
+                                 const struct entity *entity,
+                                 const struct upsert *upsert,
+                                 size_t failed)
 {
     const struct schema_errors *found = &ctx->error.fields;
     const struct model_field *field =
@@ -269,13 +269,15 @@ static size_t blamed(struct records_ctx *ctx,
     size_t twins = 0;
 
     for (size_t i = 0; field != NULL && i < upsert->count; i++)
-        if (write_same(&upsert->rows[i], &upsert->rows[failed], field) && ++twins == 2)
+        if (rows_have_same_value(&upsert->rows[i], &upsert->rows[failed], field) && ++twins == 2)
             return i;
     return failed;
 }
 
-AWAITS static int
-upsert_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, void *arg)
+AWAITS static int upsert_in_transaction(struct records_ctx *ctx,
+                                        const struct entity *entity,
+                                        struct db *tx,
+                                        void *arg)
 {
     struct arena *arena = ctx->task->arena;
     struct upsert *upsert = arg;
@@ -284,14 +286,14 @@ upsert_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
 
     upsert->failed = upsert->count;
     write_calls_init(&calls, arena);
-    upsert->order = write_order(arena, upsert->rows, upsert->count, upsert->key);
+    upsert->order = rows_lock_order(arena, upsert->rows, upsert->count, upsert->key);
     for (size_t i = 0; i < upsert->count; i++) {
         const struct write_row *row = &upsert->rows[upsert->order[i]];
         if (ctx->model->live)
             write_calls_add(&calls, upsert_log_call(ctx, entity, upsert, row));
         write_calls_add(&calls,
-                        row->missing != NULL ? upsert_change_call(ctx, entity, upsert, row)
-                                             : upsert_call(ctx, entity, upsert, row));
+                        row->missing_errors != NULL ? upsert_change_call(ctx, entity, upsert, row)
+                                                    : upsert_call(ctx, entity, upsert, row));
         TRY(task_yield_if_due(ctx->task));
     }
     size_t step = ctx->model->live ? 2 : 1;
@@ -300,14 +302,14 @@ upsert_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
         upsert->failed = upsert->order[failed / step];
     int settled = write_tx_db(ctx, entity, rc);
     if (rc == DB_UNIQUE)
-        upsert->failed = blamed(ctx, entity, upsert, upsert->failed);
+        upsert->failed = upsert_blamed_item(ctx, entity, upsert, upsert->failed);
     TRY(settled);
     for (size_t i = 0; i < upsert->count; i++) {
         const struct rows *rows = &calls.items[i * step + step - 1].rows;
         size_t place = upsert->order[i];
         upsert->failed = place;
         if (rows->count == 0)
-            return fail_refused(ctx, entity, tx, upsert);
+            return upsert_fail_refused(ctx, entity, tx, upsert);
         upsert->results[place].id = rows_i64(rows, 0, 0);
         upsert->results[place].updated = !rows_bool(rows, 0, 1);
         /* Another transaction inserted the record after our log statement, so its previous state
@@ -318,12 +320,12 @@ upsert_in(struct records_ctx *ctx, const struct entity *entity, struct db *tx, v
     upsert->failed = upsert->count;
 
     int64_t *ids = ARENA_ARRAY(arena, ids, upsert->count);
-    keep_last(upsert, ids);
-    const struct links_of of = {upsert->rows, ids, upsert->count};
+    upsert_keep_last_links(upsert, ids);
+    const struct link_rows of = {upsert->rows, ids, upsert->count};
     write_calls_init(&calls, arena);
     links_calls(ctx, entity, &of, true, &calls);
     TRY(write_tx_db(ctx, entity, db_batch(ctx->task, tx, calls.items, calls.count, NULL)));
-    TRY(upsert_log_made(ctx, entity, tx, upsert));
+    TRY(upsert_log_created(ctx, entity, tx, upsert));
     TRY(upsert_emit(ctx, entity, tx, upsert, EVENT_CREATED));
     return upsert_emit(ctx, entity, tx, upsert, EVENT_UPDATED);
 }
@@ -337,10 +339,10 @@ int upsert_rows(struct records_ctx *ctx,
                 size_t *ret_failed)
 {
     struct upsert upsert = {.key = key, .rows = rows, .count = count, .results = results};
-    bool notify = write_listens(entity, EVENT_CREATED) || write_listens(entity, EVENT_UPDATED) ||
-                  ctx->model->live;
+    bool notify = entity_has_consumer(entity, EVENT_CREATED) ||
+                  entity_has_consumer(entity, EVENT_UPDATED) || ctx->model->live;
 
-    int rc = write_transaction(ctx, entity, upsert_in, &upsert, notify);
+    int rc = write_transaction(ctx, entity, upsert_in_transaction, &upsert, notify);
     *ret_failed = upsert.failed;
     if (rc != 0)
         for (size_t i = 0; i < count; i++)

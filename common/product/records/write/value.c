@@ -32,12 +32,13 @@ static bool value_refuse(const struct input *in, enum problem code, const char *
     return false;
 }
 
-static struct str value_text_of(const json_t *json)
+static struct str json_text_view(const json_t *json)
 {
     return (struct str){json_string_value(json), json_string_length(json)};
 }
 
-static bool beyond(const struct input *in, const char *word, double bound, struct str exact)
+static bool
+value_out_of_range(const struct input *in, const char *word, double bound, struct str exact)
 {
     struct arena *arena = in->scope->arena;
     struct str text = arena_printf(arena, "%.15g", bound);
@@ -68,10 +69,10 @@ static bool value_in_range(const struct input *in, struct str number)
 
     if (field->has_min &&
         num_compare(number, value_bound_text(field->min, field->min_text, min)) < 0)
-        return beyond(in, "least", field->min, field->min_text);
+        return value_out_of_range(in, "least", field->min, field->min_text);
     if (field->has_max &&
         num_compare(number, value_bound_text(field->max, field->max_text, max)) > 0)
-        return beyond(in, "most", field->max, field->max_text);
+        return value_out_of_range(in, "most", field->max, field->max_text);
     return true;
 }
 
@@ -93,7 +94,7 @@ static bool value_read_text(const struct input *in, struct value *ret_value)
 
     if (!json_is_string(in->json))
         return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a text");
-    struct str text = value_text_of(in->json);
+    struct str text = json_text_view(in->json);
     if (limit <= 0 && in->field->type == TYPE_VARCHAR)
         limit = VALUE_VARCHAR_CHARS;
     if (limit > 0 && utf8_length(text) > (size_t)limit)
@@ -107,7 +108,7 @@ static bool value_read_text(const struct input *in, struct value *ret_value)
 }
 
 /* Reads a whole number: an integer, or a real without a fraction. */
-static bool whole_number(const json_t *json, int64_t *ret_number)
+static bool value_read_whole(const json_t *json, int64_t *ret_number)
 {
     char buf[NUMBER_BYTES];
 
@@ -119,13 +120,13 @@ static bool value_read_integer(const struct input *in, struct value *ret_value)
     char buf[NUMBER_BYTES];
     int64_t number = 0;
 
-    if (!whole_number(in->json, &number))
+    if (!value_read_whole(in->json, &number))
         return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected an integer");
     ret_value->param = P_I64(number);
     return value_in_range(in, (struct str){buf, num_print_i64(buf, number)});
 }
 
-static bool read_float(const struct input *in, struct value *ret_value)
+static bool value_read_float(const struct input *in, struct value *ret_value)
 {
     char buf[NUMBER_BYTES];
 
@@ -137,7 +138,7 @@ static bool read_float(const struct input *in, struct value *ret_value)
 }
 
 /* Reads the power of ten after 'e'. Returns false when no column could hold such a number. */
-static bool decimal_power(struct str text, int64_t *ret_power)
+static bool decimal_read_exponent(struct str text, int64_t *ret_power)
 {
     bool minus = text.ptr[0] == '-';
 
@@ -173,7 +174,8 @@ static bool value_decimal_digits(struct str text, int64_t *ret_before, int64_t *
         whole += !point && counts;
         leading += point && !counts;
     }
-    if (at < text.len && !decimal_power((struct str){text.ptr + at + 1, text.len - at - 1}, &power))
+    if (at < text.len &&
+        !decimal_read_exponent((struct str){text.ptr + at + 1, text.len - at - 1}, &power))
         return false;
     int64_t before = whole > 0 ? whole + power : power - leading;
     *ret_before = counts && before > 0 ? before : 0;
@@ -184,7 +186,7 @@ static bool value_decimal_digits(struct str text, int64_t *ret_before, int64_t *
 /* Limits the digits, because PostgreSQL's type numeric stores all of them: the 8 bytes of
  * "1e131071" would become 131,072 digits. A JSON number is taken exactly as it is written in the
  * body. */
-static bool read_decimal(const struct input *in, struct value *ret_value)
+static bool value_read_decimal(const struct input *in, struct value *ret_value)
 {
     struct arena *arena = in->scope->arena;
     char buf[NUMBER_BYTES];
@@ -192,7 +194,8 @@ static bool read_decimal(const struct input *in, struct value *ret_value)
     int64_t before = 0;
     int64_t after = 0;
 
-    struct str text = json_is_string(in->json) ? value_text_of(in->json) : jr_number(in->json, buf);
+    struct str text =
+        json_is_string(in->json) ? json_text_view(in->json) : jr_number(in->json, buf);
     if (text.ptr == NULL || (json_is_string(in->json) && !num_parse_f64(text, &near)))
         return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a number, or a number as text");
     if (!value_decimal_digits(text, &before, &after) || before + after > VALUE_DECIMAL_DIGITS)
@@ -209,11 +212,11 @@ static bool value_read_bool(const struct input *in, struct value *ret_value)
     return true;
 }
 
-static bool read_date(const struct input *in, struct value *ret_value)
+static bool value_read_date(const struct input *in, struct value *ret_value)
 {
     if (!json_is_string(in->json))
         return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a date such as 2026-01-31");
-    struct str text = value_text_of(in->json);
+    struct str text = json_text_view(in->json);
     if (!clock_parse_date(text))
         return value_refuse(in, PROBLEM_PATTERN, "expected a date such as 2026-01-31");
     if (str_starts(text, STR("0000")))
@@ -222,14 +225,14 @@ static bool read_date(const struct input *in, struct value *ret_value)
     return true;
 }
 
-static bool read_datetime(const struct input *in, struct value *ret_value)
+static bool value_read_datetime(const struct input *in, struct value *ret_value)
 {
     int64_t wall_ms = 0;
 
     if (!json_is_string(in->json))
         return value_refuse(
             in, PROBLEM_TYPE_MISMATCH, "expected a time such as 2026-01-31T12:00:00Z");
-    if (!project_moment(in->scope->project, value_text_of(in->json), &wall_ms))
+    if (!project_time_parse(in->scope->project, json_text_view(in->json), &wall_ms))
         return value_refuse(in, PROBLEM_PATTERN, "expected a time such as 2026-01-31T12:00:00Z");
     if (wall_ms < YEAR_1_MS || wall_ms > YEAR_9999_MS)
         return value_refuse(in, PROBLEM_OUT_OF_RANGE, "must be in the years 1 to 9999");
@@ -239,7 +242,7 @@ static bool read_datetime(const struct input *in, struct value *ret_value)
 
 /* Returns the digits that PostgreSQL prints for the numbers with an exponent: 1e300 is printed as
  * 301 digits. */
-static size_t grown_bytes(struct str text)
+static size_t json_printed_growth(struct str text)
 {
     size_t grown = 0;
     bool in_string = false;
@@ -255,7 +258,7 @@ static size_t grown_bytes(struct str text)
         struct str number = {text.ptr + i, 0};
         int64_t before = 0;
         int64_t after = 0;
-        while (i < text.len && ascii_among(text.ptr[i], "+-.0123456789eE"))
+        while (i < text.len && ascii_is_in(text.ptr[i], "+-.0123456789eE"))
             i++;
         number.len = (size_t)(text.ptr + i-- - number.ptr);
         if (memchr(number.ptr, 'e', number.len) == NULL &&
@@ -271,7 +274,7 @@ static bool value_read_json(const struct input *in, struct value *ret_value)
 {
     struct str text = jr_print(in->scope->arena, in->json);
 
-    if (text.len + grown_bytes(text) > VALUE_JSON_BYTES)
+    if (text.len + json_printed_growth(text) > VALUE_JSON_BYTES)
         return value_too_long(in, VALUE_JSON_BYTES, "bytes");
     ret_value->param = P_STR(text);
     return true;
@@ -283,7 +286,7 @@ static bool value_read_enum(const struct input *in, struct value *ret_value)
 
     if (!json_is_string(in->json))
         return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a text");
-    struct str text = value_text_of(in->json);
+    struct str text = json_text_view(in->json);
     for (size_t i = 0; values != NULL && i < values->count; i++) {
         if (!str_eq(values->values[i], text))
             continue;
@@ -297,7 +300,7 @@ static bool value_read_id(const struct input *in, struct value *ret_value)
 {
     int64_t id = 0;
 
-    if (!whole_number(in->json, &id))
+    if (!value_read_whole(in->json, &id))
         return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected an id");
     if (id <= 0)
         return value_refuse(in, PROBLEM_OUT_OF_RANGE, "must be at least 1");
@@ -305,14 +308,14 @@ static bool value_read_id(const struct input *in, struct value *ret_value)
     return true;
 }
 
-static bool distinct(struct arena *arena, const int64_t *ids, size_t count)
+static bool has_distinct_ids(struct arena *arena, const int64_t *ids, size_t count)
 {
     int64_t *sorted = ARENA_ARRAY(arena, sorted, count);
 
     if (count < 2)
         return true;
     memcpy(sorted, ids, count * sizeof(*ids));
-    return num_sort_once(sorted, count) == count;
+    return num_sort_unique(sorted, count) == count;
 }
 
 static bool value_read_links(const struct input *in, struct value *ret_value)
@@ -325,12 +328,12 @@ static bool value_read_links(const struct input *in, struct value *ret_value)
         return value_too_long(in, VALUE_LINKS_MAX, "ids");
     int64_t *ids = ARENA_ARRAY(in->scope->arena, ids, count);
     for (size_t i = 0; i < count; i++) {
-        if (!whole_number(json_array_get(in->json, i), &ids[i]))
+        if (!value_read_whole(json_array_get(in->json, i), &ids[i]))
             return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a list of ids");
         if (ids[i] <= 0)
             return value_refuse(in, PROBLEM_OUT_OF_RANGE, "each id must be at least 1");
     }
-    if (!distinct(in->scope->arena, ids, count))
+    if (!has_distinct_ids(in->scope->arena, ids, count))
         return value_refuse(in, PROBLEM_OUT_OF_RANGE, "must not have the same id twice");
     if (count == 0 && in->field->required)
         return value_refuse(in, PROBLEM_REQUIRED, "is required");
@@ -339,9 +342,9 @@ static bool value_read_links(const struct input *in, struct value *ret_value)
     return true;
 }
 
-static bool read_relation(const struct input *in, struct value *ret_value)
+static bool value_read_relation(const struct input *in, struct value *ret_value)
 {
-    return in->field->many ? value_read_links(in, ret_value) : value_read_id(in, ret_value);
+    return in->field->is_many ? value_read_links(in, ret_value) : value_read_id(in, ret_value);
 }
 
 static bool value_read_secret(const struct input *in, struct value *ret_value)
@@ -350,31 +353,31 @@ static bool value_read_secret(const struct input *in, struct value *ret_value)
 
     if (!json_is_string(in->json))
         return value_refuse(in, PROBLEM_TYPE_MISMATCH, "expected a text");
-    struct str plain = value_text_of(in->json);
-    if (secret_given(plain, STR(SECRET_MASK)) != SECRET_NEW)
+    struct str plain = json_text_view(in->json);
+    if (secret_classify(plain, STR(SECRET_MASK)) != SECRET_NEW)
         return value_refuse(in, PROBLEM_VALIDATION_FAILED, SECRET_MASK_WRONG);
     if (plain.len > VALUE_SECRET_BYTES)
         return value_too_long(in, VALUE_SECRET_BYTES, "bytes");
-    struct str place = value_secret_place(arena, in->scope->project, in->field);
+    struct str place = value_secret_aad(arena, in->scope->project, in->field);
     ret_value->param = P_BYTES(aead_seal(arena, &in->scope->project->data_key, plain, place));
     return true;
 }
 
 /* --- the table --- */
 
-static bool (*const readers[TYPE_COUNT])(const struct input *in, struct value *ret_value) = {
+static bool (*const value_readers[TYPE_COUNT])(const struct input *in, struct value *ret_value) = {
     [TYPE_VARCHAR] = value_read_text,
     [TYPE_TEXT] = value_read_text,
     [TYPE_INTEGER] = value_read_integer,
-    [TYPE_FLOAT] = read_float,
-    [TYPE_DECIMAL] = read_decimal,
+    [TYPE_FLOAT] = value_read_float,
+    [TYPE_DECIMAL] = value_read_decimal,
     [TYPE_BOOL] = value_read_bool,
-    [TYPE_DATE] = read_date,
-    [TYPE_DATETIME] = read_datetime,
+    [TYPE_DATE] = value_read_date,
+    [TYPE_DATETIME] = value_read_datetime,
     [TYPE_JSON] = value_read_json,
     [TYPE_ENUM] = value_read_enum,
     [TYPE_FILE] = value_read_id,
-    [TYPE_RELATION] = read_relation,
+    [TYPE_RELATION] = value_read_relation,
     [TYPE_SECRET] = value_read_secret,
 };
 
@@ -393,7 +396,7 @@ bool value_read(const struct value_scope *scope,
         *ret_value = value;
         return true;
     }
-    if (!readers[field->type](&in, &value))
+    if (!value_readers[field->type](&in, &value))
         return false;
     *ret_value = value;
     return true;
@@ -402,7 +405,7 @@ bool value_read(const struct value_scope *scope,
 bool value_is_mask(const struct model_field *field, const json_t *json)
 {
     return field->type == TYPE_SECRET && json_is_string(json) &&
-           secret_given(value_text_of(json), STR(SECRET_MASK)) == SECRET_SAME;
+           secret_classify(json_text_view(json), STR(SECRET_MASK)) == SECRET_SAME;
 }
 
 struct str value_text(struct arena *arena, const struct db_param *param)
@@ -432,11 +435,11 @@ struct str value_text(struct arena *arena, const struct db_param *param)
     return STR_NONE;
 }
 
-struct str value_secret_place(struct arena *arena,
-                              const struct project *project,
-                              const struct model_field *field)
+struct str value_secret_aad(struct arena *arena,
+                            const struct project *project,
+                            const struct model_field *field)
 {
-    return place_field(arena, project->number, field->entity->id, field->id);
+    return aad_field(arena, project->number, field->entity->id, field->id);
 }
 
 /* --- import cells --- */
@@ -514,7 +517,7 @@ json_t *value_cell(const struct model_field *field, struct str cell)
     case TYPE_FILE:
         return cell_number(field, str_trim(cell));
     case TYPE_RELATION:
-        return field->many ? cell_ids(field, cell) : cell_number(field, str_trim(cell));
+        return field->is_many ? cell_ids(field, cell) : cell_number(field, str_trim(cell));
     case TYPE_BOOL:
         return cell_bool(str_trim(cell));
     case TYPE_JSON:

@@ -56,9 +56,9 @@ struct str value_text(struct arena *arena, const struct db_param *param);
 
 /* Returns the additional authenticated data (AAD) of a sealed secret, because of which the secret
  * does not open in another project, entity or field. Arena-owned. */
-struct str value_secret_place(struct arena *arena,
-                              const struct project *project,
-                              const struct model_field *field);
+struct str value_secret_aad(struct arena *arena,
+                            const struct project *project,
+                            const struct model_field *field);
 
 /* Parses `text` with jr_parse_stored(). Returns an owned reference (json_decref()), or NULL when
  * `text` is not JSON. */

@@ -13,9 +13,9 @@
 #include "records/rules/statement.h"
 #include "records/write/size.h"
 
-#define OUTBOX_AT_ONCE 200                       /* rows in one round trip */
-#define OUTBOX_BYTES   ((size_t)8 * 1024 * 1024) /* about as many bytes in one */
-#define MEMBERS_BYTES  ((size_t)2 * 1024 * 1024) /* for the names, numbers and ids of a record */
+#define OUTBOX_BATCH_ROWS  200                       /* rows in one round trip */
+#define OUTBOX_BATCH_BYTES ((size_t)8 * 1024 * 1024) /* about as many bytes in one */
+#define MEMBERS_BYTES      ((size_t)2 * 1024 * 1024) /* for the names, numbers and ids of a record */
 
 /* --- statements --- */
 
@@ -40,7 +40,7 @@ int write_db(struct records_ctx *ctx, const struct entity *entity, int rc)
 {
     if (rc == DB_FAILED && strcmp(db_error(ctx->task)->sqlstate, "54000") == 0)
         return records_fail(ctx, PROBLEM_VALIDATION_FAILED, "A value is too long to be indexed.");
-    return records_db(ctx, entity, rc);
+    return records_db_result(ctx, entity, rc);
 }
 
 int write_tx_db(struct records_ctx *ctx, const struct entity *entity, int rc)
@@ -50,12 +50,12 @@ int write_tx_db(struct records_ctx *ctx, const struct entity *entity, int rc)
     return write_db(ctx, entity, rc);
 }
 
-int write_settle(struct records_ctx *ctx, const struct entity *entity, int rc)
+int write_settle_conflict(struct records_ctx *ctx, const struct entity *entity, int rc)
 {
-    return rc == DB_CONFLICT ? records_db(ctx, entity, rc) : rc;
+    return rc == DB_CONFLICT ? records_db_result(ctx, entity, rc) : rc;
 }
 
-struct db_param write_author(const struct records_ctx *ctx)
+struct db_param write_author_param(const struct records_ctx *ctx)
 {
     return ctx->caller->user_id != 0 ? P_I64(ctx->caller->user_id) : P_NULL;
 }
@@ -78,17 +78,17 @@ struct db_call write_select_call(struct records_ctx *ctx,
     return write_call(ctx, "items.written", &sql, &params, false);
 }
 
-int write_record(struct records_ctx *ctx,
-                 const struct columns *plan,
-                 const struct rows *rows,
-                 struct strbuf *out,
-                 size_t start)
+int write_answer_record(struct records_ctx *ctx,
+                        const struct columns *plan,
+                        const struct rows *rows,
+                        struct strbuf *out,
+                        size_t start)
 {
     if (ctx->values != NULL)
         (void)json_array_clear(ctx->values);
     else
         out->len = start;
-    return columns_answer(ctx, plan, rows, 0, out);
+    return columns_write_answer(ctx, plan, rows, 0, out);
 }
 
 /* --- transactions --- */
@@ -111,11 +111,11 @@ write_transact_once(struct records_ctx *ctx, const struct entity *entity, write_
 
 void write_notify(const struct records_ctx *ctx)
 {
-    if (ctx->model->told) {
+    if (ctx->model->payload_events) {
         events_notify(ctx->directory, ctx->project);
         return;
     }
-    if (ctx->model->searched)
+    if (ctx->model->has_index)
         search_notify(ctx->directory, ctx->project);
     if (ctx->model->live)
         live_notify(ctx->directory, ctx->project);
@@ -127,14 +127,14 @@ int write_transaction(
     if (ctx->db->lease != NULL)
         return fn(ctx, entity, ctx->db, arg);
 
-    struct db_tries tries = {0};
+    struct db_retry_state tries = {0};
     int rc;
     do
         rc = write_transact_once(ctx, entity, fn, arg);
-    while (db_again(ctx->task, &tries, rc));
+    while (db_should_retry(ctx->task, &tries, rc));
     if (rc == 0 && notify)
         write_notify(ctx);
-    return write_settle(ctx, entity, rc);
+    return write_settle_conflict(ctx, entity, rc);
 }
 
 /* --- locks --- */
@@ -149,11 +149,11 @@ struct db_param write_token_hash(struct arena *arena, struct str token)
     return P_BYTES(((struct str){(const char *)hash, DIGEST_SHA256_BYTES}));
 }
 
-void write_unlocked(const struct records_ctx *ctx,
-                    const struct entity *entity,
-                    const char *alias,
-                    struct strbuf *sql,
-                    struct sql_params *params)
+void write_put_lock_rule(const struct records_ctx *ctx,
+                         const struct entity *entity,
+                         const char *alias,
+                         struct strbuf *sql,
+                         struct sql_params *params)
 {
     strbuf_printf(sql,
                   " and not exists (select 1 from {p}.record_locks k where k.entity_id = %lld"
@@ -166,7 +166,7 @@ void write_unlocked(const struct records_ctx *ctx,
 
 /* --- history --- */
 
-void write_signed(const struct records_ctx *ctx, struct strbuf *sql, struct sql_params *params)
+void write_put_actor(const struct records_ctx *ctx, struct strbuf *sql, struct sql_params *params)
 {
     int64_t user = ctx->caller->user_id;
     struct str text = user != 0 ? arena_printf(ctx->task->arena, "%lld", (long long)user) : STR("");
@@ -191,7 +191,7 @@ int write_payload_plan(struct records_ctx *ctx,
     return columns_plan(ret_system, entity, STR_NONE, ret_plan);
 }
 
-AWAITS static int send_outbox(
+AWAITS static int outbox_send(
     struct records_ctx *ctx, struct db *tx, struct db_call *calls, size_t count, bool commits)
 {
     if (commits)
@@ -201,12 +201,12 @@ AWAITS static int send_outbox(
 
 /* co: Writes the payload of a record. A record that was stored before there was a size limit may be
  * larger than any payload; its payload has only the fields that the service sets. */
-AWAITS static int payload_of(struct records_ctx *ctx,
-                             struct arena *arena,
-                             const struct columns *plan,
-                             const struct rows *rows,
-                             size_t row,
-                             struct str *ret_payload)
+AWAITS static int payload_new(struct records_ctx *ctx,
+                              struct arena *arena,
+                              const struct columns *plan,
+                              const struct rows *rows,
+                              size_t row,
+                              struct str *ret_payload)
 {
     size_t most = (size_t)size_json_limit(directory_record_bytes(ctx->directory)) + MEMBERS_BYTES;
     struct strbuf payload;
@@ -240,35 +240,35 @@ write_outbox_row(const struct records_ctx *ctx, const struct entity *entity, enu
 /* Outbox rows that are sent in one round trip, in an arena of their own. */
 struct outbox {
     struct arena *arena;
-    struct db_call calls[OUTBOX_AT_ONCE];
+    struct db_call calls[OUTBOX_BATCH_ROWS];
     size_t count;
     size_t bytes;
 };
 
 /* co: Writes one outbox row for each record of a result. The caller frees outbox->arena. */
-AWAITS static int fill_outbox(struct records_ctx *ctx,
-                              const struct columns *plan,
-                              struct db *tx,
-                              const struct write_events *events,
-                              const struct rows *rows,
-                              struct outbox *outbox)
+AWAITS static int outbox_write_rows(struct records_ctx *ctx,
+                                    const struct columns *plan,
+                                    struct db *tx,
+                                    const struct write_events *events,
+                                    const struct rows *rows,
+                                    struct outbox *outbox)
 {
-    bool commits = events->last && ctx->db->lease == NULL;
+    bool commits = events->ends_transaction && ctx->db->lease == NULL;
 
     for (size_t i = 0; i < rows->count; i++) {
         if (outbox->arena == NULL)
             outbox->arena = arena_new(0);
         struct str payload = STR_NONE;
-        TRY(payload_of(ctx, outbox->arena, plan, rows, i, &payload));
+        TRY(payload_new(ctx, outbox->arena, plan, rows, i, &payload));
         struct outbox_row row = write_outbox_row(ctx, plan->entity, events->event);
         row.record_id = rows_i64(rows, i, COLUMNS_ID);
         row.payload = payload;
         outbox->calls[outbox->count++] = events_outbox_call(outbox->arena, &row);
         outbox->bytes += row.payload.len;
         bool end = i + 1 == rows->count;
-        if (outbox->count < OUTBOX_AT_ONCE && outbox->bytes < OUTBOX_BYTES && !end)
+        if (outbox->count < OUTBOX_BATCH_ROWS && outbox->bytes < OUTBOX_BATCH_BYTES && !end)
             continue;
-        int rc = send_outbox(ctx, tx, outbox->calls, outbox->count, commits && end);
+        int rc = outbox_send(ctx, tx, outbox->calls, outbox->count, commits && end);
         TRY(write_tx_db(ctx, plan->entity, rc));
         arena_free(outbox->arena);
         outbox->arena = NULL;
@@ -277,7 +277,7 @@ AWAITS static int fill_outbox(struct records_ctx *ctx,
     return commits && rows->count > 0 ? WRITE_COMMITTED : 0;
 }
 
-AWAITS static int write_outbox(struct records_ctx *ctx,
+AWAITS static int outbox_write(struct records_ctx *ctx,
                                const struct columns *plan,
                                struct db *tx,
                                const struct write_events *events,
@@ -285,36 +285,36 @@ AWAITS static int write_outbox(struct records_ctx *ctx,
 {
     struct outbox *outbox = ARENA_NEW(ctx->task->arena, outbox);
 
-    int rc = fill_outbox(ctx, plan, tx, events, rows, outbox);
+    int rc = outbox_write_rows(ctx, plan, tx, events, rows, outbox);
     arena_free(outbox->arena);
     return rc;
 }
 
 /* Returns true when rows of `plan` have everything that the system sees: `plan` has all fields, and
  * none of them is a many relation, whose targets a row rule may hide. */
-static bool has_all(const struct columns *plan, const struct columns *whole)
+static bool plan_has_all(const struct columns *plan, const struct columns *whole)
 {
     if (plan == NULL)
         return true;
     if (plan->count != whole->count)
         return false;
     for (size_t i = 0; i < plan->count; i++)
-        if (plan->fields[i] != whole->fields[i] || whole->fields[i]->many)
+        if (plan->fields[i] != whole->fields[i] || whole->fields[i]->is_many)
             return false;
     return true;
 }
 
 /* Writes events without payloads: the search index reads the records itself. */
-AWAITS static int write_changed(struct records_ctx *ctx,
-                                const struct entity *entity,
-                                struct db *tx,
-                                const struct write_events *events)
+AWAITS static int outbox_write_changed(struct records_ctx *ctx,
+                                       const struct entity *entity,
+                                       struct db *tx,
+                                       const struct write_events *events)
 {
-    bool commits = events->last && ctx->db->lease == NULL;
+    bool commits = events->ends_transaction && ctx->db->lease == NULL;
     struct db_call call =
         events_changed_call(ctx->task->arena, entity, events->event, events->ids, events->count);
 
-    TRY(write_tx_db(ctx, entity, send_outbox(ctx, tx, &call, 1, commits)));
+    TRY(write_tx_db(ctx, entity, outbox_send(ctx, tx, &call, 1, commits)));
     return commits ? WRITE_COMMITTED : 0;
 }
 
@@ -326,14 +326,14 @@ int write_events(struct records_ctx *ctx,
     struct records_ctx system;
     struct columns plan;
 
-    if (!write_listens(entity, events->event) || events->count == 0)
+    if (!entity_has_consumer(entity, events->event) || events->count == 0)
         return 0;
-    if (entity_only_searched(entity, events->event))
-        return write_changed(ctx, entity, tx, events);
+    if (entity_has_only_search(entity, events->event))
+        return outbox_write_changed(ctx, entity, tx, events);
     TRY(write_payload_plan(ctx, entity, &system, &plan));
-    if (events->rows != NULL && has_all(events->plan, &plan))
-        return write_outbox(ctx, &plan, tx, events, events->rows);
+    if (events->rows != NULL && plan_has_all(events->plan, &plan))
+        return outbox_write(ctx, &plan, tx, events, events->rows);
     struct db_call call = write_select_call(&system, &plan, events->ids, events->count);
     TRY(write_tx_db(ctx, entity, write_run(ctx, tx, &call)));
-    return write_outbox(ctx, &plan, tx, events, &call.rows);
+    return outbox_write(ctx, &plan, tx, events, &call.rows);
 }

@@ -9,8 +9,10 @@
 
 /* --- permission names --- */
 
-static bool
-resolve_entity(struct req *r, struct str name, int64_t *ret_entity_id, struct str *ret_action)
+static bool resolve_entity_permission(struct req *r,
+                                      struct str name,
+                                      int64_t *ret_entity_id,
+                                      struct str *ret_action)
 {
     const struct entity *entity = model_entity(r->scope->model, str_split(&name, ':'));
     int action = name.ptr ? perm_action_find(name) : -1;
@@ -22,14 +24,15 @@ resolve_entity(struct req *r, struct str name, int64_t *ret_entity_id, struct st
     return true;
 }
 
-static bool holds(const struct caller *caller, int64_t entity_id, struct str permission)
+static bool caller_holds(const struct caller *caller, int64_t entity_id, struct str permission)
 {
     if (!entity_id)
         return caller_can(caller, perm_find(permission));
     return caller_can_entity(caller, entity_id, (enum perm_action)perm_action_find(permission));
 }
 
-static bool access_listed(const struct access_list *list, int64_t entity_id, struct str permission)
+static bool
+is_permission_listed(const struct access_list *list, int64_t entity_id, struct str permission)
 {
     for (size_t i = 0; i < list->count; i++) {
         if (list->entity_ids[i] == entity_id && str_eq(list->permissions[i], permission))
@@ -42,11 +45,12 @@ static void add_name(struct req *r, struct access_list *list, struct str name)
 {
     struct str permission = name;
     int64_t entity_id = 0;
-    bool known = perm_find(name) != PERM_NONE || resolve_entity(r, name, &entity_id, &permission);
+    bool known =
+        perm_find(name) != PERM_NONE || resolve_entity_permission(r, name, &entity_id, &permission);
 
-    if (!known || !holds(r->scope->caller, entity_id, permission)) {
+    if (!known || !caller_holds(r->scope->caller, entity_id, permission)) {
         list->refused[list->refused_count++] = name;
-    } else if (!access_listed(list, entity_id, permission)) {
+    } else if (!is_permission_listed(list, entity_id, permission)) {
         list->entity_ids[list->count] = entity_id;
         list->permissions[list->count] = permission;
         list->names[list->count++] = name;
@@ -67,16 +71,16 @@ int access_resolve(struct req *r, const struct in_strs *names, struct access_lis
         add_name(r, ret, names->items[i]);
     /* A new key lacks a refused permission for good, so the refusal must not rest on an old
      * cache. */
-    r->scope->behind = ret->refused_count && !r->scope->current;
-    return r->scope->behind ? fail(r, PROBLEM_FORBIDDEN, NULL) : 0;
+    r->scope->may_be_stale = ret->refused_count && !r->scope->is_rechecked;
+    return r->scope->may_be_stale ? fail(r, PROBLEM_FORBIDDEN, NULL) : 0;
 }
 
-static bool exists(struct req *r, struct str name)
+static bool permission_exists(struct req *r, struct str name)
 {
     struct str action;
     int64_t entity_id;
 
-    return perm_find(name) != PERM_NONE || resolve_entity(r, name, &entity_id, &action);
+    return perm_find(name) != PERM_NONE || resolve_entity_permission(r, name, &entity_id, &action);
 }
 
 int access_need_all(struct req *r, const struct access_list *list)
@@ -84,7 +88,7 @@ int access_need_all(struct req *r, const struct access_list *list)
     if (!list->refused_count)
         return 0;
     for (size_t i = 0; i < list->refused_count; i++) {
-        if (!exists(r, list->refused[i]))
+        if (!permission_exists(r, list->refused[i]))
             return fail_field(r,
                               "permissions",
                               PROBLEM_VALIDATION_FAILED,
@@ -99,7 +103,7 @@ int access_need_all(struct req *r, const struct access_list *list)
 
 /* --- roles --- */
 
-static bool covers(struct str fields, int64_t field_id)
+static bool has_field(struct str fields, int64_t field_id)
 {
     int64_t id;
 
@@ -114,7 +118,8 @@ static bool covers(struct str fields, int64_t field_id)
 
 /* Returns whether the caller may access all fields ("*" or ids) that a role opens for one
  * action. */
-static bool holds_fields(struct req *r, int64_t entity_id, struct str permission, struct str fields)
+static bool
+caller_holds_fields(struct req *r, int64_t entity_id, struct str permission, struct str fields)
 {
     const struct entity *entity = model_entity_by_id(r->scope->model, entity_id);
     int action = perm_action_find(permission);
@@ -123,8 +128,8 @@ static bool holds_fields(struct req *r, int64_t entity_id, struct str permission
         return true;
     for (size_t i = 0; i < entity->field_count; i++) {
         const struct model_field *field = &entity->fields[i];
-        if (!field->system && covers(fields, field->id) &&
-            !caller_field(r->scope->caller, field, (enum perm_action)action))
+        if (!field->system && has_field(fields, field->id) &&
+            !caller_can_field(r->scope->caller, field, (enum perm_action)action))
             return false;
     }
     return true;
@@ -150,12 +155,12 @@ static int access_check_rows(struct req *r, const struct rows *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {
         const struct sql_permission_row row = sql_permission_row(rows, i);
-        bool above = row.is_admin || (row.api_access && !caller_api_access(r->scope->caller)) ||
+        bool above = row.is_admin || (row.api_access && !caller_has_api_access(r->scope->caller)) ||
                      opens_unseen_rows(r->scope->caller, &row);
         if (!above && !row.permission.ptr)
             continue;
-        if (above || !holds(r->scope->caller, row.entity_id.value, row.permission) ||
-            !holds_fields(r, row.entity_id.value, row.permission, row.fields))
+        if (above || !caller_holds(r->scope->caller, row.entity_id.value, row.permission) ||
+            !caller_holds_fields(r, row.entity_id.value, row.permission, row.fields))
             return fail(
                 r, PROBLEM_FORBIDDEN, "These roles give rights that the caller does not hold.");
     }
@@ -236,7 +241,7 @@ int access_check_admins_if(struct req *r, bool confirmed, struct str issuer)
 
 /* --- objects that are stored with a user --- */
 
-int access_small_map(struct req *r, const char *member, const struct in_json *in)
+int access_check_map_size(struct req *r, const char *member, const struct in_json *in)
 {
     if (!in->set || in->null || jr_print(r->task.arena, in->value).len <= MAP_BYTES)
         return 0;

@@ -54,4 +54,4 @@ AWAITS int access_check_admins_if(struct req *r, bool confirmed, struct str issu
 
 /* any: Puts 400 too_long on `member` when an object that is stored with a user has more than 16 KB
  * as JSON. Every list of users includes such objects. */
-int access_small_map(struct req *r, const char *member, const struct in_json *in) MUSTCHECK;
+int access_check_map_size(struct req *r, const char *member, const struct in_json *in) MUSTCHECK;

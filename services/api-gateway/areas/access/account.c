@@ -33,7 +33,7 @@ AWAITS static int check_current_password(struct req *r, const struct me_in *in)
 }
 
 /* Checks and hashes before a database connection is held. Each attempt counts like a sign-in. */
-AWAITS static int new_password(struct req *r, const struct me_in *in, struct str *ret_hash)
+AWAITS static int check_new_password(struct req *r, const struct me_in *in, struct str *ret_hash)
 {
     *ret_hash = STR_NONE;
     if (!in->password.set)
@@ -56,7 +56,8 @@ account_save(struct req *r, const struct me_in *in, struct str hash, struct rows
     struct rows before;
 
     TRY(sql_one(r, &before, SQL_USER_GET(.id = id)));
-    const struct audit_change change = {.before = &before, .more = more, .count = ARRAY_LEN(more)};
+    const struct audit_change change = {
+        .before = &before, .unshown = more, .count = ARRAY_LEN(more)};
     struct db_call calls[] = {
         db_call(SQL_USER_SAVE(.id = id,
                               .email = STR_NONE,
@@ -69,9 +70,9 @@ account_save(struct req *r, const struct me_in *in, struct str hash, struct rows
     };
 
     TRY(sql_batch(r, calls, in->password.set ? 2 : 1));
-    TRY(users_finish(r, id, "users.update_me", &change, ret_user));
+    TRY(users_commit_change(r, id, "users.update_me", &change, ret_user));
     if (in->password.set && calls[1].rows.count) /* only the ended sessions are cached */
-        gateway_touch(r);
+        gateway_raise_epoch(r);
     return 0;
 }
 
@@ -82,8 +83,8 @@ AWAITS static int users_update_me(struct req *r)
     struct str hash;
 
     TRY(req_json(r, &me_schema, &in));
-    TRY(access_small_map(r, "metadata", &in.metadata));
-    TRY(new_password(r, &in, &hash));
+    TRY(access_check_map_size(r, "metadata", &in.metadata));
+    TRY(check_new_password(r, &in, &hash));
     TRY(sql_begin(r));
     TRY(account_save(r, &in, hash, &user));
     return reply_row(r, 200, &user);
@@ -113,7 +114,7 @@ static int account_merge(struct req *r, struct str stored, struct in_json *in)
             MUST(json_object_set(all, key, value) == 0);
     }
     in->value = all;
-    return access_small_map(r, "data", in);
+    return access_check_map_size(r, "data", in);
 }
 
 /* This route does not verify that the user reads mail at a new address, so it refuses one. */
@@ -136,7 +137,7 @@ AWAITS static int auth_user_update(struct req *r)
     struct str hash;
 
     TRY(req_json(r, &account_schema, &in));
-    TRY(new_password(r, &in.me, &hash));
+    TRY(check_new_password(r, &in.me, &hash));
     TRY(sql_begin(r));
     TRY(sql_one(r, &user, SQL_USER_LOCK(.id = r->scope->caller->user_id)));
     TRY(check_email(r, sql_user_lock_row(&user, 0).email, &in.email));
@@ -152,8 +153,8 @@ static const struct route account_routes[] = {
         .id = "users_update_me",
         .auth = AUTH_USER,
         .body = &me_schema,
-        .ok = {200, &user_out_schema},
-        .fails = {404},
+        .success = {200, &user_out_schema},
+        .extra_statuses = {404},
         .run = users_update_me,
         .class = CLASS_AUTH,
         .summary = "Change the caller's own password or metadata",
@@ -164,8 +165,8 @@ static const struct route account_routes[] = {
         .id = "auth_user_update",
         .auth = AUTH_USER,
         .body = &account_schema,
-        .ok = {200, &auth_user_schema},
-        .fails = {404},
+        .success = {200, &auth_user_schema},
+        .extra_statuses = {404},
         .run = auth_user_update,
         .class = CLASS_AUTH,
         .tag = "Sign-in",

@@ -54,7 +54,11 @@ static const struct field api_key_out_fields[] = {
     {.name = "user_id", .type = FIELD_I64, .required = true, .doc = "The user who created the key"},
     {.name = "permissions", .type = FIELD_STRS, .required = true},
     {.name = "expires_at", .type = FIELD_TIME, .required = true},
-    {.name = "last_used_at", .type = FIELD_TIME, .required = true, .nullable = true, .noted = true},
+    {.name = "last_used_at",
+     .type = FIELD_TIME,
+     .required = true,
+     .nullable = true,
+     .is_volatile = true},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
 };
 static const struct schema api_key_out_schema = SCHEMA_OUT("ApiKey", api_key_out_fields);
@@ -113,7 +117,7 @@ struct key_value {
     struct str hash;
 };
 
-static struct key_value new_value(struct arena *arena)
+static struct key_value key_value_new(struct arena *arena)
 {
     uint8_t *hash = arena_alloc(arena, DIGEST_SHA256_BYTES);
     char random[KEY_RANDOM_BYTES];
@@ -176,7 +180,7 @@ AWAITS static int api_keys_create(struct req *r)
 
     TRY(req_json(r, &api_key_schema, &in));
     TRY(access_resolve(r, &in.permissions, &permissions));
-    const struct key_value key = new_value(r->task.arena);
+    const struct key_value key = key_value_new(r->task.arena);
     TRY(sql_begin(r));
     TRY(sql_one(r,
                 &stored,
@@ -201,7 +205,7 @@ AWAITS static int api_keys_create(struct req *r)
 
 /* A user may delete the keys that it created, a key itself, an administrator any key. The
  * permission to delete keys does not extend to keys of other users' servers. */
-static int may_delete(struct req *r, int64_t id, int64_t creator_id)
+static int check_can_delete(struct req *r, int64_t id, int64_t creator_id)
 {
     const struct caller *caller = r->scope->caller;
     bool own = caller->kind == CALLER_KEY ? id == caller->key_id : creator_id == caller->user_id;
@@ -217,7 +221,7 @@ AWAITS static int api_key_delete_guard(struct req *r)
     int64_t id;
 
     TRY(find_creator(r, &id, &creator_id));
-    return may_delete(r, id, creator_id);
+    return check_can_delete(r, id, creator_id);
 }
 
 AWAITS static int api_keys_delete(struct req *r)
@@ -228,9 +232,9 @@ AWAITS static int api_keys_delete(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
     TRY(sql_one(r, &removed, SQL_API_KEY_REMOVE(.id = id)));
-    TRY(may_delete(r, id, sql_api_key_remove_row(&removed, 0).user_id));
+    TRY(check_can_delete(r, id, sql_api_key_remove_row(&removed, 0).user_id));
     TRY(gateway_commit(r, gateway_audit(r, "api_keys.delete", "api_key", id, STR_NONE)));
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     return reply_empty(r, 204);
 }
 
@@ -296,7 +300,7 @@ static int reply_rotated(struct req *r,
 }
 
 /* The holder of the value acts as the key's creator, so only the creator gets a new one. */
-static int may_rotate(struct req *r, int64_t creator_id)
+static int check_can_rotate(struct req *r, int64_t creator_id)
 {
     if (creator_id == r->scope->caller->user_id)
         return 0;
@@ -309,16 +313,16 @@ AWAITS static int api_key_rotate_guard(struct req *r)
     int64_t id;
 
     TRY(find_creator(r, &id, &creator_id));
-    return may_rotate(r, creator_id);
+    return check_can_rotate(r, creator_id);
 }
 
-AWAITS static int lock_own(struct req *r, int64_t id, const struct rotate_in *in)
+AWAITS static int lock_own_key(struct req *r, int64_t id, const struct rotate_in *in)
 {
     struct rows locked;
 
     TRY(sql_one(r, &locked, SQL_API_KEY_LOCK(.id = id)));
     const struct sql_api_key_lock_row key = sql_api_key_lock_row(&locked, 0);
-    TRY(may_rotate(r, key.user_id));
+    TRY(check_can_rotate(r, key.user_id));
     if (key.ended && !in->expires_in_days.set)
         return fail(r, PROBLEM_CONFLICT, "The key has expired; send expires_in_days.");
     return 0;
@@ -326,7 +330,7 @@ AWAITS static int lock_own(struct req *r, int64_t id, const struct rotate_in *in
 
 AWAITS static int api_keys_rotate(struct req *r)
 {
-    const struct key_value value = new_value(r->task.arena);
+    const struct key_value value = key_value_new(r->task.arena);
     struct rotate_in in;
     int64_t id;
 
@@ -334,7 +338,7 @@ AWAITS static int api_keys_rotate(struct req *r)
     TRY(req_json(r, &rotate_schema, &in));
     const int64_t grace = in.grace_seconds.value;
     TRY(sql_begin(r));
-    TRY(lock_own(r, id, &in));
+    TRY(lock_own_key(r, id, &in));
     struct db_call calls[] = {
         db_call(SQL_API_KEY_FORMER_END(.id = id, .grace_seconds = grace)),
         db_call(SQL_API_KEY_FORMER_SWEEP(.id = id)),
@@ -351,7 +355,7 @@ AWAITS static int api_keys_rotate(struct req *r)
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     const struct sql_api_key_rotate_row rotated = sql_api_key_rotate_row(&calls[3].rows, 0);
     TRY(sql_commit(r));
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     return reply_rotated(r, &value, &rotated);
 }
 
@@ -363,7 +367,7 @@ static const struct route api_keys_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_API_KEYS_READ,
         .query = page_query,
-        .ok = {200, &api_key_out_schema, .list = true},
+        .success = {200, &api_key_out_schema, .list = true},
         .run = api_keys_list,
         .summary = "List API keys, without their values",
     },
@@ -373,7 +377,7 @@ static const struct route api_keys_routes[] = {
         .id = "api_keys_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_API_KEYS_READ,
-        .ok = {200, &api_key_out_schema},
+        .success = {200, &api_key_out_schema},
         .run = api_keys_get,
         .summary = "Get an API key, without its value",
     },
@@ -384,7 +388,7 @@ static const struct route api_keys_routes[] = {
         .auth = AUTH_USER,
         .perm = PERM_SVC_API_KEYS_CREATE,
         .body = &api_key_schema,
-        .ok = {201, &api_key_created_schema},
+        .success = {201, &api_key_created_schema},
         .run = api_keys_create,
         .summary = "Create an API key; its value is shown only once",
         .doc = "Only users create keys. A key cannot create another key, which could outlive it.",
@@ -397,8 +401,8 @@ static const struct route api_keys_routes[] = {
         .perm = PERM_SVC_API_KEYS_UPDATE,
         .body = &rotate_schema,
         .body_optional = true,
-        .ok = {200, &rotated_schema},
-        .fails = {404, 409},
+        .success = {200, &rotated_schema},
+        .extra_statuses = {404, 409},
         .run = api_keys_rotate,
         .guard = api_key_rotate_guard,
         .summary = "Give an API key a new value, shown only once",
@@ -411,8 +415,8 @@ static const struct route api_keys_routes[] = {
         .id = "api_keys_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_API_KEYS_DELETE,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = api_keys_delete,
         .guard = api_key_delete_guard,
         .summary = "Delete an API key: it stops working within a second",

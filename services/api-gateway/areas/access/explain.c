@@ -32,7 +32,7 @@ struct question {
     bool key_expired;
     struct str status;    /* of the account */
     struct rows roles;    /* SQL_EXPLAIN_ROLES */
-    bool tells_all;       /* the asking caller is an administrator and may learn everything */
+    bool shows_all;       /* the asking caller is an administrator and may learn everything */
     enum problem problem; /* of the first failed check; PROBLEM_NONE: none failed */
     struct str reason;
 };
@@ -142,18 +142,18 @@ AWAITS static int load_subject(struct req *r, struct question *question)
     struct caller *caller = &question->caller;
     int rc =
         question->key_expired
-            ? RIGHTS_GONE
+            ? RIGHTS_NOT_FOUND
             : project_rights(
                   &r->task, r->scope->project, caller->user_id, caller->key_id, &caller->rights);
 
     TRY(gateway_rights_check(r, rc));
     question->ctx = items_ctx(r);
     question->ctx->caller = caller;
-    question->tells_all = caller_is_admin(r->scope->caller);
+    question->shows_all = caller_is_admin(r->scope->caller);
     struct str entity = route_match_param(&question->match, "entity");
     question->entity = model_entity(r->scope->model, entity);
-    if (!question->entity && check_asked(CHECK_ENTITY_PERMISSION, question->match.route))
-        question->entity = check_unknown_entity(r->task.arena, caller, entity);
+    if (!question->entity && check_applies(CHECK_ENTITY_PERMISSION, question->match.route))
+        question->entity = check_placeholder_entity(r->task.arena, caller, entity);
     return sql_all(r,
                    &question->roles,
                    SQL_EXPLAIN_ROLES(.user_id = caller->user_id,
@@ -189,7 +189,7 @@ struct explain_check {
 
 /* Begins a check's object. The calling function adds "given_by" and "fields" and ends the
  * object. */
-static void open_check(struct question *question, struct jw *w, const struct explain_check *check)
+static void begin_check(struct question *question, struct jw *w, const struct explain_check *check)
 {
     if (check->problem && !question->problem) {
         question->problem = check->problem;
@@ -308,18 +308,18 @@ static void put_account(struct question *question, struct jw *w)
                            ? STR("The account's address is not confirmed.")
                            : STR("The account may not sign in: it is not active.");
     check.problem = check.reason.ptr ? refusal_problem(REFUSE_TOKEN) : PROBLEM_NONE;
-    open_check(question, w, &check);
+    begin_check(question, w, &check);
     put_no_giver(w);
     put_no_fields(w);
 }
 
 static void put_missing_entity(struct question *question, struct jw *w)
 {
-    open_check(question,
-               w,
-               &(struct explain_check){.name = "entity",
-                                       .problem = PROBLEM_NOT_FOUND,
-                                       .reason = STR("There is no such entity.")});
+    begin_check(question,
+                w,
+                &(struct explain_check){.name = "entity",
+                                        .problem = PROBLEM_NOT_FOUND,
+                                        .reason = STR("There is no such entity.")});
     put_no_giver(w);
     put_no_fields(w);
 }
@@ -330,21 +330,22 @@ put_route_check(struct req *r, struct question *question, struct jw *w, enum acc
     const struct route *route = question->match.route;
     struct arena *arena = r->task.arena;
     struct explain_check out = {
-        .name = check_word(check),
+        .name = check_answer_name(check),
         .needs = check_permission(arena, check, route, question->entity),
     };
 
-    struct str own = route->own ? route_match_param(&question->match, route->own) : STR_NONE;
+    struct str own =
+        route->own_param ? route_match_param(&question->match, route->own_param) : STR_NONE;
     bool waived = check_is_waived(check, route, &question->caller, own);
-    if (!waived && !check_passed(check, route, &question->caller, question->entity)) {
+    if (!waived && !check_passes(check, route, &question->caller, question->entity)) {
         out.problem = refusal_problem(check_refusal(check));
-        out.reason = check_sentence(arena, check, route, question->entity);
+        out.reason = check_message(arena, check, route, question->entity);
     }
     if (out.problem && out.needs.ptr && question->caller.key_id &&
         some_role_gives(r, question, check))
         out.reason = arena_printf(
             arena, "The key's own list lacks the permission %.*s.", STR_ARG(out.needs));
-    open_check(question, w, &out);
+    begin_check(question, w, &out);
     put_roles(r, question, w, check);
     put_no_fields(w);
 }
@@ -353,20 +354,20 @@ put_route_check(struct req *r, struct question *question, struct jw *w, enum acc
 
 static bool is_ruled(const struct question *question)
 {
-    return question->entity->row_level_security && !caller_all_rows(&question->caller);
+    return question->entity->row_level_security && !caller_has_all_rows(&question->caller);
 }
 
 /* Fills in the check of a record that the row rule closes. Callers who are no administrators must
  * not learn whether an unreadable record exists. */
-static void close_row(struct req *r,
-                      const struct question *question,
-                      const struct records_row_right *right,
-                      struct explain_check *check)
+static void fill_closed_row(struct req *r,
+                            const struct question *question,
+                            const struct records_row_right *right,
+                            struct explain_check *check)
 {
     check->problem = right->readable ? PROBLEM_FORBIDDEN : PROBLEM_NOT_FOUND;
     if (right->readable)
         check->reason = STR("The record may be read but not changed.");
-    else if (!question->tells_all)
+    else if (!question->shows_all)
         check->reason = STR("The record does not exist, or no row rule gives access to it.");
     else if (!right->exists)
         check->reason = STR("The record does not exist.");
@@ -413,17 +414,18 @@ AWAITS static int put_row_check(struct req *r, struct question *question, struct
     int64_t id = 0;
 
     if (num_parse_i64(route_match_param(&question->match, "id"), &id) && id > 0)
-        TRY(items_check(r,
-                        question->ctx,
-                        records_row_right(question->ctx, question->entity, action, id, &right)));
+        TRY(items_reply_error(
+            r,
+            question->ctx,
+            records_row_right(question->ctx, question->entity, action, id, &right)));
     if (!right.allowed)
-        close_row(r, question, &right, &check);
-    open_check(question, w, &check);
+        fill_closed_row(r, question, &right, &check);
+    begin_check(question, w, &check);
     jw_lit(w, "given_by");
     jw_arr(w);
     if (right.allowed && !is_ruled(question))
         put_giver(
-            w, caller_all_rows(&question->caller) ? "administrator" : "everybody", 0, STR_NONE);
+            w, caller_has_all_rows(&question->caller) ? "administrator" : "everybody", 0, STR_NONE);
     else if (right.allowed && right.created_by == question->caller.user_id)
         put_giver(w, "owner", right.created_by, STR_NONE);
     if (right.allowed && is_ruled(question))
@@ -445,21 +447,21 @@ static void put_fields(struct req *r, struct question *question, struct jw *w)
     strbuf_init(&closed, r->task.arena, (size_t)1 << 16);
     for (size_t i = 0; i < entity->field_count; i++) {
         const struct model_field *field = &entity->fields[i];
-        if (!field->system && !caller_field(&question->caller, field, action))
+        if (!field->system && !caller_can_field(&question->caller, field, action))
             strbuf_printf(&closed, "%s%.*s", closed.len ? ", " : "", STR_ARG(field->name));
     }
     if (closed.len)
         check.reason =
-            question->tells_all
+            question->shows_all
                 ? arena_printf(r->task.arena, "Fields without access: %.*s.", STR_ARG(closed))
                 : STR("Other fields are not accessible.");
-    open_check(question, w, &check);
+    begin_check(question, w, &check);
     put_no_giver(w);
     jw_lit(w, "fields");
     jw_arr(w);
     for (size_t i = 0; i < entity->field_count; i++) {
         const struct model_field *field = &entity->fields[i];
-        if (caller_field(&question->caller, field, action))
+        if (caller_can_field(&question->caller, field, action))
             jw_str(w, field->name);
     }
     jw_arr_end(w);
@@ -474,12 +476,12 @@ static bool has_parameter(const struct route *route)
 }
 
 /* Returns whether the route itself decides about an object, in addition to the row rule. */
-static bool asks_object(const struct route *route)
+static bool has_object_check(const struct route *route)
 {
     bool reads = route->method == HTTP_GET_M;
 
     return route->guard ||
-           (reads && has_parameter(route) && !check_asked(CHECK_ENTITY_PERMISSION, route));
+           (reads && has_parameter(route) && !check_applies(CHECK_ENTITY_PERMISSION, route));
 }
 
 /* Runs the guard in place of the handler, and again for the same reasons as a handler. */
@@ -487,7 +489,7 @@ AWAITS static int explain_object(struct req *r)
 {
     struct route *route = ARENA_NEW(r->task.arena, route);
 
-    if (check_asked(CHECK_ENTITY_PERMISSION, r->route))
+    if (check_applies(CHECK_ENTITY_PERMISSION, r->route))
         TRY(gateway_entity(r, &r->scope->entity));
     *route = *r->route;
     if (route->guard)
@@ -525,7 +527,7 @@ AWAITS static int put_object_check(struct req *r, struct question *question, str
     struct explain_check check = {.name = "object"};
     struct inner_answer answer;
 
-    TRY(inner_ask(&r->task, &inner, ANSWER_BYTES, &answer));
+    TRY(inner_run(&r->task, &inner, ANSWER_BYTES, &answer));
     if (answer.status >= 500)
         return fail(
             r, PROBLEM_DEPENDENCY_UNAVAILABLE, "This cannot be determined right now; try again.");
@@ -533,7 +535,7 @@ AWAITS static int put_object_check(struct req *r, struct question *question, str
         check.problem = problem_find(answer.code);
         check.reason = explain_detail(r, &answer, check.problem);
     }
-    open_check(question, w, &check);
+    begin_check(question, w, &check);
     put_no_giver(w);
     put_no_fields(w);
     return 0;
@@ -542,9 +544,9 @@ AWAITS static int put_object_check(struct req *r, struct question *question, str
 /* --- all checks --- */
 
 /* Only administrators see the checks after the first failed one. */
-static bool is_over(const struct question *question)
+static bool is_finished(const struct question *question)
 {
-    return question->problem != PROBLEM_NONE && !question->tells_all;
+    return question->problem != PROBLEM_NONE && !question->shows_all;
 }
 
 /* Writes the route's checks of the caller. *ret_whole: checks of records and objects may follow. */
@@ -556,9 +558,9 @@ put_route_checks(struct req *r, struct question *question, struct jw *w, bool *r
     *ret_whole = false;
     put_account(question, w);
     for (enum access_check check = 0; check < CHECK_COUNT; check++) {
-        if (is_over(question))
+        if (is_finished(question))
             return;
-        if (!check_asked(check, route))
+        if (!check_applies(check, route))
             continue;
         if (check_needs_entity(check) && !question->entity) {
             put_missing_entity(question, w);
@@ -568,7 +570,7 @@ put_route_checks(struct req *r, struct question *question, struct jw *w, bool *r
     }
     const struct rights *rights = question->caller.rights;
     bool unknown = question->entity && !question->entity->id;
-    *ret_whole = !is_over(question) && rights && rights->active && !unknown;
+    *ret_whole = !is_finished(question) && rights && rights->active && !unknown;
 }
 
 /* The row rule does not know deleted records, which have a history; the routes' guards do. */
@@ -586,7 +588,7 @@ AWAITS static int put_record_checks(struct req *r, struct question *question, st
 
     if (is_about_record(question))
         TRY(put_row_check(r, question, w));
-    if (!is_over(question) && route->perm != PERM_ENTITY_DELETE)
+    if (!is_finished(question) && route->perm != PERM_ENTITY_DELETE)
         put_fields(r, question, w);
     return 0;
 }
@@ -598,9 +600,9 @@ AWAITS static int put_checks(struct req *r, struct question *question, struct jw
 
     if (route->auth != AUTH_PUBLIC)
         put_route_checks(r, question, w, &whole);
-    if (whole && check_asked(CHECK_ENTITY_PERMISSION, route))
+    if (whole && check_applies(CHECK_ENTITY_PERMISSION, route))
         TRY(put_record_checks(r, question, w));
-    if (whole && !is_over(question) && asks_object(route))
+    if (whole && !is_finished(question) && has_object_check(route))
         TRY(put_object_check(r, question, w));
     return 0;
 }
@@ -610,7 +612,7 @@ AWAITS static int permissions_explain(struct req *r)
     struct question question = {0};
     struct jw w;
 
-    (void)gateway_recheck(r); /* explain the current state, not this process's cache */
+    (void)gateway_refresh_project(r); /* explain the current state, not this process's cache */
     TRY(read_question(r, &question));
     const struct route *route = question.match.route;
     w = resp_json(r);
@@ -626,8 +628,9 @@ AWAITS static int permissions_explain(struct req *r)
     TRY(put_checks(r, &question, &w));
     jw_arr_end(&w);
     JW_BOOL(&w, "allowed", !question.problem);
-    JW_I64(
-        &w, "status", question.problem ? problem_info(question.problem)->status : route->ok.status);
+    JW_I64(&w,
+           "status",
+           question.problem ? problem_info(question.problem)->status : route->success.status);
     JW_STR_OR_NULL(
         &w, "code", question.problem ? str_from(problem_code(question.problem)) : STR_NONE);
     JW_STR_OR_NULL(&w, "reason", question.reason);
@@ -726,8 +729,8 @@ static const struct route explain_routes[] = {
         .id = "permissions_explain",
         .auth = AUTH_USER_OR_KEY,
         .query = explain_query,
-        .ok = {200, &explained_schema},
-        .fails = {403, 404},
+        .success = {200, &explained_schema},
+        .extra_statuses = {403, 404},
         .run = permissions_explain,
         .summary = "Explain what decides about a request: every check, in order",
         .doc = "The answer comes from the code that decides about requests. The check object is "

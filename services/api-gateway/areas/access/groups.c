@@ -61,7 +61,7 @@ AWAITS static int groups_get(struct req *r)
  * svc_group_data:read.
  */
 AWAITS static int
-load_gives(struct req *r, int64_t id, const struct in_ids *user_ids, struct rows *ret_gives)
+load_group_access(struct req *r, int64_t id, const struct in_ids *user_ids, struct rows *ret_gives)
 {
     const struct rights *rights = r->scope->caller->rights;
 
@@ -80,13 +80,13 @@ static bool sees_members_records(const struct caller *caller,
     return gives->reached && caller_can(caller, PERM_SVC_GROUP_DATA_READ);
 }
 
-AWAITS static int need_to_add(struct req *r, int64_t id, const struct in_ids *user_ids)
+AWAITS static int check_can_add(struct req *r, int64_t id, const struct in_ids *user_ids)
 {
     struct rows rows;
 
     if (caller_is_admin(r->scope->caller))
         return 0;
-    TRY(load_gives(r, id, user_ids, &rows));
+    TRY(load_group_access(r, id, user_ids, &rows));
     const struct sql_group_gives_row gives = sql_group_gives_row(&rows, 0);
     if ((gives.granted && !gives.member) ||
         (gives.asks && !sees_members_records(r->scope->caller, &gives)))
@@ -103,13 +103,13 @@ AWAITS static int need_to_add(struct req *r, int64_t id, const struct in_ids *us
 
 /* Refuses to add roles when the caller does not see the records of the members, which holders of
  * the roles may then request. */
-AWAITS static int need_to_open(struct req *r, int64_t id, const struct in_ids *role_ids)
+AWAITS static int check_can_open(struct req *r, int64_t id, const struct in_ids *role_ids)
 {
     struct rows rows;
 
     if (!role_ids->count || caller_is_admin(r->scope->caller))
         return 0;
-    TRY(load_gives(r, id, &(struct in_ids){0}, &rows));
+    TRY(load_group_access(r, id, &(struct in_ids){0}, &rows));
     const struct sql_group_gives_row gives = sql_group_gives_row(&rows, 0);
     if (gives.peopled && !sees_members_records(r->scope->caller, &gives))
         return fail(r, PROBLEM_FORBIDDEN, "This would open records that the caller does not see.");
@@ -117,10 +117,10 @@ AWAITS static int need_to_open(struct req *r, int64_t id, const struct in_ids *r
 }
 
 /* Answers an error of the database. `refers`: the member whose ids may not exist. */
-static int fail_change(struct req *r, int rc, const char *refers)
+static int fail_group_change(struct req *r, int rc, const char *refers)
 {
     if (rc == DB_UNIQUE)
-        return fail_taken(r, "name", "is taken", "A group of this name exists.");
+        return fail_unique_violation(r, "name", "is taken", "A group of this name exists.");
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
             r, refers, PROBLEM_FOREIGN_KEY_VIOLATION, "contains an id that does not exist");
@@ -146,11 +146,11 @@ AWAITS static int finish_change(struct req *r,
     int rc = db_batch(&r->task, r->scope->db, calls + first, ARRAY_LEN(calls) - first, NULL);
 
     if (rc)
-        return fail_change(r, rc, "role_ids");
+        return fail_group_change(r, rc, "role_ids");
     *ret_group = calls[2].rows;
     const struct audit_change change = {.before = before, .after = ret_group};
     TRY(gateway_commit(r, gateway_audit_change(r, action, "group", id, &change)));
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     return 0;
 }
 
@@ -167,7 +167,7 @@ AWAITS static int groups_create(struct req *r)
                   SQL_GROUP_ADD(.name = in.name.value, .description = in.description.value),
                   &group);
     if (rc)
-        return fail_change(r, rc, "role_ids");
+        return fail_group_change(r, rc, "role_ids");
     TRY(finish_change(
         r, sql_group_add_row(&group, 0).id, &in.role_ids, "groups.create", NULL, &group));
     return reply_created(r, &group);
@@ -193,10 +193,10 @@ AWAITS static int groups_update(struct req *r)
                                  .description = in.description.value),
                   &group);
     if (rc)
-        return fail_change(r, rc, "role_ids");
+        return fail_group_change(r, rc, "role_ids");
     if (!group.count)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
-    TRY(need_to_open(r, id, &in.role_ids));
+    TRY(check_can_open(r, id, &in.role_ids));
     TRY(finish_change(r, id, &in.role_ids, "groups.update", &before, &group));
     return reply_row(r, 200, &group);
 }
@@ -224,7 +224,7 @@ AWAITS static int
 finish_removal(struct req *r, int64_t group_id, const char *action, struct str detail)
 {
     TRY(gateway_commit(r, gateway_audit(r, action, "group", group_id, detail)));
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     search_notify(gateway_directory(), r->scope->project);
     return reply_empty(r, 204);
 }
@@ -287,7 +287,7 @@ AWAITS static int members_add(struct req *r)
     TRY(req_json(r, &members_schema, &in));
     TRY(sql_begin(r));
     TRY(sql_one(r, &group, SQL_GROUP_LOCK(.id = id)));
-    TRY(need_to_add(r, id, &in.user_ids));
+    TRY(check_can_add(r, id, &in.user_ids));
     struct db_call calls[] = {
         db_call(SQL_GROUP_MEMBERS_ADD(.group_id = id,
                                       .user_ids = sql_i64s(in.user_ids.items, in.user_ids.count))),
@@ -300,9 +300,9 @@ AWAITS static int members_add(struct req *r)
     };
     int rc = db_batch(&r->task, r->scope->db, calls, ARRAY_LEN(calls), NULL);
     if (rc)
-        return fail_change(r, rc, "user_ids");
+        return fail_group_change(r, rc, "user_ids");
     TRY(sql_commit(r));
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     return reply_row(r, 200, &calls[2].rows);
 }
 
@@ -338,7 +338,7 @@ static const struct route groups_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_GROUPS_READ,
         .query = page_query,
-        .ok = {200, &group_out_schema, .list = true},
+        .success = {200, &group_out_schema, .list = true},
         .run = groups_list,
         .summary = "List groups",
     },
@@ -349,7 +349,7 @@ static const struct route groups_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_GROUPS_READ,
         .query = page_query,
-        .ok = {200, &group_out_schema, .list = true},
+        .success = {200, &group_out_schema, .list = true},
         .run = groups_my,
         .summary = "List the caller's own groups",
     },
@@ -359,8 +359,8 @@ static const struct route groups_routes[] = {
         .id = "groups_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_GROUPS_READ,
-        .ok = {200, &group_out_schema},
-        .fails = {404},
+        .success = {200, &group_out_schema},
+        .extra_statuses = {404},
         .run = groups_get,
         .summary = "Get a group",
     },
@@ -371,8 +371,8 @@ static const struct route groups_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_GROUPS_CREATE,
         .body = &group_create_schema,
-        .ok = {201, &group_out_schema},
-        .fails = {409},
+        .success = {201, &group_out_schema},
+        .extra_statuses = {409},
         .run = groups_create,
         .summary = "Create a group",
     },
@@ -383,8 +383,8 @@ static const struct route groups_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_GROUPS_UPDATE,
         .body = &group_update_schema,
-        .ok = {200, &group_out_schema},
-        .fails = {404, 409},
+        .success = {200, &group_out_schema},
+        .extra_statuses = {404, 409},
         .run = groups_update,
         .guard = groups_get,
         .summary = "Change a group",
@@ -395,8 +395,8 @@ static const struct route groups_routes[] = {
         .id = "groups_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_GROUPS_DELETE,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = groups_delete,
         .guard = groups_get,
         .summary = "Delete a group; its members stay users",
@@ -408,8 +408,8 @@ static const struct route groups_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_GROUPS_READ,
         .query = page_query,
-        .ok = {200, &member_out_schema, .list = true},
-        .fails = {404},
+        .success = {200, &member_out_schema, .list = true},
+        .extra_statuses = {404},
         .run = members_list,
         .summary = "List a group's members",
     },
@@ -420,8 +420,8 @@ static const struct route groups_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_GROUPS_UPDATE,
         .body = &members_schema,
-        .ok = {200, &group_out_schema},
-        .fails = {404},
+        .success = {200, &group_out_schema},
+        .extra_statuses = {404},
         .run = members_add,
         .guard = groups_get,
         .summary = "Add users to a group; existing members stay",
@@ -432,8 +432,8 @@ static const struct route groups_routes[] = {
         .id = "group_members_remove",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_GROUPS_UPDATE,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = members_remove,
         .guard = member_guard,
         .summary = "Remove a user from a group",

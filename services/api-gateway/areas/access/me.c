@@ -23,7 +23,7 @@ static bool
 is_narrowed(const struct caller *caller, const struct entity *entity, enum perm_action action)
 {
     for (size_t i = 0; i < entity->field_count; i++)
-        if (!entity->fields[i].system && !caller_field(caller, &entity->fields[i], action))
+        if (!entity->fields[i].system && !caller_can_field(caller, &entity->fields[i], action))
             return true;
     return false;
 }
@@ -39,7 +39,7 @@ static void put_open_fields(struct jw *w,
     jw_lit(w, "fields");
     jw_arr(w);
     for (size_t i = 0; i < entity->field_count; i++)
-        if (!entity->fields[i].system && caller_field(caller, &entity->fields[i], action))
+        if (!entity->fields[i].system && caller_can_field(caller, &entity->fields[i], action))
             jw_str(w, entity->fields[i].name);
     jw_arr_end(w);
     jw_obj_end(w);
@@ -68,13 +68,13 @@ AWAITS static void put_access(struct req *r, struct jw *w)
     jw_arr_end(w);
     jw_lit(w, "field_access");
     jw_arr(w);
-    for (size_t i = 0; i < model->entity_count && !caller_all_rows(caller); i++) {
+    for (size_t i = 0; i < model->entity_count && !caller_has_all_rows(caller); i++) {
         put_field_access(w, caller, &model->entities[i]);
         task_pause_if_due(&r->task);
     }
     jw_arr_end(w);
     JW_BOOL(w, "is_admin", caller_is_admin(caller));
-    JW_BOOL(w, "api_access", caller_api_access(caller));
+    JW_BOOL(w, "api_access", caller_has_api_access(caller));
 }
 
 AWAITS static int users_me(struct req *r)
@@ -97,8 +97,8 @@ static const struct route me_routes[] = {
         .path = "/users/me",
         .id = "users_me",
         .auth = AUTH_USER_OR_KEY,
-        .ok = {200, &me_out_schema},
-        .fails = {404},
+        .success = {200, &me_out_schema},
+        .extra_statuses = {404},
         .run = users_me,
         .summary = "Get the caller's own account (of an API key its creator's) and permissions",
     },

@@ -92,7 +92,7 @@ static const struct route permissions_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PERMISSIONS_READ,
         .query = page_query,
-        .ok = {200, &permission_schema, .list = true},
+        .success = {200, &permission_schema, .list = true},
         .run = permissions_list,
         .summary = "List every permission of the project",
     },

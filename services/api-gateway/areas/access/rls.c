@@ -214,7 +214,7 @@ static int rls_read_grants(struct req *r, const struct grants_in *in, struct gra
     return errors->count ? fail_fields(r, errors) : 0;
 }
 
-static bool rls_has_id(const struct rows *known, int64_t id)
+static bool is_known_grantee(const struct rows *known, int64_t id)
 {
     for (size_t i = 0; i < known->count; i++) {
         if (sql_rls_known_row(known, i).id == id)
@@ -237,7 +237,7 @@ AWAITS static int check_grantees(struct req *r, const struct grants *grants)
     TRY(sql_batch(r, known, ARRAY_LEN(known)));
     for (size_t i = 0; i < grants->count; i++) {
         const char *member = id_member(grants->kinds[i]);
-        if (!rls_has_id(&known[grants->kinds[i] - GRANT_USER].rows, grants->ids[i]))
+        if (!is_known_grantee(&known[grants->kinds[i] - GRANT_USER].rows, grants->ids[i]))
             schema_error_add(arena,
                              errors,
                              arena_printf(arena, "items[%zu].%s", i, member),
@@ -280,12 +280,12 @@ AWAITS static int write_grants(struct req *r,
     };
 
     return sql_batch(
-        r, calls + (live ? 0 : 1), ARRAY_LEN(calls) - (live ? 0 : 1) - (entity->searched ? 0 : 1));
+        r, calls + (live ? 0 : 1), ARRAY_LEN(calls) - (live ? 0 : 1) - (entity->has_index ? 0 : 1));
 }
 
 /* The model records which entities have ever had grants, so an entity's first grant changes the
  * model. The model's version row is locked before the record, as in every change of the model. */
-AWAITS static int note_first(struct req *r, const struct entity *entity, bool *ret_first)
+AWAITS static int mark_first_grant(struct req *r, const struct entity *entity, bool *ret_first)
 {
     struct rows before;
     struct db_call note[] = {
@@ -308,19 +308,19 @@ AWAITS static int rls_replace(struct req *r, bool users, const struct grants *gr
     TRY(sql_begin(r));
     TRY(gateway_entity(r, &entity));
     if (grants->count)
-        TRY(note_first(r, entity, &first));
+        TRY(mark_first_grant(r, entity, &first));
     TRY(find_record(r, entity, true, &record));
     if (grants->count)
         TRY(check_grantees(r, grants));
     TRY(write_grants(r, entity, &record, users, grants));
     TRY(rls_read_rows(r, &record, users ? &SQL_RLS_USERS : &SQL_RLS_GROUPS, &written));
     TRY(sql_commit(r));
-    if (entity->searched)
+    if (entity->has_index)
         search_notify(gateway_directory(), r->scope->project);
     if (r->scope->model->live)
         live_notify(gateway_directory(), r->scope->project);
     if (first)
-        gateway_touch(r);
+        gateway_raise_epoch(r);
     return r->method == HTTP_DELETE_M ? reply_empty(r, 204) : reply_grants(r, &written);
 }
 
@@ -385,8 +385,8 @@ static const struct route rls_routes[] = {
         .path = "/entities/{entity}/items/{id}/rls-users",
         .id = "rls_users_get",
         .auth = AUTH_ADMIN,
-        .ok = {.status = 200, .schema = &users_out_schema},
-        .fails = {404},
+        .success = {.status = 200, .schema = &users_out_schema},
+        .extra_statuses = {404},
         .run = rls_users_get,
         .summary = "Read the users that a record is granted to",
     },
@@ -396,8 +396,8 @@ static const struct route rls_routes[] = {
         .id = "rls_users_put",
         .auth = AUTH_ADMIN,
         .body = &users_schema,
-        .ok = {.status = 200, .schema = &users_out_schema},
-        .fails = {404},
+        .success = {.status = 200, .schema = &users_out_schema},
+        .extra_statuses = {404},
         .run = rls_users_put,
         .guard = rls_users_get,
         .run_decides = true,
@@ -408,8 +408,8 @@ static const struct route rls_routes[] = {
         .path = "/entities/{entity}/items/{id}/rls-users",
         .id = "rls_users_delete",
         .auth = AUTH_ADMIN,
-        .ok = {.status = 204},
-        .fails = {404},
+        .success = {.status = 204},
+        .extra_statuses = {404},
         .run = rls_users_delete,
         .guard = rls_users_get,
         .run_decides = true,
@@ -420,8 +420,8 @@ static const struct route rls_routes[] = {
         .path = "/entities/{entity}/items/{id}/rls-groups",
         .id = "rls_groups_get",
         .auth = AUTH_ADMIN,
-        .ok = {.status = 200, .schema = &groups_out_schema},
-        .fails = {404},
+        .success = {.status = 200, .schema = &groups_out_schema},
+        .extra_statuses = {404},
         .run = rls_groups_get,
         .summary = "Read the groups and roles that a record is granted to",
     },
@@ -431,8 +431,8 @@ static const struct route rls_routes[] = {
         .id = "rls_groups_put",
         .auth = AUTH_ADMIN,
         .body = &groups_schema,
-        .ok = {.status = 200, .schema = &groups_out_schema},
-        .fails = {404},
+        .success = {.status = 200, .schema = &groups_out_schema},
+        .extra_statuses = {404},
         .run = rls_groups_put,
         .guard = rls_groups_get,
         .run_decides = true,
@@ -443,8 +443,8 @@ static const struct route rls_routes[] = {
         .path = "/entities/{entity}/items/{id}/rls-groups",
         .id = "rls_groups_delete",
         .auth = AUTH_ADMIN,
-        .ok = {.status = 204},
-        .fails = {404},
+        .success = {.status = 204},
+        .extra_statuses = {404},
         .run = rls_groups_delete,
         .guard = rls_groups_get,
         .run_decides = true,

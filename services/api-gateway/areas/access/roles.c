@@ -123,14 +123,14 @@ static int field_rule_call(struct req *r,
                           STR_ARG(rule->entity.value));
     for (size_t i = 0; i < rule->fields.count; i++) {
         const struct model_field *field = entity_field(entity, rule->fields.items[i]);
-        if (!field || field->system || !caller_field(r->scope->caller, field, ACT_READ))
+        if (!field || field->system || !caller_can_field(r->scope->caller, field, ACT_READ))
             return fail_field(r,
                               "field_access",
                               PROBLEM_VALIDATION_FAILED,
                               "%.*s has no field %.*s",
                               STR_ARG(entity->name),
                               STR_ARG(rule->fields.items[i]));
-        if (!caller_field(r->scope->caller, field, action))
+        if (!caller_can_field(r->scope->caller, field, action))
             return fail(
                 r, PROBLEM_FORBIDDEN, "The caller cannot open a field that is closed to it.");
         ids[i] = field->id;
@@ -149,7 +149,7 @@ static int roles_fail_save(struct req *r, int rc)
 {
     if (rc != DB_UNIQUE)
         return sql_check(r, rc);
-    return fail_taken(r, "name", "is taken", "A role of this name exists.");
+    return fail_unique_violation(r, "name", "is taken", "A role of this name exists.");
 }
 
 /* Runs after the rules are stored: an administrator role must have no permissions or field
@@ -212,13 +212,13 @@ AWAITS static int save_rules(struct req *r,
 
 /* Refuses rights that the caller cannot give through a role. */
 AWAITS static int
-check_given(struct req *r, const struct role_in *in, struct access_list *ret_permissions)
+check_grantable(struct req *r, const struct role_in *in, struct access_list *ret_permissions)
 {
     TRY(access_resolve(r, &in->permissions, ret_permissions));
     TRY(access_need_all(r, ret_permissions));
     if (in->is_admin.set && in->is_admin.value && !caller_is_admin(r->scope->caller))
         return fail(r, PROBLEM_FORBIDDEN, "Only an administrator may give administrator rights.");
-    if (in->api_access.set && in->api_access.value && !caller_api_access(r->scope->caller))
+    if (in->api_access.set && in->api_access.value && !caller_has_api_access(r->scope->caller))
         return fail(r, PROBLEM_FORBIDDEN, "The caller has no API access and so cannot give it.");
     return 0;
 }
@@ -231,7 +231,7 @@ AWAITS static int roles_create(struct req *r)
     int rc;
 
     TRY(req_json(r, &role_create_schema, &in));
-    TRY(check_given(r, &in, &permissions));
+    TRY(check_grantable(r, &in, &permissions));
     TRY(sql_begin(r));
     rc = db_query(&r->task,
                   r->scope->db,
@@ -245,7 +245,7 @@ AWAITS static int roles_create(struct req *r)
     TRY(save_rules(
         r, sql_role_add_row(&role, 0).id, &in, &permissions, "roles.create", NULL, &role));
     TRY(sql_commit(r));
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     return reply_created(r, &role);
 }
 
@@ -279,7 +279,7 @@ AWAITS static int roles_update(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &role_update_schema, &in));
-    TRY(check_given(r, &in, &permissions));
+    TRY(check_grantable(r, &in, &permissions));
     TRY(lock_role(r, id, &role));
     TRY(sql_one(r, &before, SQL_ROLE_GET(.id = id)));
     rc = db_query(
@@ -297,7 +297,7 @@ AWAITS static int roles_update(struct req *r)
     TRY(save_rules(r, id, &in, &permissions, "roles.update", &before, &role));
     TRY(access_check_admins(r));
     TRY(sql_commit(r));
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     return reply_row(r, 200, &role);
 }
 
@@ -324,7 +324,7 @@ AWAITS static int roles_delete(struct req *r)
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(access_check_admins(r));
     TRY(sql_commit(r));
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     search_notify(gateway_directory(), r->scope->project);
     return reply_empty(r, 204);
 }
@@ -337,7 +337,7 @@ static const struct route roles_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ROLES_READ,
         .query = page_query,
-        .ok = {200, &role_out_schema, .list = true},
+        .success = {200, &role_out_schema, .list = true},
         .run = roles_list,
         .summary = "List roles",
     },
@@ -347,8 +347,8 @@ static const struct route roles_routes[] = {
         .id = "roles_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ROLES_READ,
-        .ok = {200, &role_out_schema},
-        .fails = {404},
+        .success = {200, &role_out_schema},
+        .extra_statuses = {404},
         .run = roles_get,
         .summary = "Get a role",
     },
@@ -359,8 +359,8 @@ static const struct route roles_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ROLES_CREATE,
         .body = &role_create_schema,
-        .ok = {201, &role_out_schema},
-        .fails = {409},
+        .success = {201, &role_out_schema},
+        .extra_statuses = {409},
         .run = roles_create,
         .summary = "Create a role",
     },
@@ -371,8 +371,8 @@ static const struct route roles_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ROLES_UPDATE,
         .body = &role_update_schema,
-        .ok = {200, &role_out_schema},
-        .fails = {404, 409},
+        .success = {200, &role_out_schema},
+        .extra_statuses = {404, 409},
         .run = roles_update,
         .guard = role_guard,
         .summary = "Change a role; permissions and field_access are replaced when sent",
@@ -383,8 +383,8 @@ static const struct route roles_routes[] = {
         .id = "roles_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ROLES_DELETE,
-        .ok = {204},
-        .fails = {404, 409},
+        .success = {204},
+        .extra_statuses = {404, 409},
         .run = roles_delete,
         .guard = role_guard,
         .summary = "Delete a role that no user has",

@@ -72,8 +72,8 @@ AWAITS static int load_caller(struct req *r, const struct in_ids *roles, struct 
 struct matrix {
     struct req *r;
     struct caller caller;
-    const struct entity *only; /* NULL: all entities */
-    int64_t skip, room;        /* rows before this page, and on it */
+    const struct entity *only_entity; /* NULL: all entities */
+    int64_t skip, page_rows;          /* rows before this page, and on it */
     int64_t total;
     struct jw w;
 };
@@ -101,7 +101,7 @@ matrix_put(struct matrix *matrix, const struct route *route, const struct entity
     enum access_check check = 0;
 
     while (check < CHECK_COUNT &&
-           (!check_asked(check, route) || check_passed(check, route, &matrix->caller, entity)))
+           (!check_applies(check, route) || check_passes(check, route, &matrix->caller, entity)))
         check++;
     bool allowed = check == CHECK_COUNT;
     jw_obj(w);
@@ -110,7 +110,7 @@ matrix_put(struct matrix *matrix, const struct route *route, const struct entity
     JW_CSTR(w, "route", route->id);
     JW_STR_OR_NULL(w, "entity", entity ? entity->name : STR_NONE);
     JW_BOOL(w, "allowed", allowed);
-    JW_STR_OR_NULL(w, "refused_by", allowed ? STR_NONE : str_from(check_word(check)));
+    JW_STR_OR_NULL(w, "refused_by", allowed ? STR_NONE : str_from(check_answer_name(check)));
     JW_STR_OR_NULL(w, "needs", allowed ? STR_NONE : check_permission(arena, check, route, entity));
     jw_obj_end(w);
 }
@@ -120,7 +120,7 @@ matrix_add(struct matrix *matrix, const struct route *route, const struct entity
 {
     int64_t place = matrix->total++ - matrix->skip;
 
-    if (place >= 0 && place < matrix->room)
+    if (place >= 0 && place < matrix->page_rows)
         matrix_put(matrix, route, entity);
 }
 
@@ -129,7 +129,7 @@ static void matrix_add_entities(struct matrix *matrix, const struct route *route
     const struct model *model = matrix->r->scope->model;
 
     for (size_t i = 0; i < model->entity_count; i++)
-        if (!matrix->only || matrix->only == &model->entities[i])
+        if (!matrix->only_entity || matrix->only_entity == &model->entities[i])
             matrix_add(matrix, route, &model->entities[i]);
 }
 
@@ -142,7 +142,7 @@ static void put_matrix(struct matrix *matrix)
     while (router_next(gateway_router, &cursor, &mount, &route)) {
         if (route->auth == AUTH_OPERATOR || mount[0] == '\0')
             continue;
-        if (check_asked(CHECK_ENTITY_PERMISSION, route))
+        if (check_applies(CHECK_ENTITY_PERMISSION, route))
             matrix_add_entities(matrix, route);
         else
             matrix_add(matrix, route, NULL);
@@ -161,20 +161,22 @@ AWAITS static int permissions_simulate(struct req *r)
             r, PROBLEM_INVALID_QUERY, "Query parameter 'sort': this list has a fixed order.");
     TRY(req_json(r, &simulate_schema, &in));
     if (in.entity.set)
-        matrix.only = model_entity(r->scope->model, in.entity.value);
-    if (in.entity.set && !matrix.only)
+        matrix.only_entity = model_entity(r->scope->model, in.entity.value);
+    if (in.entity.set && !matrix.only_entity)
         return fail_field(r, "entity", PROBLEM_VALIDATION_FAILED, "there is no such entity");
     TRY(load_caller(r, &in.role_ids, &matrix.caller));
     matrix.skip = page_offset(&page);
-    matrix.room = page.limit;
+    matrix.page_rows = page.limit;
     matrix.w = resp_json(r);
     jw_obj(&matrix.w);
     jw_lit(&matrix.w, "items");
     jw_arr(&matrix.w);
     put_matrix(&matrix);
     jw_arr_end(&matrix.w);
-    page_json(
-        &matrix.w, &page, page.count ? matrix.total : -1, matrix.skip + matrix.room < matrix.total);
+    page_json(&matrix.w,
+              &page,
+              page.count ? matrix.total : -1,
+              matrix.skip + matrix.page_rows < matrix.total);
     jw_obj_end(&matrix.w);
     return reply_json(r, 200);
 }
@@ -187,7 +189,7 @@ static const struct route simulate_routes[] = {
         .auth = AUTH_ADMIN,
         .query = page_query,
         .body = &simulate_schema,
-        .ok = {200, &simulated_schema, .list = true},
+        .success = {200, &simulated_schema, .list = true},
         .class = CLASS_READ,
         .run = permissions_simulate,
         .summary = "Show for every route whether a user with certain roles may use it",

@@ -84,7 +84,7 @@ AWAITS static int profiles_get(struct req *r)
 /* Returns whether a subtag has `min` to `max` characters, all of the given kinds. */
 static bool subtag_is(struct str subtag, size_t min, size_t max, unsigned kinds)
 {
-    return subtag.len >= min && subtag.len <= max && ascii_only(subtag, kinds, "");
+    return subtag.len >= min && subtag.len <= max && ascii_has_only(subtag, kinds, "");
 }
 
 static bool is_variant(struct str subtag)
@@ -115,7 +115,7 @@ static bool extensions_ok(struct str rest)
     return true;
 }
 
-static void profiles_skip(struct str *rest, bool fits, struct str ahead)
+static void skip_subtag(struct str *rest, bool fits, struct str ahead)
 {
     if (fits)
         *rest = ahead;
@@ -133,15 +133,15 @@ static bool language_tag_ok(struct str tag)
         return false;
     for (int extlangs = 0; extlangs < 3 && language.len <= 3; extlangs++) {
         ahead = rest;
-        profiles_skip(&rest, subtag_is(str_split(&ahead, '-'), 3, 3, ASCII_LETTER), ahead);
+        skip_subtag(&rest, subtag_is(str_split(&ahead, '-'), 3, 3, ASCII_LETTER), ahead);
     }
     ahead = rest;
-    profiles_skip(&rest, subtag_is(str_split(&ahead, '-'), 4, 4, ASCII_LETTER), ahead);
+    skip_subtag(&rest, subtag_is(str_split(&ahead, '-'), 4, 4, ASCII_LETTER), ahead);
     ahead = rest;
     struct str region = str_split(&ahead, '-');
-    profiles_skip(&rest,
-                  subtag_is(region, 2, 2, ASCII_LETTER) || subtag_is(region, 3, 3, ASCII_DIGIT),
-                  ahead);
+    skip_subtag(&rest,
+                subtag_is(region, 2, 2, ASCII_LETTER) || subtag_is(region, 3, 3, ASCII_DIGIT),
+                ahead);
     for (ahead = rest; is_variant(str_split(&ahead, '-')); ahead = rest)
         rest = ahead;
     return extensions_ok(rest);
@@ -168,7 +168,7 @@ AWAITS static int check_avatar_file(struct req *r, int64_t user_id, const struct
     TRY(sql_one(r, &rows, SQL_PROFILE_AVATAR_IS(.user_id = user_id, .file_id = file_id->value)));
     if (sql_profile_avatar_is_row(&rows, 0).same)
         return 0;
-    struct db_call call = files_one(items_ctx(r), OF_FILES, ACT_READ, file_id->value);
+    struct db_call call = files_select(items_ctx(r), FILES_KIND_FILE, ACT_READ, file_id->value);
     TRY(sql_all(r, &rows, call.sql, call.params, call.param_count));
     if (rows.count && caller_can(r->scope->caller, PERM_SVC_FILES_READ))
         return 0;
@@ -191,7 +191,7 @@ AWAITS static int profiles_update(struct req *r)
     TRY(req_id(r, "user_id", &user_id));
     TRY(req_json(r, &profile_schema, &in));
     TRY(check_profile(r, &in));
-    TRY(access_small_map(r, "preferences", &in.preferences));
+    TRY(access_check_map_size(r, "preferences", &in.preferences));
     TRY(check_avatar_file(r, user_id, &in.avatar_file_id));
     struct db_call calls[] = {
         db_call(SQL_PROFILE_ENSURE(.id = user_id)),
@@ -228,7 +228,7 @@ static const struct route user_profiles_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_USER_PROFILES_READ,
         .query = page_query,
-        .ok = {200, &profile_out_schema, .list = true},
+        .success = {200, &profile_out_schema, .list = true},
         .run = profiles_list,
         .summary = "List user profiles",
     },
@@ -238,9 +238,9 @@ static const struct route user_profiles_routes[] = {
         .id = "user_profiles_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_USER_PROFILES_READ,
-        .own = "user_id",
-        .ok = {200, &profile_out_schema},
-        .fails = {404},
+        .own_param = "user_id",
+        .success = {200, &profile_out_schema},
+        .extra_statuses = {404},
         .run = profiles_get,
         .summary = "Get a user's profile",
     },
@@ -250,10 +250,10 @@ static const struct route user_profiles_routes[] = {
         .id = "user_profiles_update",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_USER_PROFILES_UPDATE,
-        .own = "user_id",
+        .own_param = "user_id",
         .body = &profile_schema,
-        .ok = {200, &profile_out_schema},
-        .fails = {404},
+        .success = {200, &profile_out_schema},
+        .extra_statuses = {404},
         .run = profiles_update,
         .guard = profiles_get,
         .summary = "Change a user's profile",

@@ -68,14 +68,14 @@ static int users_check_saved(struct req *r, int rc, const struct rows *saved)
         TRY(sql_check(r, rc));
     if (rc == 0 && saved->count)
         return 0;
-    return fail_taken(r, "email", "is taken", "A user with this address exists.");
+    return fail_unique_violation(r, "email", "is taken", "A user with this address exists.");
 }
 
-int users_finish(struct req *r,
-                 int64_t id,
-                 const char *action,
-                 const struct audit_change *change,
-                 struct rows *ret_user)
+int users_commit_change(struct req *r,
+                        int64_t id,
+                        const char *action,
+                        const struct audit_change *change,
+                        struct rows *ret_user)
 {
     struct audit_change made = *change;
 
@@ -114,7 +114,7 @@ AWAITS static int user_mail(struct req *r, enum mail_type type, int64_t id, stru
 }
 
 /* Before the transaction: normalises the address and checks the limits of mails. */
-AWAITS static int may_mail(struct req *r, struct str typed, struct str *ret_email)
+AWAITS static int check_mail_limits(struct req *r, struct str typed, struct str *ret_email)
 {
     TRY(mail_flow_address(r, typed, ret_email));
     TRY(mail_flow_limit(r, *ret_email));
@@ -135,7 +135,7 @@ static struct user_start user_start_of(const struct req *r, bool has_password)
         return (struct user_start){"invited", false, MAIL_INVITE};
     if (r->scope->project->settings.require_confirmed_email)
         return (struct user_start){"unconfirmed", false, MAIL_CONFIRMATION};
-    return (struct user_start){"active", true, MAIL_ADDED_TO_TENANT};
+    return (struct user_start){"active", true, MAIL_ADDED_TO_PROJECT};
 }
 
 AWAITS static int users_create(struct req *r)
@@ -149,7 +149,7 @@ AWAITS static int users_create(struct req *r)
     int rc;
 
     TRY(req_json(r, &user_create_schema, &in));
-    TRY(access_small_map(r, "metadata", &in.metadata));
+    TRY(access_check_map_size(r, "metadata", &in.metadata));
     if (in.password.set)
         TRY(auth_password_policy(r, "password", in.password.value));
     if (!in.role_ids.set)
@@ -158,7 +158,7 @@ AWAITS static int users_create(struct req *r)
     if (in.password.set)
         TRY(auth_password_hash(r, in.password.value, &hash));
     if (in.send_invite.value)
-        TRY(may_mail(r, in.email.value, &email));
+        TRY(check_mail_limits(r, in.email.value, &email));
     start = user_start_of(r, in.password.set);
     const struct email_forms forms = email_forms_of(r->task.arena, in.email.value);
     TRY(sql_begin(r));
@@ -176,8 +176,8 @@ AWAITS static int users_create(struct req *r)
     TRY(set_roles(r, id, &in.role_ids));
     if (in.send_invite.value)
         TRY(user_mail(r, start.mail, id, email));
-    TRY(users_finish(r, id, "users.create", &(struct audit_change){0}, &user));
-    gateway_touch(r);
+    TRY(users_commit_change(r, id, "users.create", &(struct audit_change){0}, &user));
+    gateway_raise_epoch(r);
     if (in.send_invite.value)
         mail_flow_notify(r);
     return reply_created(r, &user);
@@ -239,7 +239,7 @@ AWAITS static int users_update(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &user_update_schema, &in));
-    TRY(access_small_map(r, "metadata", &in.metadata));
+    TRY(access_check_map_size(r, "metadata", &in.metadata));
     if (in.password.set)
         TRY(auth_password_policy(r, "password", in.password.value));
     TRY(access_need_roles(r, "role_ids", in.role_ids.items, in.role_ids.count));
@@ -249,10 +249,11 @@ AWAITS static int users_update(struct req *r)
     TRY(sql_one(r, &before, SQL_USER_GET(.id = id)));
     TRY(save_user(r, id, &in, hash));
     const struct changed_member more[] = {{"password", in.password.set}};
-    const struct audit_change change = {.before = &before, .more = more, .count = ARRAY_LEN(more)};
-    TRY(users_finish(r, id, "users.update", &change, &user));
+    const struct audit_change change = {
+        .before = &before, .unshown = more, .count = ARRAY_LEN(more)};
+    TRY(users_commit_change(r, id, "users.update", &change, &user));
     if (in.email.set || in.password.set || in.status.set || in.role_ids.set)
-        gateway_touch(r);
+        gateway_raise_epoch(r);
     return reply_row(r, 200, &user);
 }
 
@@ -272,7 +273,7 @@ AWAITS static int users_delete(struct req *r)
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(access_check_admins(r));
     TRY(sql_commit(r));
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     search_notify(gateway_directory(), r->scope->project);
     return reply_empty(r, 204);
 }
@@ -285,12 +286,12 @@ AWAITS static int users_confirm(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(lock_user(r, id, &user));
     TRY(sql_exec(r, NULL, SQL_USER_CONFIRM(.id = id)));
-    TRY(users_finish(r, id, "users.confirm", &(struct audit_change){0}, &user));
-    gateway_touch(r);
+    TRY(users_commit_change(r, id, "users.confirm", &(struct audit_change){0}, &user));
+    gateway_raise_epoch(r);
     return reply_row(r, 200, &user);
 }
 
-AWAITS static int user_send(struct req *r, enum mail_type type, const char *action)
+AWAITS static int send_user_mail(struct req *r, enum mail_type type, const char *action)
 {
     struct rows user;
     int64_t id;
@@ -307,19 +308,19 @@ AWAITS static int user_send(struct req *r, enum mail_type type, const char *acti
         return fail(r, PROBLEM_CONFLICT, "This account has nothing to confirm.");
     TRY(mail_flow_limit(r, row.email));
     TRY(user_mail(r, type, id, row.email));
-    TRY(users_finish(r, id, action, &(struct audit_change){0}, &user));
+    TRY(users_commit_change(r, id, action, &(struct audit_change){0}, &user));
     mail_flow_notify(r);
     return reply_row(r, 202, &user);
 }
 
 AWAITS static int users_send_invite(struct req *r)
 {
-    return user_send(r, MAIL_INVITE, "users.send_invite");
+    return send_user_mail(r, MAIL_INVITE, "users.send_invite");
 }
 
 AWAITS static int users_send_confirmation(struct req *r)
 {
-    return user_send(r, MAIL_CONFIRMATION, "users.send_confirmation");
+    return send_user_mail(r, MAIL_CONFIRMATION, "users.send_confirmation");
 }
 
 static const struct route users_routes[] = {
@@ -330,7 +331,7 @@ static const struct route users_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_USERS_READ,
         .query = users_query,
-        .ok = {200, &user_out_schema, .list = true},
+        .success = {200, &user_out_schema, .list = true},
         .run = users_list,
         .summary = "List users",
     },
@@ -340,8 +341,8 @@ static const struct route users_routes[] = {
         .id = "users_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_USERS_READ,
-        .ok = {200, &user_out_schema},
-        .fails = {404},
+        .success = {200, &user_out_schema},
+        .extra_statuses = {404},
         .run = users_get,
         .summary = "Get a user",
     },
@@ -352,8 +353,8 @@ static const struct route users_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_USERS_CREATE,
         .body = &user_create_schema,
-        .ok = {201, &user_out_schema},
-        .fails = {409},
+        .success = {201, &user_out_schema},
+        .extra_statuses = {409},
         .run = users_create,
         .summary = "Create a user; without role_ids it gets the default roles",
     },
@@ -364,8 +365,8 @@ static const struct route users_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_USERS_UPDATE,
         .body = &user_update_schema,
-        .ok = {200, &user_out_schema},
-        .fails = {404, 409},
+        .success = {200, &user_out_schema},
+        .extra_statuses = {404, 409},
         .run = users_update,
         .guard = user_guard,
         .summary = "Change a user; role_ids are replaced when sent",
@@ -376,8 +377,8 @@ static const struct route users_routes[] = {
         .id = "users_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_USERS_DELETE,
-        .ok = {204},
-        .fails = {404, 409},
+        .success = {204},
+        .extra_statuses = {404, 409},
         .run = users_delete,
         .guard = user_guard,
         .summary = "Delete a user; records that it created stay",
@@ -388,8 +389,8 @@ static const struct route users_routes[] = {
         .id = "users_confirm",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_USERS_UPDATE,
-        .ok = {200, &user_out_schema},
-        .fails = {404},
+        .success = {200, &user_out_schema},
+        .extra_statuses = {404},
         .run = users_confirm,
         .guard = user_guard,
         .summary = "Mark a user's address as confirmed",
@@ -400,8 +401,8 @@ static const struct route users_routes[] = {
         .id = "users_send_invite",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_USERS_UPDATE,
-        .ok = {202, &user_out_schema},
-        .fails = {404, 409},
+        .success = {202, &user_out_schema},
+        .extra_statuses = {404, 409},
         .run = users_send_invite,
         .guard = user_guard,
         .class = CLASS_WRITE,
@@ -414,8 +415,8 @@ static const struct route users_routes[] = {
         .id = "users_send_confirmation",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_USERS_UPDATE,
-        .ok = {202, &user_out_schema},
-        .fails = {404, 409},
+        .success = {202, &user_out_schema},
+        .extra_statuses = {404, 409},
         .run = users_send_confirmation,
         .guard = user_guard,
         .class = CLASS_WRITE,

@@ -41,8 +41,8 @@ extern const struct schema auth_user_schema; /* user_out_schema for answers of /
 struct str users_json(struct req *r, const struct in_json *in);
 /* co: Reads the user from the open transaction into ret_user, writes the audit row of `change` and
  * commits. */
-AWAITS int users_finish(struct req *r,
-                        int64_t id,
-                        const char *action,
-                        const struct audit_change *change,
-                        struct rows *ret_user) MUSTCHECK;
+AWAITS int users_commit_change(struct req *r,
+                               int64_t id,
+                               const char *action,
+                               const struct audit_change *change,
+                               struct rows *ret_user) MUSTCHECK;

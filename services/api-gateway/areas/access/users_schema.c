@@ -118,7 +118,7 @@ const struct schema account_schema = SCHEMA("AccountUpdate", struct account_in, 
          .type = FIELD_TIME,                                                                       \
          .required = true,                                                                         \
          .nullable = true,                                                                         \
-         .noted = true},                                                                           \
+         .is_volatile = true},                                                                     \
         {.name = "role_ids", .type = FIELD_IDS, .required = true},                                 \
         {.name = "group_ids", .type = FIELD_IDS, .required = true},                                \
         {.name = "metadata", .type = FIELD_MAP, .required = true},                                 \

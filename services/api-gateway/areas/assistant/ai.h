@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Shared by the files of the assistant. A handler that asks a model calls ai_config_load(),
- * ai_model_choose() and ai_place_take(), then ai_usage_reserve() in a transaction, then sends the
+ * ai_model_choose() and ai_slot_take(), then ai_usage_reserve() in a transaction, then sends the
  * request. However the request ends, the handler books its tokens with ai_usage_settle_later() or
  * ai_usage_settle_call().
  */
@@ -33,7 +33,7 @@ int ai_model_choose(struct req *r,
                     struct str otherwise,
                     struct str *ret_model) MUSTCHECK;
 /* any: Tells whether the project's settings allow the model. */
-bool ai_model_allowed(const struct ai_config *config, struct str model);
+bool ai_model_is_allowed(const struct ai_config *config, struct str model);
 /* any: Puts the problem for the result `rc` of a request to the model server: 400, 429, 502 or 503.
  * Returns that status; a `rc` of 0 or below is returned as it is. `refusal` is read only when `rc`
  * is ASSISTANT_REFUSED. */
@@ -42,33 +42,33 @@ int ai_server_check(struct req *r, int rc, const struct model_refusal *refusal) 
 /* --- ai_limits.c --- */
 
 /* A request's slot among the concurrent answers of this process. The slot bounds their memory. */
-struct ai_hold {
-    struct share *place;
+struct ai_slot_hold {
+    struct share *slot;
 };
 /* any: Takes a slot, which is released when the request's arena ends. 429 when no slot is free. */
-int ai_place_take(struct req *r, struct ai_hold **ret_hold) MUSTCHECK;
+int ai_slot_take(struct req *r, struct ai_slot_hold **ret_hold) MUSTCHECK;
 /* any: Takes the slot out of the hold, so that the slot outlives the request. The caller owns the
- * result and releases it with ai_place_free(). */
-struct share *ai_place_keep(struct ai_hold *hold);
+ * result and releases it with ai_slot_release(). */
+struct share *ai_slot_detach(struct ai_slot_hold *hold);
 /* any: Releases a slot. Accepts NULL. */
-void ai_place_free(struct share *place);
+void ai_slot_release(struct share *place);
 /* any: Creates the slots. Called once in each worker. */
 void ai_limits_start(void);
 /* any: ai_limits_stop() is called before the database is closed: from then on no answer is begun
- * and no usage is settled. ai_limits_stopped() tells whether it was called. */
+ * and no usage is settled. ai_limits_are_stopped() tells whether it was called. */
 void ai_limits_stop(void);
-bool ai_limits_stopped(void);
+bool ai_limits_are_stopped(void);
 /* any: Cancels and settles the requests that are being passed on (ai_completions.c). Called before
  * ai_limits_stop(), because settling starts background tasks. */
 void ai_completions_stop(void);
 
 /* The reservation for one answer. */
-struct ai_bill {
+struct ai_reservation {
     int64_t project, user_id;
     struct str model, day;
     /* Id of the answer's row in ai_running, which all gateways share. The row is a lease that holds
      * the reserved tokens. When the lease expires, the project's next question releases them. */
-    int64_t running;
+    int64_t running_id;
 };
 /* co: Begins the lease and reserves the tokens that the answer may use. `prompt_bytes`: size of the
  * request. Call it in a transaction that ends soon, because the project's other questions wait for
@@ -77,16 +77,16 @@ AWAITS int ai_usage_reserve(struct req *r,
                             const struct ai_config *config,
                             struct str model,
                             size_t prompt_bytes,
-                            struct ai_bill *ret_bill) MUSTCHECK;
+                            struct ai_reservation *ret_bill) MUSTCHECK;
 #define AI_RENEW_MS 10000
 /* co: Renews the lease `running`. Call it every AI_RENEW_MS while the answer is being made. 0, a
  * DB_*, or a negative. */
 AWAITS int ai_running_renew(struct task *task, struct project *project, int64_t running) MUSTCHECK;
 /* any: Returns the statement that books the used tokens and ends the lease. Borrows the bill. */
 struct db_call ai_usage_settle_call(struct arena *arena,
-                                    const struct ai_bill *bill,
+                                    const struct ai_reservation *bill,
                                     int64_t prompt,
                                     int64_t answer);
 /* any: Runs that statement in the background, also when the caller's task is cancelled. Copies the
  * bill. */
-void ai_usage_settle_later(const struct ai_bill *bill, int64_t prompt, int64_t answer);
+void ai_usage_settle_later(const struct ai_reservation *bill, int64_t prompt, int64_t answer);

@@ -1,9 +1,9 @@
 /* Makes answers: reads them from the model server, runs tools and stores the text. */
 #include "areas/assistant/ai_answer.h"
-#include "areas/assistant/ai_ask.h"
 #include "areas/assistant/ai_events.h"
 #include "areas/assistant/ai_follow.h"
-#include "areas/assistant/ai_hearer.h"
+#include "areas/assistant/ai_request.h"
+#include "areas/assistant/ai_subscriber.h"
 #include "areas/assistant/ai_tools.h"
 
 #include <errno.h>
@@ -20,58 +20,59 @@
 #define QUEUED_MAX    ((size_t)2 << 20) /* unsent bytes of a slow client; a whole answer fits */
 #define TICK_MS       200
 #define WRITE_MS      400   /* interval of storing new text */
-#define LOOK_MS       1000  /* interval of polling the row when there is no new text */
-#define UNHEARD_MS    3000  /* time without a listener, after which the answer is cancelled */
+#define POLL_MS       1000  /* interval of polling the row when there is no new text */
+#define ABANDONED_MS  3000  /* time without a listener, after which the answer is cancelled */
 #define END_MS        60000 /* time in which storing the end is retried */
-#define END_AGAIN_MS  300
+#define END_RETRY_MS  300
 #define ROUNDS_MAX    5
-#define TOLD_BYTES    ((size_t)256 * 1024) /* results of all tools in one answer */
-#define PROMPT_BEYOND 4096 /* tokens that servers may count in addition to a request's bytes */
+#define RESULTS_BYTES ((size_t)256 * 1024) /* results of all tools in one answer */
+#define PROMPT_EXTRA_TOKENS                                                                        \
+    4096 /* tokens that servers may count in addition to a request's bytes */
 
 struct ai_answer {
     struct arena *arena; /* holds this struct */
     struct http_feed feed;
-    struct ai_hearer hearer; /* the feed's client */
-    bool heard;              /* the feed is open */
-    int64_t left_ms;         /* when the feed's client left */
+    struct ai_subscriber hearer; /* the feed's client */
+    bool is_feed_open;           /* the feed is open */
+    int64_t client_left_ms;      /* when the feed's client left */
     int64_t project, user_id, conversation_id, message_id;
     struct model_server server;
-    struct ai_asking asking;
-    struct ai_bill bill;
-    struct share *place;
-    int64_t most_tokens;
+    struct ai_request request;
+    struct ai_reservation bill;
+    struct share *slot;
+    int64_t max_output_tokens;
     int64_t prompt_tokens, tokens; /* used so far */
     bool tools;
     int64_t key_id;
     struct str request_id;
-    size_t told_bytes; /* results of tools so far */
+    size_t result_bytes; /* results of tools so far */
     struct completion completion;
-    struct arena *scratch; /* for one chunk */
-    int64_t letters;       /* characters sent so far */
-    struct task *writer;   /* the task that reads from the server; NULL = none */
-    struct arena *looks;   /* for one poll */
-    size_t written;        /* bytes of the text that are stored */
-    int64_t looked_ms, renewed_ms;
+    struct arena *scratch;    /* for one chunk */
+    int64_t characters;       /* characters sent so far */
+    struct task *writer;      /* the task that reads from the server; NULL = none */
+    struct arena *poll_arena; /* for one poll */
+    size_t stored_bytes;      /* bytes of the text that are stored */
+    int64_t polled_ms, renewed_ms;
     struct await tick;
-    bool waiting;
-    bool ended, cancelled;
+    bool is_tick_waiting;
+    bool is_read, is_cancelled;
     struct model_refusal refusal;
-    int rc; /* result of the reading */
+    int read_rc; /* result of the reading */
 };
 
 /* --- events --- */
 
-static void ai_answer_tell(struct ai_answer *answer, struct str event)
+static void ai_answer_emit(struct ai_answer *answer, struct str event)
 {
-    struct http_piece *piece = http_piece_new(event);
+    struct http_chunk *piece = http_chunk_new(event);
 
     http_feed_send(&answer->feed, piece);
-    http_piece_unref(piece);
+    http_chunk_unref(piece);
 }
 
 /* --- reading --- */
 
-static int on_chunk(struct str event, void *arg)
+static int ai_answer_on_chunk(struct str event, void *arg)
 {
     struct ai_answer *answer = arg;
     struct completion *completion = &answer->completion;
@@ -79,19 +80,19 @@ static int on_chunk(struct str event, void *arg)
     json_t *chunk;
 
     arena_reset(answer->scratch);
-    if (jr_parse_foreign(answer->scratch, event, &chunk, &error) != 0)
+    if (jr_parse_external(answer->scratch, event, &chunk, &error) != 0)
         return ASSISTANT_BAD;
     TRY(completion_add(completion, chunk));
-    if (completion->failed) {
-        ai_error_note(&answer->asking, chunk);
+    if (completion->has_failed) {
+        ai_error_store(&answer->request, chunk);
         return ASSISTANT_BAD;
     }
     if (completion->new_bytes == 0)
         return 0;
     struct str text = strbuf_view(&completion->text);
     text = (struct str){text.ptr + text.len - completion->new_bytes, completion->new_bytes};
-    answer->letters += (int64_t)utf8_length(text);
-    ai_answer_tell(answer, ai_event_delta(answer->scratch, answer->letters, text));
+    answer->characters += (int64_t)utf8_length(text);
+    ai_answer_emit(answer, ai_event_delta(answer->scratch, answer->characters, text));
     return 0;
 }
 
@@ -99,32 +100,33 @@ static int on_chunk(struct str event, void *arg)
 
 /* co: Runs one call and stores its result, as a message of the conversation and an entry of the
  * audit log. */
-AWAITS static int ai_answer_use(struct task *task,
-                                struct ai_answer *answer,
-                                const struct ai_tool_user *user,
-                                const struct completion_call *call,
-                                struct str *ret_result)
+AWAITS static int ai_answer_run_tool(struct task *task,
+                                     struct ai_answer *answer,
+                                     const struct ai_tool_user *user,
+                                     const struct completion_call *call,
+                                     struct str *ret_result)
 {
-    struct ai_told told;
+    struct ai_tool_result told;
     struct str name = call->name.len > 0 ? strbuf_view(&call->name) : STR("");
     struct str arguments = call->arguments.len > 0 ? strbuf_view(&call->arguments) : STR("{}");
 
     TRY(ai_tool_run(task, user, name, arguments, &told));
-    answer->told_bytes += told.text.len;
-    if (answer->told_bytes > TOLD_BYTES) {
+    answer->result_bytes += told.text.len;
+    if (answer->result_bytes > RESULTS_BYTES) {
         told.text = STR("{\"error\":{\"code\":\"too_large_answer\",\"detail\":\"The results of "
                         "tools are too large together: request no more.\"}}");
-        told.waits = false;
+        told.needs_confirmation = false;
     }
     *ret_result = told.text;
-    json_t *detail = jr_adopt(
+    json_t *detail = jr_attach(
         task->arena,
         json_pack(
             "{s:o,s:I}", "tool", jr_text(name), "message_id", (json_int_t)answer->message_id));
     struct db_call calls[] = {
         db_call(SQL_AI_MESSAGE_TOOL(.conversation_id = answer->conversation_id,
                                     .content = told.text,
-                                    .status = told.waits ? STR("waiting") : STR("complete"),
+                                    .status =
+                                        told.needs_confirmation ? STR("waiting") : STR("complete"),
                                     .tool = name,
                                     .arguments = arguments)),
         audit_call(task->arena,
@@ -136,8 +138,8 @@ AWAITS static int ai_answer_use(struct task *task,
                    answer->request_id),
     };
     int rc = db_batch(task, &user->project->db, calls, ARRAY_LEN(calls), NULL);
-    if (rc == 0 && told.waits)
-        ai_answer_tell(
+    if (rc == 0 && told.needs_confirmation)
+        ai_answer_emit(
             answer, ai_event_confirm(task->arena, sql_ai_message_tool_row(&calls[0].rows, 0).id));
     return rc > 0 ? PROJECT_UNAVAILABLE : rc;
 }
@@ -163,7 +165,7 @@ static json_t *result_json(struct str id, struct str result)
 }
 
 /* co: Runs the tools that the model called, and adds their results to the next request. */
-AWAITS static int ai_answer_use_tools(struct task *task, struct ai_answer *answer)
+AWAITS static int ai_answer_run_tools(struct task *task, struct ai_answer *answer)
 {
     struct ai_tool_user user = {.user_id = answer->user_id, .key_id = answer->key_id};
     struct jr_error error;
@@ -171,7 +173,7 @@ AWAITS static int ai_answer_use_tools(struct task *task, struct ai_answer *answe
     json_t *body;
 
     TRY(project_find_number(task, gateway_directory(), answer->project, &user.project));
-    MUST(jr_parse(task->arena, answer->asking.body, &body, &error) == 0);
+    MUST(jr_parse(task->arena, answer->request.body, &body, &error) == 0);
     json_t *messages = json_object_get(body, "messages");
     json_t *asked = json_pack("{s:s,s:s,s:[]}", "role", "assistant", "content", "", "tool_calls");
     calls = json_object_get(asked, "tool_calls");
@@ -181,39 +183,39 @@ AWAITS static int ai_answer_use_tools(struct task *task, struct ai_answer *answe
         struct str id =
             call->id.len > 0 ? strbuf_view(&call->id) : arena_printf(task->arena, "call_%zu", i);
         struct str result;
-        ai_answer_tell(answer,
+        ai_answer_emit(answer,
                        ai_event_named(task->arena, -1, "tool", "tool", strbuf_view(&call->name)));
-        TRY(ai_answer_use(task, answer, &user, call, &result));
+        TRY(ai_answer_run_tool(task, answer, &user, call, &result));
         (void)json_array_append_new(calls, call_json(call, id));
         (void)json_array_append_new(messages, result_json(id, result));
     }
-    answer->asking.body = jr_print(task->arena, body);
+    answer->request.body = jr_print(task->arena, body);
     return 0;
 }
 
 /* --- requests --- */
 
 /* Adds the tokens that one request to the server used. */
-static void ai_answer_count(struct ai_answer *answer)
+static void ai_answer_count_tokens(struct ai_answer *answer)
 {
     const struct completion *completion = &answer->completion;
-    int64_t asked = (int64_t)answer->asking.body.len;
+    int64_t asked = (int64_t)answer->request.body.len;
     int64_t bytes = (int64_t)completion->bytes;
-    int64_t most = answer->most_tokens > bytes ? answer->most_tokens : bytes;
+    int64_t most = answer->max_output_tokens > bytes ? answer->max_output_tokens : bytes;
 
-    answer->prompt_tokens +=
-        completion_tokens(completion->usage.prompt, answer->asking.body.len, asked + PROMPT_BEYOND);
+    answer->prompt_tokens += completion_tokens(
+        completion->usage.prompt, answer->request.body.len, asked + PROMPT_EXTRA_TOKENS);
     answer->tokens += completion_tokens(completion->usage.answer, completion->bytes, most);
 }
 
-AWAITS static int ai_answer_ask(struct task *task, struct ai_answer *answer)
+AWAITS static int ai_answer_request(struct task *task, struct ai_answer *answer)
 {
     struct fetch_stream *stream;
     bool done;
 
-    TRY(ai_ask(task, &answer->asking, &stream, &answer->refusal));
-    int rc = model_read(task, stream, on_chunk, answer, &done);
-    ai_answer_count(answer);
+    TRY(ai_request_send(task, &answer->request, &stream, &answer->refusal));
+    int rc = model_answer_read(task, stream, ai_answer_on_chunk, answer, &done);
+    ai_answer_count_tokens(answer);
     TRY(rc);
     return done || answer->completion.finish.len > 0 ? 0 : FETCH_UNREACHABLE;
 }
@@ -222,26 +224,26 @@ AWAITS static int ai_answer_ask(struct task *task, struct ai_answer *answer)
 AWAITS static int ai_answer_read(struct task *task, struct ai_answer *answer)
 {
     for (int round = 0;; round++) {
-        TRY(ai_answer_ask(task, answer));
+        TRY(ai_answer_request(task, answer));
         if (answer->completion.call_count == 0 || !answer->tools)
             return 0;
         if (round == ROUNDS_MAX)
             return ASSISTANT_BAD;
-        TRY(ai_answer_use_tools(task, answer));
-        completion_again(&answer->completion);
+        TRY(ai_answer_run_tools(task, answer));
+        completion_continue(&answer->completion);
     }
 }
 
-AWAITS static int ai_answer_write(struct task *task, void *arg)
+AWAITS static int ai_answer_read_run(struct task *task, void *arg)
 {
     struct ai_answer *answer = arg;
 
     answer->writer = task;
-    answer->rc = ai_answer_read(task, answer);
+    answer->read_rc = ai_answer_read(task, answer);
     answer->writer = NULL;
-    answer->ended = true;
-    if (answer->waiting) {
-        answer->waiting = false;
+    answer->is_read = true;
+    if (answer->is_tick_waiting) {
+        answer->is_tick_waiting = false;
         await_done(&answer->tick, 0);
     }
     return 0;
@@ -259,70 +261,70 @@ static struct str ai_answer_text(const struct ai_answer *answer)
 
 static void tick_abandon(struct await *await)
 {
-    CONTAINER_OF(await, struct ai_answer, tick)->waiting = false;
+    CONTAINER_OF(await, struct ai_answer, tick)->is_tick_waiting = false;
 }
 
 /* co: Waits for the next tick or the end of the reading. Returns false when the reading has ended,
  * or this task is cancelled or past its deadline. */
-AWAITS static bool ai_answer_tick(struct task *task, struct ai_answer *answer)
+AWAITS static bool ai_answer_wait_tick(struct task *task, struct ai_answer *answer)
 {
-    if (answer->ended)
+    if (answer->is_read)
         return false;
     await_init(&answer->tick);
     answer->tick.abandon = tick_abandon;
-    answer->waiting = true;
+    answer->is_tick_waiting = true;
     int rc = await_wait(task, &answer->tick, TICK_MS);
     bool late = task->deadline_ms != 0 && clock_mono_ms() >= task->deadline_ms;
-    return !answer->ended && rc != -ECANCELED && !late;
+    return !answer->is_read && rc != -ECANCELED && !late;
 }
 
 static void ai_answer_on_closed(void *arg)
 {
     struct ai_answer *answer = arg;
 
-    answer->heard = false;
-    answer->left_ms = clock_mono_ms();
+    answer->is_feed_open = false;
+    answer->client_left_ms = clock_mono_ms();
 }
 
 static void ai_answer_stop(struct ai_answer *answer)
 {
-    answer->cancelled = true;
+    answer->is_cancelled = true;
     if (answer->writer)
         task_cancel(answer->writer);
 }
 
 /* co: Ends the feed when its client may no longer read the answer, as if the client had left. */
-AWAITS static void ai_answer_hear(struct task *task, struct ai_answer *answer)
+AWAITS static void ai_answer_check_client(struct task *task, struct ai_answer *answer)
 {
-    const char *code = answer->heard ? ai_hearer_refused(task, &answer->hearer) : NULL;
+    const char *code = answer->is_feed_open ? ai_subscriber_check(task, &answer->hearer) : NULL;
 
-    if (!code || !answer->heard)
+    if (!code || !answer->is_feed_open)
         return;
-    ai_answer_tell(answer, ai_event_end(task->arena, code));
+    ai_answer_emit(answer, ai_event_end(task->arena, code));
     http_feed_close(&answer->feed);
     ai_answer_on_closed(answer);
 }
 
 static bool ai_answer_is_due(const struct ai_answer *answer)
 {
-    int64_t past_ms = clock_mono_ms() - answer->looked_ms;
-    bool idle = answer->completion.text.len == answer->written && answer->heard;
+    int64_t past_ms = clock_mono_ms() - answer->polled_ms;
+    bool idle = answer->completion.text.len == answer->stored_bytes && answer->is_feed_open;
 
-    return past_ms >= (idle ? LOOK_MS : WRITE_MS);
+    return past_ms >= (idle ? POLL_MS : WRITE_MS);
 }
 
 /* co: Renews the lease, stores the text, and checks whether the answer is still wanted. The next
  * poll repeats a step that failed. */
 AWAITS static void
-ai_answer_look(struct task *task, struct ai_answer *answer, struct project *project)
+ai_answer_poll(struct task *task, struct ai_answer *answer, struct project *project)
 {
     size_t len = answer->completion.text.len;
     struct rows rows;
 
-    answer->looked_ms = clock_mono_ms();
-    if (answer->looked_ms - answer->renewed_ms >= AI_RENEW_MS &&
-        ai_running_renew(task, project, answer->bill.running) == 0)
-        answer->renewed_ms = answer->looked_ms;
+    answer->polled_ms = clock_mono_ms();
+    if (answer->polled_ms - answer->renewed_ms >= AI_RENEW_MS &&
+        ai_running_renew(task, project, answer->bill.running_id) == 0)
+        answer->renewed_ms = answer->polled_ms;
     if (db_query(
             task,
             &project->db,
@@ -334,15 +336,15 @@ ai_answer_look(struct task *task, struct ai_answer *answer, struct project *proj
         return;
     }
     const struct sql_ai_message_progress_row row = sql_ai_message_progress_row(&rows, 0);
-    bool left = !answer->heard && clock_mono_ms() - answer->left_ms >= UNHEARD_MS;
+    bool left = !answer->is_feed_open && clock_mono_ms() - answer->client_left_ms >= ABANDONED_MS;
     if (row.cancel || (left && !row.wanted))
         ai_answer_stop(answer);
-    if (row.wanted && len != answer->written)
-        ai_follow_ring(answer->project, answer->message_id);
-    answer->written = len;
+    if (row.wanted && len != answer->stored_bytes)
+        ai_follow_notify(answer->project, answer->message_id);
+    answer->stored_bytes = len;
 }
 
-AWAITS static int ai_answer_keep(struct task *task, void *arg)
+AWAITS static int ai_answer_watch_run(struct task *task, void *arg)
 {
     struct ai_answer *answer = arg;
     struct arena *own = task->arena;
@@ -353,14 +355,14 @@ AWAITS static int ai_answer_keep(struct task *task, void *arg)
         ai_answer_stop(answer);
         return 0;
     }
-    answer->looked_ms = answer->renewed_ms = clock_mono_ms();
-    while (ai_answer_tick(task, answer)) {
-        task->arena = answer->looks;
-        ai_answer_hear(task, answer);
+    answer->polled_ms = answer->renewed_ms = clock_mono_ms();
+    while (ai_answer_wait_tick(task, answer)) {
+        task->arena = answer->poll_arena;
+        ai_answer_check_client(task, answer);
         if (ai_answer_is_due(answer))
-            ai_answer_look(task, answer, project);
+            ai_answer_poll(task, answer, project);
         task->arena = own;
-        arena_reset(answer->looks);
+        arena_reset(answer->poll_arena);
     }
     return 0;
 }
@@ -369,16 +371,16 @@ AWAITS static int ai_answer_keep(struct task *task, void *arg)
 
 static const char *ai_answer_status(const struct ai_answer *answer)
 {
-    if (answer->rc == 0)
+    if (answer->read_rc == 0)
         return "complete";
-    return answer->cancelled ? "cancelled" : "interrupted";
+    return answer->is_cancelled ? "cancelled" : "interrupted";
 }
 
 static struct str ai_answer_code(const struct ai_answer *answer)
 {
-    if (answer->rc == 0 || answer->cancelled)
+    if (answer->read_rc == 0 || answer->is_cancelled)
         return STR_NONE;
-    switch (answer->rc) {
+    switch (answer->read_rc) {
     case FETCH_TIMEOUT:
     case -ETIMEDOUT:
         return STR("timeout");
@@ -426,13 +428,13 @@ AWAITS static void ai_answer_finish(struct task *task, struct ai_answer *answer)
         rc = project_find_number(task, gateway_directory(), answer->project, &project);
         if (rc == 0)
             rc = ai_answer_store(task, answer, project);
-    } while (rc != 0 && rc != PROJECT_NOT_FOUND && task_sleep(task, END_AGAIN_MS) == 0);
+    } while (rc != 0 && rc != PROJECT_NOT_FOUND && task_sleep(task, END_RETRY_MS) == 0);
     if (rc == 0)
         rc = ai_event_done(
             task, project, answer->user_id, answer->conversation_id, answer->message_id, &event);
-    ai_follow_ring(answer->project, answer->message_id);
+    ai_follow_notify(answer->project, answer->message_id);
     if (rc == 0)
-        ai_answer_tell(answer, event);
+        ai_answer_emit(answer, event);
     else
         log_debug("ai.answer_unstored", L_I64("message", answer->message_id), L_RESULT("rc", rc));
 }
@@ -440,9 +442,9 @@ AWAITS static void ai_answer_finish(struct task *task, struct ai_answer *answer)
 static void ai_answer_free(struct ai_answer *answer)
 {
     http_feed_close(&answer->feed);
-    ai_place_free(answer->place);
+    ai_slot_release(answer->slot);
     arena_free(answer->scratch);
-    arena_free(answer->looks);
+    arena_free(answer->poll_arena);
     arena_free(answer->arena);
 }
 
@@ -450,7 +452,7 @@ AWAITS static void ai_answer_end(struct task *task, void *arg)
 {
     struct ai_answer *answer = arg;
 
-    task->tenant = answer->project;
+    task->project = answer->project;
     ai_answer_finish(task, answer);
     ai_answer_free(answer);
 }
@@ -459,10 +461,10 @@ AWAITS static void ai_answer_end(struct task *task, void *arg)
 AWAITS static void ai_answer_run(struct task *task, void *arg)
 {
     struct ai_answer *answer = arg;
-    struct task_call calls[] = {{.fn = ai_answer_write, .arg = answer},
-                                {.fn = ai_answer_keep, .arg = answer}};
+    struct task_call calls[] = {{.fn = ai_answer_read_run, .arg = answer},
+                                {.fn = ai_answer_watch_run, .arg = answer}};
 
-    task->tenant = answer->project;
+    task->project = answer->project;
     (void)!task_all(task, calls, ARRAY_LEN(calls));
     background_run(END_MS, ai_answer_end, answer);
 }
@@ -476,7 +478,7 @@ static struct ai_answer *ai_answer_new(struct req *r, const struct ai_question *
 
     answer->arena = arena;
     answer->scratch = arena_new(0);
-    answer->looks = arena_new(0);
+    answer->poll_arena = arena_new(0);
     answer->project = r->scope->project->number;
     answer->user_id = r->scope->caller->user_id;
     answer->conversation_id = question->conversation_id;
@@ -488,15 +490,15 @@ static struct ai_answer *ai_answer_new(struct req *r, const struct ai_question *
     };
     answer->bill = *question->bill;
     answer->bill.model = arena_dup(arena, question->bill->model);
-    answer->asking = (struct ai_asking){.project = answer->project,
-                                        .server = &answer->server,
-                                        .model = answer->bill.model,
-                                        .body = arena_dup(arena, question->body)};
+    answer->request = (struct ai_request){.project = answer->project,
+                                          .server = &answer->server,
+                                          .model = answer->bill.model,
+                                          .body = arena_dup(arena, question->body)};
     if (question->config->output_limit.len > 0)
-        answer->asking.output_limit = arena_dup(arena, question->config->output_limit);
+        answer->request.output_limit = arena_dup(arena, question->config->output_limit);
     answer->bill.day = arena_dup(arena, question->bill->day);
-    answer->place = ai_place_keep(question->hold);
-    answer->most_tokens = question->config->max_output_tokens;
+    answer->slot = ai_slot_detach(question->hold);
+    answer->max_output_tokens = question->config->max_output_tokens;
     answer->tools = question->config->tools;
     answer->key_id = r->scope->caller->kind == CALLER_KEY ? r->scope->caller->key_id : 0;
     answer->request_id = arena_dup(arena, r->request_id);
@@ -506,7 +508,7 @@ static struct ai_answer *ai_answer_new(struct req *r, const struct ai_question *
 
 int ai_answer_begin(struct req *r, const struct ai_question *question)
 {
-    if (ai_limits_stopped()) /* the message is left as if the process had died */
+    if (ai_limits_are_stopped()) /* the message is left as if the process had died */
         return -ECANCELED;
     struct ai_answer *answer = ai_answer_new(r, question);
     struct str start = arena_printf(r->task.arena,
@@ -514,15 +516,15 @@ int ai_answer_begin(struct req *r, const struct ai_question *question)
                                     (long long)question->message_id,
                                     (long long)question->question_id);
 
-    answer->feed =
-        (struct http_feed){.closed = ai_answer_on_closed, .arg = answer, .queued_max = QUEUED_MAX};
+    answer->feed = (struct http_feed){
+        .on_closed = ai_answer_on_closed, .arg = answer, .queued_max = QUEUED_MAX};
     resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies must not buffer events */
-    ai_hearer_init(&answer->hearer, r, PERM_SVC_AI_CHAT_CREATE);
-    answer->heard = http_feed_begin(r, STR("text/event-stream"), &answer->feed);
-    answer->left_ms = clock_mono_ms();
-    bool begun = answer->heard;
+    ai_subscriber_init(&answer->hearer, r, PERM_SVC_AI_CHAT_CREATE);
+    answer->is_feed_open = http_feed_begin(r, STR("text/event-stream"), &answer->feed);
+    answer->client_left_ms = clock_mono_ms();
+    bool begun = answer->is_feed_open;
     if (begun)
-        ai_answer_tell(answer, ai_event(r->task.arena, 0, "start", start));
+        ai_answer_emit(answer, ai_event(r->task.arena, 0, "start", start));
     background_run(AI_REQUEST_MS, ai_answer_run, answer);
     return begun ? 200 : -ECANCELED;
 }

@@ -12,9 +12,9 @@
 struct ai_question {
     int64_t conversation_id, question_id, message_id;
     const struct ai_config *config;
-    const struct ai_bill *bill;
+    const struct ai_reservation *bill;
     struct str body; /* of the request to the model server */
-    struct ai_hold *hold;
+    struct ai_slot_hold *hold;
 };
 
 /* any: Begins the answer and turns the response into a feed of its text. Call it as the last step

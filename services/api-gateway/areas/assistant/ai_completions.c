@@ -1,7 +1,7 @@
 /* /ai/v1/chat/completions: OpenAI's protocol, with the project's API keys and within its limits. */
-#include "areas/assistant/ai_ask.h"
-#include "areas/assistant/ai_hearer.h"
 #include "areas/assistant/ai_models.h"
+#include "areas/assistant/ai_request.h"
+#include "areas/assistant/ai_subscriber.h"
 
 #include "assistant/completion.h"
 #include "base/clock.h"
@@ -9,11 +9,12 @@
 #include "json/jr.h"
 #include "loop/background.h"
 
-#define PROMPT_BEYOND 4096 /* tokens that servers may count in addition to a request's bytes */
-#define MESSAGES_MAX  1000
-#define WATCH_MS      300
-#define LOOK_LIMIT_MS 10000
-#define CHUNK_BYTES   (EVENT_STREAM_BYTES * 2)
+#define PROMPT_EXTRA_TOKENS                                                                        \
+    4096 /* tokens that servers may count in addition to a request's bytes */
+#define MESSAGES_MAX   1000
+#define WATCH_MS       300
+#define CHECK_LIMIT_MS 10000
+#define CHUNK_BYTES    (EVENT_STREAM_BYTES * 2)
 
 struct completions_in {
     struct in_str model;
@@ -25,7 +26,7 @@ struct completions_in {
 
 static const struct schema chat_message_schema = {
     .name = "AiChatMessage",
-    .loose = true,
+    .is_unchecked = true,
     .doc = "As in OpenAI's protocol: role, content, ...",
     .example = "{\"role\": \"user\", \"content\": \"Hello\"}",
 };
@@ -80,7 +81,7 @@ static const struct schema completions_schema = {
     .fields = completions_fields,
     .count = ARRAY_LEN(completions_fields),
     .struct_bytes = sizeof(struct completions_in),
-    .open = true,
+    .allows_unknown = true,
     .doc = "Other members are passed on to the model server",
 };
 
@@ -93,21 +94,21 @@ static const struct schema completion_schema = {
 };
 
 /* A request that is passed on to the project's model server. */
-struct passing {
+struct passed_request {
     struct req *r;
     struct ai_config config;
-    struct ai_bill bill;
-    struct ai_asking asking;
+    struct ai_reservation bill;
+    struct ai_request request;
     bool wants_usage; /* the client requested the chunk with the usage */
     struct completion completion;
     struct completion_usage usage;
     size_t bytes;          /* of the answer's texts */
     struct arena *scratch; /* for one chunk */
-    bool asked, settled;
+    bool is_accepted, is_settled;
     struct list link;        /* in `passings` */
     struct loop_timer watch; /* polls whether the client has left or lost its rights */
-    struct ai_hearer hearer;
-    struct passing_look *look; /* the running check; NULL = none */
+    struct ai_subscriber hearer;
+    struct client_check *check; /* the running check; NULL = none */
     int64_t renewed_ms;
 };
 
@@ -117,23 +118,24 @@ static struct list passings = {&passings, &passings};
 
 /* Books the tokens once, however the request ends: as the server counted them, else by the bytes
  * that were passed on. */
-static void passing_settle(void *arg)
+static void passed_request_settle(void *arg)
 {
-    struct passing *passing = arg;
-    int64_t asked = (int64_t)passing->asking.body.len;
+    struct passed_request *passing = arg;
+    int64_t asked = (int64_t)passing->request.body.len;
     int64_t bytes = (int64_t)passing->bytes;
     int64_t limit = passing->config.max_output_tokens;
 
-    if (passing->settled)
+    if (passing->is_settled)
         return;
-    passing->settled = true;
-    if (!passing->asked) {
+    passing->is_settled = true;
+    if (!passing->is_accepted) {
         ai_usage_settle_later(&passing->bill, 0, 0);
         return;
     }
     ai_usage_settle_later(
         &passing->bill,
-        completion_tokens(passing->usage.prompt, passing->asking.body.len, asked + PROMPT_BEYOND),
+        completion_tokens(
+            passing->usage.prompt, passing->request.body.len, asked + PROMPT_EXTRA_TOKENS),
         completion_tokens(passing->usage.answer, passing->bytes, limit > bytes ? limit : bytes));
 }
 
@@ -141,74 +143,76 @@ static void passing_settle(void *arg)
 
 /* A check of the client that runs concurrently with the request and may outlive the request. The
  * struct lives in the arena of its own task. */
-struct passing_look {
-    struct passing *passing; /* NULL = the request has ended */
-    struct ai_hearer hearer;
+struct client_check {
+    struct passed_request *passing; /* NULL = the request has ended */
+    struct ai_subscriber hearer;
     int64_t running;
-    bool renews;
+    bool renews_lease;
 };
 
-AWAITS static void passing_look_run(struct task *task, void *arg)
+AWAITS static void client_check_run(struct task *task, void *arg)
 {
-    struct passing_look *look = arg;
+    struct client_check *look = arg;
     struct project *project;
     const char *code;
 
-    task->tenant = look->hearer.project;
-    code = ai_hearer_refused(task, &look->hearer);
-    if (look->renews &&
+    task->project = look->hearer.project;
+    code = ai_subscriber_check(task, &look->hearer);
+    if (look->renews_lease &&
         (project_find_number(task, gateway_directory(), look->hearer.project, &project) != 0 ||
          ai_running_renew(task, project, look->running) != 0))
-        look->renews = false;
+        look->renews_lease = false;
     if (look->passing) {
-        look->passing->look = NULL;
+        look->passing->check = NULL;
         look->passing->hearer = look->hearer;
-        if (look->renews)
+        if (look->renews_lease)
             look->passing->renewed_ms = clock_mono_ms();
         if (code)
             task_cancel(&look->passing->r->task);
     }
 }
 
-static void passing_look(struct passing *passing)
+static void client_check_start(struct passed_request *passing)
 {
     bool renews = clock_mono_ms() - passing->renewed_ms >= AI_RENEW_MS;
 
-    if (passing->look || ai_limits_stopped() || (!renews && !ai_hearer_due(&passing->hearer)))
+    if (passing->check || ai_limits_are_stopped() ||
+        (!renews && !ai_subscriber_is_due(&passing->hearer)))
         return;
-    struct background *background = background_new(LOOK_LIMIT_MS);
-    passing->look = ARENA_NEW(background_arena(background), passing->look);
-    *passing->look = (struct passing_look){passing, passing->hearer, passing->bill.running, renews};
-    background_start(background, passing_look_run, passing->look);
+    struct background *background = background_new(CHECK_LIMIT_MS);
+    passing->check = ARENA_NEW(background_arena(background), passing->check);
+    *passing->check =
+        (struct client_check){passing, passing->hearer, passing->bill.running_id, renews};
+    background_start(background, client_check_run, passing->check);
 }
 
 static void completions_watch_on_time(void *arg)
 {
-    struct passing *passing = arg;
+    struct passed_request *passing = arg;
 
-    if (http_client_left(passing->r)) {
+    if (http_client_has_left(passing->r)) {
         task_cancel(&passing->r->task);
         return;
     }
-    passing_look(passing);
+    client_check_start(passing);
     loop_timer_start(&passing->watch, WATCH_MS);
 }
 
 static void completions_watch_end(void *arg)
 {
-    struct passing *passing = arg;
+    struct passed_request *passing = arg;
 
     loop_timer_stop(&passing->watch);
     list_remove(&passing->link);
-    if (passing->look)
-        passing->look->passing = NULL;
+    if (passing->check)
+        passing->check->passing = NULL;
 }
 
-static void completions_watch_begin(struct passing *passing)
+static void completions_watch_begin(struct passed_request *passing)
 {
     passing->renewed_ms = clock_mono_ms();
     list_append(&passings, &passing->link);
-    ai_hearer_init(&passing->hearer, passing->r, PERM_SVC_AI_CHAT_CREATE);
+    ai_subscriber_init(&passing->hearer, passing->r, PERM_SVC_AI_CHAT_CREATE);
     loop_timer_init(&passing->watch, completions_watch_on_time, passing);
     loop_timer_start(&passing->watch, WATCH_MS);
     arena_defer(passing->r->task.arena, completions_watch_end, passing);
@@ -217,33 +221,33 @@ static void completions_watch_begin(struct passing *passing)
 void ai_completions_stop(void)
 {
     LIST_FOR (link, &passings) {
-        struct passing *passing = LIST_ITEM(link, struct passing, link);
-        passing_settle(passing);
+        struct passed_request *passing = LIST_ITEM(link, struct passed_request, link);
+        passed_request_settle(passing);
         task_cancel(&passing->r->task);
     }
 }
 
 /* --- the request --- */
 
-static void cap(json_t *doc, const char *member, const struct in_i64 *in, int64_t most)
+static void member_limit(json_t *doc, const char *member, const struct in_i64 *in, int64_t most)
 {
     if (in->set && !in->null && in->value > most)
         (void)json_object_set_new(doc, member, json_integer(most));
 }
 
 /* The client's body, with the members that the project's settings decide. */
-static void passing_body(struct passing *passing,
-                         const json_t *body,
-                         const struct completions_in *in,
-                         struct str model)
+static void passed_request_body(struct passed_request *passing,
+                                const json_t *body,
+                                const struct completions_in *in,
+                                struct str model)
 {
     struct arena *arena = passing->r->task.arena;
     int64_t most = passing->config.max_output_tokens;
-    json_t *doc = jr_adopt(arena, json_copy((json_t *)body));
+    json_t *doc = jr_attach(arena, json_copy((json_t *)body));
 
     (void)json_object_set_new(doc, "model", json_stringn(model.ptr, model.len));
-    cap(doc, "max_tokens", &in->max_tokens, most);
-    cap(doc, "max_completion_tokens", &in->max_completion_tokens, most);
+    member_limit(doc, "max_tokens", &in->max_tokens, most);
+    member_limit(doc, "max_completion_tokens", &in->max_completion_tokens, most);
     if ((!in->max_tokens.set || in->max_tokens.null) &&
         (!in->max_completion_tokens.set || in->max_completion_tokens.null))
         (void)json_object_set_new(doc, "max_tokens", json_integer(most));
@@ -252,12 +256,12 @@ static void passing_body(struct passing *passing,
         (void)json_object_set_new(doc, "stream_options", json_pack("{s:b}", "include_usage", 1));
     else
         (void)json_object_del(doc, "stream_options");
-    passing->asking.body = jr_print(arena, doc);
+    passing->request.body = jr_print(arena, doc);
 }
 
 /* --- the answer, whole --- */
 
-static void completions_count(struct passing *passing, const json_t *answer)
+static void answer_count_tokens(struct passed_request *passing, const json_t *answer)
 {
     const json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
     json_t *message = json_object_get(choice, "message");
@@ -271,22 +275,22 @@ static void completions_count(struct passing *passing, const json_t *answer)
             jr_str(json_object_get(json_array_get(calls, i), "function"), "arguments").len;
 }
 
-AWAITS static int pass_whole(struct passing *passing, struct fetch_stream *stream)
+AWAITS static int answer_pass_whole(struct passed_request *passing, struct fetch_stream *stream)
 {
     struct req *r = passing->r;
     struct jr_error error;
     json_t *answer;
     struct str text;
 
-    TRY(ai_server_check(r, fetch_stream_rest(stream, MODEL_WHOLE_BYTES, &text), NULL));
+    TRY(ai_server_check(r, fetch_stream_read_all(stream, MODEL_UNSTREAMED_BYTES, &text), NULL));
     passing->bytes = text.len;
-    if (jr_parse_foreign(r->task.arena, text, &answer, &error) != 0 || !json_is_object(answer))
+    if (jr_parse_external(r->task.arena, text, &answer, &error) != 0 || !json_is_object(answer))
         return ai_server_check(r, ASSISTANT_BAD, NULL);
     if (completion_is_error(answer)) {
-        ai_error_note(&passing->asking, answer);
+        ai_error_store(&passing->request, answer);
         return ai_server_check(r, ASSISTANT_BAD, NULL);
     }
-    completions_count(passing, answer);
+    answer_count_tokens(passing, answer);
     struct jw w = resp_json(r);
     jw_json(&w, answer);
     return reply_json(r, 200);
@@ -294,7 +298,7 @@ AWAITS static int pass_whole(struct passing *passing, struct fetch_stream *strea
 
 /* --- the answer, streamed --- */
 
-AWAITS static int write_event(struct req *r, struct arena *arena, struct str data)
+AWAITS static int event_write(struct req *r, struct arena *arena, struct str data)
 {
     struct strbuf out;
 
@@ -307,26 +311,26 @@ AWAITS static int write_event(struct req *r, struct arena *arena, struct str dat
 
 /* co: Prints the chunk again, so that it is one line. A chunk that has only the usage is sent when
  * the client requested it. */
-AWAITS static int pass_chunk(struct str event, void *arg)
+AWAITS static int chunk_pass(struct str event, void *arg)
 {
-    struct passing *passing = arg;
+    struct passed_request *passing = arg;
     struct jr_error error;
     json_t *chunk;
 
     arena_reset(passing->scratch);
-    if (jr_parse_foreign(passing->scratch, event, &chunk, &error) != 0)
+    if (jr_parse_external(passing->scratch, event, &chunk, &error) != 0)
         return ASSISTANT_BAD;
     passing->completion.text.len = 0; /* the text is not needed again */
     TRY(completion_add(&passing->completion, chunk));
     passing->usage = passing->completion.usage;
     passing->bytes = passing->completion.bytes;
-    if (passing->completion.failed) {
-        ai_error_note(&passing->asking, chunk);
+    if (passing->completion.has_failed) {
+        ai_error_store(&passing->request, chunk);
         return ASSISTANT_BAD;
     }
     if (!passing->wants_usage && json_array_size(json_object_get(chunk, "choices")) == 0)
         return 0;
-    return write_event(passing->r, passing->scratch, jr_print(passing->scratch, chunk));
+    return event_write(passing->r, passing->scratch, jr_print(passing->scratch, chunk));
 }
 
 static void scratch_free(void *arena)
@@ -334,7 +338,7 @@ static void scratch_free(void *arena)
     arena_free(arena);
 }
 
-AWAITS static int pass_streamed(struct passing *passing, struct fetch_stream *stream)
+AWAITS static int answer_pass_streamed(struct passed_request *passing, struct fetch_stream *stream)
 {
     struct req *r = passing->r;
     bool done = false;
@@ -343,11 +347,11 @@ AWAITS static int pass_streamed(struct passing *passing, struct fetch_stream *st
     arena_defer(r->task.arena, scratch_free, passing->scratch);
     resp_header(r, "X-Accel-Buffering", STR("no"));
     TRY(resp_stream_begin(r, 200, STR("text/event-stream")));
-    int rc = model_read(&r->task, stream, pass_chunk, passing, &done);
+    int rc = model_answer_read(&r->task, stream, chunk_pass, passing, &done);
     if (rc < 0)
         return rc;
     bool whole = rc == 0 && (done || passing->completion.finish.len > 0);
-    TRY(write_event(r,
+    TRY(event_write(r,
                     r->task.arena,
                     whole ? STR("[DONE]")
                           : STR("{\"error\":{\"message\":\"The model server did not finish its "
@@ -359,12 +363,12 @@ AWAITS static int pass_streamed(struct passing *passing, struct fetch_stream *st
 
 AWAITS static int ai_completions_create(struct req *r)
 {
-    struct passing *passing = ARENA_NEW(r->task.arena, passing);
+    struct passed_request *passing = ARENA_NEW(r->task.arena, passing);
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
     struct model_refusal refusal;
     struct fetch_stream *stream;
     struct completions_in in;
-    struct ai_hold *hold;
+    struct ai_slot_hold *hold;
     struct str model;
     json_t *body;
 
@@ -376,22 +380,23 @@ AWAITS static int ai_completions_create(struct req *r)
         return fail_fields(r, errors);
     TRY(ai_config_load(r, &passing->config));
     TRY(ai_model_choose(r, &passing->config, &in.model, STR_NONE, &model));
-    passing->asking = (struct ai_asking){.project = r->scope->project->number,
-                                         .server = &passing->config.server,
-                                         .model = model,
-                                         .output_limit = passing->config.output_limit};
-    passing_body(passing, body, &in, model);
-    TRY(ai_place_take(r, &hold));
+    passing->request = (struct ai_request){.project = r->scope->project->number,
+                                           .server = &passing->config.server,
+                                           .model = model,
+                                           .output_limit = passing->config.output_limit};
+    passed_request_body(passing, body, &in, model);
+    TRY(ai_slot_take(r, &hold));
     TRY(sql_begin(r));
-    TRY(ai_usage_reserve(r, &passing->config, model, passing->asking.body.len, &passing->bill));
+    TRY(ai_usage_reserve(r, &passing->config, model, passing->request.body.len, &passing->bill));
     TRY(sql_commit(r));
-    arena_defer(r->task.arena, passing_settle, passing);
+    arena_defer(r->task.arena, passed_request_settle, passing);
     completions_watch_begin(passing);
-    int rc = ai_ask(&r->task, &passing->asking, &stream, &refusal);
+    int rc = ai_request_send(&r->task, &passing->request, &stream, &refusal);
     TRY(ai_server_check(r, rc, &refusal));
-    passing->asked = true;
-    rc = in.stream.value ? pass_streamed(passing, stream) : pass_whole(passing, stream);
-    passing_settle(passing);
+    passing->is_accepted = true;
+    rc = in.stream.value ? answer_pass_streamed(passing, stream)
+                         : answer_pass_whole(passing, stream);
+    passed_request_settle(passing);
     return rc;
 }
 
@@ -421,7 +426,7 @@ AWAITS static int ai_completions_models(struct req *r)
     struct model_names names;
     struct jw w;
 
-    TRY(ai_models_find(r, &config, &names));
+    TRY(ai_models_load(r, &config, &names));
     w = resp_json(r);
     jw_obj(&w);
     JW_CSTR(&w, "object", "list");
@@ -447,8 +452,8 @@ static const struct route ai_completions_routes[] = {
         .id = "ai_completions_models",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_AI_CHAT_READ,
-        .ok = {200, &openai_models_schema},
-        .fails = {409, 429, 502},
+        .success = {200, &openai_models_schema},
+        .extra_statuses = {409, 429, 502},
         .run = ai_completions_models,
         .summary = "List models in OpenAI's protocol",
         .doc = "The models of GET /ai/models.",
@@ -460,8 +465,8 @@ static const struct route ai_completions_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_AI_CHAT_CREATE,
         .body = &completions_schema,
-        .ok = {200, &completion_schema, .other_type = "text/event-stream"},
-        .fails = {409, 502},
+        .success = {200, &completion_schema, .other_type = "text/event-stream"},
+        .extra_statuses = {409, 502},
         .timeout_ms = AI_REQUEST_MS,
         .run = ai_completions_create,
         .summary = "Ask a model in OpenAI's protocol",

@@ -8,7 +8,7 @@
 #include "base/secret_mask.h"
 #include "integrations/integration.h"
 #include "json/jr.h"
-#include "keys/place.h"
+#include "keys/sealed_aad.h"
 #include "project/unseal.h"
 
 #define MODELS_MAX 100
@@ -154,7 +154,7 @@ static const struct field config_out_fields[] = {
      .type = FIELD_OBJ,
      .required = true,
      .nullable = true,
-     .noted = true,
+     .is_volatile = true,
      .sub = &refusal_schema,
      .doc = "Last refusal of the model server. The caller of that request received the status, and "
             "the message of a 400 or 422"},
@@ -175,9 +175,9 @@ static const struct schema models_schema = SCHEMA_OUT("AiModels", models_fields)
 
 /* --- settings for requests to models --- */
 
-static struct str config_place(struct req *r)
+static struct str config_aad(struct req *r)
 {
-    return place_setting(r->task.arena, r->scope->project->number, STR("ai"), STR("config"));
+    return aad_setting(r->task.arena, r->scope->project->number, STR("ai"), STR("config"));
 }
 
 int ai_config_load(struct req *r, struct ai_config *ret_config)
@@ -207,11 +207,11 @@ int ai_config_load(struct req *r, struct ai_config *ret_config)
     if (row.sealed.ptr == NULL)
         return 0;
     int rc = data_key_open(
-        &r->task, r->scope->project, row.sealed, config_place(r), &ret_config->server.key);
+        &r->task, r->scope->project, row.sealed, config_aad(r), &ret_config->server.key);
     return rc > 0 ? fail_internal(r, -EBADMSG) : rc;
 }
 
-bool ai_model_allowed(const struct ai_config *config, struct str model)
+bool ai_model_is_allowed(const struct ai_config *config, struct str model)
 {
     for (size_t i = 0; i < config->models.count; i++)
         if (str_eq(config->models.items[i], model))
@@ -231,7 +231,7 @@ int ai_model_choose(struct req *r,
     if (ret_model->len == 0)
         return fail_field(
             r, "model", PROBLEM_REQUIRED, "is required: the project has no default_model");
-    if (!ai_model_allowed(config, *ret_model))
+    if (!ai_model_is_allowed(config, *ret_model))
         return fail_field(
             r, "model", PROBLEM_OUT_OF_RANGE, "must be one of the models that the project allows");
     return 0;
@@ -313,7 +313,7 @@ static void config_put_number(json_t *doc, const char *member, const struct in_i
 /* The members that the body sets, to be merged into the stored document. */
 static struct str config_doc(struct req *r, const struct config_in *in)
 {
-    json_t *doc = jr_adopt(r->task.arena, json_object());
+    json_t *doc = jr_attach(r->task.arena, json_object());
     json_t *models = json_array();
 
     config_put_text(doc, "endpoint", &in->endpoint);
@@ -348,8 +348,8 @@ static int config_key(struct req *r,
     struct arena *arena = r->task.arena;
     const struct sql_ai_config_lock_row row =
         stored->count > 0 ? sql_ai_config_lock_row(stored, 0) : (struct sql_ai_config_lock_row){0};
-    enum secret_given meant =
-        secret_given(in->api_key.value, row.has_key ? STR(SECRET_MASK) : STR_NONE);
+    enum secret_input meant =
+        secret_classify(in->api_key.value, row.has_key ? STR(SECRET_MASK) : STR_NONE);
 
     *ret_sealed = STR_NONE;
     *ret_keeps = !in->api_key.set || meant == SECRET_SAME;
@@ -365,7 +365,7 @@ static int config_key(struct req *r,
             "is required again: endpoint has another host than the stored key was given for");
     if (!*ret_keeps && in->api_key.value.len > 0)
         *ret_sealed =
-            aead_seal(arena, &r->scope->project->data_key, in->api_key.value, config_place(r));
+            aead_seal(arena, &r->scope->project->data_key, in->api_key.value, config_aad(r));
     return 0;
 }
 
@@ -403,7 +403,7 @@ AWAITS static int ai_config_update(struct req *r)
                                      "ai_config.update",
                                      "ai_config",
                                      0,
-                                     gateway_changed(r, members, ARRAY_LEN(members)))));
+                                     gateway_changed_detail(r, members, ARRAY_LEN(members)))));
     return ai_config_get(r);
 }
 
@@ -413,7 +413,7 @@ AWAITS static int ai_models_list(struct req *r)
     struct model_names names;
     struct jw w;
 
-    TRY(ai_models_find(r, &config, &names));
+    TRY(ai_models_load(r, &config, &names));
     w = resp_json(r);
     jw_obj(&w);
     jw_lit(&w, "items");
@@ -437,7 +437,7 @@ static const struct route ai_config_routes[] = {
         .id = "ai_config_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_AI_CONFIG_READ,
-        .ok = {200, &config_out_schema},
+        .success = {200, &config_out_schema},
         .run = ai_config_get,
         .summary = "Get the model server and the limits of the assistant",
     },
@@ -448,7 +448,7 @@ static const struct route ai_config_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_AI_CONFIG_UPDATE,
         .body = &config_schema,
-        .ok = {200, &config_out_schema},
+        .success = {200, &config_out_schema},
         .run = ai_config_update,
         .summary = "Set up the assistant",
         .doc = "null resets a limit to its default, and removes any other value.",
@@ -459,8 +459,8 @@ static const struct route ai_config_routes[] = {
         .id = "ai_models_list",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_AI_CHAT_READ,
-        .ok = {200, &models_schema},
-        .fails = {409, 429, 502},
+        .success = {200, &models_schema},
+        .extra_statuses = {409, 429, 502},
         .run = ai_models_list,
         .summary = "List the models that the project allows",
         .doc = "The list may be up to 30 seconds older than the model server's.",

@@ -6,7 +6,7 @@
 
 #include "ai_conversations_sql.h"
 #include "areas/assistant/ai_events.h"
-#include "areas/assistant/ai_hearer.h"
+#include "areas/assistant/ai_subscriber.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/panic.h"
@@ -15,48 +15,48 @@
 #include "loop/background.h"
 #include "redis/redis.h"
 
-#define AI_CHANNEL     "groundwork:ai" /* payload: "<project number>:<message id>" */
-#define FOLLOWERS      128
-#define QUEUED_MAX     ((size_t)2 << 20) /* unsent bytes of a slow follower; a whole answer fits */
-#define POLL_MS        1000              /* when no notification arrives */
-#define POLL_AWAY_MS   300               /* while Redis is away */
-#define TICK_MS        200               /* interval of checking the project's epoch */
-#define SAY_MS         1000              /* interval of storing that the answer has followers */
-#define ROUND_LIMIT_MS 10000
+#define AI_CHANNEL            "groundwork:ai" /* payload: "<project number>:<message id>" */
+#define FOLLOWERS             128
+#define QUEUED_MAX            ((size_t)2 << 20) /* unsent bytes of a slow follower; a whole answer fits */
+#define POLL_MS               1000              /* when no notification arrives */
+#define POLL_WITHOUT_REDIS_MS 300               /* while Redis is away */
+#define TICK_MS               200               /* interval of checking the project's epoch */
+#define FOLLOWED_MS           1000 /* interval of storing that the answer has followers */
+#define ROUND_LIMIT_MS        10000
 
 /* One client that follows an answer. */
 struct follower {
     struct http_feed feed;
     struct list link;
-    struct follow *follow;
+    struct followed_answer *follow;
     struct share *share;
-    struct ai_hearer hearer;
-    int64_t seen; /* characters sent so far */
-    bool gone;
+    struct ai_subscriber hearer;
+    int64_t characters_sent; /* characters sent so far */
+    bool is_closed;
 };
 
 /* An answer with followers in this process. The followers are clients of the answer's user. */
-struct follow {
+struct followed_answer {
     struct list link;
     struct list followers;
     int64_t project, user_id, conversation_id, message_id;
     struct loop_timer timer;
-    bool running, again;
-    int64_t due_ms, said_ms;
+    bool is_running, is_woken;
+    int64_t due_ms, followed_stored_ms;
 };
 
 static struct {
     struct directory *directory;
     struct list follows;
-    struct shares places;
-    bool stopped;
+    struct shares slots;
+    bool is_stopped;
 } following;
 
 /* --- life --- */
 
-static void follow_free_if_empty(struct follow *follow)
+static void follow_free_if_empty(struct followed_answer *follow)
 {
-    if (follow->running || !list_empty(&follow->followers))
+    if (follow->is_running || !list_empty(&follow->followers))
         return;
     loop_timer_stop(&follow->timer);
     list_remove(&follow->link);
@@ -66,7 +66,7 @@ static void follow_free_if_empty(struct follow *follow)
 static void follower_free(struct follower *follower)
 {
     list_remove(&follower->link);
-    shares_release(&following.places, follower->share, 1);
+    shares_release(&following.slots, follower->share, 1);
     free(follower);
 }
 
@@ -74,10 +74,10 @@ static void follower_free(struct follower *follower)
 static void follower_on_closed(void *arg)
 {
     struct follower *follower = arg;
-    struct follow *follow = follower->follow;
+    struct followed_answer *follow = follower->follow;
 
-    follower->gone = true;
-    if (follow->running)
+    follower->is_closed = true;
+    if (follow->is_running)
         return;
     follower_free(follower);
     follow_free_if_empty(follow);
@@ -85,31 +85,31 @@ static void follower_on_closed(void *arg)
 
 /* --- sending --- */
 
-static void follower_tell(struct follower *follower, struct str event)
+static void follower_send(struct follower *follower, struct str event)
 {
-    struct http_piece *piece = http_piece_new(event);
+    struct http_chunk *piece = http_chunk_new(event);
 
-    if (!follower->gone)
+    if (!follower->is_closed)
         http_feed_send(&follower->feed, piece);
-    http_piece_unref(piece);
+    http_chunk_unref(piece);
 }
 
 static void follower_end(struct follower *follower, struct str event)
 {
-    follower_tell(follower, event);
-    if (!follower->gone)
+    follower_send(follower, event);
+    if (!follower->is_closed)
         http_feed_close(&follower->feed);
-    follower->gone = true;
+    follower->is_closed = true;
 }
 
-static void follow_end_all(struct follow *follow, struct str event)
+static void follow_end_all(struct followed_answer *follow, struct str event)
 {
     LIST_FOR (link, &follow->followers)
         follower_end(LIST_ITEM(link, struct follower, link), event);
 }
 
 /* The text after its first `letters` characters. */
-static struct str text_behind(struct str text, int64_t letters)
+static struct str text_after(struct str text, int64_t letters)
 {
     uint32_t code;
     size_t at = 0;
@@ -124,70 +124,74 @@ static struct str text_behind(struct str text, int64_t letters)
 /* --- rounds --- */
 
 /* co: Ends the followers that may no longer read the answer. */
-AWAITS static void follow_look(struct task *task, struct follow *follow)
+AWAITS static void follow_check_rights(struct task *task, struct followed_answer *follow)
 {
     LIST_FOR (link, &follow->followers) {
         struct follower *follower = LIST_ITEM(link, struct follower, link);
-        const char *code = follower->gone ? NULL : ai_hearer_refused(task, &follower->hearer);
+        const char *code =
+            follower->is_closed ? NULL : ai_subscriber_check(task, &follower->hearer);
         if (code)
             follower_end(follower, ai_event_end(task->arena, code));
     }
 }
 
 /* The smallest number of characters that a follower has; -1 = there is no follower. */
-static int64_t follow_from(const struct follow *follow)
+static int64_t follow_first_position(const struct followed_answer *follow)
 {
     int64_t from = -1;
 
     LIST_FOR (link, &follow->followers) {
         const struct follower *follower = LIST_ITEM(link, struct follower, link);
-        if (!follower->gone && (from < 0 || follower->seen < from))
-            from = follower->seen;
+        if (!follower->is_closed && (from < 0 || follower->characters_sent < from))
+            from = follower->characters_sent;
     }
     return from;
 }
 
 /* A follower that joined while the text was read may have fewer than `from` characters. The next
  * round serves it. */
-static void follow_send(struct arena *arena, struct follow *follow, int64_t from, struct str text)
+static void
+follow_send(struct arena *arena, struct followed_answer *follow, int64_t from, struct str text)
 {
     int64_t letters = from + (int64_t)utf8_length(text);
 
     LIST_FOR (link, &follow->followers) {
         struct follower *follower = LIST_ITEM(link, struct follower, link);
-        if (follower->gone || follower->seen < from || follower->seen >= letters)
+        if (follower->is_closed || follower->characters_sent < from ||
+            follower->characters_sent >= letters)
             continue;
-        struct str rest = text_behind(text, follower->seen - from);
-        follower->seen = letters;
-        follower_tell(follower, ai_event_delta(arena, letters, rest));
+        struct str rest = text_after(text, follower->characters_sent - from);
+        follower->characters_sent = letters;
+        follower_send(follower, ai_event_delta(arena, letters, rest));
     }
 }
 
-AWAITS static int follow_finish(struct task *task, struct follow *follow, struct project *project)
+AWAITS static int
+follow_finish(struct task *task, struct followed_answer *follow, struct project *project)
 {
     struct str event;
 
     TRY(ai_event_done(
         task, project, follow->user_id, follow->conversation_id, follow->message_id, &event));
-    if (!follow->again) /* else a new follower may lack text: the next round ends it */
+    if (!follow->is_woken) /* else a new follower may lack text: the next round ends it */
         follow_end_all(follow, event);
     return 0;
 }
 
-AWAITS static int follow_round(struct task *task, struct follow *follow)
+AWAITS static int follow_round(struct task *task, struct followed_answer *follow)
 {
     int64_t now_ms = clock_mono_ms();
     struct project *project;
     struct rows rows;
 
     TRY(project_find_number(task, following.directory, follow->project, &project));
-    follow_look(task, follow);
-    int64_t from = follow_from(follow);
+    follow_check_rights(task, follow);
+    int64_t from = follow_first_position(follow);
     if (from < 0)
         return 0;
-    if (follow->said_ms == 0 || now_ms - follow->said_ms >= SAY_MS) {
+    if (follow->followed_stored_ms == 0 || now_ms - follow->followed_stored_ms >= FOLLOWED_MS) {
         TRY(db_query(task, &project->db, SQL_AI_MESSAGE_FOLLOW(.id = follow->message_id), NULL));
-        follow->said_ms = now_ms;
+        follow->followed_stored_ms = now_ms;
     }
     TRY(db_query(task,
                  &project->db,
@@ -207,81 +211,81 @@ AWAITS static int follow_round(struct task *task, struct follow *follow)
 
 AWAITS static void follow_run(struct task *task, void *arg)
 {
-    struct follow *follow = arg;
+    struct followed_answer *follow = arg;
 
-    follow->again = false;
-    task->tenant = follow->project;
+    follow->is_woken = false;
+    task->project = follow->project;
     int rc = follow_round(task, follow);
     if (rc == PROJECT_NOT_FOUND)
         follow_end_all(follow, ai_event_end(task->arena, "not_found"));
     else if (rc != 0 && rc != -ECANCELED)
         log_debug("ai.follow_failed", L_I64("message", follow->message_id), L_RESULT("rc", rc));
-    follow->running = false;
+    follow->is_running = false;
     LIST_FOR (link, &follow->followers) {
         struct follower *follower = LIST_ITEM(link, struct follower, link);
-        if (follower->gone)
+        if (follower->is_closed)
             follower_free(follower);
     }
     const struct redis *redis = directory_redis(following.directory);
-    follow->due_ms = clock_mono_ms() + (redis && redis_up(redis) ? POLL_MS : POLL_AWAY_MS);
-    if (!following.stopped)
-        loop_timer_start(&follow->timer, follow->again ? 0 : TICK_MS);
+    follow->due_ms = clock_mono_ms() + (redis && redis_up(redis) ? POLL_MS : POLL_WITHOUT_REDIS_MS);
+    if (!following.is_stopped)
+        loop_timer_start(&follow->timer, follow->is_woken ? 0 : TICK_MS);
     follow_free_if_empty(follow);
 }
 
-static bool follow_is_due(const struct follow *follow)
+static bool follow_is_due(const struct followed_answer *follow)
 {
-    if (follow->again || clock_mono_ms() >= follow->due_ms)
+    if (follow->is_woken || clock_mono_ms() >= follow->due_ms)
         return true;
     LIST_FOR (link, &follow->followers)
-        if (ai_hearer_due(&LIST_ITEM(link, struct follower, link)->hearer))
+        if (ai_subscriber_is_due(&LIST_ITEM(link, struct follower, link)->hearer))
             return true;
     return false;
 }
 
 static void follow_on_timer(void *arg)
 {
-    struct follow *follow = arg;
+    struct followed_answer *follow = arg;
 
-    if (follow->running || following.stopped)
+    if (follow->is_running || following.is_stopped)
         return;
     if (!follow_is_due(follow)) {
         loop_timer_start(&follow->timer, TICK_MS);
         return;
     }
-    follow->running = true;
+    follow->is_running = true;
     background_run(ROUND_LIMIT_MS, follow_run, follow);
 }
 
-static void follow_wake(struct follow *follow)
+static void follow_wake(struct followed_answer *follow)
 {
-    follow->again = true;
-    if (!follow->running && !following.stopped)
+    follow->is_woken = true;
+    if (!follow->is_running && !following.is_stopped)
         loop_timer_start(&follow->timer, 0);
 }
 
 /* --- notifications --- */
 
-static struct follow *follow_find(int64_t project, int64_t message_id)
+static struct followed_answer *follow_find(int64_t project, int64_t message_id)
 {
     LIST_FOR (link, &following.follows) {
-        struct follow *follow = LIST_ITEM(link, struct follow, link);
+        struct followed_answer *follow = LIST_ITEM(link, struct followed_answer, link);
         if (follow->project == project && follow->message_id == message_id)
             return follow;
     }
     return NULL;
 }
 
-static void follow_on_doorbell(struct str payload, void *arg UNUSED)
+static void follow_on_notification(struct str payload, void *arg UNUSED)
 {
     struct str rest = payload;
-    struct follow *follow;
+    struct followed_answer *follow;
     int64_t message_id;
     int64_t project;
 
     if (!payload.ptr) { /* connected again: notifications may be lost */
         LIST_FOR (link, &following.follows)
-            follow_wake(LIST_ITEM(link, struct follow, link));
+            follow_wake(LIST_ITEM(link, struct followed_answer, link));
         return;
     }
     if (num_parse_i64(str_split(&rest, ':'), &project) && rest.ptr &&
@@ -289,7 +293,7 @@ static void follow_on_doorbell(struct str payload, void *arg UNUSED)
         follow_wake(follow);
 }
 
-void ai_follow_ring(int64_t project, int64_t message_id)
+void ai_follow_notify(int64_t project, int64_t message_id)
 {
     struct redis *redis = directory_redis(following.directory);
     char text[48];
@@ -304,31 +308,31 @@ void ai_follow_ring(int64_t project, int64_t message_id)
 void ai_follow_start(struct directory *directory)
 {
     following.directory = directory;
-    following.stopped = false;
+    following.is_stopped = false;
     list_init(&following.follows);
-    shares_init(&following.places,
+    shares_init(&following.slots,
                 &(struct shares_config){.name = "ai_followers",
                                         .limit = FOLLOWERS,
                                         .per_owner = SHARES_ANY,
                                         .leave_room = true});
     if (directory_redis(directory))
-        redis_subscribe(directory_redis(directory), AI_CHANNEL, follow_on_doorbell, NULL);
+        redis_subscribe(directory_redis(directory), AI_CHANNEL, follow_on_notification, NULL);
 }
 
 void ai_follow_stop(void)
 {
     if (!following.directory)
         return;
-    following.stopped = true;
+    following.is_stopped = true;
     LIST_FOR (link, &following.follows)
-        loop_timer_stop(&LIST_ITEM(link, struct follow, link)->timer);
+        loop_timer_stop(&LIST_ITEM(link, struct followed_answer, link)->timer);
 }
 
 /* --- new followers --- */
 
-static struct follow *follow_new(const struct req *r, const struct ai_follow_wish *wish)
+static struct followed_answer *follow_new(const struct req *r, const struct ai_follow_params *wish)
 {
-    struct follow *follow = calloc(1, sizeof(*follow));
+    struct followed_answer *follow = calloc(1, sizeof(*follow));
 
     MUST(follow != NULL);
     follow->project = r->scope->project->number;
@@ -342,33 +346,33 @@ static struct follow *follow_new(const struct req *r, const struct ai_follow_wis
 }
 
 static struct follower *
-follower_new(const struct req *r, const struct ai_follow_wish *wish, struct share *share)
+follower_new(const struct req *r, const struct ai_follow_params *wish, struct share *share)
 {
     struct follower *follower = calloc(1, sizeof(*follower));
-    struct follow *follow = follow_find(r->scope->project->number, wish->message_id);
+    struct followed_answer *follow = follow_find(r->scope->project->number, wish->message_id);
 
     MUST(follower != NULL);
     follower->follow = follow ? follow : follow_new(r, wish);
     follower->share = share;
-    follower->seen = wish->seen;
-    follower->feed =
-        (struct http_feed){.closed = follower_on_closed, .arg = follower, .queued_max = QUEUED_MAX};
-    ai_hearer_init(&follower->hearer, r, PERM_SVC_AI_CHAT_READ);
+    follower->characters_sent = wish->characters_seen;
+    follower->feed = (struct http_feed){
+        .on_closed = follower_on_closed, .arg = follower, .queued_max = QUEUED_MAX};
+    ai_subscriber_init(&follower->hearer, r, PERM_SVC_AI_CHAT_READ);
     list_append(&follower->follow->followers, &follower->link);
     return follower;
 }
 
-int ai_follow_begin(struct req *r, const struct ai_follow_wish *wish)
+int ai_follow_begin(struct req *r, const struct ai_follow_params *wish)
 {
     struct share *share;
 
-    if (shares_try(&following.places, share_owner_of(&r->task), 1, &share) != 0) {
+    if (shares_try(&following.slots, share_owner_of(&r->task), 1, &share) != 0) {
         resp_header(r, "Retry-After", STR("5"));
         return fail(
             r, PROBLEM_RATE_LIMITED, "Too many clients of the project follow answers; try again.");
     }
     struct follower *follower = follower_new(r, wish, share);
-    struct follow *follow = follower->follow;
+    struct followed_answer *follow = follower->follow;
     resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies must not buffer events */
     if (!http_feed_begin(r, STR("text/event-stream"), &follower->feed)) {
         follower_free(follower);

@@ -8,9 +8,9 @@
 #include "areas/assistant/ai.h"
 
 /* The parameters of a new follower. */
-struct ai_follow_wish {
+struct ai_follow_params {
     int64_t conversation_id, message_id;
-    int64_t seen; /* characters that the client has already */
+    int64_t characters_seen; /* characters that the client has already */
 };
 
 /* any: Subscribes to notifications. Called once in each worker. */
@@ -20,7 +20,7 @@ void ai_follow_stop(void);
 
 /* any: Turns the response into a feed of the answer. Call it as the last step of a handler and
  * return its result: 200, 429 when no slot is free, or -ECANCELED when the client has left. */
-int ai_follow_begin(struct req *r, const struct ai_follow_wish *wish);
+int ai_follow_begin(struct req *r, const struct ai_follow_params *wish);
 /* any: Notifies the followers in all processes that more text, or the end of the answer, is stored.
  * Fire and forget. */
-void ai_follow_ring(int64_t project, int64_t message_id);
+void ai_follow_notify(int64_t project, int64_t message_id);

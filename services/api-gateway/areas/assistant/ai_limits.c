@@ -7,11 +7,11 @@
 #include "http/query.h"
 #include "loop/background.h"
 
-#define AT_ONCE         32 /* concurrent answers of a process; a project leaves slots to others */
-#define BYTES_A_TOKEN   4
+#define ANSWERS_MAX     32 /* concurrent answers of a process; a project leaves slots to others */
+#define BYTES_PER_TOKEN 4
 #define DAY_MS          86400000
-#define SETTLE_MS       10000
-#define SETTLE_AGAIN_MS 300
+#define MODE_POLL_MS    10000
+#define SETTLE_RETRY_MS 300
 
 /* --- slots of this process --- */
 
@@ -20,10 +20,11 @@ static bool stopped;
 
 void ai_limits_start(void)
 {
-    shares_init(
-        &ai_places,
-        &(struct shares_config){
-            .name = "ai_answers", .limit = AT_ONCE, .per_owner = SHARES_ANY, .leave_room = true});
+    shares_init(&ai_places,
+                &(struct shares_config){.name = "ai_answers",
+                                        .limit = ANSWERS_MAX,
+                                        .per_owner = SHARES_ANY,
+                                        .leave_room = true});
     stopped = false;
 }
 
@@ -32,43 +33,43 @@ void ai_limits_stop(void)
     stopped = true;
 }
 
-bool ai_limits_stopped(void)
+bool ai_limits_are_stopped(void)
 {
     return stopped;
 }
 
-void ai_place_free(struct share *place)
+void ai_slot_release(struct share *place)
 {
     if (place)
         shares_release(&ai_places, place, 1);
 }
 
-static void hold_end(void *arg)
+static void slot_hold_end(void *arg)
 {
-    ai_place_free(ai_place_keep(arg));
+    ai_slot_release(ai_slot_detach(arg));
 }
 
-struct share *ai_place_keep(struct ai_hold *hold)
+struct share *ai_slot_detach(struct ai_slot_hold *hold)
 {
-    struct share *place = hold->place;
+    struct share *place = hold->slot;
 
-    hold->place = NULL;
+    hold->slot = NULL;
     return place;
 }
 
-static int limits_too_many(struct req *r, const char *detail)
+static int limits_refuse(struct req *r, const char *detail)
 {
     resp_header(r, "Retry-After", STR("5"));
     return fail(r, PROBLEM_RATE_LIMITED, "%s", detail);
 }
 
-int ai_place_take(struct req *r, struct ai_hold **ret_hold)
+int ai_slot_take(struct req *r, struct ai_slot_hold **ret_hold)
 {
-    struct ai_hold *hold = ARENA_NEW(r->task.arena, hold);
+    struct ai_slot_hold *hold = ARENA_NEW(r->task.arena, hold);
 
-    if (shares_try(&ai_places, share_owner_of(&r->task), 1, &hold->place) != 0)
-        return limits_too_many(r, "Too many answers are being made by this process; try again.");
-    arena_defer(r->task.arena, hold_end, hold);
+    if (shares_try(&ai_places, share_owner_of(&r->task), 1, &hold->slot) != 0)
+        return limits_refuse(r, "Too many answers are being made by this process; try again.");
+    arena_defer(r->task.arena, slot_hold_end, hold);
     *ret_hold = hold;
     return 0;
 }
@@ -81,7 +82,7 @@ AWAITS static int running_begin(struct req *r,
                                 const struct ai_config *config,
                                 struct str model,
                                 int64_t tokens,
-                                struct ai_bill *ret_bill)
+                                struct ai_reservation *ret_bill)
 {
     struct rows rows;
 
@@ -94,10 +95,10 @@ AWAITS static int running_begin(struct req *r,
                                    .tokens = tokens)));
     const struct sql_ai_running_add_row row = sql_ai_running_add_row(&rows, 0);
     if (row.of_user >= config->user_answers)
-        return limits_too_many(r, "Too many answers are being made for this user; try again.");
+        return limits_refuse(r, "Too many answers are being made for this user; try again.");
     if (row.of_project >= config->project_answers)
-        return limits_too_many(r, "Too many answers are being made for this project; try again.");
-    ret_bill->running = row.id;
+        return limits_refuse(r, "Too many answers are being made for this project; try again.");
+    ret_bill->running_id = row.id;
     return 0;
 }
 
@@ -108,14 +109,14 @@ int ai_running_renew(struct task *task, struct project *project, int64_t running
 
 /* --- a day's tokens --- */
 
-static int64_t to_midnight_s(void)
+static int64_t seconds_to_midnight(void)
 {
     return (DAY_MS - clock_wall_ms() % DAY_MS + 999) / 1000;
 }
 
-static int used_up(struct req *r, const char *whose, int64_t limit)
+static int usage_refuse(struct req *r, const char *whose, int64_t limit)
 {
-    resp_header_printf(r, "Retry-After", "%lld", (long long)to_midnight_s());
+    resp_header_printf(r, "Retry-After", "%lld", (long long)seconds_to_midnight());
     return fail(r,
                 PROBLEM_RATE_LIMITED,
                 "The %s has used its %lld tokens for today (UTC).",
@@ -127,13 +128,13 @@ int ai_usage_reserve(struct req *r,
                      const struct ai_config *config,
                      struct str model,
                      size_t prompt_bytes,
-                     struct ai_bill *ret_bill)
+                     struct ai_reservation *ret_bill)
 {
     int64_t user_id = r->scope->caller->user_id;
-    int64_t tokens = (int64_t)(prompt_bytes / BYTES_A_TOKEN) + config->max_output_tokens;
+    int64_t tokens = (int64_t)(prompt_bytes / BYTES_PER_TOKEN) + config->max_output_tokens;
     struct rows rows;
 
-    *ret_bill = (struct ai_bill){0};
+    *ret_bill = (struct ai_reservation){0};
     TRY(running_begin(r, config, model, tokens, ret_bill));
     TRY(sql_one(
         r, &rows, SQL_AI_USAGE_RESERVE(.user_id = user_id, .model = model, .tokens = tokens)));
@@ -144,14 +145,14 @@ int ai_usage_reserve(struct req *r,
     TRY(sql_one(r, &rows, SQL_AI_USAGE_TODAY(.user_id = user_id, .day = ret_bill->day)));
     const struct sql_ai_usage_today_row today = sql_ai_usage_today_row(&rows, 0);
     if (today.of_user - tokens >= config->user_daily_tokens)
-        return used_up(r, "user", config->user_daily_tokens);
+        return usage_refuse(r, "user", config->user_daily_tokens);
     if (today.of_project - tokens >= config->project_daily_tokens)
-        return used_up(r, "project", config->project_daily_tokens);
+        return usage_refuse(r, "project", config->project_daily_tokens);
     return 0;
 }
 
 struct db_call ai_usage_settle_call(struct arena *arena,
-                                    const struct ai_bill *bill,
+                                    const struct ai_reservation *bill,
                                     int64_t prompt,
                                     int64_t answer)
 {
@@ -161,11 +162,11 @@ struct db_call ai_usage_settle_call(struct arena *arena,
                                            .day = bill->day,
                                            .user_id = bill->user_id,
                                            .model = bill->model,
-                                           .running = bill->running));
+                                           .running = bill->running_id));
 }
 
-struct settling {
-    struct ai_bill bill;
+struct settlement {
+    struct ai_reservation bill;
     int64_t prompt, answer;
 };
 
@@ -173,12 +174,12 @@ struct settling {
  * without being counted. */
 AWAITS static void settle_run(struct task *task, void *arg)
 {
-    const struct settling *settling = arg;
-    const struct ai_bill *bill = &settling->bill;
+    const struct settlement *settling = arg;
+    const struct ai_reservation *bill = &settling->bill;
     struct project *project;
     int rc;
 
-    task->tenant = bill->project;
+    task->project = bill->project;
     do {
         rc = project_find_number(task, gateway_directory(), bill->project, &project);
         if (rc == 0) {
@@ -186,19 +187,19 @@ AWAITS static void settle_run(struct task *task, void *arg)
                 ai_usage_settle_call(task->arena, bill, settling->prompt, settling->answer);
             rc = db_batch(task, &project->db, &call, 1, NULL);
         }
-    } while (rc != 0 && rc != PROJECT_NOT_FOUND && task_sleep(task, SETTLE_AGAIN_MS) == 0);
+    } while (rc != 0 && rc != PROJECT_NOT_FOUND && task_sleep(task, SETTLE_RETRY_MS) == 0);
     if (rc != 0)
         log_debug("ai.unsettled", L_I64("project", bill->project), L_RESULT("rc", rc));
 }
 
-void ai_usage_settle_later(const struct ai_bill *bill, int64_t prompt, int64_t answer)
+void ai_usage_settle_later(const struct ai_reservation *bill, int64_t prompt, int64_t answer)
 {
     if (stopped)
         return;
-    struct background *background = background_new(SETTLE_MS);
+    struct background *background = background_new(MODE_POLL_MS);
     struct arena *arena = background_arena(background);
-    struct settling *settling = ARENA_NEW(arena, settling);
-    *settling = (struct settling){*bill, prompt, answer};
+    struct settlement *settling = ARENA_NEW(arena, settling);
+    *settling = (struct settlement){*bill, prompt, answer};
     settling->bill.model = arena_dup(arena, bill->model);
     settling->bill.day = arena_dup(arena, bill->day);
     background_start(background, settle_run, settling);
@@ -259,7 +260,7 @@ static const struct route ai_limits_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_AI_CONFIG_READ,
         .query = usage_query,
-        .ok = {200, &usage_schema, .list = true},
+        .success = {200, &usage_schema, .list = true},
         .run = ai_usage_list,
         .summary = "List the assistant's usage by day, user and model",
         .doc = "Tokens as the model server counts them. When the server gives no count, or a "

@@ -2,7 +2,7 @@
 #include "areas/assistant/ai_answer.h"
 #include "areas/assistant/ai_conversations.h"
 #include "areas/assistant/ai_follow.h"
-#include "areas/assistant/ai_recall.h"
+#include "areas/assistant/ai_history.h"
 #include "areas/assistant/ai_tools.h"
 
 #include "ai_conversations_sql.h"
@@ -10,10 +10,10 @@
 #include "http/query.h"
 #include "json/jr.h"
 
-#define MESSAGES_MAX 2000 /* of a conversation */
-#define CONTENT_MAX  32000
-#define BODY_BYTES   ((size_t)2 << 20)
-#define LETTERS_MAX  1000000
+#define MESSAGES_MAX   2000 /* of a conversation */
+#define CONTENT_MAX    32000
+#define BODY_BYTES     ((size_t)2 << 20)
+#define CHARACTERS_MAX 1000000
 
 struct message_in {
     struct in_str content, model;
@@ -48,7 +48,7 @@ AWAITS static int message_body(struct req *r,
                                const struct ai_config *config,
                                struct str model,
                                int64_t conversation_id,
-                               const struct ai_recall *recall,
+                               const struct ai_history *recall,
                                struct str *ret_body)
 {
     struct strbuf *body = ARENA_NEW(r->task.arena, body);
@@ -61,8 +61,8 @@ AWAITS static int message_body(struct req *r,
     jw_lit(&w, "messages");
     jw_arr(&w);
     if (config->system_prompt.len > 0)
-        ai_recall_put_text(&w, STR("system"), config->system_prompt);
-    TRY(ai_recall_put(r, &w, conversation_id, recall));
+        ai_history_put_text(&w, STR("system"), config->system_prompt);
+    TRY(ai_history_put(r, &w, conversation_id, recall));
     jw_arr_end(&w);
     JW_BOOL(&w, "stream", true);
     jw_lit(&w, "stream_options");
@@ -81,7 +81,7 @@ AWAITS static int message_body(struct req *r,
 
 /* co: Locks the conversation, and checks that it may have another question. Returns the
  * conversation's model, which may be empty. */
-AWAITS static int conversation_take(struct req *r, int64_t id, struct str *ret_model)
+AWAITS static int conversation_lock(struct req *r, int64_t id, struct str *ret_model)
 {
     struct rows rows;
 
@@ -104,11 +104,11 @@ AWAITS static int conversation_take(struct req *r, int64_t id, struct str *ret_m
 }
 
 /* co: Inserts the question and the empty answer, in the open transaction. */
-AWAITS static int messages_write(struct req *r,
-                                 struct ai_question *question,
-                                 const struct message_in *in,
-                                 struct str model,
-                                 const struct ai_recall *recall)
+AWAITS static int messages_insert(struct req *r,
+                                  struct ai_question *question,
+                                  const struct message_in *in,
+                                  struct str model,
+                                  const struct ai_history *recall)
 {
     struct rows rows;
 
@@ -133,9 +133,9 @@ AWAITS static int messages_write(struct req *r,
 AWAITS static int ai_messages_create(struct req *r)
 {
     struct ai_config config;
-    struct ai_bill bill;
+    struct ai_reservation bill;
     struct ai_question question = {.config = &config, .bill = &bill};
-    struct ai_recall recall = {0};
+    struct ai_history recall = {0};
     struct message_in in;
     struct str otherwise;
     struct str model;
@@ -143,13 +143,13 @@ AWAITS static int ai_messages_create(struct req *r)
     TRY(req_id(r, "id", &question.conversation_id));
     TRY(req_json(r, &message_schema, &in));
     TRY(ai_config_load(r, &config));
-    TRY(ai_place_take(r, &question.hold));
+    TRY(ai_slot_take(r, &question.hold));
     if (config.tools)
-        TRY(ai_recall_load(r, question.conversation_id, &recall));
+        TRY(ai_history_load(r, question.conversation_id, &recall));
     TRY(sql_begin(r));
-    TRY(conversation_take(r, question.conversation_id, &otherwise));
+    TRY(conversation_lock(r, question.conversation_id, &otherwise));
     TRY(ai_model_choose(r, &config, &in.model, otherwise, &model));
-    TRY(messages_write(r, &question, &in, model, config.tools ? &recall : NULL));
+    TRY(messages_insert(r, &question, &in, model, config.tools ? &recall : NULL));
     TRY(ai_usage_reserve(r, &config, model, question.body.len, &bill));
     TRY(sql_commit(r));
     return ai_answer_begin(r, &question);
@@ -158,18 +158,18 @@ AWAITS static int ai_messages_create(struct req *r)
 /* --- following --- */
 
 /* The number of characters that the client has already. */
-static int64_t seen_letters(struct req *r, const struct query *query)
+static int64_t characters_seen_read(struct req *r, const struct query *query)
 {
     struct str header = req_header(r, "last-event-id");
     struct str text = header.len > 0 ? header : query_get(query, "last_event_id");
     int64_t seen;
 
-    return num_parse_i64(text, &seen) && seen > 0 && seen <= LETTERS_MAX ? seen : 0;
+    return num_parse_i64(text, &seen) && seen > 0 && seen <= CHARACTERS_MAX ? seen : 0;
 }
 
 AWAITS static int ai_messages_follow(struct req *r)
 {
-    struct ai_follow_wish wish = {0};
+    struct ai_follow_params wish = {0};
     const struct query *query;
     struct rows rows;
 
@@ -179,7 +179,7 @@ AWAITS static int ai_messages_follow(struct req *r)
         r->content_type = STR("text/event-stream");
         return reply_empty(r, 200);
     }
-    wish.seen = seen_letters(r, query);
+    wish.characters_seen = characters_seen_read(r, query);
     return ai_follow_begin(r, &wish);
 }
 
@@ -217,8 +217,8 @@ static const struct route ai_messages_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_AI_CHAT_CREATE,
         .body = &message_schema,
-        .ok = {200, NULL, .content_type = "text/event-stream"},
-        .fails = {404, 409},
+        .success = {200, NULL, .content_type = "text/event-stream"},
+        .extra_statuses = {404, 409},
         .run = ai_messages_create,
         .guard = ai_conversation_guard,
         .summary = "Ask a question, and receive the answer as it is made",
@@ -240,8 +240,8 @@ static const struct route ai_messages_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_AI_CHAT_READ,
         .query = follow_query,
-        .ok = {200, NULL, .content_type = "text/event-stream"},
-        .fails = {404},
+        .success = {200, NULL, .content_type = "text/event-stream"},
+        .extra_statuses = {404},
         .run = ai_messages_follow,
         .guard = ai_message_guard,
         .summary = "Follow an answer from its beginning, or after Last-Event-ID",
@@ -255,8 +255,8 @@ static const struct route ai_messages_routes[] = {
         .id = "ai_messages_cancel",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_AI_CHAT_UPDATE,
-        .ok = {202},
-        .fails = {404, 409},
+        .success = {202},
+        .extra_statuses = {404, 409},
         .run = ai_messages_cancel,
         .guard = ai_message_guard,
         .summary = "Cancel an answer",

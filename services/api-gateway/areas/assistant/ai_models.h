@@ -4,7 +4,7 @@
 
 /* co: Loads the project's settings, and the models that the project allows, from the cache or the
  * server. 409 without an endpoint, else as ai_server_check(). Arena-owned. */
-AWAITS int ai_models_find(struct req *r,
+AWAITS int ai_models_load(struct req *r,
                           struct ai_config *ret_config,
                           struct model_names *ret_names) MUSTCHECK;
 /* any: Empties the cache. */

@@ -61,7 +61,7 @@ int ai_tool_refuse(struct tool_call *call, enum problem problem, struct str deta
     return 0;
 }
 
-int ai_tool_told(struct tool_call *call)
+int ai_tool_check_size(struct tool_call *call)
 {
     if (call->out.overflow)
         return ai_tool_refuse(
@@ -69,7 +69,7 @@ int ai_tool_told(struct tool_call *call)
     return 0;
 }
 
-static int tool_answered(struct tool_call *call, int rc)
+static int tool_finish(struct tool_call *call, int rc)
 {
     const struct records_error *error = &call->ctx.error;
 
@@ -79,12 +79,12 @@ static int tool_answered(struct tool_call *call, int rc)
         return ai_tool_refuse(call, error->code, error->detail);
     if (rc > 0)
         return ai_tool_refuse(call, PROBLEM_DEPENDENCY_UNAVAILABLE, STR("Try again."));
-    return rc < 0 ? rc : ai_tool_told(call);
+    return rc < 0 ? rc : ai_tool_check_size(call);
 }
 
 /* --- tools --- */
 
-static void put_field(struct jw *w, const struct model_field *field)
+static void field_put(struct jw *w, const struct model_field *field)
 {
     jw_obj(w);
     JW_STR(w, "name", field->name);
@@ -108,8 +108,8 @@ static int tool_entities(struct tool_call *call)
         jw_lit(&w, "fields");
         jw_arr(&w);
         for (size_t n = 0; n < entity->field_count; n++)
-            if (caller_field(call->caller, &entity->fields[n], ACT_READ))
-                put_field(&w, &entity->fields[n]);
+            if (caller_can_field(call->caller, &entity->fields[n], ACT_READ))
+                field_put(&w, &entity->fields[n]);
         jw_arr_end(&w);
         jw_obj_end(&w);
     }
@@ -124,7 +124,7 @@ static int tool_entities(struct tool_call *call)
 
 /* Adds the id to the fields of a list. The next call of the model needs the id, and so does the
  * check whether the result may be sent again. */
-static struct str with_id(struct arena *arena, struct str fields)
+static struct str fields_add_id(struct arena *arena, struct str fields)
 {
     struct str rest = fields;
 
@@ -140,10 +140,10 @@ AWAITS static int tool_list(struct tool_call *call)
 
     int rc = items_query_read(&call->ctx, &call->query, &query);
     if (rc != 0)
-        return tool_answered(call, rc);
+        return tool_finish(call, rc);
     query.limit = query.limit < LIMIT_MAX ? query.limit : LIMIT_MAX;
-    query.fields = with_id(call->task->arena, query.fields);
-    return tool_answered(call, records_list(&call->ctx, call->entity, &query, &call->out));
+    query.fields = fields_add_id(call->task->arena, query.fields);
+    return tool_finish(call, records_list(&call->ctx, call->entity, &query, &call->out));
 }
 
 AWAITS static int tool_get(struct tool_call *call)
@@ -153,15 +153,14 @@ AWAITS static int tool_get(struct tool_call *call)
 
     if (id <= 0)
         return ai_tool_refuse(call, PROBLEM_REQUIRED, STR("id is required."));
-    return tool_answered(call,
-                         records_get(&call->ctx, call->entity, id, NULL, &call->out, &version));
+    return tool_finish(call, records_get(&call->ctx, call->entity, id, NULL, &call->out, &version));
 }
 
 AWAITS static int tool_aggregate(struct tool_call *call)
 {
     const struct records_aggregate groups = items_aggregate_read(call->task->arena, &call->query);
 
-    return tool_answered(call, records_aggregate(&call->ctx, call->entity, &groups, &call->out));
+    return tool_finish(call, records_aggregate(&call->ctx, call->entity, &groups, &call->out));
 }
 
 static const struct tool {
@@ -174,10 +173,10 @@ static const struct tool {
     {"list_records", true, AI_TOOL_RECORDS, tool_list},
     {"get_record", true, AI_TOOL_RECORDS, tool_get},
     {"aggregate_records", true, AI_TOOL_GROUPS, tool_aggregate},
-    {"search", false, AI_TOOL_OTHER, ai_tool_search},
-    {"read_documentation", false, AI_TOOL_OTHER, ai_tool_documentation},
-    {"list_workflows", false, AI_TOOL_WORKFLOWS, ai_tool_workflows},
-    {"run_workflow", false, AI_TOOL_WORKFLOWS, ai_tool_workflow},
+    {"search", false, AI_TOOL_OTHER, ai_tool_run_search},
+    {"read_documentation", false, AI_TOOL_OTHER, ai_tool_run_documentation},
+    {"list_workflows", false, AI_TOOL_WORKFLOWS, ai_tool_list_workflows},
+    {"run_workflow", false, AI_TOOL_WORKFLOWS, ai_tool_propose_workflow},
 };
 
 static const struct tool *tool_find(struct str name)
@@ -188,12 +187,12 @@ static const struct tool *tool_find(struct str name)
     return NULL;
 }
 
-bool ai_tool_known(struct str name)
+bool ai_tool_exists(struct str name)
 {
     return tool_find(name) != NULL;
 }
 
-bool ai_tool_rule(struct str name, enum ai_tool_rule *ret_rule)
+bool ai_tool_rule_read(struct str name, enum ai_tool_rule *ret_rule)
 {
     const struct tool *tool = tool_find(name);
 
@@ -229,7 +228,7 @@ AWAITS static int tool_run(struct tool_call *call, struct str name, struct str a
 
     if (!tool)
         return ai_tool_refuse(call, PROBLEM_NOT_FOUND, STR("There is no such tool."));
-    if (!caller_api_access(call->caller))
+    if (!caller_has_api_access(call->caller))
         return ai_tool_refuse(
             call, PROBLEM_API_ACCESS_DISABLED, STR("The user has no API access."));
     if (jr_parse(call->task->arena, arguments.len > 0 ? arguments : STR("{}"), &given, &error) != 0)
@@ -247,7 +246,7 @@ int ai_tool_run(struct task *task,
                 const struct ai_tool_user *user,
                 struct str name,
                 struct str arguments,
-                struct ai_told *ret_told)
+                struct ai_tool_result *ret_told)
 {
     struct tool_call *call = ARENA_NEW(task->arena, call);
     struct caller *caller = ARENA_NEW(task->arena, caller);
@@ -255,7 +254,7 @@ int ai_tool_run(struct task *task,
     int rc;
 
     /* The rights and the model may have changed since the answer began. */
-    rc = project_recheck(task, user->project, &changed);
+    rc = project_epoch_recheck(task, user->project, &changed);
     if (rc == 0) {
         project_hold(task->arena, user->project);
         rc = project_rights(task, user->project, user->user_id, user->key_id, &caller->rights);
@@ -271,12 +270,12 @@ int ai_tool_run(struct task *task,
                                      .model = user->project->model,
                                      .caller = caller};
     strbuf_init(&call->out, task->arena, AI_TOOL_BYTES);
-    if (rc == RIGHTS_GONE || (rc == 0 && !caller->rights->active))
+    if (rc == RIGHTS_NOT_FOUND || (rc == 0 && !caller->rights->active))
         rc = ai_tool_refuse(call, PROBLEM_UNAUTHORIZED, STR("The user no longer has any rights."));
     else if (rc > 0)
         rc = ai_tool_refuse(call, PROBLEM_DEPENDENCY_UNAVAILABLE, STR("Try again."));
     else if (rc == 0)
         rc = tool_run(call, name, arguments);
-    *ret_told = (struct ai_told){strbuf_view(&call->out), caller, call->waits};
+    *ret_told = (struct ai_tool_result){strbuf_view(&call->out), caller, call->needs_confirmation};
     return rc;
 }

@@ -19,10 +19,10 @@ struct ai_tool_user {
 };
 
 /* The result of a call. It lives as long as the task's arena. */
-struct ai_told {
+struct ai_tool_result {
     struct str text; /* JSON: the data, or {"error"} as a request of the caller would get */
     const struct caller *caller; /* for the audit log */
-    bool waits;                  /* nothing was done yet: the user decides (ai_tools_workflows.c) */
+    bool needs_confirmation;     /* nothing was done yet: the user decides (ai_tools_workflows.c) */
 };
 /* co: Runs the tool `name` with `arguments`, a JSON text, for the user. A refusal is a result, too.
  * Returns 0, or a negative. */
@@ -30,17 +30,17 @@ AWAITS int ai_tool_run(struct task *task,
                        const struct ai_tool_user *user,
                        struct str name,
                        struct str arguments,
-                       struct ai_told *ret_told) MUSTCHECK;
+                       struct ai_tool_result *ret_told) MUSTCHECK;
 
 /* any: Tells whether a tool has this name. */
-bool ai_tool_known(struct str name);
+bool ai_tool_exists(struct str name);
 
 /* A stored call of a tool, with its result `text` and the time of that result. */
-struct ai_tool_past {
+struct ai_tool_stored {
     struct str tool, arguments, text;
-    int64_t told_ms;
+    int64_t created_ms;
 };
 /* co: Decides whether the result may be sent to a model again, for the request's caller. Returns 0
  * with *ret_may, a negative, or the status that was put. */
-AWAITS int ai_tool_may_tell(struct req *r, const struct ai_tool_past *told, bool *ret_may)
+AWAITS int ai_tool_can_resend(struct req *r, const struct ai_tool_stored *told, bool *ret_may)
     MUSTCHECK;

@@ -21,50 +21,50 @@
 #define WORDS_MAX      10
 
 /* One call of the tool. */
-struct shelf {
+struct documentation_call {
     struct tool_call *call;
     struct str words; /* in lower case; empty = all */
-    struct openapi about;
+    struct openapi_request openapi;
     const struct entity_doc *docs; /* of all entities of the model */
     struct arena *scratch;         /* for one entity, field or route */
     struct jw w;
 };
 
-typedef int (*shelf_fn)(struct shelf *shelf); /* AWAITS; 0, or a negative */
+typedef int (*documentation_fn)(struct documentation_call *shelf); /* AWAITS; 0, or a negative */
 
 /* --- access --- */
 
 /* `entity` NULL: a route that needs an entity is refused. */
 static bool
-may_call(const struct caller *caller, const struct route *route, const struct entity *entity)
+caller_can_call(const struct caller *caller, const struct route *route, const struct entity *entity)
 {
     for (enum access_check check = 0; check < CHECK_COUNT; check++)
-        if (check_asked(check, route) &&
-            ((check_needs_entity(check) && !entity) || !check_passed(check, route, caller, entity)))
+        if (check_applies(check, route) &&
+            ((check_needs_entity(check) && !entity) || !check_passes(check, route, caller, entity)))
             return false;
     return true;
 }
 
-static bool may_read(const struct shelf *shelf, const struct entity *entity)
+static bool entity_is_readable(const struct documentation_call *shelf, const struct entity *entity)
 {
     return caller_can_entity(shelf->call->caller, entity->id, ACT_READ);
 }
 
-static bool documents_of_records(const struct route *route)
+static bool route_is_of_records(const struct route *route)
 {
-    return check_asked(CHECK_ENTITY_PERMISSION, route);
+    return check_applies(CHECK_ENTITY_PERMISSION, route);
 }
 
 /* Whether the caller may call the route; a route of records, for at least one entity. */
-static bool may_call_some(const struct shelf *shelf, const struct route *route)
+static bool caller_can_call_any(const struct documentation_call *shelf, const struct route *route)
 {
-    const struct model *model = shelf->about.model;
+    const struct model *model = shelf->openapi.model;
 
-    if (!documents_of_records(route))
-        return may_call(shelf->call->caller, route, NULL);
+    if (!route_is_of_records(route))
+        return caller_can_call(shelf->call->caller, route, NULL);
     for (size_t i = 0; i < model->entity_count; i++)
-        if (may_read(shelf, &model->entities[i]) &&
-            may_call(shelf->call->caller, route, &model->entities[i]))
+        if (entity_is_readable(shelf, &model->entities[i]) &&
+            caller_can_call(shelf->call->caller, route, &model->entities[i]))
             return true;
     return false;
 }
@@ -72,7 +72,7 @@ static bool may_call_some(const struct shelf *shelf, const struct route *route)
 /* --- words --- */
 
 /* Whether the text contains each of the words, in upper or lower case. */
-static bool has_words(const struct shelf *shelf, struct str text)
+static bool text_has_words(const struct documentation_call *shelf, struct str text)
 {
     struct str lower = arena_lower(shelf->scratch, text);
     struct str words = shelf->words;
@@ -85,21 +85,22 @@ static bool has_words(const struct shelf *shelf, struct str text)
     return true;
 }
 
-static bool route_is_about(const struct shelf *shelf, const struct route *route, const char *tag)
+static bool
+route_has_words(const struct documentation_call *shelf, const struct route *route, const char *tag)
 {
-    return has_words(shelf,
-                     arena_printf(shelf->scratch,
-                                  "%s %s %s %s %s",
-                                  route->id,
-                                  route->path,
-                                  tag,
-                                  route->summary,
-                                  route->doc ? route->doc : ""));
+    return text_has_words(shelf,
+                          arena_printf(shelf->scratch,
+                                       "%s %s %s %s %s",
+                                       route->id,
+                                       route->path,
+                                       tag,
+                                       route->summary,
+                                       route->doc ? route->doc : ""));
 }
 
-static bool field_is_about(const struct shelf *shelf, const struct model_field *field)
+static bool field_has_words(const struct documentation_call *shelf, const struct model_field *field)
 {
-    return has_words(
+    return text_has_words(
         shelf,
         arena_printf(
             shelf->scratch, "%.*s %s", STR_ARG(field->name), model_type_name(field->type)));
@@ -107,12 +108,12 @@ static bool field_is_about(const struct shelf *shelf, const struct model_field *
 
 /* --- routes --- */
 
-typedef void (*route_fn)(struct shelf *shelf,
+typedef void (*route_fn)(struct documentation_call *shelf,
                          const struct route_table *table,
                          const struct route *route,
                          void *arg);
 
-static void shelf_routes(struct shelf *shelf, route_fn fn, void *arg)
+static void routes_each(struct documentation_call *shelf, route_fn fn, void *arg)
 {
     for (size_t i = 0; i < route_table_count; i++) {
         const struct route_table *table = route_tables[i];
@@ -132,7 +133,7 @@ static const char *documents_tag_of(const struct route_table *table, const struc
 
 /* The path of the route, with the entity's name in place of {entity}. */
 static struct str
-path_of(struct arena *arena, const struct route *route, const struct entity *entity)
+entity_path(struct arena *arena, const struct route *route, const struct entity *entity)
 {
     static const char word[] = "{entity}";
     const char *at = strstr(route->path, word);
@@ -150,34 +151,34 @@ path_of(struct arena *arena, const struct route *route, const struct entity *ent
 static struct str
 documents_name_of(struct arena *arena, const struct route *route, const struct entity_doc *doc)
 {
-    struct str name = openapi_model_name(arena, route, doc);
+    struct str name = openapi_model_operation_id(arena, route, doc);
 
     return name.len > 0 ? name : str_from(route->id);
 }
 
-static void put_operation(struct shelf *shelf,
-                          const struct route_table *table UNUSED,
-                          const struct route *route,
-                          void *arg)
+static void operation_put_of_entity(struct documentation_call *shelf,
+                                    const struct route_table *table UNUSED,
+                                    const struct route *route,
+                                    void *arg)
 {
     const struct entity_doc *doc = arg;
     struct arena *arena = shelf->scratch;
     struct jw *w = &shelf->w;
 
-    if (route->hidden || !documents_of_records(route) ||
-        !may_call(shelf->call->caller, route, doc->entity))
+    if (route->hidden || !route_is_of_records(route) ||
+        !caller_can_call(shelf->call->caller, route, doc->entity))
         return;
     jw_obj(w);
     JW_STR(w, "operation", documents_name_of(arena, route, doc));
     JW_CSTR(w, "method", http_method_name(route->method));
-    JW_STR(w, "path", path_of(arena, route, doc->entity));
+    JW_STR(w, "path", entity_path(arena, route, doc->entity));
     JW_CSTR(w, "summary", route->summary);
     JW_STR(w, "needs", check_permission(arena, CHECK_ENTITY_PERMISSION, route, doc->entity));
     jw_obj_end(w);
 }
 
 /* Writes the fields that match the words, as many as fit. */
-static void documents_put_fields(struct shelf *shelf, const struct entity_doc *doc)
+static void documents_put_fields(struct documentation_call *shelf, const struct entity_doc *doc)
 {
     int64_t left = 0;
 
@@ -188,7 +189,7 @@ static void documents_put_fields(struct shelf *shelf, const struct entity_doc *d
         struct strbuf one;
         struct jw w;
         arena_reset(shelf->scratch);
-        if (!field_is_about(shelf, field))
+        if (!field_has_words(shelf, field))
             continue;
         strbuf_init(&one, shelf->scratch, AI_TOOL_BYTES);
         jw_init(&w, &one);
@@ -203,21 +204,22 @@ static void documents_put_fields(struct shelf *shelf, const struct entity_doc *d
         JW_I64(&shelf->w, "fields_left_out", left);
 }
 
-static struct str label_of(struct arena *arena, const struct entity *entity)
+static struct str entity_label(struct arena *arena, const struct entity *entity)
 {
     return entity->label.len > 0 ? entity->label
                                  : arena_printf(arena, "Records of %.*s", STR_ARG(entity->name));
 }
 
-static const struct entity_doc *documents_doc_of(const struct shelf *shelf, struct str name)
+static const struct entity_doc *documents_doc_of(const struct documentation_call *shelf,
+                                                 struct str name)
 {
-    for (size_t i = 0; i < shelf->about.model->entity_count; i++)
+    for (size_t i = 0; i < shelf->openapi.model->entity_count; i++)
         if (str_eq(shelf->docs[i].entity->name, name))
-            return may_read(shelf, shelf->docs[i].entity) ? &shelf->docs[i] : NULL;
+            return entity_is_readable(shelf, shelf->docs[i].entity) ? &shelf->docs[i] : NULL;
     return NULL;
 }
 
-AWAITS static int shelf_entity(struct shelf *shelf)
+AWAITS static int entity_put(struct documentation_call *shelf)
 {
     const struct entity_doc *doc =
         documents_doc_of(shelf, jr_str(shelf->call->arguments, "entity"));
@@ -228,10 +230,10 @@ AWAITS static int shelf_entity(struct shelf *shelf)
                               STR("There is no entity of this name that the user may read."));
     jw_obj(&shelf->w);
     JW_STR(&shelf->w, "entity", doc->entity->name);
-    JW_STR(&shelf->w, "summary", label_of(shelf->scratch, doc->entity));
+    JW_STR(&shelf->w, "summary", entity_label(shelf->scratch, doc->entity));
     jw_lit(&shelf->w, "operations");
     jw_arr(&shelf->w);
-    shelf_routes(shelf, put_operation, (void *)doc);
+    routes_each(shelf, operation_put_of_entity, (void *)doc);
     jw_arr_end(&shelf->w);
     documents_put_fields(shelf, doc);
     jw_obj_end(&shelf->w);
@@ -241,40 +243,43 @@ AWAITS static int shelf_entity(struct shelf *shelf)
 /* --- an operation --- */
 
 /* An operation that is searched by its name; `doc` is set when it belongs to an entity. */
-struct sought {
+struct operation_search {
     struct str name;
     const struct route *route;
     const char *tag;
     const struct entity_doc *doc;
 };
 
-static void
-seek(struct shelf *shelf, const struct route_table *table, const struct route *route, void *arg)
+static void operation_match(struct documentation_call *shelf,
+                            const struct route_table *table,
+                            const struct route *route,
+                            void *arg)
 {
-    struct sought *sought = arg;
+    struct operation_search *sought = arg;
 
-    if (!openapi_has(table, route)) { /* documented for each entity, if at all */
-        for (size_t i = 0; documents_of_records(route) && i < shelf->about.model->entity_count;
+    if (!openapi_has_route(table, route)) { /* documented for each entity, if at all */
+        for (size_t i = 0; route_is_of_records(route) && i < shelf->openapi.model->entity_count;
              i++) {
             const struct entity_doc *doc = &shelf->docs[i];
-            if (!str_eq(openapi_model_name(shelf->scratch, route, doc), sought->name) ||
-                !may_read(shelf, doc->entity) || !may_call(shelf->call->caller, route, doc->entity))
+            if (!str_eq(openapi_model_operation_id(shelf->scratch, route, doc), sought->name) ||
+                !entity_is_readable(shelf, doc->entity) ||
+                !caller_can_call(shelf->call->caller, route, doc->entity))
                 continue;
             sought->route = route;
             sought->doc = doc;
         }
-    } else if (str_is(sought->name, route->id) && may_call_some(shelf, route)) {
+    } else if (str_is(sought->name, route->id) && caller_can_call_any(shelf, route)) {
         sought->route = route;
         sought->tag = documents_tag_of(table, route);
     }
 }
 
-AWAITS static int shelf_operation(struct shelf *shelf)
+AWAITS static int operation_put(struct documentation_call *shelf)
 {
     struct tool_call *call = shelf->call;
-    struct sought sought = {.name = jr_str(call->arguments, "operation")};
+    struct operation_search sought = {.name = jr_str(call->arguments, "operation")};
 
-    shelf_routes(shelf, seek, &sought);
+    routes_each(shelf, operation_match, &sought);
     if (!sought.route)
         return ai_tool_refuse(call,
                               PROBLEM_NOT_FOUND,
@@ -293,54 +298,54 @@ AWAITS static int shelf_operation(struct shelf *shelf)
 
 /* --- the list --- */
 
-static void name_operation(struct shelf *shelf,
-                           const struct route_table *table UNUSED,
-                           const struct route *route,
-                           void *arg)
+static void operation_put_name(struct documentation_call *shelf,
+                               const struct route_table *table UNUSED,
+                               const struct route *route,
+                               void *arg)
 {
     const struct entity_doc *doc = arg;
-    struct str name = openapi_model_name(shelf->scratch, route, doc);
+    struct str name = openapi_model_operation_id(shelf->scratch, route, doc);
 
-    if (name.len > 0 && may_call(shelf->call->caller, route, doc->entity))
+    if (name.len > 0 && caller_can_call(shelf->call->caller, route, doc->entity))
         jw_str(&shelf->w, name);
 }
 
 /* Searches the words in the entity's names and in the names of the fields that the caller may read.
  */
-static bool entity_is_about(const struct shelf *shelf, const struct entity *entity)
+static bool entity_has_words(const struct documentation_call *shelf, const struct entity *entity)
 {
     struct strbuf text;
 
     strbuf_init(&text, shelf->scratch, TEXT_BYTES);
     strbuf_printf(&text, "%.*s %.*s records fields", STR_ARG(entity->name), STR_ARG(entity->label));
     for (size_t i = 0; i < entity->field_count; i++) {
-        if (!caller_field(shelf->call->caller, &entity->fields[i], ACT_READ))
+        if (!caller_can_field(shelf->call->caller, &entity->fields[i], ACT_READ))
             continue;
         strbuf_char(&text, ' ');
         strbuf_str(&text, entity->fields[i].name);
     }
-    return has_words(shelf, strbuf_view(&text));
+    return text_has_words(shelf, strbuf_view(&text));
 }
 
-AWAITS static int list_entities(struct shelf *shelf)
+AWAITS static int entities_put(struct documentation_call *shelf)
 {
-    const struct model *model = shelf->about.model;
+    const struct model *model = shelf->openapi.model;
     size_t listed = 0;
 
     for (size_t i = 0; i < model->entity_count && listed < ENTITIES_MAX; i++) {
         const struct entity *entity = &model->entities[i];
         arena_reset(shelf->scratch);
         TRY(task_yield_if_due(shelf->call->task));
-        if (!may_read(shelf, entity) || !entity_is_about(shelf, entity))
+        if (!entity_is_readable(shelf, entity) || !entity_has_words(shelf, entity))
             continue;
         if (shelf->call->out.len > ENTITIES_BYTES)
             break;
         jw_obj(&shelf->w);
         JW_STR(&shelf->w, "entity", entity->name);
-        JW_STR(&shelf->w, "summary", label_of(shelf->scratch, entity));
+        JW_STR(&shelf->w, "summary", entity_label(shelf->scratch, entity));
         jw_lit(&shelf->w, "operations");
         jw_arr(&shelf->w);
-        shelf_routes(shelf, name_operation, (void *)&shelf->docs[i]);
+        routes_each(shelf, operation_put_name, (void *)&shelf->docs[i]);
         jw_arr_end(&shelf->w);
         jw_obj_end(&shelf->w);
         listed++;
@@ -348,17 +353,17 @@ AWAITS static int list_entities(struct shelf *shelf)
     return 0;
 }
 
-static void list_operation(struct shelf *shelf,
-                           const struct route_table *table,
-                           const struct route *route,
-                           void *arg)
+static void operation_put_of_platform(struct documentation_call *shelf,
+                                      const struct route_table *table,
+                                      const struct route *route,
+                                      void *arg)
 {
     struct jw *w = &shelf->w;
     size_t *listed = arg;
 
-    if (*listed == OPERATIONS_MAX || !openapi_has(table, route) ||
-        !route_is_about(shelf, route, documents_tag_of(table, route)) ||
-        !may_call_some(shelf, route))
+    if (*listed == OPERATIONS_MAX || !openapi_has_route(table, route) ||
+        !route_has_words(shelf, route, documents_tag_of(table, route)) ||
+        !caller_can_call_any(shelf, route))
         return;
     jw_obj(w);
     JW_CSTR(w, "operation", route->id);
@@ -369,43 +374,43 @@ static void list_operation(struct shelf *shelf,
     (*listed)++;
 }
 
-AWAITS static int shelf_list(struct shelf *shelf)
+AWAITS static int list_put(struct documentation_call *shelf)
 {
     size_t listed = 0;
 
     jw_arr(&shelf->w);
-    TRY(list_entities(shelf));
-    shelf_routes(shelf, list_operation, &listed);
+    TRY(entities_put(shelf));
+    routes_each(shelf, operation_put_of_platform, &listed);
     jw_arr_end(&shelf->w);
     return 0;
 }
 
 /* --- the tool --- */
 
-int ai_tool_documentation(struct tool_call *call)
+int ai_tool_run_documentation(struct tool_call *call)
 {
     struct arena *arena = call->task->arena;
-    struct shelf shelf = {
+    struct documentation_call shelf = {
         .call = call,
         .words = arena_lower(arena, jr_str(call->arguments, "words")),
-        .about = {.arena = arena,
-                  .model = call->ctx.model,
-                  .caller = call->caller,
-                  .reads_only = true},
+        .openapi = {.arena = arena,
+                    .model = call->ctx.model,
+                    .caller = call->caller,
+                    .readable_only = true},
     };
-    shelf_fn look = shelf_list;
+    documentation_fn look = list_put;
 
     if (!caller_can(call->caller, PERM_SVC_DOCUMENTATION_READ))
         return ai_tool_refuse(
             call, PROBLEM_FORBIDDEN, STR("The user may not read the documentation."));
     if (jr_str(call->arguments, "operation").len > 0)
-        look = shelf_operation;
+        look = operation_put;
     else if (jr_str(call->arguments, "entity").len > 0)
-        look = shelf_entity;
-    shelf.docs = entity_docs(&shelf.about);
+        look = entity_put;
+    shelf.docs = entity_docs(&shelf.openapi);
     shelf.scratch = arena_new(0);
     jw_init(&shelf.w, &call->out);
     int rc = look(&shelf);
     arena_free(shelf.scratch);
-    return rc != 0 ? rc : ai_tool_told(call);
+    return rc != 0 ? rc : ai_tool_check_size(call);
 }

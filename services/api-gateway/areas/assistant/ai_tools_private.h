@@ -12,10 +12,10 @@ struct tool_call {
     const json_t *arguments;
     struct query query;
     struct strbuf out;
-    bool waits; /* nothing was done yet: the user decides */
+    bool needs_confirmation; /* nothing was done yet: the user decides */
 };
 
-/* Decides when a result may be sent to a model again (ai_tools_past.c). */
+/* Decides when a result may be sent to a model again (ai_tools_history.c). */
 enum ai_tool_rule {
     AI_TOOL_RECORDS,   /* records, each with its id */
     AI_TOOL_GROUPS,    /* aggregates of an entity's records */
@@ -23,15 +23,15 @@ enum ai_tool_rule {
     AI_TOOL_OTHER,
 };
 /* any: Reads the rule of a tool. False when no tool has this name. */
-bool ai_tool_rule(struct str name, enum ai_tool_rule *ret_rule);
+bool ai_tool_rule_read(struct str name, enum ai_tool_rule *ret_rule);
 
 /* any: Replaces the result by an error. Returns 0. */
 int ai_tool_refuse(struct tool_call *call, enum problem problem, struct str detail);
 /* any: Replaces a result that has become too long by an error. Returns 0. */
-int ai_tool_told(struct tool_call *call);
+int ai_tool_check_size(struct tool_call *call);
 
 /* co: The tools that do not read the records of one entity. 0, or a negative. */
-AWAITS int ai_tool_search(struct tool_call *call);
-AWAITS int ai_tool_documentation(struct tool_call *call);
-AWAITS int ai_tool_workflows(struct tool_call *call);
-AWAITS int ai_tool_workflow(struct tool_call *call);
+AWAITS int ai_tool_run_search(struct tool_call *call);
+AWAITS int ai_tool_run_documentation(struct tool_call *call);
+AWAITS int ai_tool_list_workflows(struct tool_call *call);
+AWAITS int ai_tool_propose_workflow(struct tool_call *call);

@@ -21,7 +21,7 @@ static int search_refused(struct tool_call *call, struct str body)
         call, problem_find(arena_cstr(call->task->arena, code)), jr_str(problem, "detail"));
 }
 
-int ai_tool_search(struct tool_call *call)
+int ai_tool_run_search(struct tool_call *call)
 {
     struct arena *arena = call->task->arena;
     struct str words = codec_percent(arena, jr_str(call->arguments, "words"));
@@ -31,7 +31,7 @@ int ai_tool_search(struct tool_call *call)
         .caller = call->caller,
         .method = HTTP_GET_M,
         .path = arena_printf(arena, "/org/%.*s/search", STR_ARG(call->ctx.project->slug)),
-        .answer = inner_answer,
+        .answer = inner_handle,
         .query = arena_printf(arena, "q=%.*s&pageSize=" HITS, STR_ARG(words)),
     };
     struct inner_answer answer;
@@ -40,7 +40,7 @@ int ai_tool_search(struct tool_call *call)
         return ai_tool_refuse(call, PROBLEM_REQUIRED, STR("words is required."));
     if (entity.len > 0)
         inner.query = arena_printf(arena, "%.*s&e=%.*s", STR_ARG(inner.query), STR_ARG(entity));
-    TRY(inner_ask(call->task, &inner, AI_TOOL_BYTES, &answer));
+    TRY(inner_run(call->task, &inner, AI_TOOL_BYTES, &answer));
     if (answer.status != 200)
         return search_refused(call, answer.body);
     strbuf_str(&call->out, answer.body);

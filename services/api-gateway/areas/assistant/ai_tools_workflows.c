@@ -14,7 +14,7 @@
 
 /* --- the model's side --- */
 
-static bool may_start(struct tool_call *call)
+static bool caller_can_start(struct tool_call *call)
 {
     if (caller_can(call->caller, PERM_SVC_WORKFLOWS_TRIGGER))
         return true;
@@ -22,12 +22,12 @@ static bool may_start(struct tool_call *call)
     return false;
 }
 
-int ai_tool_workflows(struct tool_call *call)
+int ai_tool_list_workflows(struct tool_call *call)
 {
     struct rows rows;
     struct jw w;
 
-    if (!may_start(call))
+    if (!caller_can_start(call))
         return 0;
     TRY(db_query(call->task, call->ctx.db, SQL_AI_WORKFLOWS(), &rows));
     jw_init(&w, &call->out);
@@ -40,11 +40,11 @@ int ai_tool_workflows(struct tool_call *call)
         jw_obj_end(&w);
     }
     jw_arr_end(&w);
-    return ai_tool_told(call);
+    return ai_tool_check_size(call);
 }
 
 static void
-put_proposal(struct jw *w, const char *status, int64_t id, struct str name, json_t *data)
+proposal_put(struct jw *w, const char *status, int64_t id, struct str name, json_t *data)
 {
     jw_obj(w);
     JW_CSTR(w, "status", status);
@@ -57,13 +57,13 @@ put_proposal(struct jw *w, const char *status, int64_t id, struct str name, json
         jw_null(w);
 }
 
-int ai_tool_workflow(struct tool_call *call)
+int ai_tool_propose_workflow(struct tool_call *call)
 {
     int64_t id = jr_i64(call->arguments, "workflow_id", 0);
     struct rows rows;
     struct jw w;
 
-    if (!may_start(call))
+    if (!caller_can_start(call))
         return 0;
     TRY(db_query(call->task, call->ctx.db, SQL_AI_WORKFLOW(.id = id), &rows));
     if (rows.count == 0)
@@ -74,14 +74,14 @@ int ai_tool_workflow(struct tool_call *call)
     if (!row.enabled)
         return ai_tool_refuse(call, PROBLEM_WORKFLOW_DISABLED, STR("The workflow is not enabled."));
     jw_init(&w, &call->out);
-    put_proposal(&w,
+    proposal_put(&w,
                  "waits for the user's confirmation",
                  id,
                  row.name,
                  json_object_get(call->arguments, "data"));
     jw_obj_end(&w);
-    call->waits = !call->out.overflow;
-    return ai_tool_told(call);
+    call->needs_confirmation = !call->out.overflow;
+    return ai_tool_check_size(call);
 }
 
 /* --- the user's side --- */
@@ -165,7 +165,7 @@ AWAITS static int proposal_end(struct req *r, const struct proposal *proposal, b
 
     strbuf_init(&content, r->task.arena, AI_TOOL_BYTES * 2);
     jw_init(&w, &content);
-    put_proposal(
+    proposal_put(
         &w, run ? "started" : "declined", proposal->workflow_id, proposal->name, proposal->data);
     if (run)
         JW_I64(&w, "job_id", proposal->job_id);
@@ -201,7 +201,7 @@ AWAITS static int ai_messages_confirm(struct req *r)
         TRY(proposal_start(r, &proposal));
     TRY(proposal_end(r, &proposal, in.run.value));
     if (proposal.job_id)
-        jobs_notify(gateway_directory(), r->scope->project, proposal.job_id);
+        jobs_notify_queued(gateway_directory(), r->scope->project, proposal.job_id);
     TRY(ai_message_find(r, &proposal.conversation_id, &proposal.message_id, &rows));
     return reply_row(r, 200, &rows);
 }
@@ -215,8 +215,8 @@ static const struct route ai_workflows_routes[] = {
         .perm = PERM_SVC_AI_CHAT_UPDATE,
         .perm_and = PERM_SVC_WORKFLOWS_TRIGGER,
         .body = &decision_schema,
-        .ok = {200, &ai_message_schema},
-        .fails = {404, 409},
+        .success = {200, &ai_message_schema},
+        .extra_statuses = {404, 409},
         .run = ai_messages_confirm,
         .guard = ai_message_guard,
         .summary = "Start the workflow that a model proposed, or decline it",

@@ -50,7 +50,7 @@ static const struct schema token_schema = {
     .fields = token_fields,
     .count = ARRAY_LEN(token_fields),
     .struct_bytes = sizeof(struct token_in),
-    .open = true,
+    .allows_unknown = true,
 };
 
 struct refresh_in {
@@ -69,7 +69,7 @@ static const struct schema refresh_schema = {
     .fields = refresh_fields,
     .count = ARRAY_LEN(refresh_fields),
     .struct_bytes = sizeof(struct refresh_in),
-    .open = true,
+    .allows_unknown = true,
 };
 
 /* --- sign in --- */
@@ -94,7 +94,7 @@ find_account(struct req *r, struct str typed, struct rows *ret_account, struct s
                 SQL_AUTH_ACCOUNT(.emails = sql_strs(forms.forms, forms.count),
                                  .address = str_from(r->peer),
                                  .network = wide ? network : STR_NONE)));
-    *ret_hash = auth_password_of_nobody(r, email);
+    *ret_hash = auth_password_decoy_hash(r, email);
     if (ret_account->count) {
         const struct sql_auth_account_row account = sql_auth_account_row(ret_account, 0);
         counted = account.email; /* whichever spelling was sent */
@@ -138,7 +138,7 @@ AWAITS static int auth_refresh_session(struct req *r, struct str token)
     return auth_tokens_reply(r, &tokens);
 }
 
-static int need(struct req *r, const char *field)
+static int fail_required(struct req *r, const char *field)
 {
     return fail_field(r, field, PROBLEM_REQUIRED, "is required");
 }
@@ -165,12 +165,12 @@ AWAITS static int auth_token(struct req *r)
         grant_type = in.grant_type.value;
     if (str_is(grant_type, "refresh_token"))
         return in.refresh_token.value.len ? auth_refresh_session(r, in.refresh_token.value)
-                                          : need(r, "refresh_token");
+                                          : fail_required(r, "refresh_token");
     struct str email = in.email.value.len ? in.email.value : in.username.value;
     if (!email.len)
-        return need(r, "email");
+        return fail_required(r, "email");
     if (!in.password.value.len)
-        return need(r, "password");
+        return fail_required(r, "password");
     return sign_in(r, email, in.password.value);
 }
 
@@ -207,7 +207,7 @@ AWAITS static int auth_logout(struct req *r)
                                       .id = r->scope->caller->session_id,
                                       .which = scope.len ? scope : STR("global"))));
     if (ended.count) /* do not drop the project's caches for nothing */
-        gateway_touch(r);
+        gateway_raise_epoch(r);
     return reply_empty(r, 204);
 }
 
@@ -327,7 +327,7 @@ AWAITS static int auth_rotate(struct req *r)
     struct jw w;
 
     TRY(auth_key_rotate(r, &kid));
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     w = resp_json(r);
     jw_obj(&w);
     JW_STR(&w, "kid", kid);
@@ -343,8 +343,8 @@ static const struct route auth_routes[] = {
         .auth = AUTH_PUBLIC,
         .query = token_query,
         .body = &token_schema,
-        .ok = {200, &auth_tokens_schema},
-        .fails = {401, 403},
+        .success = {200, &auth_tokens_schema},
+        .extra_statuses = {401, 403},
         .run = auth_token,
         .class = CLASS_AUTH,
         .summary = "Sign in with e-mail address and password",
@@ -357,8 +357,8 @@ static const struct route auth_routes[] = {
         .id = "auth_refresh",
         .auth = AUTH_PUBLIC,
         .body = &refresh_schema,
-        .ok = {200, &auth_tokens_schema},
-        .fails = {401, 403},
+        .success = {200, &auth_tokens_schema},
+        .extra_statuses = {401, 403},
         .run = auth_refresh,
         .class = CLASS_AUTH,
         .summary = "Exchange a refresh token for new tokens",
@@ -372,7 +372,7 @@ static const struct route auth_routes[] = {
         .id = "auth_logout",
         .auth = AUTH_USER,
         .query = logout_query,
-        .ok = {204},
+        .success = {204},
         .run = auth_logout,
         .class = CLASS_AUTH,
         .summary = "End sessions of the caller",
@@ -382,8 +382,8 @@ static const struct route auth_routes[] = {
         .path = "/auth/v1/user",
         .id = "auth_user",
         .auth = AUTH_USER,
-        .ok = {200, &auth_user_schema},
-        .fails = {404},
+        .success = {200, &auth_user_schema},
+        .extra_statuses = {404},
         .run = auth_user,
         .summary = "Get the account that is signed in",
     },
@@ -392,7 +392,7 @@ static const struct route auth_routes[] = {
         .path = "/.well-known/openid-configuration",
         .id = "auth_discovery",
         .auth = AUTH_PUBLIC,
-        .ok = {200, &discovery_schema},
+        .success = {200, &discovery_schema},
         .run = auth_discovery,
         .summary = "Get the addresses of the issuer's keys and endpoints",
     },
@@ -401,7 +401,7 @@ static const struct route auth_routes[] = {
         .path = "/auth/v1/.well-known/openid-configuration",
         .id = "auth_discovery_of_sign_in",
         .auth = AUTH_PUBLIC,
-        .ok = {200, &discovery_schema},
+        .success = {200, &discovery_schema},
         .run = auth_discovery,
         .summary = "The same document, next to the keys",
     },
@@ -410,7 +410,7 @@ static const struct route auth_routes[] = {
         .path = "/auth/v1/.well-known/jwks.json",
         .id = "auth_jwks",
         .auth = AUTH_PUBLIC,
-        .ok = {200, &jwks_schema},
+        .success = {200, &jwks_schema},
         .run = auth_jwks,
         .summary = "Get the public keys that verify access tokens",
     },
@@ -419,7 +419,7 @@ static const struct route auth_routes[] = {
         .path = "/auth/v1/keys/rotate",
         .id = "auth_rotate",
         .auth = AUTH_ADMIN,
-        .ok = {200, &rotated_schema},
+        .success = {200, &rotated_schema},
         .run = auth_rotate,
         .summary = "Sign access tokens with a new key",
         .doc = "The previous key stays published until the last token that it signed has expired.",

@@ -15,12 +15,12 @@ struct str auth_flow_challenge(struct arena *arena, struct str verifier)
     return codec_b64url(arena, auth_secret_hash(arena, verifier));
 }
 
-static struct str flow_place(struct req *r, struct str state_hash)
+static struct str flow_aad(struct req *r, struct str state_hash)
 {
-    return place_flow(r->task.arena, r->scope->project->number, state_hash);
+    return aad_flow(r->task.arena, r->scope->project->number, state_hash);
 }
 
-static struct str document(struct arena *arena, const struct auth_flow *flow)
+static struct str flow_document(struct arena *arena, const struct auth_flow *flow)
 {
     struct strbuf text;
     struct jw w;
@@ -49,22 +49,22 @@ int auth_flow_begin(struct req *r, struct auth_flow *flow)
     struct str hash = auth_secret_hash(arena, flow->state);
     struct str secrets =
         arena_printf(arena, "%.*s.%.*s", STR_ARG(flow->nonce), STR_ARG(flow->code_verifier));
-    struct str sealed =
-        aead_seal(arena, &r->scope->project->data_key, secrets, flow_place(r, hash));
+    struct str sealed = aead_seal(arena, &r->scope->project->data_key, secrets, flow_aad(r, hash));
     struct db_call calls[] = {
         db_call(SQL_FLOW_PRUNE()),
-        db_call(SQL_FLOW_ADD(.state_hash = hash, .doc = document(arena, flow), .sealed = sealed)),
+        db_call(
+            SQL_FLOW_ADD(.state_hash = hash, .doc = flow_document(arena, flow), .sealed = sealed)),
     };
     return sql_batch(r, calls, ARRAY_LEN(calls));
 }
 
-static int invalid(struct req *r)
+static int fail_flow_invalid(struct req *r)
 {
     return fail(
         r, PROBLEM_FLOW_STATE_INVALID, "This sign-in is unknown, used or too old; start again.");
 }
 
-int auth_flow_refused(struct req *r, struct str error)
+int auth_flow_refuse(struct req *r, struct str error)
 {
     static const char *const of_users[] = {"access_denied",
                                            "account_selection_required",
@@ -72,7 +72,7 @@ int auth_flow_refused(struct req *r, struct str error)
                                            "interaction_required",
                                            "login_required"};
 
-    if (!ascii_only(error, ASCII_LOWER, "_"))
+    if (!ascii_has_only(error, ASCII_LOWER, "_"))
         error = STR("unknown error");
     for (size_t i = 0; i < ARRAY_LEN(of_users); i++)
         if (str_is(error, of_users[i]))
@@ -91,15 +91,15 @@ int auth_flow_take(struct req *r, struct str state, struct auth_flow *ret_flow)
     struct rows rows;
 
     if (state.len > STATE_MAX)
-        return invalid(r);
+        return fail_flow_invalid(r);
     struct str hash = auth_secret_hash(arena, state);
     TRY(sql_all(r, &rows, SQL_FLOW_TAKE(.state_hash = hash)));
     if (!rows.count)
-        return invalid(r);
+        return fail_flow_invalid(r);
     const struct sql_flow_take_row row = sql_flow_take_row(arena, &rows, 0);
     if (!row.live ||
-        data_key_open(&r->task, r->scope->project, row.sealed, flow_place(r, hash), &secrets) != 0)
-        return invalid(r);
+        data_key_open(&r->task, r->scope->project, row.sealed, flow_aad(r, hash), &secrets) != 0)
+        return fail_flow_invalid(r);
     *ret_flow = (struct auth_flow){
         .state = state,
         .nonce = str_split(&secrets, '.'),

@@ -24,6 +24,6 @@ AWAITS int auth_flow_take(struct req *r, struct str state, struct auth_flow *ret
 /* any: Answers a callback in which the provider sent an error in place of a code (RFC 6749,
  * 4.1.2.1; OpenID Connect Core 1.0, 3.1.2.6): 403 when the user has not consented, otherwise
  * 502. */
-int auth_flow_refused(struct req *r, struct str error) MUSTCHECK;
+int auth_flow_refuse(struct req *r, struct str error) MUSTCHECK;
 /* any: Returns BASE64URL(SHA256(verifier)) of RFC 7636; arena-owned. */
 struct str auth_flow_challenge(struct arena *arena, struct str verifier);

@@ -35,7 +35,7 @@ AWAITS static int read_form(struct req *r, json_t **ret_root)
         return fail(r, PROBLEM_BAD_REQUEST, "The body ended early or is not framed correctly.");
     if (query_parse(r->task.arena, text, &form, &reason) != 0)
         return fail(r, PROBLEM_BAD_REQUEST, "The form is invalid: %s.", reason);
-    json_t *root = jr_adopt(r->task.arena, json_object());
+    json_t *root = jr_attach(r->task.arena, json_object());
     for (size_t i = 0; i < form.count; i++) {
         const char *name = arena_cstr(r->task.arena, form.items[i].name);
         if (json_object_get(root, name))

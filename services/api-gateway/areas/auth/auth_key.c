@@ -11,35 +11,35 @@
 #include "crypto/jws.h"
 #include "project/unseal.h"
 
-#define KID_BYTES 8
-#define KID_MAX   64
-#define OPENED    256 /* a power of two */
+#define KID_BYTES   8
+#define KID_MAX     64
+#define OPENED_KEYS 256 /* a power of two */
 
 /* Cache of opened keys. Each key has one slot, where it replaces another key. */
-struct opened {
+struct opened_key {
     int64_t project;
     char kid[KID_MAX + 1];
     struct ec_key *key;
 };
-static struct opened opened[OPENED];
+static struct opened_key opened[OPENED_KEYS];
 
-static struct opened *auth_key_slot_of(int64_t project, struct str kid)
+static struct opened_key *auth_key_slot_of(int64_t project, struct str kid)
 {
-    return &opened[(str_hash(kid) ^ (unsigned long long)project) & (OPENED - 1)];
+    return &opened[(str_hash(kid) ^ (unsigned long long)project) & (OPENED_KEYS - 1)];
 }
 
 /* Returns the data that binds a sealed private key to its row, so that it opens only there. */
-static struct str auth_key_place(struct req *r, struct str kid)
+static struct str auth_key_aad(struct req *r, struct str kid)
 {
-    return place_setting(r->task.arena, r->scope->project->number, STR("signing_key"), kid);
+    return aad_setting(r->task.arena, r->scope->project->number, STR("signing_key"), kid);
 }
 
 /* Returns the opened key, borrowed until the next call; NULL when it cannot be opened. */
-AWAITS static const struct ec_key *key_open(struct req *r,
-                                            const struct sql_signing_key_active_row *row)
+AWAITS static const struct ec_key *auth_key_open(struct req *r,
+                                                 const struct sql_signing_key_active_row *row)
 {
     const struct str kid = row->kid;
-    struct opened *slot = auth_key_slot_of(r->scope->project->number, kid);
+    struct opened_key *slot = auth_key_slot_of(r->scope->project->number, kid);
     struct str der;
     struct ec_key *key;
 
@@ -47,8 +47,7 @@ AWAITS static const struct ec_key *key_open(struct req *r,
         return slot->key;
     if (kid.len > KID_MAX)
         return NULL;
-    if (data_key_open(&r->task, r->scope->project, row->sealed, auth_key_place(r, kid), &der) !=
-            0 ||
+    if (data_key_open(&r->task, r->scope->project, row->sealed, auth_key_aad(r, kid), &der) != 0 ||
         ec_key_from_pkcs8(der, &key) != 0)
         return NULL;
     explicit_bzero((char *)der.ptr, der.len);
@@ -65,7 +64,7 @@ int auth_key_sign(struct req *r, const struct rows *key, struct str claims, stru
 
     if (key->count)
         row = sql_signing_key_active_row(r->task.arena, key, 0);
-    const struct ec_key *private = row.kid.len ? key_open(r, &row) : NULL;
+    const struct ec_key *private = row.kid.len ? auth_key_open(r, &row) : NULL;
 
     if (!private) {
         log_error("auth.signing_key_unusable", L_STR("kid", row.kid));
@@ -90,7 +89,7 @@ int auth_key_rotate(struct req *r, struct str *ret_kid)
     struct str sealed = aead_seal(r->task.arena,
                                   &r->scope->project->data_key,
                                   ec_key_to_pkcs8(r->task.arena, key),
-                                  auth_key_place(r, kid));
+                                  auth_key_aad(r, kid));
     struct db_call calls[] = {
         db_call(SQL_SIGNING_KEYS_LOCK()),
         db_call(SQL_SIGNING_KEYS_RETIRE()),

@@ -77,11 +77,11 @@ AWAITS static int auth_link_confirm(struct req *r, struct auth_link *link)
 }
 
 /* Links the identity to an existing account that has the verified address. */
-AWAITS static int adopt(struct req *r,
-                        const struct oidc_client *client,
-                        const struct oidc_identity *identity,
-                        const struct sql_account_by_email_row *account,
-                        struct auth_link *link)
+AWAITS static int link_existing_account(struct req *r,
+                                        const struct oidc_client *client,
+                                        const struct oidc_identity *identity,
+                                        const struct sql_account_by_email_row *account,
+                                        struct auth_link *link)
 {
     link->user_id = account->id;
     link->is_new = str_is(account->status, "invited");
@@ -98,10 +98,10 @@ AWAITS static int adopt(struct req *r,
 }
 
 /* Uses the account to which the identity is linked, even if its address has changed since. */
-AWAITS static int known(struct req *r,
-                        const struct oidc_identity *identity,
-                        const struct sql_identity_find_row *account,
-                        struct auth_link *link)
+AWAITS static int use_linked_account(struct req *r,
+                                     const struct oidc_identity *identity,
+                                     const struct sql_identity_find_row *account,
+                                     struct auth_link *link)
 {
     link->user_id = account->id;
     if (link->link_user_id && link->link_user_id != link->user_id)
@@ -125,7 +125,7 @@ int auth_link_find(struct req *r,
         r, &found, SQL_IDENTITY_FIND(.issuer = client->issuer, .subject = identity->subject)));
     if (found.count) {
         const struct sql_identity_find_row account = sql_identity_find_row(&found, 0);
-        return known(r, identity, &account, link);
+        return use_linked_account(r, identity, &account, link);
     }
     if (!identity->email_verified)
         return fail(r,
@@ -140,5 +140,5 @@ int auth_link_find(struct req *r,
     if (!found.count)
         return auth_link_create(r, client, identity, link);
     const struct sql_account_by_email_row account = sql_account_by_email_row(&found, 0);
-    return adopt(r, client, identity, &account, link);
+    return link_existing_account(r, client, identity, &account, link);
 }

@@ -7,7 +7,7 @@ struct auth_link {
     int64_t link_user_id; /* in: the signed-in user who asks to link, or 0 */
     int64_t user_id;      /* out */
     bool is_new;          /* out: this sign-in created the account or accepted its invitation */
-    bool rights_changed;  /* out: the caller must call gateway_touch() after the commit */
+    bool rights_changed;  /* out: the caller must call gateway_raise_epoch() after the commit */
 };
 
 /*

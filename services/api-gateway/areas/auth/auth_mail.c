@@ -8,43 +8,43 @@
 #include "base/email.h"
 #include "crypto/password.h"
 
-#define CHANGES 3 /* of one user's address per minute */
+#define CHANGES_PER_MINUTE 3 /* of one user's address per minute */
 
 /* --- requests for mails --- */
 
-struct ask_in {
+struct mail_link_in {
     struct in_str email, redirect_to;
 };
-static const struct field ask_fields[] = {
+static const struct field mail_link_fields[] = {
     {.name = "email",
-     FIELD_AT(struct ask_in, email),
+     FIELD_AT(struct mail_link_in, email),
      .type = FIELD_STR,
      .required = true,
      .max = 254,
      .format = "email",
      .example = "\"ada@example.com\""},
     {.name = "redirect_to",
-     FIELD_AT(struct ask_in, redirect_to),
+     FIELD_AT(struct mail_link_in, redirect_to),
      .type = FIELD_STR,
      .max = 2048,
      .doc = "Page that the link opens; one of the project's redirect_urls"},
 };
 /* Clients of other services send additional members, which are ignored. */
-static const struct schema ask_schema = {
+static const struct schema mail_link_schema = {
     .name = "MailLink",
-    .fields = ask_fields,
-    .count = ARRAY_LEN(ask_fields),
-    .struct_bytes = sizeof(struct ask_in),
-    .open = true,
+    .fields = mail_link_fields,
+    .count = ARRAY_LEN(mail_link_fields),
+    .struct_bytes = sizeof(struct mail_link_in),
+    .allows_unknown = true,
 };
 
 /* Queues a mail. The account is read only when the mail is sent, so the answer reveals nothing. */
-AWAITS static int ask_for(struct req *r, enum mail_type type)
+AWAITS static int request_mail(struct req *r, enum mail_type type)
 {
     struct mail_flow flow = {.type = type};
-    struct ask_in in;
+    struct mail_link_in in;
 
-    TRY(auth_read_body(r, &ask_schema, &in));
+    TRY(auth_read_body(r, &mail_link_schema, &in));
     TRY(rate_limit_address(r, "mail_from"));
     TRY(mail_flow_address(r, in.email.value, &flow.email));
     TRY(mail_flow_limit(r, flow.email));
@@ -57,12 +57,12 @@ AWAITS static int ask_for(struct req *r, enum mail_type type)
 
 AWAITS static int auth_recover(struct req *r)
 {
-    return ask_for(r, MAIL_RECOVERY);
+    return request_mail(r, MAIL_RECOVERY);
 }
 
 AWAITS static int auth_magic_link(struct req *r)
 {
-    return ask_for(r, MAIL_MAGIC_LINK);
+    return request_mail(r, MAIL_MAGIC_LINK);
 }
 
 /* --- links --- */
@@ -96,7 +96,7 @@ static const struct field verify_fields[] = {
 };
 static const struct schema verify_schema = SCHEMA("MailVerify", struct verify_in, verify_fields);
 
-static int link_invalid(struct req *r)
+static int fail_link_invalid(struct req *r)
 {
     return fail(r, PROBLEM_TOKEN_INVALID, "This link is unknown, was used or is too old.");
 }
@@ -117,11 +117,11 @@ AWAITS static int take_link(struct req *r,
                 SQL_MAIL_LINK_TAKE(.hash = auth_secret_hash(r->task.arena, token),
                                    .type = str_from(type))));
     if (!link.count)
-        return link_invalid(r);
+        return fail_link_invalid(r);
     const struct sql_mail_link_take_row row = sql_mail_link_take_row(&link, 0);
     TRY(sql_all(r, &account, SQL_MAIL_ACCOUNT_LOCK(.id = row.user_id)));
     if (!row.live || !account.count)
-        return link_invalid(r);
+        return fail_link_invalid(r);
     *ret_account = sql_mail_account_lock_row(&account, 0);
     *ret_email = row.email;
     if (str_is(ret_account->status, "suspended"))
@@ -131,20 +131,20 @@ AWAITS static int take_link(struct req *r,
 
 /* Returns whether another person than the reader of the mail may have created the account. By a
  * confirmation link the reader states to be its creator. */
-static bool is_strangers(const struct sql_mail_account_lock_row *account, struct str type)
+static bool is_third_party_account(const struct sql_mail_account_lock_row *account, struct str type)
 {
     return !account->confirmed && (str_is(type, "magic_link") || str_is(type, "recovery"));
 }
 
 /* A new password ends all sessions and links, because another person may have them. An account that
  * another person may have created also loses its old password and its API keys. */
-AWAITS static int open_account(struct req *r,
-                               const struct sql_mail_account_lock_row *account,
-                               const struct verify_in *in,
-                               struct str hash)
+AWAITS static int confirm_account(struct req *r,
+                                  const struct sql_mail_account_lock_row *account,
+                                  const struct verify_in *in,
+                                  struct str hash)
 {
     int64_t id = account->id;
-    bool forgets = is_strangers(account, in->type.value);
+    bool forgets = is_third_party_account(account, in->type.value);
     struct db_call calls[] = {
         db_call(SQL_MAIL_ACCOUNT_OPEN(.id = id, .password_hash = hash, .forgets = forgets)),
         audit_call(r->task.arena,
@@ -184,9 +184,9 @@ AWAITS static int auth_verify(struct req *r)
     TRY(take_link(r, arena_cstr(r->task.arena, in.type.value), in.token.value, &account, &email));
     if (!str_eq(account.email, email) ||
         (str_is(in.type.value, "invite") && !str_is(account.status, "invited")))
-        return link_invalid(r);
-    TRY(open_account(r, &account, &in, hash));
-    gateway_touch(r);
+        return fail_link_invalid(r);
+    TRY(confirm_account(r, &account, &in, hash));
+    gateway_raise_epoch(r);
     TRY(auth_session_start(r, account.id, STR_NONE, STR_NONE, &tokens));
     return auth_tokens_reply(r, &tokens);
 }
@@ -219,7 +219,8 @@ static const struct field change_fields[] = {
 };
 static const struct schema change_schema = SCHEMA("EmailChange", struct change_in, change_fields);
 
-AWAITS static int own_password(struct req *r, const struct change_in *in, struct rows *ret_account)
+AWAITS static int
+check_own_password(struct req *r, const struct change_in *in, struct rows *ret_account)
 {
     struct str rehash;
     bool right = false;
@@ -241,7 +242,7 @@ AWAITS static int own_password(struct req *r, const struct change_in *in, struct
 }
 
 AWAITS static int
-put_changes(struct req *r, struct str old_email, struct str new_email, struct str page)
+put_email_change(struct req *r, struct str old_email, struct str new_email, struct str page)
 {
     int64_t id = r->scope->caller->user_id;
     struct db_call calls[] = {
@@ -274,7 +275,7 @@ AWAITS static int auth_email_change(struct req *r)
     struct str page;
 
     TRY(req_json(r, &change_schema, &in));
-    TRY(own_password(r, &in, &account));
+    TRY(check_own_password(r, &in, &account));
     TRY(mail_flow_address(r, in.email.value, &new_email));
     struct str old_email = sql_mail_account_lock_row(&account, 0).email;
     if (str_eq(email_canonical(r->task.arena, old_email), new_email))
@@ -290,12 +291,12 @@ AWAITS static int auth_email_change(struct req *r)
         r,
         "email_change",
         arena_printf(r->task.arena, "%lld", (long long)r->scope->caller->user_id),
-        CHANGES));
+        CHANGES_PER_MINUTE));
     TRY(mail_flow_limit(r, new_email));
     TRY(mail_flow_limit(r, old_email));
     TRY(mail_flow_ready(r));
     TRY(sql_begin(r));
-    TRY(put_changes(r, old_email, new_email, page));
+    TRY(put_email_change(r, old_email, new_email, page));
     TRY(sql_commit(r));
     mail_flow_notify(r);
     return reply_empty(r, 202);
@@ -364,13 +365,13 @@ AWAITS static int auth_email_change_confirm(struct req *r)
     TRY(take_link(r, "email_change", in.token.value, &account, &email));
     TRY(sql_all(r, &rows, SQL_EMAIL_CHANGE_CONFIRM(.user_id = account.id, .email = email)));
     if (!rows.count || !str_eq(account.email, sql_email_change_confirm_row(&rows, 0).old_email))
-        return link_invalid(r);
+        return fail_link_invalid(r);
     const struct sql_email_change_confirm_row change = sql_email_change_confirm_row(&rows, 0);
     if (change.both)
         TRY(apply_change(r, account.id, &change));
     TRY(sql_commit(r));
     if (change.both)
-        gateway_touch(r);
+        gateway_raise_epoch(r);
     w = resp_json(r);
     jw_obj(&w);
     JW_CSTR(&w, "status", change.both ? "changed" : "waiting");
@@ -385,8 +386,8 @@ static const struct route auth_mail_routes[] = {
         .path = "/auth/v1/recover",
         .id = "auth_recover",
         .auth = AUTH_PUBLIC,
-        .body = &ask_schema,
-        .ok = {202},
+        .body = &mail_link_schema,
+        .success = {202},
         .run = auth_recover,
         .class = CLASS_AUTH,
         .summary = "Send a link that sets a new password",
@@ -399,8 +400,8 @@ static const struct route auth_mail_routes[] = {
         .path = "/auth/v1/magic-link",
         .id = "auth_magic_link",
         .auth = AUTH_PUBLIC,
-        .body = &ask_schema,
-        .ok = {202},
+        .body = &mail_link_schema,
+        .success = {202},
         .run = auth_magic_link,
         .class = CLASS_AUTH,
         .summary = "Send a link that signs in",
@@ -414,8 +415,8 @@ static const struct route auth_mail_routes[] = {
         .id = "auth_verify",
         .auth = AUTH_PUBLIC,
         .body = &verify_schema,
-        .ok = {200, &auth_tokens_schema},
-        .fails = {401, 403},
+        .success = {200, &auth_tokens_schema},
+        .extra_statuses = {401, 403},
         .run = auth_verify,
         .class = CLASS_AUTH,
         .summary = "Use the token of a link from a mail, once, and sign in",
@@ -426,8 +427,8 @@ static const struct route auth_mail_routes[] = {
         .id = "auth_email_change",
         .auth = AUTH_USER,
         .body = &change_schema,
-        .ok = {202},
-        .fails = {409},
+        .success = {202},
+        .extra_statuses = {409},
         .run = auth_email_change,
         .class = CLASS_AUTH,
         .summary =
@@ -439,8 +440,8 @@ static const struct route auth_mail_routes[] = {
         .id = "auth_email_change_confirm",
         .auth = AUTH_PUBLIC,
         .body = &confirm_schema,
-        .ok = {200, &changed_schema},
-        .fails = {401, 403, 409},
+        .success = {200, &changed_schema},
+        .extra_statuses = {401, 403, 409},
         .run = auth_email_change_confirm,
         .class = CLASS_AUTH,
         .summary = "Confirm a change of address from the current or the new address",

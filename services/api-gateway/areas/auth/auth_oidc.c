@@ -15,14 +15,14 @@ bool oidc_issuer_is(struct str issuer, struct str iss)
     return str_eq(issuer, iss) || (str_is(issuer, GOOGLE) && str_is(iss, GOOGLE_ALT));
 }
 
-static int provider_failed(struct req *r)
+static int fail_provider(struct req *r)
 {
     return fail(r, PROBLEM_PROVIDER_ERROR, "The identity provider did not answer correctly.");
 }
 
 /* Reads an endpoint, which a browser or this gateway will open: an http or https URL, no longer
  * than browsers accept; otherwise STR_NONE. */
-static struct str endpoint(const json_t *document, const char *name)
+static struct str read_endpoint(const json_t *document, const char *name)
 {
     struct str url = jr_str(document, name);
 
@@ -31,7 +31,7 @@ static struct str endpoint(const json_t *document, const char *name)
     return url;
 }
 
-int oidc_configured(struct req *r)
+int oidc_check_configured(struct req *r)
 {
     const struct project_settings *settings = &r->scope->project->settings;
 
@@ -49,7 +49,7 @@ int oidc_client_load(struct req *r, struct oidc_client *ret_client)
     json_t *document;
     int rc;
 
-    TRY(oidc_configured(r));
+    TRY(oidc_check_configured(r));
     client = (struct oidc_client){
         .issuer = arena_dup(arena, settings->oidc_issuer),
         .client_id = arena_dup(arena, settings->oidc_client_id),
@@ -64,26 +64,26 @@ int oidc_client_load(struct req *r, struct oidc_client *ret_client)
                        false,
                        &document);
     if (rc)
-        return rc > 0 ? provider_failed(r) : rc;
-    client.authorization_endpoint = endpoint(document, "authorization_endpoint");
-    client.token_endpoint = endpoint(document, "token_endpoint");
-    client.jwks_uri = endpoint(document, "jwks_uri");
+        return rc > 0 ? fail_provider(r) : rc;
+    client.authorization_endpoint = read_endpoint(document, "authorization_endpoint");
+    client.token_endpoint = read_endpoint(document, "token_endpoint");
+    client.jwks_uri = read_endpoint(document, "jwks_uri");
     if (!str_eq(jr_str(document, "issuer"), client.issuer) || !client.authorization_endpoint.len ||
         !client.token_endpoint.len || !client.jwks_uri.len)
-        return provider_failed(r);
+        return fail_provider(r);
     *ret_client = client;
     return 0;
 }
 
 /* Returns whether the issuer refused the code; other errors of RFC 6749, 5.2 are not about it. */
-static bool code_refused(const struct fetch_response *response, struct arena *arena)
+static bool is_code_refused(const struct fetch_response *response, struct arena *arena)
 {
     struct jr_error error;
     json_t *root;
 
     if (response->status != 400 && response->status != 401)
         return false;
-    return jr_parse_foreign(arena, response->body, &root, &error) == 0 &&
+    return jr_parse_external(arena, response->body, &root, &error) == 0 &&
            str_is(jr_str(root, "error"), "invalid_grant");
 }
 
@@ -122,12 +122,12 @@ int oidc_exchange(struct req *r, const struct oidc_client *client, struct oidc_e
                },
                &response);
     if (rc)
-        return rc > 0 ? provider_failed(r) : rc;
-    if (code_refused(&response, arena))
+        return rc > 0 ? fail_provider(r) : rc;
+    if (is_code_refused(&response, arena))
         return fail(r, PROBLEM_INVALID_CREDENTIALS, "The identity provider refused the code.");
-    if (response.status != 200 || jr_parse_foreign(arena, response.body, &root, &error) != 0)
-        return provider_failed(r);
+    if (response.status != 200 || jr_parse_external(arena, response.body, &root, &error) != 0)
+        return fail_provider(r);
     exchange->id_token = jr_str(root, "id_token");
     exchange->access_token = jr_str(root, "access_token");
-    return exchange->id_token.len ? 0 : provider_failed(r);
+    return exchange->id_token.len ? 0 : fail_provider(r);
 }

@@ -30,7 +30,7 @@ struct oidc_identity {
 };
 
 /* any: Returns 0, or puts 404 not_found when the project has no issuer. */
-int oidc_configured(struct req *r) MUSTCHECK;
+int oidc_check_configured(struct req *r) MUSTCHECK;
 /* co: Reads the project's issuer and its endpoints (discovery). Puts 404 not_found when the project
  * has no issuer. */
 AWAITS int oidc_client_load(struct req *r, struct oidc_client *ret_client) MUSTCHECK;

@@ -37,7 +37,7 @@ struct failure {
 static struct failure failures[SLOTS];
 
 /* A document that one task fetches, and the tasks that wait for it. */
-struct errand {
+struct oidc_fetch {
     struct list link;
     struct list waiters;
     int64_t project;
@@ -51,7 +51,7 @@ static struct list errands = {&errands, &errands};
 
 /* Returns the cached document, valid until the next await; NULL when the slot holds another
  * document or none. */
-static struct document *oidc_find(struct str url)
+static struct document *oidc_cache_get(struct str url)
 {
     struct document *slot = &documents[str_hash(url) & (SLOTS - 1)];
 
@@ -77,7 +77,7 @@ static int64_t fresh_ms(const struct fetch_response *response)
     return ms < FRESH_MIN_MS ? FRESH_MIN_MS : ms;
 }
 
-static void oidc_keep(struct str url, const struct fetch_response *response)
+static void oidc_cache_put(struct str url, const struct fetch_response *response)
 {
     struct document *slot = &documents[str_hash(url) & (SLOTS - 1)];
 
@@ -106,16 +106,16 @@ AWAITS static int renew_document(struct task *task, struct str url)
     json_t *root;
     int rc = fetch(task, &request, &response);
 
-    if (rc == 0 &&
-        (response.status != 200 ||
-         jr_parse_foreign(task->arena, response.body, &root, &error) != 0 || !json_is_object(root)))
+    if (rc == 0 && (response.status != 200 ||
+                    jr_parse_external(task->arena, response.body, &root, &error) != 0 ||
+                    !json_is_object(root)))
         rc = FETCH_UNREACHABLE;
     if (rc) {
         if (rc > 0)
             log_warn("auth.issuer_failed", L_STR("url", url), L_RESULT("rc", rc));
         return rc;
     }
-    oidc_keep(url, &response);
+    oidc_cache_put(url, &response);
     return 0;
 }
 
@@ -123,10 +123,10 @@ AWAITS static int renew_document(struct task *task, struct str url)
 
 static unsigned long long failure_key(const struct task *task, struct str url)
 {
-    return str_hash(url) ^ (unsigned long long)task->tenant * 0x9e3779b97f4a7c15ULL;
+    return str_hash(url) ^ (unsigned long long)task->project * 0x9e3779b97f4a7c15ULL;
 }
 
-static int known_failure(const struct task *task, struct str url)
+static int recent_failure(const struct task *task, struct str url)
 {
     unsigned long long key = failure_key(task, url);
     const struct failure *failure = &failures[key & (SLOTS - 1)];
@@ -135,7 +135,7 @@ static int known_failure(const struct task *task, struct str url)
 }
 
 /* FETCH_BUSY is not recorded: it says nothing about the issuer. */
-static void oidc_note_failure(const struct task *task, struct str url, int rc)
+static void oidc_record_failure(const struct task *task, struct str url, int rc)
 {
     unsigned long long key = failure_key(task, url);
 
@@ -146,11 +146,11 @@ static void oidc_note_failure(const struct task *task, struct str url, int rc)
 
 /* --- one request at a time --- */
 
-static struct errand *errand_find(const struct task *task, struct str url)
+static struct oidc_fetch *oidc_fetch_find(const struct task *task, struct str url)
 {
     LIST_FOR (node, &errands) {
-        struct errand *errand = LIST_ITEM(node, struct errand, link);
-        if (errand->project == task->tenant && str_eq(errand->url, url))
+        struct oidc_fetch *errand = LIST_ITEM(node, struct oidc_fetch, link);
+        if (errand->project == task->project && str_eq(errand->url, url))
             return errand;
     }
     return NULL;
@@ -161,7 +161,7 @@ static void oidc_waiter_abandon(struct await *await)
     list_remove(&CONTAINER_OF(await, struct waiter, await)->link);
 }
 
-AWAITS static int errand_wait(struct task *task, struct errand *errand)
+AWAITS static int oidc_fetch_wait(struct task *task, struct oidc_fetch *errand)
 {
     struct waiter waiter;
 
@@ -173,15 +173,15 @@ AWAITS static int errand_wait(struct task *task, struct errand *errand)
 
 /* Fetches the document and resumes the tasks that wait for it. Returns 0 when the document is
  * cached now. */
-AWAITS static int errand_run(struct task *task, struct str url)
+AWAITS static int oidc_fetch_run(struct task *task, struct str url)
 {
-    struct errand errand = {.project = task->tenant, .url = url};
+    struct oidc_fetch errand = {.project = task->project, .url = url};
     struct list *node;
 
     list_init(&errand.waiters);
     list_append(&errands, &errand.link);
     int rc = renew_document(task, url);
-    oidc_note_failure(task, url, rc);
+    oidc_record_failure(task, url, rc);
     list_remove(&errand.link);
     while ((node = list_shift(&errand.waiters)) != NULL)
         await_done(&LIST_ITEM(node, struct waiter, link)->await, rc > 0 ? rc : 0);
@@ -199,13 +199,13 @@ static bool is_fresh(const struct document *known, bool renew)
 
 /* Returns 0 when a fresh document is cached, otherwise why there is none. If the task that fetches
  * the document is cancelled, one of the waiting tasks fetches it. */
-AWAITS static int get_fresh(struct task *task, struct str url, bool renew)
+AWAITS static int ensure_fresh(struct task *task, struct str url, bool renew)
 {
-    while (!is_fresh(oidc_find(url), renew)) {
-        struct errand *errand = errand_find(task, url);
-        int rc = known_failure(task, url);
+    while (!is_fresh(oidc_cache_get(url), renew)) {
+        struct oidc_fetch *errand = oidc_fetch_find(task, url);
+        int rc = recent_failure(task, url);
         if (rc == 0)
-            rc = errand ? errand_wait(task, errand) : errand_run(task, url);
+            rc = errand ? oidc_fetch_wait(task, errand) : oidc_fetch_run(task, url);
         if (rc != 0)
             return rc;
     }
@@ -214,11 +214,11 @@ AWAITS static int get_fresh(struct task *task, struct str url, bool renew)
 
 int oidc_document(struct task *task, struct str url, bool renew, json_t **ret_root)
 {
-    int rc = get_fresh(task, url, renew);
-    struct document *known = rc >= 0 ? oidc_find(url) : NULL;
+    int rc = ensure_fresh(task, url, renew);
+    struct document *known = rc >= 0 ? oidc_cache_get(url) : NULL;
     struct jr_error error;
 
     if (!known)
         return rc;
-    return jr_parse_foreign(task->arena, arena_dup(task->arena, known->text), ret_root, &error);
+    return jr_parse_external(task->arena, arena_dup(task->arena, known->text), ret_root, &error);
 }

@@ -24,7 +24,7 @@ static int oidc_token_refuse(struct req *r, const char *reason)
                 "The identity provider's token is not valid for this project.");
 }
 
-static bool key_fits(const json_t *key, const struct jws *token)
+static bool is_key_of_token(const json_t *key, const struct jws *token)
 {
     const char *type = str_is(token->alg, "RS256") ? "RSA" : "EC";
     struct str use = jr_str(key, "use");
@@ -45,7 +45,7 @@ static const json_t *find_key(const json_t *document, const struct jws *token)
 
     for (size_t i = 0; i < json_array_size(keys); i++) {
         const json_t *key = json_array_get(keys, i);
-        if (!key_fits(key, token))
+        if (!is_key_of_token(key, token))
             continue;
         found = found ? found : key;
         count++;
@@ -75,7 +75,7 @@ AWAITS static int load_key(struct req *r,
     return *ret_key ? 0 : oidc_token_refuse(r, "unknown key");
 }
 
-static bool signature_ok(struct arena *arena, const struct jws *token, const json_t *key)
+static bool is_signature_valid(struct arena *arena, const struct jws *token, const json_t *key)
 {
     struct ec_key *point;
     struct str n;
@@ -93,7 +93,7 @@ static bool signature_ok(struct arena *arena, const struct jws *token, const jso
 }
 
 /* Allows RS256 for every issuer, and ES256 for every issuer but Google, which does not use it. */
-static bool algorithm_ok(const struct oidc_client *client, struct str alg)
+static bool is_algorithm_allowed(const struct oidc_client *client, struct str alg)
 {
     bool google = oidc_issuer_is(client->issuer, STR("accounts.google.com"));
 
@@ -103,7 +103,7 @@ static bool algorithm_ok(const struct oidc_client *client, struct str alg)
 static const char *claims_fault(const struct oidc_client *client, const struct jws *token)
 {
     const bool google = oidc_issuer_is(client->issuer, STR("accounts.google.com"));
-    const struct jws_expect expect = {
+    const struct jws_expectations expect = {
         .iss = client->issuer,
         .iss_alt = google ? STR("accounts.google.com") : STR_NONE,
         .aud = client->client_id,
@@ -131,7 +131,7 @@ static const char *claims_fault(const struct oidc_client *client, const struct j
 
 /* Checks that the ID token belongs to the access token that came with it (OpenID Connect Core 1.0,
  * 3.1.3.6). */
-static bool at_hash_ok(struct arena *arena, const struct jws *token, struct str access_token)
+static bool is_at_hash_valid(struct arena *arena, const struct jws *token, struct str access_token)
 {
     const json_t *claim = json_object_get(token->claims, "at_hash");
     uint8_t hash[DIGEST_SHA256_BYTES];
@@ -192,17 +192,17 @@ int oidc_identity_read(struct req *r,
 
     if (jws_parse(r->task.arena, exchange->id_token, &token) != 0)
         return oidc_token_refuse(r, "form");
-    if (!algorithm_ok(client, token.alg))
+    if (!is_algorithm_allowed(client, token.alg))
         return oidc_token_refuse(r, "algorithm");
     TRY(load_key(r, client, &token, &key));
-    if (!signature_ok(r->task.arena, &token, key))
+    if (!is_signature_valid(r->task.arena, &token, key))
         return oidc_token_refuse(r, "signature");
     fault = claims_fault(client, &token);
     if (fault)
         return oidc_token_refuse(r, fault);
     if (!ct_eq(jws_claim_str(&token, "nonce"), nonce))
         return oidc_token_refuse(r, "nonce");
-    if (!at_hash_ok(r->task.arena, &token, exchange->access_token))
+    if (!is_at_hash_valid(r->task.arena, &token, exchange->access_token))
         return oidc_token_refuse(r, "at_hash");
     read_claims(r->task.arena, client, &token, ret_identity);
     if (!ret_identity->subject.len || ret_identity->subject.len > SUBJECT_MAX)

@@ -8,16 +8,16 @@
 #include "loop/work.h"
 #include "metrics/metrics.h"
 
-static struct metric *made;
-static struct metric *checked;
+static struct metric *stored_hashes;
+static struct metric *checked_hashes;
 
 void auth_password_prepare(void)
 {
     const char *name = "groundwork_password_hashes_total";
     const char *help = "Argon2id computations, by purpose";
 
-    made = metric_counter(name, "purpose=\"store\"", help);
-    checked = metric_counter(name, "purpose=\"check\"", help);
+    stored_hashes = metric_counter(name, "purpose=\"store\"", help);
+    checked_hashes = metric_counter(name, "purpose=\"check\"", help);
 }
 
 int auth_password_policy(struct req *r, const char *field, struct str password)
@@ -73,12 +73,12 @@ int auth_password_hash(struct req *r, struct str password, struct str *ret_hash)
 
     *job = (struct hash_job){.arena = r->task.arena, .password = password};
     TRY(run_hashing(r, run_hash, job));
-    metric_add(made, 1);
+    metric_add(stored_hashes, 1);
     *ret_hash = job->hash;
     return 0;
 }
 
-struct str auth_password_of_nobody(struct req *r, struct str email)
+struct str auth_password_decoy_hash(struct req *r, struct str email)
 {
     struct str key = {(const char *)r->scope->project->data_key.bytes,
                       sizeof(r->scope->project->data_key.bytes)};
@@ -89,7 +89,7 @@ struct str auth_password_of_nobody(struct req *r, struct str email)
     digest_hmac_sha256(key,
                        arena_printf(r->task.arena, "tag of nobody:%.*s", STR_ARG(email)),
                        seed + DIGEST_SHA256_BYTES);
-    return password_of_nobody(r->task.arena, seed);
+    return password_dummy_hash(r->task.arena, seed);
 }
 
 int auth_password_check(
@@ -99,7 +99,7 @@ int auth_password_check(
 
     *job = (struct hash_job){.arena = r->task.arena, .password = password, .hash = hash};
     TRY(run_hashing(r, password_run_check, job));
-    metric_add(checked, 1);
+    metric_add(checked_hashes, 1);
     *ret_right = job->result != PASSWORD_WRONG;
     *ret_rehash = job->result == PASSWORD_OK_REHASH ? job->hash : STR_NONE;
     return 0;

@@ -19,7 +19,7 @@ AWAITS int auth_password_hash(struct req *r, struct str password, struct str *re
 
 /* any: Returns the hash to compare with for an account that does not exist or has no password. It
  * is always the same for one address, and no password matches it. Arena-owned. */
-struct str auth_password_of_nobody(struct req *r, struct str email);
+struct str auth_password_decoy_hash(struct req *r, struct str email);
 
 /* co: Compares the password with `hash`. *ret_rehash is a new, arena-owned hash when `hash` is
  * weaker than new hashes are, otherwise STR_NONE. Puts 503 as auth_password_hash() does. */

@@ -47,7 +47,7 @@ static int read_authorize(struct req *r, const struct query *query, struct auth_
     flow->redirect_to = query_get(query, "redirect_to");
     /* Compare whole addresses: prefixes and patterns would let codes leak. */
     if (!flow->redirect_to.len ||
-        !redirect_url_listed(&r->scope->project->settings, flow->redirect_to))
+        !redirect_url_is_listed(&r->scope->project->settings, flow->redirect_to))
         return fail(r,
                     PROBLEM_REDIRECT_NOT_ALLOWED,
                     "redirect_to must be one of the project's redirect_urls.");
@@ -177,7 +177,7 @@ static const struct schema callback_schema = {
     .fields = callback_fields,
     .count = ARRAY_LEN(callback_fields),
     .struct_bytes = sizeof(struct callback_in),
-    .open = true,
+    .allows_unknown = true,
 };
 
 /* Checks that the finish belongs to the start: same client, same issuer, same user. */
@@ -201,11 +201,11 @@ static int check_flow(struct req *r, const struct auth_flow *flow, const struct 
     return 0;
 }
 
-AWAITS static int identify(struct req *r,
-                           const struct auth_flow *flow,
-                           struct str code,
-                           struct oidc_client *client,
-                           struct oidc_identity *ret_identity)
+AWAITS static int read_identity(struct req *r,
+                                const struct auth_flow *flow,
+                                struct str code,
+                                struct oidc_client *client,
+                                struct oidc_identity *ret_identity)
 {
     struct oidc_exchange exchange = {
         .code = code,
@@ -236,15 +236,15 @@ AWAITS static int provider_callback(struct req *r)
     TRY(auth_flow_take(r, in.state.value, &flow));
     TRY(check_flow(r, &flow, &in));
     if (in.error.value.len)
-        return auth_flow_refused(r, in.error.value);
-    TRY(identify(r, &flow, in.code.value, &client, &identity));
+        return auth_flow_refuse(r, in.error.value);
+    TRY(read_identity(r, &flow, in.code.value, &client, &identity));
     struct auth_link link = {.link_user_id = flow.user_id};
     TRY(sql_begin(r));
     TRY(auth_link_find(r, &client, &identity, &link));
     TRY(auth_session_start(r, link.user_id, STR_NONE, STR_NONE, &tokens));
     TRY(sql_commit(r));
     if (link.rights_changed)
-        gateway_touch(r);
+        gateway_raise_epoch(r);
     struct jw w = resp_json(r);
     jw_obj(&w);
     auth_tokens_members(&w, &tokens);
@@ -260,10 +260,10 @@ static const struct route auth_provider_routes[] = {
         .id = "auth_provider_authorize",
         .auth = AUTH_OPTIONAL,
         .query = authorize_query,
-        .ok = {200, &authorize_schema},
-        .fails = {302, 404, 502},
+        .success = {200, &authorize_schema},
+        .extra_statuses = {302, 404, 502},
         .run = provider_authorize,
-        .guard = oidc_configured,
+        .guard = oidc_check_configured,
         .class = CLASS_AUTH,
         .summary = "Start a sign-in at the project's identity provider",
         .doc =
@@ -276,8 +276,8 @@ static const struct route auth_provider_routes[] = {
         .id = "auth_provider_callback",
         .auth = AUTH_OPTIONAL,
         .body = &callback_schema,
-        .ok = {200, &auth_provider_tokens_schema},
-        .fails = {403, 404, 409, 502},
+        .success = {200, &auth_provider_tokens_schema},
+        .extra_statuses = {403, 404, 409, 502},
         .run = provider_callback,
         .class = CLASS_AUTH,
         .summary = "Finish a sign-in with the code and state that the provider sent",

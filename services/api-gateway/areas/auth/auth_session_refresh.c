@@ -10,9 +10,9 @@
 
 #define TOKEN_MAX 128
 
-static struct str successor_place(struct req *r, int64_t token_id)
+static struct str successor_aad(struct req *r, int64_t token_id)
 {
-    return place_successor(r->task.arena, r->scope->project->number, token_id);
+    return aad_successor(r->task.arena, r->scope->project->number, token_id);
 }
 
 /* Commits the transaction and signs an access token for the session of the locked row. */
@@ -36,8 +36,8 @@ refresh_rotate(struct req *r, const struct sql_refresh_lock_row *token, struct a
 
     tokens->refresh_token = auth_secret_new(arena);
     struct str hash = auth_secret_hash(arena, tokens->refresh_token);
-    struct str sealed = aead_seal(
-        arena, &r->scope->project->data_key, tokens->refresh_token, successor_place(r, id));
+    struct str sealed =
+        aead_seal(arena, &r->scope->project->data_key, tokens->refresh_token, successor_aad(r, id));
     struct db_call calls[] = {
         db_call(SQL_REFRESH_USE(.id = id, .successor = sealed)),
         db_call(SQL_REFRESH_ADD(.session_id = session_id, .parent_id = id, .hash = hash)),
@@ -67,7 +67,7 @@ find_successor(struct req *r, const struct sql_refresh_lock_row *token, struct s
     if (!token->just_used && !(child.count && sql_refresh_child_row(&child, 0).unused))
         return 0;
     if (data_key_open(
-            &r->task, r->scope->project, token->successor, successor_place(r, id), ret_successor) !=
+            &r->task, r->scope->project, token->successor, successor_aad(r, id), ret_successor) !=
         0)
         *ret_successor = STR_NONE;
     return 0;
@@ -85,14 +85,14 @@ AWAITS static int end_stolen_session(struct req *r, const struct sql_refresh_loc
 
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(sql_commit(r));
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     log_warn("auth.refresh_token_reused", L_I64("session", session_id));
     return fail(
         r, PROBLEM_REFRESH_TOKEN_REUSED, "This token was used before; the session has ended.");
 }
 
 AWAITS static int
-repeat(struct req *r, const struct sql_refresh_lock_row *token, struct auth_tokens *tokens)
+refresh_repeat(struct req *r, const struct sql_refresh_lock_row *token, struct auth_tokens *tokens)
 {
     TRY(find_successor(r, token, &tokens->refresh_token));
     if (!tokens->refresh_token.ptr)
@@ -151,7 +151,7 @@ int auth_session_refresh(struct req *r, struct str token, struct auth_tokens *re
         return fail(r, PROBLEM_SESSION_EXPIRED, "The session has ended; sign in again.");
     TRY(auth_account_check(r, row.status, row.confirmed));
     if (row.used)
-        TRY(repeat(r, &row, &tokens));
+        TRY(refresh_repeat(r, &row, &tokens));
     else if (row.expired)
         return fail(
             r, PROBLEM_SESSION_EXPIRED, "The refresh token was not used in time; sign in again.");

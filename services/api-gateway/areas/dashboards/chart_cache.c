@@ -8,35 +8,35 @@
 #include "base/map.h"
 #include "loop/shares.h"
 
-#define UNSEEN_MS   1000
+#define TRUST_MS    1000
 #define AGE_MAX_MS  60000
 #define COST_FACTOR 20
 #define RENEW_MS    5000 /* how long others use an expired entry while one request computes */
 
-struct chart_kept {
+struct chart_cache_entry {
     struct arena *arena; /* holds the entry itself, too */
     struct chart_key key;
     struct series_mark mark;
     struct str data;
     int64_t project;
-    int64_t made_ms, compared_ms, lasts_ms;
+    int64_t made_ms, compared_ms, lifetime_ms;
     int64_t renewed_by_ms; /* until then a request is computing newer data */
     uint64_t bytes;
     struct share *share; /* of the bytes */
-    struct list link;    /* in charts_kept.used */
+    struct list link;    /* in chart_cache.used */
 };
 
 static struct {
     struct map *by_key; /* NULL = not started */
     struct shares bytes;
     struct list used; /* most recently used last */
-} charts_kept;
+} chart_cache;
 
 void chart_cache_start(uint64_t bytes)
 {
-    charts_kept.by_key = map_new();
-    list_init(&charts_kept.used);
-    shares_init(&charts_kept.bytes,
+    chart_cache.by_key = map_new();
+    list_init(&chart_cache.used);
+    shares_init(&chart_cache.bytes,
                 &(struct shares_config){
                     .name = "charts",
                     .limit = bytes,
@@ -49,36 +49,36 @@ static struct str chart_cache_key_text(const struct chart_key *key)
     return (struct str){(const char *)key->bytes, sizeof(key->bytes)};
 }
 
-static void chart_cache_drop(struct chart_kept *kept)
+static void chart_cache_drop(struct chart_cache_entry *kept)
 {
-    (void)map_remove(charts_kept.by_key, chart_cache_key_text(&kept->key));
+    (void)map_remove(chart_cache.by_key, chart_cache_key_text(&kept->key));
     list_remove(&kept->link);
-    shares_release(&charts_kept.bytes, kept->share, kept->bytes);
+    shares_release(&chart_cache.bytes, kept->share, kept->bytes);
     arena_free(kept->arena);
 }
 
 void chart_cache_stop(void)
 {
-    if (!charts_kept.by_key)
+    if (!chart_cache.by_key)
         return;
-    LIST_FOR (it, &charts_kept.used)
-        chart_cache_drop(LIST_ITEM(it, struct chart_kept, link));
-    map_free(charts_kept.by_key);
-    charts_kept.by_key = NULL;
+    LIST_FOR (it, &chart_cache.used)
+        chart_cache_drop(LIST_ITEM(it, struct chart_cache_entry, link));
+    map_free(chart_cache.by_key);
+    chart_cache.by_key = NULL;
 }
 
-static bool same_mark(const struct series_mark *one, const struct series_mark *other)
+static bool marks_are_equal(const struct series_mark *one, const struct series_mark *other)
 {
     return one->since == other->since && one->changes == other->changes;
 }
 
 /* Returns whether this request has to compute the data again. When the data were slow to compute,
  * one request computes and the others use the entry until renewed_by_ms. */
-static bool chart_cache_is_due(struct chart_kept *kept, int64_t now)
+static bool chart_cache_is_due(struct chart_cache_entry *kept, int64_t now)
 {
-    if (now - kept->made_ms <= kept->lasts_ms)
+    if (now - kept->made_ms <= kept->lifetime_ms)
         return false;
-    if (kept->lasts_ms > UNSEEN_MS && now < kept->renewed_by_ms)
+    if (kept->lifetime_ms > TRUST_MS && now < kept->renewed_by_ms)
         return false;
     kept->renewed_by_ms = now + RENEW_MS;
     return true;
@@ -89,32 +89,32 @@ struct str chart_cache_find(struct req *r,
                             const struct series_mark *mark,
                             bool *ret_due)
 {
-    struct chart_kept *kept = map_get(charts_kept.by_key, chart_cache_key_text(key));
+    struct chart_cache_entry *kept = map_get(chart_cache.by_key, chart_cache_key_text(key));
     int64_t now = clock_mono_ms();
 
     if (!kept)
         return STR_NONE;
-    if (mark && !same_mark(mark, &kept->mark)) {
+    if (mark && !marks_are_equal(mark, &kept->mark)) {
         chart_cache_drop(kept);
         return STR_NONE;
     }
     *ret_due = chart_cache_is_due(kept, now);
     if (*ret_due)
         return STR_NONE;
-    if (!mark && now - kept->compared_ms > UNSEEN_MS)
+    if (!mark && now - kept->compared_ms > TRUST_MS)
         return STR_NONE;
     if (mark)
         kept->compared_ms = now;
     list_remove(&kept->link);
-    list_append(&charts_kept.used, &kept->link);
+    list_append(&chart_cache.used, &kept->link);
     return arena_dup(r->task.arena, kept->data);
 }
 
 /* Returns the least recently used entry of a project, or of all projects (0). */
-static struct chart_kept *chart_cache_oldest(int64_t project)
+static struct chart_cache_entry *chart_cache_oldest(int64_t project)
 {
-    LIST_FOR (it, &charts_kept.used) {
-        struct chart_kept *kept = LIST_ITEM(it, struct chart_kept, link);
+    LIST_FOR (it, &chart_cache.used) {
+        struct chart_cache_entry *kept = LIST_ITEM(it, struct chart_cache_entry, link);
         if (project == 0 || kept->project == project)
             return kept;
     }
@@ -122,12 +122,13 @@ static struct chart_kept *chart_cache_oldest(int64_t project)
 }
 
 /* Acquires a share, dropping old entries if needed; false when `bytes` exceed a project's limit. */
-static bool chart_cache_room(struct share_owner owner, uint64_t bytes, struct share **ret_share)
+static bool
+chart_cache_make_space(struct share_owner owner, uint64_t bytes, struct share **ret_share)
 {
-    if (bytes > charts_kept.bytes.config.per_owner)
+    if (bytes > chart_cache.bytes.config.per_owner)
         return false;
-    while (shares_try(&charts_kept.bytes, owner, bytes, ret_share) != 0) {
-        struct chart_kept *oldest = chart_cache_oldest(owner.project);
+    while (shares_try(&chart_cache.bytes, owner, bytes, ret_share) != 0) {
+        struct chart_cache_entry *oldest = chart_cache_oldest(owner.project);
         if (!oldest)
             oldest = chart_cache_oldest(0);
         if (!oldest)
@@ -137,25 +138,25 @@ static bool chart_cache_room(struct share_owner owner, uint64_t bytes, struct sh
     return true;
 }
 
-void chart_cache_keep(struct req *r,
-                      const struct chart_key *key,
-                      const struct series_mark *mark,
-                      struct str data,
-                      int64_t cost_ms)
+void chart_cache_put(struct req *r,
+                     const struct chart_key *key,
+                     const struct series_mark *mark,
+                     struct str data,
+                     int64_t cost_ms)
 {
     int64_t lasts_ms = cost_ms * COST_FACTOR;
     struct share_owner owner = share_owner_of(&r->task);
-    struct chart_kept *kept = map_get(charts_kept.by_key, chart_cache_key_text(key));
+    struct chart_cache_entry *kept = map_get(chart_cache.by_key, chart_cache_key_text(key));
     uint64_t bytes = data.len + sizeof(*kept) + sizeof(*key);
     struct share *share = NULL;
 
     if (kept)
         chart_cache_drop(kept);
-    if (!chart_cache_room(owner, bytes, &share))
+    if (!chart_cache_make_space(owner, bytes, &share))
         return;
     struct arena *arena = arena_new(bytes);
     kept = ARENA_NEW(arena, kept);
-    *kept = (struct chart_kept){
+    *kept = (struct chart_cache_entry){
         .arena = arena,
         .key = *key,
         .mark = *mark,
@@ -163,12 +164,12 @@ void chart_cache_keep(struct req *r,
         .project = owner.project,
         .made_ms = clock_mono_ms(),
         .compared_ms = clock_mono_ms(),
-        .lasts_ms = lasts_ms < UNSEEN_MS    ? UNSEEN_MS
-                    : lasts_ms > AGE_MAX_MS ? AGE_MAX_MS
-                                            : lasts_ms,
+        .lifetime_ms = lasts_ms < TRUST_MS     ? TRUST_MS
+                       : lasts_ms > AGE_MAX_MS ? AGE_MAX_MS
+                                               : lasts_ms,
         .bytes = bytes,
         .share = share,
     };
-    (void)map_put(charts_kept.by_key, chart_cache_key_text(key), kept);
-    list_append(&charts_kept.used, &kept->link);
+    (void)map_put(chart_cache.by_key, chart_cache_key_text(key), kept);
+    list_append(&chart_cache.used, &kept->link);
 }

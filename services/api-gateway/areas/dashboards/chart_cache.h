@@ -35,8 +35,8 @@ struct str chart_cache_find(struct req *r,
                             bool *ret_due);
 /* any: Stores a copy of data that took `cost_ms` to compute, in place of the key's entry. Does
  * nothing when there is no space for the data. */
-void chart_cache_keep(struct req *r,
-                      const struct chart_key *key,
-                      const struct series_mark *mark,
-                      struct str data,
-                      int64_t cost_ms);
+void chart_cache_put(struct req *r,
+                     const struct chart_key *key,
+                     const struct series_mark *mark,
+                     struct str data,
+                     int64_t cost_ms);

@@ -132,10 +132,10 @@ static void chart_write_empty(struct jw *w, const struct chart_reading *in, int6
 }
 
 /* Finds the days whose spans are shown even without records. Returns false when there are none. */
-static bool chart_spans_of(const struct chart_reading *in,
-                           const struct rows *rows,
-                           const struct bucket_window *window,
-                           struct bucket_window *ret_spans)
+static bool chart_find_spans(const struct chart_reading *in,
+                             const struct rows *rows,
+                             const struct bucket_window *window,
+                             struct bucket_window *ret_spans)
 {
     const struct records_series *series = &in->chart->series;
     enum bucket_unit unit = series->groups[0].bucket;
@@ -145,7 +145,7 @@ static bool chart_spans_of(const struct chart_reading *in,
         return false;
     while (dated > 0 && rows_null(rows, dated - 1, 0))
         dated--;
-    if (window && str_eq(series->within, series->groups[0].path)) {
+    if (window && str_eq(series->window_path, series->groups[0].path)) {
         int64_t last = window->to < in->today + 1 ? window->to : in->today + 1;
         *ret_spans = (struct bucket_window){bucket_start(unit, window->from), last};
     } else if (dated == 0 || !bucket_parse(rows_str(rows, 0, 0), &ret_spans->from) ||
@@ -164,7 +164,7 @@ AWAITS static int chart_write_rows(struct jw *w,
     size_t limit = (size_t)in->chart->series.limit;
     size_t count = rows->count < limit ? rows->count : limit;
     struct bucket_window spans = {0};
-    bool fills = chart_spans_of(in, rows, window, &spans);
+    bool fills = chart_find_spans(in, rows, window, &spans);
     int64_t next = spans.from;
     int64_t day;
 
@@ -228,7 +228,7 @@ chart_write_data(const struct chart_reading *in, int64_t as_of_ms, struct strbuf
 
 /* --- rights --- */
 
-static const struct caller chart_everybody = {.kind = CALLER_SYSTEM};
+static const struct caller chart_system_caller = {.kind = CALLER_SYSTEM};
 
 /* A caller that may read a view may read all of its rows, so a view is read as the system. */
 static struct records_ctx *chart_ctx(struct req *r, const struct chart *chart)
@@ -236,7 +236,7 @@ static struct records_ctx *chart_ctx(struct req *r, const struct chart *chart)
     struct records_ctx *ctx = items_ctx(r);
 
     if (chart->view.len)
-        ctx->caller = &chart_everybody;
+        ctx->caller = &chart_system_caller;
     return ctx;
 }
 
@@ -251,14 +251,14 @@ static int chart_may_read(struct req *r, const struct chart *chart)
                     PROBLEM_FORBIDDEN,
                     "This needs the permission %.*s:read.",
                     STR_ARG(chart->entity->name));
-    if (!caller_api_access(caller))
+    if (!caller_has_api_access(caller))
         return refusal(r,
                        REFUSE_API_ACCESS,
                        "None of the caller's roles has API access, which entity records need.");
     return 0;
 }
 
-static int chart_broken(struct req *r, const struct schema_errors *errors)
+static int chart_fail_malformed(struct req *r, const struct schema_errors *errors)
 {
     return fail_with(r, PROBLEM_CONFLICT, STR("The chart no longer fits the data model."), errors);
 }
@@ -271,19 +271,19 @@ static int chart_may_read_fields(struct req *r, const struct chart *chart)
     struct records_ctx *ctx = chart_ctx(r, chart);
     struct str gone;
 
-    if (!series_forbidden(ctx, chart->entity, &chart->series).ptr)
+    if (!series_forbidden_path(ctx, chart->entity, &chart->series).ptr)
         return 0;
-    ctx->caller = &chart_everybody;
-    gone = series_forbidden(ctx, chart->entity, &chart->series);
+    ctx->caller = &chart_system_caller;
+    gone = series_forbidden_path(ctx, chart->entity, &chart->series);
     if (!gone.ptr)
         return fail(r, PROBLEM_FORBIDDEN, "The chart shows fields that the caller may not read.");
-    if (caller_all_rows(r->scope->caller))
-        records_finding(ctx,
-                        STR("definition"),
-                        PROBLEM_UNKNOWN_FIELD,
-                        "there is no field \"%.*s\"",
-                        STR_ARG(gone));
-    return chart_broken(r, &ctx->error.fields);
+    if (caller_has_all_rows(r->scope->caller))
+        records_finding_add(ctx,
+                            STR("definition"),
+                            PROBLEM_UNKNOWN_FIELD,
+                            "there is no field \"%.*s\"",
+                            STR_ARG(gone));
+    return chart_fail_malformed(r, &ctx->error.fields);
 }
 
 int chart_find_view(struct req *r, struct chart *chart)
@@ -298,7 +298,7 @@ int chart_check(struct req *r, struct chart *chart)
     TRY(chart_find_view(r, chart));
     TRY(chart_may_read(r, chart));
     struct records_ctx *ctx = chart_ctx(r, chart);
-    return items_check(r, ctx, series_plan(ctx, chart->entity, &chart->series, &plan));
+    return items_reply_error(r, ctx, series_plan(ctx, chart->entity, &chart->series, &plan));
 }
 
 int chart_load(struct req *r, struct chart *ret_chart)
@@ -312,12 +312,12 @@ int chart_load(struct req *r, struct chart *ret_chart)
     TRY(req_id(r, "id", &id));
     TRY(sql_one(r, &rows, SQL_CHART_LOAD(.id = id)));
     const struct sql_chart_row row = sql_chart_row(&rows, 0);
-    TRY(chart_source_of(r, row.entity_id.value, row.view, &source));
-    whole = chart_merge(r, row.name, row.description, &source, row.definition, NULL);
+    TRY(chart_find_source(r, row.entity_id.value, row.view, &source));
+    whole = chart_stored_body(r, row.name, row.description, &source, row.definition, NULL);
     if (!whole)
         return fail_internal(r, -EBADMSG);
     if (chart_read(r, &chart_create_schema, whole, ret_chart) != 0)
-        return chart_broken(r, errors);
+        return chart_fail_malformed(r, errors);
     ret_chart->id = id;
     TRY(chart_find_view(r, ret_chart));
     TRY(chart_may_read(r, ret_chart));
@@ -342,7 +342,7 @@ static struct shares *chart_reads(void)
 }
 
 /* co: Computes the period and the preceding one from the date in the chart's time zone. */
-AWAITS static int find_period(struct chart_reading *in)
+AWAITS static int reading_find_period(struct chart_reading *in)
 {
     const struct chart *chart = in->chart;
     struct rows rows;
@@ -366,10 +366,11 @@ AWAITS static int chart_compute(struct chart_reading *in, struct str *ret_data)
     int64_t as_of_ms = clock_wall_ms();
     struct strbuf text;
 
-    TRY(find_period(in));
-    TRY(items_check(r, in->ctx, series_read(in->ctx, in->plan, &in->period, &in->rows)));
+    TRY(reading_find_period(in));
+    TRY(items_reply_error(r, in->ctx, series_read(in->ctx, in->plan, &in->period, &in->rows)));
     if (in->chart->compare)
-        TRY(items_check(r, in->ctx, series_read(in->ctx, in->plan, &in->before, &in->previous)));
+        TRY(items_reply_error(
+            r, in->ctx, series_read(in->ctx, in->plan, &in->before, &in->previous)));
     strbuf_init(&text, r->task.arena, DATA_BYTES);
     TRY(chart_write_data(in, as_of_ms, &text));
     if (text.overflow)
@@ -411,10 +412,10 @@ static struct chart_key chart_key_of(const struct req *r, const struct chart *ch
     return key;
 }
 
-static bool chart_is_ruled(const struct records_ctx *ctx, const struct series_sources *sources)
+static bool chart_has_row_rules(const struct records_ctx *ctx, const struct series_sources *sources)
 {
     for (size_t i = 0; i < sources->count; i++)
-        if (records_ruled(ctx, sources->entities[i]))
+        if (records_has_row_rule(ctx, sources->entities[i]))
             return true;
     return false;
 }
@@ -444,37 +445,37 @@ int chart_data(struct req *r, const struct chart *chart, bool fresh, struct str 
     struct chart_reading *in = ARENA_NEW(r->task.arena, in);
     struct series_sources *sources = ARENA_NEW(r->task.arena, sources);
     struct series_mark mark;
-    struct share *turn;
+    struct share *permit;
 
     in->r = r;
     in->chart = chart;
     in->ctx = chart_ctx(r, chart);
     int rc = series_plan(in->ctx, chart->entity, &chart->series, &in->plan);
     if (rc == RECORDS_FAILED && chart->id)
-        return chart_broken(r, &in->ctx->error.fields);
-    TRY(items_check(r, in->ctx, rc));
+        return chart_fail_malformed(r, &in->ctx->error.fields);
+    TRY(items_reply_error(r, in->ctx, rc));
     series_sources(in->ctx, chart->entity, &chart->series, sources);
-    bool ruled = chart_is_ruled(in->ctx, sources);
+    bool ruled = chart_has_row_rules(in->ctx, sources);
     struct chart_key key = chart_key_of(r, chart, ruled);
-    bool anew = fresh || !sources->whole;
-    *ret_data = anew ? STR_NONE : chart_cache_find(r, &key, NULL, &anew);
+    bool is_due = fresh || !sources->is_complete;
+    *ret_data = is_due ? STR_NONE : chart_cache_find(r, &key, NULL, &is_due);
     if (ret_data->ptr)
         return 0;
-    TRY(items_check(r, in->ctx, series_mark(in->ctx, sources, ruled, &mark)));
-    if (!anew)
-        *ret_data = chart_cache_find(r, &key, &mark, &anew);
+    TRY(items_reply_error(r, in->ctx, series_mark(in->ctx, sources, ruled, &mark)));
+    if (!is_due)
+        *ret_data = chart_cache_find(r, &key, &mark, &is_due);
     if (ret_data->ptr)
         return 0;
-    rc = shares_acquire(&r->task, chart_reads(), share_owner_of(&r->task), 1, 0, &turn);
+    rc = shares_acquire(&r->task, chart_reads(), share_owner_of(&r->task), 1, 0, &permit);
     if (rc == -EAGAIN)
         return refusal(r, REFUSE_BUSY, "Too many charts of the project are being read; try again.");
     TRY(rc);
-    rc = chart_compute_once(in, &key, &mark, anew, ret_data);
-    shares_release(chart_reads(), turn, 1);
+    rc = chart_compute_once(in, &key, &mark, is_due, ret_data);
+    shares_release(chart_reads(), permit, 1);
     /* Data that row rules restrict expire after a second (a cost of 0), so a caller that loses
      * access to a row stops seeing it within that second. */
-    if (rc == 0 && in->cost_ms > 0 && sources->whole)
-        chart_cache_keep(r, &key, &mark, *ret_data, ruled ? 0 : in->cost_ms);
+    if (rc == 0 && in->cost_ms > 0 && sources->is_complete)
+        chart_cache_put(r, &key, &mark, *ret_data, ruled ? 0 : in->cost_ms);
     return rc;
 }
 
@@ -486,7 +487,7 @@ int chart_load_data(struct req *r, bool fresh, struct chart *ret_chart, struct s
     int rc = chart_data(r, ret_chart, fresh, ret_data);
     if (rc != 503 || !ret_chart->view.len || r->scope->db_failure != DB_SCHEMA)
         return rc;
-    handler_forget(r, headers);
+    handler_discard_answer(r, headers);
     TRY(chart_load(r, ret_chart));
     return chart_data(r, ret_chart, fresh, ret_data);
 }

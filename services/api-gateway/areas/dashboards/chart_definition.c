@@ -112,10 +112,10 @@ static const struct schema period_schema = SCHEMA("ChartPeriod", struct period_i
     {.name = "view", FIELD_AT(struct chart_in, view), .type = FIELD_STR, .nullable = true,         \
      .max = 48, .doc = "Instead of entity: materialised view whose rows are shown"},               \
     {.name = "aggregates", FIELD_AT(struct chart_in, aggregates), .type = FIELD_LIST,              \
-     .required = (new), .min = 1, .max = CHART_VALUES_MAX, .sub = &chart_aggregate_schema,                  \
+     .required = (new), .min = 1, .max = CHART_VALUES_MAX, .sub = &chart_aggregate_schema,         \
      .example = "[{\"function\": \"sum\", \"field\": \"total\"}]"},                                \
     {.name = "group_by", FIELD_AT(struct chart_in, group_by), .type = FIELD_LIST,                  \
-     .nullable = true, .max = CHART_GROUPS_MAX, .sub = &chart_group_schema,                                 \
+     .nullable = true, .max = CHART_GROUPS_MAX, .sub = &chart_group_schema,                        \
      .doc = "None for a metric, one for a pie; one group may have a bucket",                       \
      .example = "[{\"field\": \"created_at\", \"bucket\": \"month\"}]"},                           \
     {.name = "filter", FIELD_AT(struct chart_in, filter), .type = FIELD_MAP, .nullable = true,     \
@@ -185,7 +185,7 @@ const struct schema chart_out_schema = SCHEMA_OUT("Chart", chart_out_fields);
 
 /* --- reading a definition --- */
 
-static int chart_wrong(struct req *r, const char *field, const char *message)
+static int chart_fail_field(struct req *r, const char *field, const char *message)
 {
     return fail_field(r, field, PROBLEM_VALIDATION_FAILED, "%s", message);
 }
@@ -201,10 +201,10 @@ int chart_read_values(struct req *r, const struct in_list *in, struct records_se
         value->path = items[i].field.value.len ? items[i].field.value : STR_NONE;
         if ((value->function == SERIES_COUNT) == (value->path.ptr != NULL)) {
             struct str name = arena_printf(r->task.arena, "aggregates[%zu].field", i);
-            return chart_wrong(r,
-                               name.ptr,
-                               value->path.ptr ? "must be left out for count"
-                                               : "is required by this function");
+            return chart_fail_field(r,
+                                    name.ptr,
+                                    value->path.ptr ? "must be left out for count"
+                                                    : "is required by this function");
         }
     }
     return 0;
@@ -227,12 +227,12 @@ static int chart_read_period(struct req *r, const struct chart_in *in, struct ch
 
     chart->compare = in->compare.value;
     if (!period)
-        return chart->compare ? chart_wrong(r, "compare", "needs a period") : 0;
-    chart->series.within = period->field.value;
+        return chart->compare ? chart_fail_field(r, "compare", "needs a period") : 0;
+    chart->series.window_path = period->field.value;
     chart->period_unit = bucket_find(period->unit.value);
     chart->period_count = period->count.set ? period->count.value : 1;
     if (period->until.value.len && !clock_parse(period->until.value, &chart->until_ms))
-        return chart_wrong(r, "period.until", "is not a valid time");
+        return chart_fail_field(r, "period.until", "is not a valid time");
     return 0;
 }
 
@@ -244,19 +244,21 @@ static int chart_check_shape(struct req *r, const struct chart *chart)
 
     switch (chart->kind) {
     case CHART_METRIC:
-        return groups > 0 ? chart_wrong(r, "group_by", "must be empty for a metric") : 0;
+        return groups > 0 ? chart_fail_field(r, "group_by", "must be empty for a metric") : 0;
     case CHART_PIE:
         if (groups != 1)
-            return chart_wrong(r, "group_by", "must have exactly one entry for a pie");
-        return values != 1 ? chart_wrong(r, "aggregates", "must have exactly one entry for a pie")
-                           : 0;
+            return chart_fail_field(r, "group_by", "must have exactly one entry for a pie");
+        return values != 1
+                   ? chart_fail_field(r, "aggregates", "must have exactly one entry for a pie")
+                   : 0;
     case CHART_BAR:
     case CHART_LINE:
     case CHART_AREA:
         if (groups == 0)
-            return chart_wrong(r, "group_by", "must have one or two entries");
+            return chart_fail_field(r, "group_by", "must have one or two entries");
         return groups == 2 && values != 1
-                   ? chart_wrong(r, "aggregates", "must have exactly one entry with two groups")
+                   ? chart_fail_field(
+                         r, "aggregates", "must have exactly one entry with two groups")
                    : 0;
     case CHART_TABLE:
     case CHART_KINDS:
@@ -296,7 +298,7 @@ static void chart_print_period(struct jw *w, const struct chart *chart)
         return;
     }
     jw_obj(w);
-    JW_STR(w, "field", chart->series.within);
+    JW_STR(w, "field", chart->series.window_path);
     JW_CSTR(w, "unit", bucket_name(chart->period_unit));
     JW_I64(w, "count", chart->period_count);
     jw_lit(w, "until");
@@ -340,20 +342,20 @@ static int chart_find_entity(struct req *r, const struct chart_in *in, struct ch
     struct str name = in->entity.value;
 
     if ((name.len > 0) == (in->view.value.len > 0))
-        return chart_wrong(r, "entity", "is required, or view in place of it, and not both");
+        return chart_fail_field(r, "entity", "is required, or view in place of it, and not both");
     if (in->view.value.len) {
         chart->view = in->view.value;
         return 0;
     }
     chart->entity = model_entity(r->scope->model, name);
-    r->scope->behind = !chart->entity && !r->scope->current;
+    r->scope->may_be_stale = !chart->entity && !r->scope->is_rechecked;
     if (!chart->entity)
-        return chart_wrong(r, "entity", "there is no such entity");
+        return chart_fail_field(r, "entity", "there is no such entity");
     chart->entity_id = chart->entity->id;
     return 0;
 }
 
-static int chart_from(struct req *r, const struct chart_in *in, struct chart *chart)
+static int chart_read_members(struct req *r, const struct chart_in *in, struct chart *chart)
 {
     chart->name = in->name.value;
     chart->description = in->description.value.len ? in->description.value : STR_NONE;
@@ -368,11 +370,11 @@ static int chart_from(struct req *r, const struct chart_in *in, struct chart *ch
     chart->series.limit = in->limit.value ? in->limit.value : CHART_GROUPS;
     chart->series.timezone = in->timezone.value.len ? in->timezone.value : STR("UTC");
     if (!timezone_find(chart->series.timezone))
-        return chart_wrong(r, "timezone", "there is no such time zone");
+        return chart_fail_field(r, "timezone", "there is no such time zone");
     if (json_object_size(in->filter.value))
         TRY(items_filter_body(r, in->filter.value, &chart->series.filter));
     chart->text = chart_print(r->task.arena, chart, in->filter.value, req_json_max(r));
-    return chart->text.ptr ? 0 : chart_wrong(r, "filter", "is too long");
+    return chart->text.ptr ? 0 : chart_fail_field(r, "filter", "is too long");
 }
 
 static int chart_decode(struct req *r,
@@ -391,7 +393,7 @@ int chart_read(struct req *r, const struct schema *schema, const json_t *body, s
 
     TRY(chart_decode(r, schema, body, &in));
     *ret = (struct chart){.kind = CHART_METRIC};
-    return chart_from(r, &in, ret);
+    return chart_read_members(r, &in, ret);
 }
 
 int chart_read_change(struct req *r, const json_t *body, bool *ret_redefined)
@@ -403,26 +405,26 @@ int chart_read_change(struct req *r, const json_t *body, bool *ret_redefined)
     return 0;
 }
 
-int chart_source_of(struct req *r,
-                    int64_t entity_id,
-                    struct str view,
-                    struct chart_source *ret_source)
+int chart_find_source(struct req *r,
+                      int64_t entity_id,
+                      struct str view,
+                      struct chart_source *ret_source)
 {
     const struct entity *entity = entity_id ? model_entity_by_id(r->scope->model, entity_id) : NULL;
 
-    r->scope->behind = !view.len && !entity && !r->scope->current;
+    r->scope->may_be_stale = !view.len && !entity && !r->scope->is_rechecked;
     if (!view.len && !entity)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
     *ret_source = (struct chart_source){entity, view};
     return 0;
 }
 
-json_t *chart_merge(struct req *r,
-                    struct str name,
-                    struct str description,
-                    const struct chart_source *source,
-                    struct str definition,
-                    const json_t *body)
+json_t *chart_stored_body(struct req *r,
+                          struct str name,
+                          struct str description,
+                          const struct chart_source *source,
+                          struct str definition,
+                          const json_t *body)
 {
     struct str shown = source->entity ? source->entity->name : source->view;
     struct jr_error error;

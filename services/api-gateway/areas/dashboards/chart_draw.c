@@ -20,7 +20,7 @@
 #define TITLE_AREA  28.0
 #define LEGEND_LINE 18.0
 #define LABEL_SPACE 64.0 /* least width of a label in the legend */
-#define LABEL_MOST  120.0
+#define LABEL_MAX   120.0
 #define LABEL_GAP   8.0
 #define BYTES_FIRST ((size_t)16 << 10)
 #define BYTES_MAX   ((size_t)8 << 20)
@@ -143,7 +143,8 @@ static void draw_legend(struct canvas *on)
     for (size_t i = 0; i < plot->series_count && x < on->right - LABEL_SPACE; i++) {
         const struct plot_series *series = &plot->series[i];
         double width = text_width(on, series->name, TEXT_SIZE);
-        draw_mark(on, x, on->bottom + LEGEND_LINE - 4, series->before ? 0 : i, series->before);
+        draw_mark(
+            on, x, on->bottom + LEGEND_LINE - 4, series->is_previous ? 0 : i, series->is_previous);
         chart_put_text(on,
                        series->name,
                        x + 14,
@@ -153,9 +154,9 @@ static void draw_legend(struct canvas *on)
                        SIDE_LEFT);
         x += width + 30;
     }
-    if (plot->series_left)
+    if (plot->hidden_series)
         chart_put_text(on,
-                       arena_printf(on->arena, "+ %zu", plot->series_left),
+                       arena_printf(on->arena, "+ %zu", plot->hidden_series),
                        on->right,
                        on->bottom + LEGEND_LINE - 4,
                        TEXT_SIZE,
@@ -214,7 +215,7 @@ static void draw_labels(const struct canvas *on)
 
     for (size_t i = 0; i < plot->count; i++)
         widest = fmax(widest, text_width(on, plot->labels[i], TEXT_SIZE));
-    size_t every = (size_t)ceil((fmin(widest, LABEL_MOST) + LABEL_GAP) / each);
+    size_t every = (size_t)ceil((fmin(widest, LABEL_MAX) + LABEL_GAP) / each);
     double most = each * (double)every - LABEL_GAP;
 
     use_colour(on, on->theme->faint, 1);
@@ -233,7 +234,7 @@ static void draw_bars(const struct canvas *on)
 
     for (size_t i = 0; i < plot->series_count; i++) {
         const struct plot_series *series = &plot->series[i];
-        use_colour(on, series_colours[series->before ? 0 : i], series->before ? 0.4 : 1);
+        use_colour(on, series_colours[series->is_previous ? 0 : i], series->is_previous ? 0.4 : 1);
         for (size_t k = 0; k < plot->count; k++) {
             double x = x_of(on, k) - each / 2 + width * (double)i;
             if (isnan(series->values[k]))
@@ -283,16 +284,16 @@ static void draw_traces(const struct canvas *on)
     cairo_set_line_cap(on->cairo, CAIRO_LINE_CAP_ROUND);
     for (size_t i = 0; i < plot->series_count; i++) {
         const struct plot_series *series = &plot->series[i];
-        struct colour colour = series_colours[series->before ? 0 : i];
+        struct colour colour = series_colours[series->is_previous ? 0 : i];
         for (size_t at = 0; at < plot->count;) {
             size_t first = trace_run(on, series, &at);
             if (first == at)
                 break;
-            if (plot->kind == CHART_AREA && !series->before) {
+            if (plot->kind == CHART_AREA && !series->is_previous) {
                 use_colour(on, colour, 0.25);
                 fill_run(on, first, at);
             }
-            use_colour(on, colour, series->before ? 0.4 : 1);
+            use_colour(on, colour, series->is_previous ? 0.4 : 1);
             cairo_stroke(on->cairo);
         }
     }
@@ -380,7 +381,7 @@ static void draw_metric(const struct canvas *on)
     const struct plot *plot = on->plot;
     size_t now = 0;
 
-    while (now < plot->series_count && !plot->series[now].before)
+    while (now < plot->series_count && !plot->series[now].is_previous)
         now++;
     if (now == 0 || plot->count == 0) {
         draw_nothing(on);
@@ -469,14 +470,14 @@ static void draw_plot(struct canvas *on, int width, int height)
     }
 }
 
-struct written {
+struct picture_output {
     struct chart_drawing *drawing;
     size_t cap;
 };
 
 static cairo_status_t write_bytes(void *closure, const unsigned char *bytes, unsigned count)
 {
-    struct written *written = closure;
+    struct picture_output *written = closure;
     struct chart_drawing *drawing = written->drawing;
 
     if (count > BYTES_MAX - drawing->count)
@@ -499,7 +500,7 @@ static cairo_status_t write_bytes(void *closure, const unsigned char *bytes, uns
 static bool draw_on(cairo_surface_t *surface,
                     struct arena *arena,
                     const struct plot *plot,
-                    struct written *written)
+                    struct picture_output *written)
 {
     struct chart_drawing *drawing = written->drawing;
     struct canvas on = {
@@ -524,7 +525,7 @@ static bool draw_on(cairo_surface_t *surface,
 void chart_draw(void *arg)
 {
     struct chart_drawing *drawing = arg;
-    struct written written = {.drawing = drawing};
+    struct picture_output written = {.drawing = drawing};
     struct arena *arena = arena_new(0);
     struct plot *plot = ARENA_NEW(arena, plot);
     struct jr_error error;
@@ -547,7 +548,7 @@ void chart_draw(void *arg)
     drawing->bytes = NULL;
 }
 
-void chart_draw_forget(void)
+void chart_draw_release_fonts(void)
 {
     cairo_debug_reset_static_data();
     FcFini();

@@ -24,4 +24,4 @@ struct chart_drawing {
 /* Draws a picture; `arg` is a struct chart_drawing. For work_run(). */
 void chart_draw(void *arg);
 /* Releases cairo's and fontconfig's fonts. Must not run while a picture is being drawn. */
-void chart_draw_forget(void);
+void chart_draw_release_fonts(void);

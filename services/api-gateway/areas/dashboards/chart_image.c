@@ -15,7 +15,7 @@
 #define PICTURE_BYTES   ((uint64_t)12 << 20) /* of all pictures that are being drawn in a process */
 #define PICTURE_WAITING 32
 /* Bytes that a picture needs in addition to its pixels: fonts, and the encoded result. */
-#define PICTURE_LEAST ((uint64_t)256 << 10)
+#define PICTURE_BASE_BYTES ((uint64_t)256 << 10)
 
 static const char *const image_themes[] = {"light", "dark", NULL};
 
@@ -58,7 +58,7 @@ static struct shares *chart_pictures(void)
 void chart_image_stop(void)
 {
     if (chart_pictures()->held == 0)
-        chart_draw_forget();
+        chart_draw_release_fonts();
 }
 
 static int image_side(const struct query *query, const char *name, int usual)
@@ -72,7 +72,7 @@ static int image_side(const struct query *query, const char *name, int usual)
 AWAITS static int image_draw(struct req *r, struct chart_drawing *drawing)
 {
     uint64_t bytes =
-        PICTURE_LEAST + (uint64_t)drawing->width * (uint64_t)drawing->height * PIXEL_BYTES;
+        PICTURE_BASE_BYTES + (uint64_t)drawing->width * (uint64_t)drawing->height * PIXEL_BYTES;
     struct share *share;
     int rc = shares_acquire(&r->task, chart_pictures(), share_owner_of(&r->task), bytes, 0, &share);
 
@@ -128,7 +128,7 @@ AWAITS static int charts_image_png(struct req *r)
 #define IMAGE_ROUTE(type, media)                                                                   \
     .method = HTTP_GET_M, .path = "/charts/{id}/image." #type, .id = "charts_image_" #type,        \
     .auth = AUTH_USER_OR_KEY, .perm = PERM_SVC_ENTITIES_READ, .query = chart_image_query,          \
-    .headers = HEADER_GROUP_ID, .ok = {200, NULL, .content_type = (media)}, .fails = {404, 409},   \
+    .headers = HEADER_GROUP_ID, .success = {200, NULL, .content_type = (media)}, .extra_statuses = {404, 409},   \
     .run = charts_image_##type, .guard = chart_guard,                                              \
     .summary = "Get a chart as a picture, from the records that the caller sees"
 /* clang-format on */

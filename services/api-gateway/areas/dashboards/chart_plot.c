@@ -7,14 +7,14 @@
 
 #include "base/utf8.h"
 
-#define UTF8_MOST 4 /* bytes of a code point */
-#define LINES     5 /* of an axis, approximately */
-#define THOUSAND  1000.0
-#define LARGE     1e15
-#define HUGE_ONE  1e300          /* bound of an axis; larger values could not be distinguished */
-#define NO_VALUE  "\xE2\x80\x93" /* an en dash */
-#define SHORTENED 0x2026         /* an ellipsis */
-#define OTHERS    "others"
+#define UTF8_BYTES_MAX 4 /* bytes of a code point */
+#define LINES          5 /* of an axis, approximately */
+#define THOUSAND       1000.0
+#define LARGE          1e15
+#define AXIS_MAX       1e300 /* bound of an axis; larger values could not be distinguished */
+#define NO_VALUE       "\xE2\x80\x93" /* an en dash */
+#define SHORTENED      0x2026         /* an ellipsis */
+#define OTHERS         "others"
 
 /* --- texts and numbers --- */
 
@@ -29,7 +29,7 @@ static bool plot_is_unseen(uint32_t code)
 
 struct str chart_plot_text(struct arena *arena, struct str text)
 {
-    char *room = arena_alloc(arena, (size_t)(PLOT_LETTERS + 1) * UTF8_MOST);
+    char *room = arena_alloc(arena, (size_t)(PLOT_LETTERS + 1) * UTF8_BYTES_MAX);
     size_t letters = 0;
     size_t len = 0;
 
@@ -101,8 +101,8 @@ static double nice_step(double span)
 
 void chart_plot_axis(double low, double high, struct plot *plot)
 {
-    low = low < -HUGE_ONE ? -HUGE_ONE : low < 0 ? low : 0;
-    high = high > HUGE_ONE ? HUGE_ONE : high > 0 ? high : 0;
+    low = low < -AXIS_MAX ? -AXIS_MAX : low < 0 ? low : 0;
+    high = high > AXIS_MAX ? AXIS_MAX : high > 0 ? high : 0;
     if (!(high - low > 0))
         high = 1;
     plot->step = nice_step(high - low);
@@ -150,7 +150,7 @@ static struct str plot_cell_text(struct arena *arena, const json_t *cell, const 
                                        : chart_plot_text(arena, jr_print(arena, cell));
 }
 
-struct data {
+struct plot_data {
     struct arena *arena;
     const json_t *columns, *rows, *previous;
     size_t groups, values;
@@ -161,10 +161,11 @@ static const json_t *data_cell(const json_t *rows, size_t row, size_t column)
     return json_array_get(json_array_get(rows, row), column);
 }
 
-static struct plot_series *add_series(const struct data *in, struct plot *plot, struct str name)
+static struct plot_series *
+add_series(const struct plot_data *in, struct plot *plot, struct str name)
 {
     if (plot->series_count == PLOT_SERIES) {
-        plot->series_left++;
+        plot->hidden_series++;
         return NULL;
     }
     struct plot_series *series = &plot->series[plot->series_count++];
@@ -175,14 +176,14 @@ static struct plot_series *add_series(const struct data *in, struct plot *plot, 
     return series;
 }
 
-static struct str column_name(const struct data *in, size_t column)
+static struct str column_name(const struct plot_data *in, size_t column)
 {
     return chart_plot_text(in->arena, jr_str(json_array_get(in->columns, column), "name"));
 }
 
 /* Adds a series for each value. The preceding period adds a series at the same labels, for the
  * first value only when there are groups. */
-static void plot_values(const struct data *in, struct plot *plot)
+static void plot_values(const struct plot_data *in, struct plot *plot)
 {
     const json_t *label = json_array_get(in->columns, 0);
 
@@ -203,14 +204,14 @@ static void plot_values(const struct data *in, struct plot *plot)
         struct plot_series *series = add_series(in, plot, STR("before"));
         if (!series)
             return;
-        series->before = true;
+        series->is_previous = true;
         for (size_t row = 0; row < json_array_size(in->previous) && row < plot->count; row++)
             series->values[row] = value_of(data_cell(in->previous, row, column));
     }
 }
 
 /* Returns the index of the cell among the known ones, and appends a new cell. */
-static size_t text_place(const json_t *cell, const json_t **known, size_t *count)
+static size_t cells_find_or_add(const json_t *cell, const json_t **known, size_t *count)
 {
     for (size_t i = *count; i-- > 0;)
         if (json_equal(known[i], cell))
@@ -220,7 +221,7 @@ static size_t text_place(const json_t *cell, const json_t **known, size_t *count
 }
 
 /* With two groups the first one gives the labels, and the second one gives the series. */
-static void plot_pivot(const struct data *in, struct plot *plot)
+static void plot_pivot(const struct plot_data *in, struct plot *plot)
 {
     size_t rows = json_array_size(in->rows);
     const json_t **labels = ARENA_ARRAY(in->arena, labels, rows + 1);
@@ -228,24 +229,25 @@ static void plot_pivot(const struct data *in, struct plot *plot)
     size_t name_count = 0;
 
     for (size_t row = 0; row < rows; row++)
-        (void)text_place(data_cell(in->rows, row, 0), labels, &plot->count);
+        (void)cells_find_or_add(data_cell(in->rows, row, 0), labels, &plot->count);
     plot->labels = ARENA_ARRAY(in->arena, plot->labels, plot->count + 1);
     for (size_t i = 0; i < plot->count; i++)
         plot->labels[i] = plot_cell_text(in->arena, labels[i], json_array_get(in->columns, 0));
     for (size_t row = 0; row < rows; row++) {
         size_t known = name_count;
         const json_t *name = data_cell(in->rows, row, 1);
-        size_t at = text_place(name, names, &name_count);
+        size_t at = cells_find_or_add(name, names, &name_count);
         if (at == known)
             (void)add_series(
                 in, plot, plot_cell_text(in->arena, name, json_array_get(in->columns, 1)));
         if (at < PLOT_SERIES)
-            plot->series[at].values[text_place(data_cell(in->rows, row, 0), labels, &plot->count)] =
+            plot->series[at]
+                .values[cells_find_or_add(data_cell(in->rows, row, 0), labels, &plot->count)] =
                 value_of(data_cell(in->rows, row, 2));
     }
 }
 
-static void plot_table(const struct data *in, struct plot *plot)
+static void plot_table(const struct plot_data *in, struct plot *plot)
 {
     size_t rows = json_array_size(in->rows);
 
@@ -306,7 +308,7 @@ static enum chart_kind plot_kind_of(struct str name)
 
 void chart_plot(struct arena *arena, struct str title, const json_t *data, struct plot *ret_plot)
 {
-    struct data in = {
+    struct plot_data in = {
         .arena = arena,
         .columns = json_object_get(data, "columns"),
         .rows = json_object_get(data, "rows"),

@@ -15,8 +15,8 @@
 
 struct plot_series {
     struct str name;
-    double *values; /* one per label; NaN = no value */
-    bool before;    /* values of the preceding period */
+    double *values;   /* one per label; NaN = no value */
+    bool is_previous; /* values of the preceding period */
 };
 
 struct plot {
@@ -26,7 +26,7 @@ struct plot {
     size_t count;
     struct plot_series series[PLOT_SERIES];
     size_t series_count;
-    size_t series_left; /* number of series that are not shown */
+    size_t hidden_series; /* number of series that are not shown */
     double low, high, step;
     struct str *cells; /* of a table: the heading, then the rows */
     size_t columns, rows;

@@ -23,7 +23,7 @@ static const struct query_param chart_data_query[] = {
 };
 
 /* Returns whether the caller may see the definition: it may read the entity and fields in it. */
-static bool chart_is_known(struct req *r, int64_t entity_id, struct str definition)
+static bool chart_is_readable(struct req *r, int64_t entity_id, struct str definition)
 {
     const struct entity *entity = model_entity_by_id(r->scope->model, entity_id);
     const struct chart_source source = {.entity = entity};
@@ -32,27 +32,28 @@ static bool chart_is_known(struct req *r, int64_t entity_id, struct str definiti
 
     if (caller_is_admin(r->scope->caller))
         return true;
-    whole = entity ? chart_merge(r, STR_NONE, STR_NONE, &source, definition, NULL) : NULL;
+    whole = entity ? chart_stored_body(r, STR_NONE, STR_NONE, &source, definition, NULL) : NULL;
     if (!whole)
         return false;
     if (chart_read(r, &chart_preview_schema, whole, &chart) != 0) {
-        handler_forget(r, r->extra_headers.len);
+        handler_discard_answer(r, r->extra_headers.len);
         return false;
     }
     return series_is_readable(items_ctx(r), entity, &chart.series);
 }
 
 /* A reply_row_fn. Sets a definition that the caller may not see to null. */
-static void chart_show(struct req *r, const struct rows *rows, size_t row)
+static void chart_hide_definition(struct req *r, const struct rows *rows, size_t row)
 {
-    static const char *const told[] = {"aggregates", "group_by", "filter", "sort", "period"};
+    static const char *const hidden_members[] = {
+        "aggregates", "group_by", "filter", "sort", "period"};
     int64_t entity_id = rows_i64(rows, row, rows_column(rows, "_chart_entity_id"));
     struct str definition = rows_str(rows, row, rows_column(rows, "_definition"));
-    bool is_known =
-        entity_id ? chart_is_known(r, entity_id, definition) : view_is_open(r, rows, row);
+    bool is_known = entity_id ? chart_is_readable(r, entity_id, definition)
+                              : view_rows_are_readable(r, rows, row);
 
     if (!is_known)
-        rows_clear(rows, row, told, ARRAY_LEN(told));
+        rows_clear(rows, row, hidden_members, ARRAY_LEN(hidden_members));
 }
 
 AWAITS static int charts_list(struct req *r)
@@ -66,10 +67,10 @@ AWAITS static int charts_list(struct req *r)
         const struct entity *entity = model_entity(r->scope->model, name);
         entity_id = some_i64(entity ? entity->id : 0);
     }
-    return reply_page_shown(
+    return reply_page_masked(
         r,
         "id",
-        chart_show,
+        chart_hide_definition,
         SQL_CHARTS_LIST(.entity_id = entity_id, .role_ids = caller_roles(r->scope->caller)));
 }
 
@@ -78,7 +79,7 @@ AWAITS static int chart_reply(struct req *r, int status, int64_t id)
     struct rows rows;
 
     TRY(sql_one(r, &rows, SQL_CHART_GET(.id = id, .role_ids = caller_roles(r->scope->caller))));
-    chart_show(r, &rows, 0);
+    chart_hide_definition(r, &rows, 0);
     return reply_row(r, status, &rows);
 }
 
@@ -129,7 +130,7 @@ AWAITS static int chart_may_redefine(struct req *r, const struct sql_chart_row *
         return 0;
     if (row->view.ptr)
         return view_find(r, row->view, &view_id, &entity);
-    return chart_is_known(r, row->entity_id.value, row->definition)
+    return chart_is_readable(r, row->entity_id.value, row->definition)
                ? 0
                : fail(r,
                       PROBLEM_FORBIDDEN,
@@ -148,10 +149,10 @@ AWAITS static int charts_change(struct req *r, const json_t *body, int64_t id, s
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_CHART_LOCK(.id = id)));
     const struct sql_chart_row row = sql_chart_row(&rows, 0);
-    TRY(chart_source_of(r, row.entity_id.value, row.view, &source));
+    TRY(chart_find_source(r, row.entity_id.value, row.view, &source));
     if (redefined)
         TRY(chart_may_redefine(r, &row));
-    json_t *whole = chart_merge(r, row.name, row.description, &source, row.definition, body);
+    json_t *whole = chart_stored_body(r, row.name, row.description, &source, row.definition, body);
     if (!whole)
         return fail_internal(r, -EBADMSG);
     TRY(chart_read(r, &chart_create_schema, whole, ret));
@@ -239,7 +240,7 @@ static const struct route charts_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_READ,
         .query = charts_query,
-        .ok = {200, &chart_out_schema, .list = true},
+        .success = {200, &chart_out_schema, .list = true},
         .run = charts_list,
         .summary = "List charts",
     },
@@ -249,8 +250,8 @@ static const struct route charts_routes[] = {
         .id = "charts_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_READ,
-        .ok = {200, &chart_out_schema},
-        .fails = {404},
+        .success = {200, &chart_out_schema},
+        .extra_statuses = {404},
         .run = charts_get,
         .summary = "Get a chart's definition",
     },
@@ -261,8 +262,8 @@ static const struct route charts_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_CREATE,
         .body = &chart_create_schema,
-        .ok = {201, &chart_out_schema},
-        .fails = {404, 409},
+        .success = {201, &chart_out_schema},
+        .extra_statuses = {404, 409},
         .run = charts_create,
         .summary = "Create a chart",
         .doc = "Its fields must exist, and the caller must be able to read them.",
@@ -274,8 +275,8 @@ static const struct route charts_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_UPDATE,
         .body = &chart_update_schema,
-        .ok = {200, &chart_out_schema},
-        .fails = {404, 409},
+        .success = {200, &chart_out_schema},
+        .extra_statuses = {404, 409},
         .run = charts_update,
         .guard = charts_get,
         .summary = "Change a chart",
@@ -287,8 +288,8 @@ static const struct route charts_routes[] = {
         .id = "charts_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_DELETE,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = charts_delete,
         .guard = charts_get,
         .summary = "Delete a chart",
@@ -301,8 +302,8 @@ static const struct route charts_routes[] = {
         .perm = PERM_SVC_DASHBOARDS_READ,
         .headers = HEADER_GROUP_ID,
         .body = &chart_preview_schema,
-        .ok = {200, &chart_data_schema},
-        .fails = {404, 409},
+        .success = {200, &chart_data_schema},
+        .extra_statuses = {404, 409},
         .run = charts_preview,
         .class = CLASS_HEAVY,
         .summary = "Get the data of a chart without saving the chart",
@@ -315,8 +316,8 @@ static const struct route charts_routes[] = {
         .perm = PERM_SVC_ENTITIES_READ,
         .query = chart_data_query,
         .headers = HEADER_GROUP_ID,
-        .ok = {200, &chart_data_schema},
-        .fails = {404, 409},
+        .success = {200, &chart_data_schema},
+        .extra_statuses = {404, 409},
         .run = charts_data,
         .guard = chart_guard,
         .summary = "Get a chart's data, from the records that the caller sees",

@@ -5,13 +5,13 @@
 #include "dashboards_sql.h"
 #include "stages/stages.h"
 
-#define TEXT_MAX   10000
-#define NAMES_MAX  1000
-#define URL_MAX    2048
-#define LIST_MAX   100
-#define DOC_BYTES  ((size_t)256 << 10)
-#define HALF_WIDTH 6
-#define HEIGHT     4
+#define TEXT_MAX       10000
+#define NAMES_MAX      1000
+#define URL_MAX        2048
+#define LIST_MAX       100
+#define DOC_BYTES      ((size_t)256 << 10)
+#define DEFAULT_WIDTH  6
+#define DEFAULT_HEIGHT 4
 
 static const char *const widget_kinds[] = {"chart", "text", "list", "link", NULL};
 
@@ -81,19 +81,19 @@ static const struct field widget_out_fields[] = {
 };
 const struct schema widget_out_schema = SCHEMA_OUT("DashboardWidget", widget_out_fields);
 
-struct layout_place_in {
+struct layout_item_in {
     struct in_i64 id, x, y, width, height;
 };
 static const struct field layout_place_fields[] = {
     {.name = "id",
-     FIELD_AT(struct layout_place_in, id),
+     FIELD_AT(struct layout_item_in, id),
      .type = FIELD_I64,
      .required = true,
      .has_min = true,
      .min = 1},
 #define LAYOUT_NUMBER(member, low, high)                                                           \
     {                                                                                              \
-        .name = #member, FIELD_AT(struct layout_place_in, member), .type = FIELD_I64,              \
+        .name = #member, FIELD_AT(struct layout_item_in, member), .type = FIELD_I64,               \
         .has_min = true, .min = (low), .has_max = true, .max = (high)                              \
     }
     LAYOUT_NUMBER(x, 0, DASHBOARD_COLUMNS - 1),
@@ -102,10 +102,10 @@ static const struct field layout_place_fields[] = {
     LAYOUT_NUMBER(height, 1, WIDGET_HEIGHT_MAX),
 };
 static const struct schema layout_place_schema =
-    SCHEMA("DashboardPlace", struct layout_place_in, layout_place_fields);
+    SCHEMA("DashboardPlace", struct layout_item_in, layout_place_fields);
 
 struct layout_in {
-    struct in_list items; /* of struct layout_place_in */
+    struct in_list items; /* of struct layout_item_in */
     struct in_i64 version;
 };
 static const struct field layout_fields[] = {
@@ -127,26 +127,28 @@ static const struct schema layout_schema =
 
 /* --- positions on the grid --- */
 
-struct placed {
-    struct widget_place *items; /* has space for one more */
+struct widget_positions {
+    struct widget_position *items; /* has space for one more */
     size_t count;
 };
 
-AWAITS static int widgets_load_places(struct req *r, int64_t dashboard_id, struct placed *ret)
+AWAITS static int
+widgets_load_positions(struct req *r, int64_t dashboard_id, struct widget_positions *ret)
 {
     struct rows rows;
 
-    TRY(sql_all(r, &rows, SQL_WIDGETS_PLACED(.dashboard_id = dashboard_id)));
+    TRY(sql_all(r, &rows, SQL_WIDGET_POSITIONS(.dashboard_id = dashboard_id)));
     ret->count = rows.count;
     ret->items = ARENA_ARRAY(r->task.arena, ret->items, rows.count + 1);
     for (size_t i = 0; i < rows.count; i++) {
-        const struct sql_widgets_placed_row row = sql_widgets_placed_row(&rows, i);
-        ret->items[i] = (struct widget_place){row.id, row.x, row.y, row.width, row.height};
+        const struct sql_widget_positions_row row = sql_widget_positions_row(&rows, i);
+        ret->items[i] = (struct widget_position){row.id, row.x, row.y, row.width, row.height};
     }
     return 0;
 }
 
-static struct widget_place *widget_find_place(const struct placed *placed, int64_t id)
+static struct widget_position *widget_find_position(const struct widget_positions *placed,
+                                                    int64_t id)
 {
     for (size_t i = 0; i < placed->count; i++)
         if (placed->items[i].id == id)
@@ -154,18 +156,18 @@ static struct widget_place *widget_find_place(const struct placed *placed, int64
     return NULL;
 }
 
-static int check_places(struct req *r, const struct placed *placed)
+static int check_positions(struct req *r, const struct widget_positions *placed)
 {
     int64_t one;
     int64_t other;
 
     for (size_t i = 0; i < placed->count; i++) {
-        const struct widget_place *place = &placed->items[i];
+        const struct widget_position *place = &placed->items[i];
         if (place->x + place->width > DASHBOARD_COLUMNS)
             return fail_field(
                 r, "width", PROBLEM_OUT_OF_RANGE, "the grid has %d columns", DASHBOARD_COLUMNS);
     }
-    if (!widget_places_overlap(placed->items, placed->count, &one, &other))
+    if (!widget_positions_overlap(placed->items, placed->count, &one, &other))
         return 0;
     if (one == 0 || other == 0)
         return fail(r,
@@ -179,7 +181,7 @@ static int check_places(struct req *r, const struct placed *placed)
                 (long long)other);
 }
 
-#define MERGE_PLACE(place, in)                                                                     \
+#define MERGE_POSITION(place, in)                                                                  \
     do {                                                                                           \
         (place)->x = (in)->x.set ? (in)->x.value : (place)->x;                                     \
         (place)->y = (in)->y.set ? (in)->y.value : (place)->y;                                     \
@@ -196,7 +198,8 @@ struct widget {
     struct str content; /* JSON */
 };
 
-static int widget_wrong(struct req *r, const char *field, enum problem code, const char *message)
+static int
+widget_fail_field(struct req *r, const char *field, enum problem code, const char *message)
 {
     return fail_field(r, field, code, "%s", message);
 }
@@ -221,12 +224,12 @@ static int check_members(struct req *r, const struct widget_in *in)
     for (size_t i = 0; i < ARRAY_LEN(members); i++) {
         bool own = str_is(in->kind.value, members[i].kind);
         if (own && members[i].needed && !members[i].given)
-            return widget_wrong(r, members[i].name, PROBLEM_REQUIRED, "is required");
+            return widget_fail_field(r, members[i].name, PROBLEM_REQUIRED, "is required");
         if (!own && members[i].given)
-            return widget_wrong(r,
-                                members[i].name,
-                                PROBLEM_VALIDATION_FAILED,
-                                "is not allowed for a widget of this kind");
+            return widget_fail_field(r,
+                                     members[i].name,
+                                     PROBLEM_VALIDATION_FAILED,
+                                     "is not allowed for a widget of this kind");
     }
     return 0;
 }
@@ -243,8 +246,8 @@ static int check_names_of(
         if (sorts && name.len && name.ptr[0] == '-')
             name = (struct str){name.ptr + 1, name.len - 1};
         query.groups[0].path = name;
-        if (series_forbidden(ctx, entity, &query).ptr)
-            return widget_wrong(
+        if (series_forbidden_path(ctx, entity, &query).ptr)
+            return widget_fail_field(
                 r, member, PROBLEM_UNKNOWN_FIELD, "names a field that does not exist");
     }
     return 0;
@@ -257,12 +260,12 @@ static int check_list(struct req *r, const struct widget_in *in, struct widget *
     struct series_plan *plan;
 
     widget->entity = model_entity(r->scope->model, in->entity.value);
-    r->scope->behind = !widget->entity && !r->scope->current;
+    r->scope->may_be_stale = !widget->entity && !r->scope->is_rechecked;
     if (!widget->entity || !caller_can_entity(r->scope->caller, widget->entity->id, ACT_READ))
-        return widget_wrong(r, "entity", PROBLEM_VALIDATION_FAILED, "there is no such entity");
+        return widget_fail_field(r, "entity", PROBLEM_VALIDATION_FAILED, "there is no such entity");
     if (json_object_size(in->filter.value)) {
         TRY(items_filter_body(r, in->filter.value, &query.filter));
-        TRY(items_check(r, ctx, series_plan(ctx, widget->entity, &query, &plan)));
+        TRY(items_reply_error(r, ctx, series_plan(ctx, widget->entity, &query, &plan)));
     }
     if (in->fields.value.len)
         TRY(check_names_of(r, widget->entity, "fields", in->fields.value, false));
@@ -296,18 +299,18 @@ static struct str widget_print(struct req *r, const struct widget_in *in)
 }
 
 /* co: Reads the kind and the content, which a body has to give together. */
-AWAITS static int read_widget(struct req *r, const struct widget_in *in, struct widget *ret)
+AWAITS static int widget_read(struct req *r, const struct widget_in *in, struct widget *ret)
 {
     struct rows rows;
 
     if (!in->kind.set)
-        return widget_wrong(r, "kind", PROBLEM_REQUIRED, "is required");
+        return widget_fail_field(r, "kind", PROBLEM_REQUIRED, "is required");
     TRY(check_members(r, in));
     *ret = (struct widget){.kind = in->kind.value, .chart_id = in->chart_id.value};
     if (in->entity.value.len)
         TRY(check_list(r, in, ret));
     if (in->url.value.len && !menu_url_ok(in->url.value))
-        return widget_wrong(
+        return widget_fail_field(
             r,
             "url",
             PROBLEM_PATTERN,
@@ -315,17 +318,17 @@ AWAITS static int read_widget(struct req *r, const struct widget_in *in, struct 
     if (ret->chart_id) {
         TRY(sql_all(r, &rows, SQL_WIDGET_CHART(.id = ret->chart_id)));
         if (!rows.count)
-            return widget_wrong(
+            return widget_fail_field(
                 r, "chart_id", PROBLEM_FOREIGN_KEY_VIOLATION, "there is no such chart");
     }
     ret->content = widget_print(r, in);
-    return ret->content.ptr ? 0 : widget_wrong(r, "filter", PROBLEM_TOO_LONG, "is too long");
+    return ret->content.ptr ? 0 : widget_fail_field(r, "filter", PROBLEM_TOO_LONG, "is too long");
 }
 
 /* --- hidden fields --- */
 
 /* Returns whether the caller may read the entity and every field that the list names. */
-static bool list_is_known(struct req *r, const json_t *shown)
+static bool list_is_readable(struct req *r, const json_t *shown)
 {
     struct widget widget = {.kind = STR_NONE};
     struct widget_in in = {.entity = {.set = false}};
@@ -336,7 +339,7 @@ static bool list_is_known(struct req *r, const json_t *shown)
     in.filter.value = json_object_get(shown, "filter");
     if (check_list(r, &in, &widget) == 0)
         return true;
-    handler_forget(r, r->extra_headers.len);
+    handler_discard_answer(r, r->extra_headers.len);
     return false;
 }
 
@@ -344,16 +347,16 @@ static bool list_is_known(struct req *r, const json_t *shown)
  * and entity of the list stay. Returns whether the widget was changed. */
 static bool widget_hide_fields(struct req *r, json_t *shown)
 {
-    static const char *const told[] = {"filter", "fields", "sort"};
+    static const char *const hidden_fields[] = {"filter", "fields", "sort"};
 
-    if (!str_is(jr_str(shown, "kind"), "list") || list_is_known(r, shown))
+    if (!str_is(jr_str(shown, "kind"), "list") || list_is_readable(r, shown))
         return false;
-    for (size_t i = 0; i < ARRAY_LEN(told); i++)
-        (void)json_object_set_new(shown, told[i], json_null());
+    for (size_t i = 0; i < ARRAY_LEN(hidden_fields); i++)
+        (void)json_object_set_new(shown, hidden_fields[i], json_null());
     return true;
 }
 
-void dashboard_show(struct req *r, const struct rows *rows, size_t row, const char *column)
+void dashboard_hide_fields(struct req *r, const struct rows *rows, size_t row, const char *column)
 {
     size_t at = rows_column(rows, column);
     struct jr_error error;
@@ -381,7 +384,7 @@ AWAITS static int
 widgets_finish(struct req *r, const char *action, int64_t dashboard_id, struct str detail)
 {
     struct db_call calls[] = {
-        db_call(SQL_DASHBOARD_CHANGED(.id = dashboard_id)),
+        db_call(SQL_DASHBOARD_VERSION_RAISE(.id = dashboard_id)),
         gateway_audit(r, action, "dashboard", dashboard_id, detail),
     };
 
@@ -395,7 +398,7 @@ AWAITS static int widget_reply(struct req *r, int status, int64_t dashboard_id, 
     struct jw w;
 
     TRY(sql_one(r, &rows, SQL_WIDGET_GET(.id = id, .dashboard_id = dashboard_id)));
-    dashboard_show(r, &rows, 0, "widget");
+    dashboard_hide_fields(r, &rows, 0, "widget");
     w = resp_json(r);
     jw_raw(&w, sql_widget_get_row(&rows, 0).widget);
     return reply_json(r, status);
@@ -404,7 +407,7 @@ AWAITS static int widget_reply(struct req *r, int status, int64_t dashboard_id, 
 AWAITS static int dashboard_widgets_create(struct req *r)
 {
     struct widget widget = {.kind = STR_NONE};
-    struct placed placed;
+    struct widget_positions placed;
     struct widget_in in;
     struct rows rows;
     int64_t version;
@@ -412,19 +415,19 @@ AWAITS static int dashboard_widgets_create(struct req *r)
 
     TRY(req_json(r, &widget_create_schema, &in));
     TRY(dashboard_lock(r, &dashboard_id, &version, &rows));
-    TRY(read_widget(r, &in, &widget));
-    TRY(widgets_load_places(r, dashboard_id, &placed));
+    TRY(widget_read(r, &in, &widget));
+    TRY(widgets_load_positions(r, dashboard_id, &placed));
     if (placed.count >= DASHBOARD_WIDGETS)
         return fail(r, PROBLEM_CONFLICT, "A dashboard has at most %d widgets.", DASHBOARD_WIDGETS);
-    struct widget_place *place = &placed.items[placed.count];
-    *place = (struct widget_place){.width = HALF_WIDTH, .height = HEIGHT};
+    struct widget_position *place = &placed.items[placed.count];
+    *place = (struct widget_position){.width = DEFAULT_WIDTH, .height = DEFAULT_HEIGHT};
     if (!in.x.set && !in.y.set)
-        place->y = widget_places_below(placed.items, placed.count);
-    MERGE_PLACE(place, &in);
+        place->y = widget_positions_next_row(placed.items, placed.count);
+    MERGE_POSITION(place, &in);
     placed.count++;
     if (place->y > DASHBOARD_ROWS_MAX)
         return fail(r, PROBLEM_CONFLICT, "The dashboard has no free row below its widgets.");
-    TRY(check_places(r, &placed));
+    TRY(check_positions(r, &placed));
     TRY(sql_one(r,
                 &rows,
                 SQL_WIDGET_ADD(.dashboard_id = dashboard_id,
@@ -444,7 +447,7 @@ AWAITS static int dashboard_widgets_create(struct req *r)
 }
 
 /* Returns whether the body replaces the widget's content, not only its title and position. */
-static bool says_more(const struct widget_in *in)
+static bool body_has_content(const struct widget_in *in)
 {
     return in->kind.set || in->entity.set || in->text.set || in->url.set || in->fields.set ||
            in->sort.set || in->chart_id.set || in->limit.set || in->filter.set;
@@ -452,21 +455,21 @@ static bool says_more(const struct widget_in *in)
 
 AWAITS static int dashboard_widget_guard(struct req *r)
 {
-    struct placed placed;
+    struct widget_positions placed;
     int64_t dashboard_id;
     int64_t id;
 
     TRY(req_id(r, "widgetId", &id));
     TRY(dashboard_guard(r));
     TRY(req_id(r, "id", &dashboard_id));
-    TRY(widgets_load_places(r, dashboard_id, &placed));
-    return widget_find_place(&placed, id) ? 0 : fail(r, PROBLEM_NOT_FOUND, NULL);
+    TRY(widgets_load_positions(r, dashboard_id, &placed));
+    return widget_find_position(&placed, id) ? 0 : fail(r, PROBLEM_NOT_FOUND, NULL);
 }
 
 AWAITS static int dashboard_widgets_update(struct req *r)
 {
     struct widget widget = {.kind = STR_NONE};
-    struct placed placed;
+    struct widget_positions placed;
     struct widget_in in;
     struct rows rows;
     int64_t version;
@@ -476,14 +479,14 @@ AWAITS static int dashboard_widgets_update(struct req *r)
     TRY(req_id(r, "widgetId", &id));
     TRY(req_json(r, &widget_update_schema, &in));
     TRY(dashboard_lock(r, &dashboard_id, &version, &rows));
-    TRY(widgets_load_places(r, dashboard_id, &placed));
-    struct widget_place *place = widget_find_place(&placed, id);
+    TRY(widgets_load_positions(r, dashboard_id, &placed));
+    struct widget_position *place = widget_find_position(&placed, id);
     if (!place)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
-    if (says_more(&in))
-        TRY(read_widget(r, &in, &widget));
-    MERGE_PLACE(place, &in);
-    TRY(check_places(r, &placed));
+    if (body_has_content(&in))
+        TRY(widget_read(r, &in, &widget));
+    MERGE_POSITION(place, &in);
+    TRY(check_positions(r, &placed));
     TRY(sql_exec(r,
                  NULL,
                  SQL_WIDGET_SAVE(.id = id,
@@ -517,18 +520,20 @@ AWAITS static int dashboard_widgets_delete(struct req *r)
 
 /* Moves `placed` to the positions of the body. Puts 409 with findings for widgets that are not on
  * the dashboard, because another request has removed them since the caller read it. */
-static int layout_read(struct req *r, const struct layout_in *in, const struct placed *placed)
+static int
+layout_read(struct req *r, const struct layout_in *in, const struct widget_positions *placed)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-    const struct layout_place_in *items = in->items.items;
+    const struct layout_item_in *items = in->items.items;
 
     for (size_t i = 0; i < in->items.count; i++) {
-        struct widget_place *place = widget_find_place(placed, items[i].id.value);
+        struct widget_position *place = widget_find_position(placed, items[i].id.value);
         for (size_t k = 0; k < i; k++)
             if (items[k].id.value == items[i].id.value)
-                return widget_wrong(r, "items", PROBLEM_UNIQUE_VIOLATION, "names a widget twice");
+                return widget_fail_field(
+                    r, "items", PROBLEM_UNIQUE_VIOLATION, "names a widget twice");
         if (place)
-            MERGE_PLACE(place, &items[i]);
+            MERGE_POSITION(place, &items[i]);
         else
             schema_error_add(r->task.arena,
                              errors,
@@ -541,10 +546,11 @@ static int layout_read(struct req *r, const struct layout_in *in, const struct p
                          PROBLEM_CONFLICT,
                          STR("The dashboard has changed since it was read; read it again."),
                          errors);
-    return check_places(r, placed);
+    return check_positions(r, placed);
 }
 
-AWAITS static int layout_save(struct req *r, int64_t dashboard_id, const struct placed *placed)
+AWAITS static int
+layout_save(struct req *r, int64_t dashboard_id, const struct widget_positions *placed)
 {
     enum { ID, X, Y, WIDTH, HEIGHT_OF, COLUMNS };
     int64_t *columns[COLUMNS];
@@ -570,7 +576,7 @@ AWAITS static int layout_save(struct req *r, int64_t dashboard_id, const struct 
 
 AWAITS static int dashboard_layout(struct req *r)
 {
-    struct placed placed;
+    struct widget_positions placed;
     struct layout_in in;
     struct rows rows;
     int64_t version;
@@ -584,7 +590,7 @@ AWAITS static int dashboard_layout(struct req *r)
             PROBLEM_CONFLICT,
             "The dashboard has changed since it was read and has version %lld now; read it again.",
             (long long)version);
-    TRY(widgets_load_places(r, dashboard_id, &placed));
+    TRY(widgets_load_positions(r, dashboard_id, &placed));
     TRY(layout_read(r, &in, &placed));
     TRY(layout_save(r, dashboard_id, &placed));
     TRY(widgets_finish(r, "dashboards.layout", dashboard_id, STR_NONE));
@@ -599,8 +605,8 @@ static const struct route dashboard_widgets_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_DASHBOARDS_UPDATE,
         .body = &widget_create_schema,
-        .ok = {201, &widget_out_schema},
-        .fails = {404, 409},
+        .success = {201, &widget_out_schema},
+        .extra_statuses = {404, 409},
         .run = dashboard_widgets_create,
         .guard = dashboard_guard,
         .summary = "Add a widget to a dashboard",
@@ -613,8 +619,8 @@ static const struct route dashboard_widgets_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_DASHBOARDS_UPDATE,
         .body = &layout_schema,
-        .ok = {200, &dashboard_out_schema},
-        .fails = {404, 409},
+        .success = {200, &dashboard_out_schema},
+        .extra_statuses = {404, 409},
         .run = dashboard_layout,
         .guard = dashboard_guard,
         .summary = "Move widgets, all or none",
@@ -628,8 +634,8 @@ static const struct route dashboard_widgets_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_DASHBOARDS_UPDATE,
         .body = &widget_update_schema,
-        .ok = {200, &widget_out_schema},
-        .fails = {404, 409},
+        .success = {200, &widget_out_schema},
+        .extra_statuses = {404, 409},
         .run = dashboard_widgets_update,
         .guard = dashboard_widget_guard,
         .summary = "Change or move a widget",
@@ -642,8 +648,8 @@ static const struct route dashboard_widgets_routes[] = {
         .id = "dashboard_widgets_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_DASHBOARDS_UPDATE,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = dashboard_widgets_delete,
         .guard = dashboard_widget_guard,
         .summary = "Remove a widget from a dashboard",

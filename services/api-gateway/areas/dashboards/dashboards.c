@@ -112,17 +112,17 @@ struct sql_i64s caller_roles(const struct caller *caller)
 }
 
 /* co: *ret_seen: the dashboard exists and the caller sees it. */
-AWAITS static int dashboard_find(struct req *r, int64_t id, bool *ret_seen)
+AWAITS static int dashboard_is_visible(struct req *r, int64_t id, bool *ret_seen)
 {
     const struct caller *caller = r->scope->caller;
     struct rows rows;
 
     TRY(sql_all(r,
                 &rows,
-                SQL_DASHBOARD_SEEN(.id = id,
-                                   .everything = caller_is_admin(caller),
-                                   .user_id = caller->user_id,
-                                   .role_ids = caller_roles(caller))));
+                SQL_DASHBOARD_VISIBLE(.id = id,
+                                      .everything = caller_is_admin(caller),
+                                      .user_id = caller->user_id,
+                                      .role_ids = caller_roles(caller))));
     *ret_seen = rows.count > 0;
     return 0;
 }
@@ -148,11 +148,11 @@ int dashboard_guard(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(sql_one(r,
                 &rows,
-                SQL_DASHBOARD_SEEN(.id = id,
-                                   .everything = caller_is_admin(caller),
-                                   .user_id = caller->user_id,
-                                   .role_ids = caller_roles(caller))));
-    return dashboard_may_change(r, sql_dashboard_seen_row(&rows, 0).owner_id);
+                SQL_DASHBOARD_VISIBLE(.id = id,
+                                      .everything = caller_is_admin(caller),
+                                      .user_id = caller->user_id,
+                                      .role_ids = caller_roles(caller))));
+    return dashboard_may_change(r, sql_dashboard_visible_row(&rows, 0).owner_id);
 }
 
 int dashboard_lock(struct req *r, int64_t *ret_id, int64_t *ret_version, struct rows *ret_rows)
@@ -192,7 +192,7 @@ int dashboard_reply(struct req *r, int status, int64_t id)
     struct rows rows;
 
     TRY(dashboard_read(r, id, &rows));
-    dashboard_show(r, &rows, 0, "widgets");
+    dashboard_hide_fields(r, &rows, 0, "widgets");
     return reply_row(r, status, &rows);
 }
 
@@ -225,7 +225,7 @@ AWAITS static int dashboard_share(struct req *r, int64_t id, const struct in_ids
 
     if (!roles->set)
         return 0;
-    ids = sql_i64s(roles->items, num_sort_once(roles->items, roles->count));
+    ids = sql_i64s(roles->items, num_sort_unique(roles->items, roles->count));
     TRY(sql_one(r, &rows, SQL_ROLES_KNOWN(.ids = ids)));
     if (sql_roles_known_row(&rows, 0).known != (int64_t)ids.count)
         return fail_field(r, "role_ids", PROBLEM_FOREIGN_KEY_VIOLATION, "there is no such role");
@@ -321,7 +321,7 @@ AWAITS static int home_reply(struct req *r)
                                       .user_id = caller->user_id,
                                       .role_ids = roles)));
     if (shown.count)
-        dashboard_show(r, &shown, 0, "widgets");
+        dashboard_hide_fields(r, &shown, 0, "widgets");
     w = resp_json(r);
     jw_obj(&w);
     if (!shown.count) {
@@ -378,7 +378,7 @@ AWAITS static int home_check(struct req *r, const struct home_in *in)
             return fail_field(r, "role_id", PROBLEM_FOREIGN_KEY_VIOLATION, "there is no such role");
     }
     if (!in->dashboard_id.null)
-        TRY(dashboard_find(r, in->dashboard_id.value, &seen));
+        TRY(dashboard_is_visible(r, in->dashboard_id.value, &seen));
     return seen ? 0
                 : fail_field(r,
                              "dashboard_id",
@@ -416,7 +416,7 @@ static const struct route dashboards_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_DASHBOARDS_READ,
         .query = page_query,
-        .ok = {200, &dashboard_row_schema, .list = true},
+        .success = {200, &dashboard_row_schema, .list = true},
         .run = dashboards_list,
         .summary = "List the dashboards that the caller sees, without their widgets",
         .doc = "Lists the caller's own dashboards, and those that are shared with one of its "
@@ -428,7 +428,7 @@ static const struct route dashboards_routes[] = {
         .id = "dashboards_home",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_DASHBOARDS_READ,
-        .ok = {200, &home_out_schema},
+        .success = {200, &home_out_schema},
         .run = home_reply,
         .summary = "Get the caller's home dashboard",
         .doc = "The first dashboard that the caller sees of these: the one that the user has "
@@ -441,7 +441,7 @@ static const struct route dashboards_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_DASHBOARDS_UPDATE,
         .body = &home_schema,
-        .ok = {200, &home_out_schema},
+        .success = {200, &home_out_schema},
         .run = dashboards_home_set,
         .summary = "Set the home dashboard of the caller, of a role or of the project",
         .doc = "Returns the home dashboard that the caller gets now.",
@@ -452,8 +452,8 @@ static const struct route dashboards_routes[] = {
         .id = "dashboards_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_DASHBOARDS_READ,
-        .ok = {200, &dashboard_out_schema},
-        .fails = {404},
+        .success = {200, &dashboard_out_schema},
+        .extra_statuses = {404},
         .run = dashboards_get,
         .summary = "Get a dashboard with its widgets",
         .doc = "A dashboard grants no right to the data that its widgets show: charts and records "
@@ -466,8 +466,8 @@ static const struct route dashboards_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_DASHBOARDS_CREATE,
         .body = &dashboard_create_schema,
-        .ok = {201, &dashboard_out_schema},
-        .fails = {409},
+        .success = {201, &dashboard_out_schema},
+        .extra_statuses = {409},
         .run = dashboards_create,
         .summary = "Create a dashboard that the caller owns",
     },
@@ -478,8 +478,8 @@ static const struct route dashboards_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_DASHBOARDS_UPDATE,
         .body = &dashboard_update_schema,
-        .ok = {200, &dashboard_out_schema},
-        .fails = {404},
+        .success = {200, &dashboard_out_schema},
+        .extra_statuses = {404},
         .run = dashboards_update,
         .guard = dashboard_guard,
         .summary = "Change a dashboard, or share it with roles",
@@ -491,8 +491,8 @@ static const struct route dashboards_routes[] = {
         .id = "dashboards_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_DASHBOARDS_DELETE,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = dashboards_delete,
         .guard = dashboard_guard,
         .summary = "Delete a dashboard; its charts are kept",

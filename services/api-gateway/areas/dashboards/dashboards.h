@@ -69,18 +69,18 @@ int chart_read_change(struct req *r, const json_t *body, bool *ret_redefined) MU
 /* any: Returns a stored chart as a complete body for chart_read(), with the members of `body` (or
  * none: NULL) in place of the stored ones. Arena-owned. Returns NULL when the stored definition is
  * malformed. */
-json_t *chart_merge(struct req *r,
-                    struct str name,
-                    struct str description,
-                    const struct chart_source *source,
-                    struct str definition,
-                    const json_t *body);
+json_t *chart_stored_body(struct req *r,
+                          struct str name,
+                          struct str description,
+                          const struct chart_source *source,
+                          struct str definition,
+                          const json_t *body);
 /* any: Finds the source of a stored chart; `entity_id` is 0 when the source is a view. Returns 0,
  * or the status put: 404 when the entity is gone from the model. */
-int chart_source_of(struct req *r,
-                    int64_t entity_id,
-                    struct str view,
-                    struct chart_source *ret_source) MUSTCHECK;
+int chart_find_source(struct req *r,
+                      int64_t entity_id,
+                      struct str view,
+                      struct chart_source *ret_source) MUSTCHECK;
 
 /* Definitions of materialised views use these two schemas as well. */
 extern const struct schema chart_aggregate_schema, chart_group_schema;
@@ -148,7 +148,7 @@ extern const struct schema widget_out_schema;
 /* any: Sets filter, fields and sort of a list widget to null when they name fields that the caller
  * may not read. The column holds a widget or an array of widgets, as the part "widget" in
  * dashboards.sql writes them. */
-void dashboard_show(struct req *r, const struct rows *rows, size_t row, const char *column);
+void dashboard_hide_fields(struct req *r, const struct rows *rows, size_t row, const char *column);
 /* co: Answers with `status`, the dashboard and its widgets, or with 404 when the caller does not
  * see the dashboard. */
 AWAITS int dashboard_reply(struct req *r, int status, int64_t id);
@@ -162,16 +162,16 @@ AWAITS int
 dashboard_lock(struct req *r, int64_t *ret_id, int64_t *ret_version, struct rows *ret_rows)
     MUSTCHECK;
 
-/* --- positions on the grid (widget_places.c), pure --- */
+/* --- positions on the grid (widget_positions.c), pure --- */
 
-struct widget_place {
+struct widget_position {
     int64_t id;
     int64_t x, y, width, height;
 };
 /* any: Finds two widgets that overlap and returns their ids. Returns false when none overlap. */
-bool widget_places_overlap(const struct widget_place *places,
-                           size_t count,
-                           int64_t *ret_one,
-                           int64_t *ret_other);
+bool widget_positions_overlap(const struct widget_position *places,
+                              size_t count,
+                              int64_t *ret_one,
+                              int64_t *ret_other);
 /* any: Returns the first row that lies below all widgets. */
-int64_t widget_places_below(const struct widget_place *places, size_t count);
+int64_t widget_positions_next_row(const struct widget_position *places, size_t count);

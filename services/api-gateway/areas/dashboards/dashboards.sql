@@ -33,7 +33,7 @@ from {p}.dashboards d where d.id = :id::bigint and {seen}
 select d.name:text, d.description:text?, d.owner_id:bigint?, d.version:bigint
 from {p}.dashboards d where d.id = :id::bigint and {seen} for update
 
--- name: dashboard_seen :opt args(dashboard)
+-- name: dashboard_visible :opt args(dashboard)
 select d.owner_id:bigint? from {p}.dashboards d where d.id = :id::bigint and {seen}
 
 -- name: dashboard_add :one
@@ -45,7 +45,7 @@ update {p}.dashboards d
 set name = :name::text, description = :description::text?, version = d.version + 1, updated_at = greatest(now(), d.updated_at)
 where d.id = :id::bigint
 
--- name: dashboard_changed :exec
+-- name: dashboard_version_raise :exec
 update {p}.dashboards d set version = d.version + 1, updated_at = greatest(now(), d.updated_at) where d.id = :id::bigint
 
 -- name: dashboard_remove :exec
@@ -61,7 +61,7 @@ select :dashboard_id::bigint, o.id from {p}.roles o where o.id = any(:role_ids::
 -- name: roles_known :one
 select count(*) as known:bigint from {p}.roles o where o.id = any(:ids::bigint[])
 
--- name: widgets_placed :many
+-- name: widget_positions :many
 select w.id:bigint, w.x:integer, w.y:integer, w.width:integer, w.height:integer
 from {p}.dashboard_widgets w where w.dashboard_id = :dashboard_id::bigint order by w.id
 

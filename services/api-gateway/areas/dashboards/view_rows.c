@@ -68,13 +68,14 @@ generation_is_readable(struct records_ctx *ctx, const struct view_generation *ma
         return false;
     for (size_t i = 0; i < made->entity_ids.count; i++) {
         const struct entity *entity = model_entity_by_id(ctx->model, made->entity_ids.items[i]);
-        if (!entity || !records_reads(ctx, entity) || (whole && records_ruled(ctx, entity)))
+        if (!entity || !records_can_read(ctx, entity) ||
+            (whole && records_has_row_rule(ctx, entity)))
             return false;
     }
     for (size_t i = 0; whole && i < made->field_ids.count; i++) {
         const struct model_field *field =
             generation_find_field(ctx->model, made, made->field_ids.items[i]);
-        if (!field || !records_reads_field(ctx, field))
+        if (!field || !records_can_read_field(ctx, field))
             return false;
     }
     return true;
@@ -84,7 +85,7 @@ generation_is_readable(struct records_ctx *ctx, const struct view_generation *ma
  * current definition, regardless of the records that its holders see; an API key of a holder also
  * needs the permission to read the records. All other callers may only read what they could have
  * computed themselves. */
-static bool generation_is_open(struct req *r, const struct view_generation *made)
+static bool generation_is_served(struct req *r, const struct view_generation *made)
 {
     const struct caller *caller = r->scope->caller;
     struct records_ctx *ctx = items_ctx(r);
@@ -93,18 +94,18 @@ static bool generation_is_open(struct req *r, const struct view_generation *made
         return true;
     if (made->is_shared && made->is_current && made->is_known)
         return caller->kind == CALLER_USER || generation_is_readable(ctx, made, false);
-    return caller_api_access(caller) && generation_is_readable(ctx, made, true);
+    return caller_has_api_access(caller) && generation_is_readable(ctx, made, true);
 }
 
-bool view_is_ruled(const struct series_sources *sources)
+bool view_has_row_rules(const struct series_sources *sources)
 {
     for (size_t i = 0; i < sources->count; i++)
         if (sources->entities[i]->row_level_security)
             return true;
-    return !sources->whole;
+    return !sources->is_complete;
 }
 
-bool view_is_known(struct req *r, int64_t entity_id, struct str query)
+bool view_definition_is_readable(struct req *r, int64_t entity_id, struct str query)
 {
     const struct entity *entity = model_entity_by_id(r->scope->model, entity_id);
     struct records_series *series = ARENA_NEW(r->task.arena, series);
@@ -116,7 +117,7 @@ bool view_is_known(struct req *r, int64_t entity_id, struct str query)
 
 /* Returns the facts of a generation that would be computed from the current definition. */
 static struct view_generation
-generation_expect(struct req *r, const struct rows *rows, size_t row, bool is_shared)
+generation_of_definition(struct req *r, const struct rows *rows, size_t row, bool is_shared)
 {
     static const struct caller everybody = {.kind = CALLER_SYSTEM};
     struct view_generation made = {.is_current = true, .is_shared = is_shared};
@@ -129,43 +130,43 @@ generation_expect(struct req *r, const struct rows *rows, size_t row, bool is_sh
 
     ctx->caller = &everybody;
     if (!entity || !view_query_read(r->task.arena, query, series) ||
-        series_forbidden(ctx, entity, series).ptr)
+        series_forbidden_path(ctx, entity, series).ptr)
         return made;
     series_sources(ctx, entity, series, sources);
     int64_t *ids = ARENA_ARRAY(r->task.arena, ids, sources->count);
     for (size_t i = 0; i < sources->count; i++)
         ids[i] = sources->entities[i]->id;
-    made.is_known = sources->whole;
+    made.is_known = sources->is_complete;
     made.entity_ids = sql_i64s(ids, sources->count);
     made.field_ids = sql_i64s(sources->field_ids, sources->field_count);
     return made;
 }
 
 /* Members of a view that reveal something about its rows, definition and last refresh. */
-static const char *const told_of_rows[] = {"columns", "refreshed_at", "refresh_ms", "row_count"};
-static const char *const told_of_definition[] = {"aggregates", "group_by", "filter"};
-static const char *const told_of_making[] = {"error"};
+static const char *const members_of_rows[] = {"columns", "refreshed_at", "refresh_ms", "row_count"};
+static const char *const members_of_definition[] = {"aggregates", "group_by", "filter"};
+static const char *const members_of_refresh[] = {"error"};
 
-bool view_is_open(struct req *r, const struct rows *rows, size_t row)
+bool view_rows_are_readable(struct req *r, const struct rows *rows, size_t row)
 {
     struct view_generation made = generation_read(r, rows, row);
 
-    return generation_is_open(r, &made);
+    return generation_is_served(r, &made);
 }
 
-void view_show(struct req *r, const struct rows *rows, size_t row)
+void view_hide_members(struct req *r, const struct rows *rows, size_t row)
 {
     struct view_generation made = generation_read(r, rows, row);
-    struct view_generation next = generation_expect(r, rows, row, made.is_shared);
+    struct view_generation next = generation_of_definition(r, rows, row, made.is_shared);
     int64_t entity_id = rows_i64(rows, row, rows_column(rows, "_entity_id"));
     struct str query = rows_str(rows, row, rows_column(rows, "_query"));
 
-    if (!generation_is_open(r, &made))
-        rows_clear(rows, row, told_of_rows, ARRAY_LEN(told_of_rows));
-    if (!generation_is_open(r, &next)) /* the error is from computing the next generation */
-        rows_clear(rows, row, told_of_making, ARRAY_LEN(told_of_making));
-    if (!view_is_known(r, entity_id, query))
-        rows_clear(rows, row, told_of_definition, ARRAY_LEN(told_of_definition));
+    if (!generation_is_served(r, &made))
+        rows_clear(rows, row, members_of_rows, ARRAY_LEN(members_of_rows));
+    if (!generation_is_served(r, &next)) /* the error is from computing the next generation */
+        rows_clear(rows, row, members_of_refresh, ARRAY_LEN(members_of_refresh));
+    if (!view_definition_is_readable(r, entity_id, query))
+        rows_clear(rows, row, members_of_definition, ARRAY_LEN(members_of_definition));
 }
 
 int view_find(struct req *r, struct str name, int64_t *ret_id, const struct entity **ret_entity)
@@ -178,9 +179,9 @@ int view_find(struct req *r, struct str name, int64_t *ret_id, const struct enti
         return fail(r, PROBLEM_NOT_FOUND, "There is no such materialised view.");
     struct view_generation made = generation_read(r, &rows, 0);
     if (!made.number)
-        made = generation_expect(r, &rows, 0, made.is_shared);
-    r->scope->behind = !generation_fits_model(model, &made) && !r->scope->current;
-    if (!generation_is_open(r, &made))
+        made = generation_of_definition(r, &rows, 0, made.is_shared);
+    r->scope->may_be_stale = !generation_fits_model(model, &made) && !r->scope->is_rechecked;
+    if (!generation_is_served(r, &made))
         return fail(r,
                     PROBLEM_FORBIDDEN,
                     "The caller needs the right to read all records and fields that the view was "
@@ -234,6 +235,6 @@ int view_rows(struct req *r)
         rc = view_list(r, &ctx);
     }
     if (rc == RECORDS_SCHEMA || rc == RECORDS_FAILED)
-        return items_check(r, ctx, rc);
+        return items_reply_error(r, ctx, rc);
     return rc != 0 ? rc : reply_json(r, 200);
 }

@@ -97,29 +97,41 @@ static const struct field view_out_fields[] = {
      .type = FIELD_LIST,
      .required = true,
      .nullable = true,
-     .noted = true,
+     .is_volatile = true,
      .sub = &view_column_schema,
      .doc = "Columns of the current rows. null, like refreshed_at, refresh_ms and row_count, when "
             "the caller may not read these rows"},
-    {.name = "status", .type = FIELD_STR, .required = true, .noted = true, .values = view_states},
-    {.name = "refreshed_at", .type = FIELD_TIME, .required = true, .nullable = true, .noted = true},
+    {.name = "status",
+     .type = FIELD_STR,
+     .required = true,
+     .is_volatile = true,
+     .values = view_states},
+    {.name = "refreshed_at",
+     .type = FIELD_TIME,
+     .required = true,
+     .nullable = true,
+     .is_volatile = true},
     {.name = "refresh_ms",
      .type = FIELD_I64,
      .required = true,
      .nullable = true,
-     .noted = true,
+     .is_volatile = true,
      .doc = "How long the last refresh took"},
-    {.name = "row_count", .type = FIELD_I64, .required = true, .nullable = true, .noted = true},
+    {.name = "row_count",
+     .type = FIELD_I64,
+     .required = true,
+     .nullable = true,
+     .is_volatile = true},
     {.name = "next_refresh_at",
      .type = FIELD_TIME,
      .required = true,
      .nullable = true,
-     .noted = true},
+     .is_volatile = true},
     {.name = "error",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .noted = true,
+     .is_volatile = true,
      .doc = "Why the last refresh failed; null when the caller may not read the rows that the "
             "refresh would have computed"},
     {.name = "version", .type = FIELD_I64, .required = true},
@@ -143,7 +155,7 @@ struct view {
     int64_t next_ms; /* by cron, 0 = never */
 };
 
-static int view_wrong(struct req *r, const char *field, const char *message)
+static int view_fail_field(struct req *r, const char *field, const char *message)
 {
     return fail_field(r, field, PROBLEM_VALIDATION_FAILED, "%s", message);
 }
@@ -155,7 +167,7 @@ static int view_read_cron(struct req *r, const struct view_in *in, struct view *
     struct cron cron;
 
     if (!zone)
-        return view_wrong(r, "timezone", "there is no such time zone");
+        return view_fail_field(r, "timezone", "there is no such time zone");
     if (!in->cron.value.len)
         return 0;
     if (cron_parse(r->task.arena, in->cron.value, &cron, &reason) != 0)
@@ -187,7 +199,7 @@ static int view_print(struct req *r, const json_t *filter, struct view *view)
     jw_init(&w, &query);
     view_query_print(&w, &view->series);
     if (definition.overflow || query.overflow)
-        return view_wrong(r, "filter", "is too long");
+        return view_fail_field(r, "filter", "is too long");
     view->definition = strbuf_view(&definition);
     view->query = strbuf_view(&query);
     return 0;
@@ -202,9 +214,9 @@ static int view_read(struct req *r, const struct view_in *in, struct view *view)
     view->description = in->description.value.len ? in->description.value : STR_NONE;
     view->on_change = in->on_change.value;
     view->entity = model_entity(r->scope->model, in->entity.value);
-    r->scope->behind = !view->entity && !r->scope->current;
+    r->scope->may_be_stale = !view->entity && !r->scope->is_rechecked;
     if (!view->entity)
-        return view_wrong(r, "entity", "there is no such entity");
+        return view_fail_field(r, "entity", "there is no such entity");
     view->entity_id = view->entity->id;
     view->series.limit = VIEW_ROWS_MAX;
     view->series.timezone = in->timezone.value.len ? in->timezone.value : STR("UTC");
@@ -230,10 +242,10 @@ static int view_check_fields(struct req *r, const struct view *view)
                     PROBLEM_FORBIDDEN,
                     "This needs the permission %.*s:read.",
                     STR_ARG(view->entity->name));
-    TRY(items_check(r, ctx, series_plan(ctx, view->entity, &view->series, &plan)));
-    TRY(items_check(r, ctx, view_check(ctx, plan)));
+    TRY(items_reply_error(r, ctx, series_plan(ctx, view->entity, &view->series, &plan)));
+    TRY(items_reply_error(r, ctx, view_columns_check(ctx, plan)));
     series_sources(ctx, view->entity, &view->series, sources);
-    if (!caller_is_admin(r->scope->caller) && view_is_ruled(sources))
+    if (!caller_is_admin(r->scope->caller) && view_has_row_rules(sources))
         return refusal(r,
                        REFUSE_ADMIN,
                        "Only an administrator of the project may define a view over an entity with "
@@ -262,7 +274,7 @@ static int view_may_change_shared(struct req *r, bool is_shared)
 static int view_may_change(struct req *r, const struct sql_view_lock_row *row, bool redefined)
 {
     TRY(view_may_change_shared(r, row->is_shared));
-    if (redefined && !view_is_known(r, row->entity_id, row->query))
+    if (redefined && !view_definition_is_readable(r, row->entity_id, row->query))
         return fail(r,
                     PROBLEM_FORBIDDEN,
                     "The view's definition names fields that the caller may not read.");
@@ -276,7 +288,7 @@ AWAITS static int view_share(struct req *r, int64_t id, const struct in_ids *rol
 
     if (!roles->set)
         return 0;
-    ids = sql_i64s(roles->items, num_sort_once(roles->items, roles->count));
+    ids = sql_i64s(roles->items, num_sort_unique(roles->items, roles->count));
     TRY(sql_one(r, &rows, SQL_VIEW_ROLES_KNOWN(.ids = ids)));
     if (sql_view_roles_known_row(&rows, 0).known != (int64_t)ids.count)
         return fail_field(r, "role_ids", PROBLEM_FOREIGN_KEY_VIOLATION, "there is no such role");
@@ -287,7 +299,7 @@ AWAITS static int view_share(struct req *r, int64_t id, const struct in_ids *rol
     return sql_batch(r, calls, ARRAY_LEN(calls));
 }
 
-static int view_name_taken(struct req *r)
+static int view_fail_name_taken(struct req *r)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
@@ -303,14 +315,14 @@ AWAITS static int view_reply(struct req *r, int status, struct str name)
     struct rows rows;
 
     TRY(sql_one(r, &rows, SQL_VIEW_GET(.name = name, .role_ids = caller_roles(r->scope->caller))));
-    view_show(r, &rows, 0);
+    view_hide_members(r, &rows, 0);
     return reply_row(r, status, &rows);
 }
 
 AWAITS static int views_list(struct req *r)
 {
-    return reply_page_shown(
-        r, "id", view_show, SQL_VIEWS_LIST(.role_ids = caller_roles(r->scope->caller)));
+    return reply_page_masked(
+        r, "id", view_hide_members, SQL_VIEWS_LIST(.role_ids = caller_roles(r->scope->caller)));
 }
 
 AWAITS static int views_get(struct req *r)
@@ -352,7 +364,7 @@ AWAITS static int views_create(struct req *r)
                              .next_refresh_at = view->next_ms,
                              .created_by = some_id(r->scope->caller->user_id))));
     if (!rows.count)
-        return view_name_taken(r);
+        return view_fail_name_taken(r);
     int64_t id = sql_view_add_row(&rows, 0).id;
     TRY(view_share(r, id, &in.role_ids));
     TRY(gateway_commit(r, gateway_audit(r, "views.create", "materialized_view", id, STR_NONE)));
@@ -372,7 +384,7 @@ AWAITS static int views_update_guard(struct req *r)
     return view_may_change_shared(r, rows_sql_i64s(r->task.arena, &rows, 0, column).count > 0);
 }
 
-static void set_text(json_t *whole, const char *key, struct str text)
+static void body_set_text(json_t *whole, const char *key, struct str text)
 {
     if (text.ptr)
         (void)json_object_set_new(whole, key, json_stringn(text.ptr, text.len));
@@ -392,18 +404,18 @@ AWAITS static int views_change(
     TRY(sql_one(r, &rows, SQL_VIEW_LOCK(.name = req_param(r, "name"))));
     const struct sql_view_lock_row row = sql_view_lock_row(&rows, 0);
     const struct entity *entity = model_entity_by_id(r->scope->model, row.entity_id);
-    r->scope->behind = !entity && !r->scope->current;
+    r->scope->may_be_stale = !entity && !r->scope->is_rechecked;
     if (!entity)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
     TRY(view_may_change(r, &row, redefined));
     if (jr_parse_stored(r->task.arena, row.definition, &whole, &error) != 0)
         return fail_internal(r, -EBADMSG);
     view->id = row.id;
-    set_text(whole, "name", row.name);
-    set_text(whole, "description", row.description);
-    set_text(whole, "entity", entity->name);
-    set_text(whole, "timezone", row.timezone);
-    set_text(whole, "cron", row.cron);
+    body_set_text(whole, "name", row.name);
+    body_set_text(whole, "description", row.description);
+    body_set_text(whole, "entity", entity->name);
+    body_set_text(whole, "timezone", row.timezone);
+    body_set_text(whole, "cron", row.cron);
     (void)json_object_set_new(whole, "on_change", json_boolean(row.on_change));
     (void)json_object_update(whole, (json_t *)body);
     if (!schema_decode(r->task.arena, &view_create_schema, whole, ret_in, errors))
@@ -433,10 +445,10 @@ AWAITS static int views_update(struct req *r)
     TRY(views_change(r, body, redefined, view, &in));
     if (redefined)
         TRY(view_check_fields(r, view));
-    TRY(sql_all(r, &rows, SQL_VIEW_NAMED(.name = view->name, .id = view->id)));
+    TRY(sql_all(r, &rows, SQL_VIEW_FIND_OTHER_NAME(.name = view->name, .id = view->id)));
     if (rows.count)
-        return view_name_taken(r);
-    TRY(sql_one(r, &before, SQL_VIEW_AUDITED(.id = view->id)));
+        return view_fail_name_taken(r);
+    TRY(sql_one(r, &before, SQL_VIEW_AUDIT_MEMBERS(.id = view->id)));
     TRY(sql_exec(r,
                  NULL,
                  SQL_VIEW_SAVE(.id = view->id,
@@ -451,7 +463,7 @@ AWAITS static int views_update(struct req *r)
                                .next_refresh_at = view->next_ms,
                                .redefined = redefined)));
     TRY(view_share(r, view->id, &in.role_ids));
-    TRY(sql_one(r, &after, SQL_VIEW_AUDITED(.id = view->id)));
+    TRY(sql_one(r, &after, SQL_VIEW_AUDIT_MEMBERS(.id = view->id)));
     const struct audit_change change = {&before, &after, defined, ARRAY_LEN(defined)};
     TRY(gateway_commit(
         r, gateway_audit_change(r, "views.update", "materialized_view", view->id, &change)));
@@ -468,7 +480,7 @@ AWAITS static int views_delete(struct req *r)
     int64_t id = sql_view_lock_row(&rows, 0).id;
     TRY(sql_exec(r, NULL, SQL_VIEW_REMOVE(.id = id)));
     ctx->db = r->scope->db;
-    TRY(items_check(r, ctx, view_drop(ctx, id, 0)));
+    TRY(items_reply_error(r, ctx, view_tables_drop(ctx, id, 0)));
     TRY(gateway_commit(r, gateway_audit(r, "views.delete", "materialized_view", id, STR_NONE)));
     return reply_empty(r, 204);
 }
@@ -502,7 +514,7 @@ static const struct route views_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_READ,
         .query = page_query,
-        .ok = {200, &view_out_schema, .list = true},
+        .success = {200, &view_out_schema, .list = true},
         .run = views_list,
         .summary = "List materialised views",
     },
@@ -512,8 +524,8 @@ static const struct route views_routes[] = {
         .id = "views_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_READ,
-        .ok = {200, &view_out_schema},
-        .fails = {404},
+        .success = {200, &view_out_schema},
+        .extra_statuses = {404},
         .run = views_get,
         .summary = "Get a materialised view's definition and state",
     },
@@ -524,8 +536,8 @@ static const struct route views_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_CREATE,
         .body = &view_create_schema,
-        .ok = {201, &view_out_schema},
-        .fails = {409},
+        .success = {201, &view_out_schema},
+        .extra_statuses = {409},
         .run = views_create,
         .summary = "Create a materialised view, whose rows are computed within seconds",
         .doc = "The caller must be able to read all fields that the view names. A view over an "
@@ -538,8 +550,8 @@ static const struct route views_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_UPDATE,
         .body = &view_update_schema,
-        .ok = {200, &view_out_schema},
-        .fails = {404, 409},
+        .success = {200, &view_out_schema},
+        .extra_statuses = {404, 409},
         .run = views_update,
         .guard = views_update_guard,
         .summary = "Change a materialised view",
@@ -554,8 +566,8 @@ static const struct route views_routes[] = {
         .id = "views_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_DELETE,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = views_delete,
         .guard = views_get,
         .summary = "Delete a materialised view and its rows",
@@ -566,8 +578,8 @@ static const struct route views_routes[] = {
         .id = "views_refresh",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_UPDATE,
-        .ok = {202, &view_out_schema},
-        .fails = {404},
+        .success = {202, &view_out_schema},
+        .extra_statuses = {404},
         .run = views_refresh,
         .guard = views_get,
         .class = CLASS_HEAVY,
@@ -581,8 +593,8 @@ static const struct route views_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_READ,
         .query = views_rows_query,
-        .ok = {200, &record_schema, .list = true},
-        .fails = {404, 409},
+        .success = {200, &record_schema, .list = true},
+        .extra_statuses = {404, 409},
         .run = view_rows,
         .guard = view_rows_guard,
         .summary = "List the rows of a materialised view, in the form of a list of records",

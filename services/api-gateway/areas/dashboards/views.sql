@@ -39,7 +39,7 @@ select v.id:bigint, v.name:text, v.description:text?, v.entity_id:bigint, v.defi
 from {p}.materialized_views v where v.name = :name::text for update
 
 -- Members of a view for the audit log. The definition is left out because it names fields.
--- name: view_audited :one
+-- name: view_audit_members :one
 select v.name, v.description, e.name as entity, v.timezone, v.cron, v.on_change,
   array(select s.role_id from {p}.materialized_view_roles s where s.view_id = v.id order by s.role_id) as role_ids
 from {p}.materialized_views v join {p}.entities e on e.id = v.entity_id where v.id = :id::bigint
@@ -65,7 +65,7 @@ set name = :name::text, description = :description::text?, entity_id = :entity_i
   version = v.version + 1, updated_at = greatest(now(), v.updated_at)
 where v.id = :id::bigint
 
--- name: view_named :opt
+-- name: view_find_other_name :opt
 select v.id from {p}.materialized_views v where v.name = :name::text and v.id <> :id::bigint
 
 -- name: view_remove :exec

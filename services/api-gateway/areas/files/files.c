@@ -116,12 +116,12 @@ int files_check(struct req *r, int rc)
                     RESUMES_OF_PROJECT_MAX);
     case FILES_FULL:
         return fail(r, PROBLEM_STORAGE_FULL, "The file store is full.");
-    case FILES_AWAY:
+    case FILES_UNAVAILABLE:
         return fail(
             r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The file store cannot be reached; try again.");
-    case FILES_LATE:
+    case FILES_COLLECTED:
         return fail(r, PROBLEM_REQUEST_TIMEOUT, "The upload took too long.");
-    case FILES_GONE:
+    case FILES_MISSING:
         return fail(r, PROBLEM_NOT_FOUND, NULL);
     case HELPER_ENDED:
     case -EAGAIN: /* too many requests of the project are waiting */
@@ -131,7 +131,7 @@ int files_check(struct req *r, int rc)
         return fail(r,
                     PROBLEM_NOT_A_PICTURE,
                     "The file is not a readable PNG, JPEG, GIF, WebP, AVIF, HEIC or TIFF.");
-    case PICTURE_BROKEN:
+    case PICTURE_MALFORMED:
         return fail(r, PROBLEM_PICTURE_BROKEN, "The picture is truncated or malformed.");
     case PICTURE_TOO_LARGE:
         return fail(r,
@@ -155,9 +155,9 @@ int files_check(struct req *r, int rc)
     }
 }
 
-int files_need_store(struct req *r)
+int files_check_store(struct req *r)
 {
-    if (store_is_there())
+    if (store_is_configured())
         return 0;
     return fail(
         r,
@@ -168,7 +168,7 @@ int files_need_store(struct req *r)
 int files_check_caller(struct req *r)
 {
     const struct caller *caller = r->scope->caller;
-    int rc = gateway_rights_now(r);
+    int rc = gateway_refresh_rights(r);
 
     TRY(gateway_rights_check(r, rc));
     if (rc == 0 && caller->rights->active && caller_can(caller, PERM_SVC_FILES_CREATE))
@@ -189,7 +189,7 @@ int files_find_path(struct req *r,
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    struct db_call call = files_one(items_ctx(r), kind, action, id);
+    struct db_call call = files_select(items_ctx(r), kind, action, id);
     return files_find(r, &call, ret_rows);
 }
 
@@ -197,7 +197,7 @@ int files_read_guard(struct req *r)
 {
     struct rows rows;
 
-    return files_find_path(r, OF_FILES, ACT_READ, &rows);
+    return files_find_path(r, FILES_KIND_FILE, ACT_READ, &rows);
 }
 
 int files_check_folder(struct req *r, const char *field, int64_t id)
@@ -206,7 +206,7 @@ int files_check_folder(struct req *r, const char *field, int64_t id)
 
     if (id == 0)
         return 0;
-    struct db_call call = files_one(items_ctx(r), OF_FOLDERS, ACT_READ, id);
+    struct db_call call = files_select(items_ctx(r), FILES_KIND_FOLDER, ACT_READ, id);
     TRY(sql_all(r, &rows, call.sql, call.params, call.param_count));
     if (rows.count == 0)
         return fail_field(
@@ -216,7 +216,7 @@ int files_check_folder(struct req *r, const char *field, int64_t id)
 
 int files_remove(struct req *r, const int64_t *ids, size_t count, struct rows *ret_gone)
 {
-    struct db_call lock = files_lock(items_ctx(r), OF_FILES, ACT_DELETE, ids, count);
+    struct db_call lock = files_lock(items_ctx(r), FILES_KIND_FILE, ACT_DELETE, ids, count);
     int64_t *found;
     struct rows keys;
 
@@ -231,7 +231,7 @@ int files_remove(struct req *r, const int64_t *ids, size_t count, struct rows *r
         return fail(r, PROBLEM_CONFLICT, "A file is the value of a required field of its record.");
     TRY(files_check(r, rc));
     TRY(sql_commit(r));
-    files_discard(&r->scope->project->db, &keys);
+    files_bytes_remove(&r->scope->project->db, &keys);
     return 0;
 }
 
@@ -261,7 +261,7 @@ AWAITS static int files_list(struct req *r)
     if (filter.in_folder && !num_parse_i64(folder, &filter.folder_id))
         return fail(r, PROBLEM_INVALID_QUERY, NULL);
     filter.mime_type = query_get(query, "mime_type");
-    struct db_call page = files_page(items_ctx(r), OF_FILES, &filter);
+    struct db_call page = files_page(items_ctx(r), FILES_KIND_FILE, &filter);
     return reply_page(r, "-id", page.sql, page.params, page.param_count);
 }
 
@@ -269,7 +269,7 @@ AWAITS static int files_get(struct req *r)
 {
     struct rows rows;
 
-    TRY(files_find_path(r, OF_FILES, ACT_READ, &rows));
+    TRY(files_find_path(r, FILES_KIND_FILE, ACT_READ, &rows));
     return reply_row(r, 200, &rows);
 }
 
@@ -277,14 +277,14 @@ AWAITS static int file_update_guard(struct req *r)
 {
     struct rows rows;
 
-    return files_find_path(r, OF_FILES, ACT_UPDATE, &rows);
+    return files_find_path(r, FILES_KIND_FILE, ACT_UPDATE, &rows);
 }
 
 AWAITS static int file_delete_guard(struct req *r)
 {
     struct rows rows;
 
-    return files_find_path(r, OF_FILES, ACT_DELETE, &rows);
+    return files_find_path(r, FILES_KIND_FILE, ACT_DELETE, &rows);
 }
 
 AWAITS static int files_update(struct req *r)
@@ -295,7 +295,7 @@ AWAITS static int files_update(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &update_schema, &in));
-    if (in.filename.set && !file_name_ok(r->task.arena, in.filename.value))
+    if (in.filename.set && !file_name_is_clean(r->task.arena, in.filename.value))
         return fail_field(r,
                           "filename",
                           PROBLEM_PATTERN,
@@ -303,7 +303,7 @@ AWAITS static int files_update(struct req *r)
                           "characters");
     TRY(files_check_folder(r, "folder_id", in.folder_id.value));
     TRY(sql_begin(r));
-    struct db_call lock = files_lock(items_ctx(r), OF_FILES, ACT_UPDATE, &id, 1);
+    struct db_call lock = files_lock(items_ctx(r), FILES_KIND_FILE, ACT_UPDATE, &id, 1);
     TRY(files_find(r, &lock, &rows));
     const struct opt_bool is_public = {in.is_public.value, in.is_public.set};
     TRY(files_check(r,
@@ -315,7 +315,7 @@ AWAITS static int files_update(struct req *r)
                                            .folder_id = some_id(in.folder_id.value),
                                            .is_public = is_public),
                              NULL)));
-    struct db_call call = files_unruled(items_ctx(r), id, false);
+    struct db_call call = files_select_unruled(items_ctx(r), id, false);
     TRY(files_find(r, &call, &rows));
     TRY(sql_commit(r));
     return reply_row(r, 200, &rows);
@@ -330,14 +330,14 @@ AWAITS static int files_probe(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(files_need_store(r));
-    struct db_call call = files_one(items_ctx(r), OF_FILES, ACT_UPDATE, id);
+    TRY(files_check_store(r));
+    struct db_call call = files_select(items_ctx(r), FILES_KIND_FILE, ACT_UPDATE, id);
     TRY(files_find(r, &call, &rows));
     file_row_read(&rows, 0, &file);
     struct media_file media = {.size = file.size};
     file_key_set(r->scope->project->number, file.key, &media.key);
-    if (media_tells(file.mime_type))
-        TRY(files_check(r, media_look(&r->task, &media, &facts)));
+    if (media_may_have_facts(file.mime_type))
+        TRY(files_check(r, media_facts_read(&r->task, &media, &facts)));
     TRY(files_check(r,
                     db_query(&r->task,
                              r->scope->db,
@@ -346,7 +346,7 @@ AWAITS static int files_probe(struct req *r)
                                              .height = some_id(facts.height),
                                              .duration = media_duration(&facts)),
                              NULL)));
-    call = files_unruled(items_ctx(r), id, false);
+    call = files_select_unruled(items_ctx(r), id, false);
     TRY(files_find(r, &call, &rows));
     return reply_row(r, 200, &rows);
 }
@@ -362,7 +362,7 @@ AWAITS static int files_delete_one(struct req *r)
     return gone.count > 0 ? reply_empty(r, 204) : fail(r, PROBLEM_NOT_FOUND, NULL);
 }
 
-static bool is_among(const struct rows *rows, int64_t id)
+static bool rows_contain_id(const struct rows *rows, int64_t id)
 {
     size_t low = 0;
     size_t high = rows->count;
@@ -392,7 +392,7 @@ AWAITS static int files_delete_many(struct req *r)
     jw_lit(&w, "not_found");
     jw_arr(&w);
     for (size_t i = 0; i < in.ids.count; i++)
-        if (!is_among(&gone, in.ids.items[i]))
+        if (!rows_contain_id(&gone, in.ids.items[i]))
             jw_i64(&w, in.ids.items[i]);
     jw_arr_end(&w);
     jw_obj_end(&w);
@@ -409,7 +409,7 @@ AWAITS static int files_link(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &link_schema, &in));
-    struct db_call call = files_one(items_ctx(r), OF_FILES, ACT_READ, id);
+    struct db_call call = files_select(items_ctx(r), FILES_KIND_FILE, ACT_READ, id);
     TRY(files_find(r, &call, &rows));
     int64_t seconds = in.expires_in.set ? in.expires_in.value : LINK_SECONDS;
     int64_t end_s = clock_wall_ms() / 1000 + seconds;
@@ -439,7 +439,7 @@ static const struct route files_routes[] = {
         .perm = PERM_SVC_FILES_READ,
         .query = list_query,
         .headers = HEADER_GROUP_ID,
-        .ok = {200, &file_schema, .list = true},
+        .success = {200, &file_schema, .list = true},
         .run = files_list,
         .summary = "List files",
         .doc = "Lists the files that the caller may read: its own, with X-Group-Id those of the "
@@ -453,8 +453,8 @@ static const struct route files_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FILES_READ,
         .headers = HEADER_GROUP_ID,
-        .ok = {200, &file_schema},
-        .fails = {404},
+        .success = {200, &file_schema},
+        .extra_statuses = {404},
         .run = files_get,
         .summary = "Get a file's metadata",
     },
@@ -465,8 +465,8 @@ static const struct route files_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FILES_UPDATE,
         .body = &update_schema,
-        .ok = {200, &file_schema},
-        .fails = {404, 409},
+        .success = {200, &file_schema},
+        .extra_statuses = {404, 409},
         .run = files_update,
         .guard = file_update_guard,
         .summary = "Rename a file, move it, make it public",
@@ -478,8 +478,8 @@ static const struct route files_routes[] = {
         .id = "files_probe",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FILES_UPDATE,
-        .ok = {200, &file_schema},
-        .fails = {404, 422},
+        .success = {200, &file_schema},
+        .extra_statuses = {404, 422},
         .run = files_probe,
         .guard = file_update_guard,
         .summary = "Read a file's width, height and duration again",
@@ -491,8 +491,8 @@ static const struct route files_routes[] = {
         .id = "files_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FILES_DELETE,
-        .ok = {204},
-        .fails = {404, 409},
+        .success = {204},
+        .extra_statuses = {404, 409},
         .run = files_delete_one,
         .guard = file_delete_guard,
         .summary = "Delete a file",
@@ -505,8 +505,8 @@ static const struct route files_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FILES_DELETE,
         .body = &delete_schema,
-        .ok = {200, &deleted_schema},
-        .fails = {409},
+        .success = {200, &deleted_schema},
+        .extra_statuses = {409},
         .run = files_delete_many,
         .summary = "Delete files",
     },
@@ -519,8 +519,8 @@ static const struct route files_routes[] = {
         .headers = HEADER_GROUP_ID,
         .body = &link_schema,
         .body_optional = true,
-        .ok = {200, &link_out_schema},
-        .fails = {404},
+        .success = {200, &link_out_schema},
+        .extra_statuses = {404},
         .run = files_link,
         .guard = files_read_guard,
         .class = CLASS_READ,

@@ -14,7 +14,7 @@ extern const struct schema folder_schema;
 /* any: Answers a result of common/product/files. Returns 0, a negative, or the status put. */
 int files_check(struct req *r, int rc) MUSTCHECK;
 /* any: Puts 503 when this installation has no file store. Returns 0 or 503. */
-int files_need_store(struct req *r) MUSTCHECK;
+int files_check_store(struct req *r) MUSTCHECK;
 /* co: Reads the caller's rights again before uploaded bytes become a file, because the rights may
  * have been revoked during the upload. Returns 0, or the status put: 403. */
 AWAITS int files_check_caller(struct req *r) MUSTCHECK;

@@ -22,8 +22,10 @@
 
 /* co: Sends bytes that the kernel has in memory, without a copy. *ret 0: they must be read first.
  */
-AWAITS static int
-send_known(struct req *r, const struct store_reader *reader, const struct range *rest, int64_t *ret)
+AWAITS static int send_cached(struct req *r,
+                              const struct store_reader *reader,
+                              const struct range *rest,
+                              int64_t *ret)
 {
     int fd = store_fd(reader);
 
@@ -38,7 +40,7 @@ AWAITS static int send_bytes(struct req *r, struct store_reader *reader, const s
     while (rest.length > 0) {
         struct str piece = STR_NONE;
         int64_t sent;
-        TRY(send_known(r, reader, &rest, &sent));
+        TRY(send_cached(r, reader, &rest, &sent));
         if (sent == 0) {
             int rc = store_read(reader, rest.first, rest.length, &piece);
             if (rc > 0) /* too late for another status, so the connection is closed */
@@ -53,11 +55,11 @@ AWAITS static int send_bytes(struct req *r, struct store_reader *reader, const s
     return 0;
 }
 
-AWAITS static int send_one(struct req *r,
-                           struct store_reader *reader,
-                           const struct file_row *file,
-                           const struct range *range,
-                           int status)
+AWAITS static int send_range(struct req *r,
+                             struct store_reader *reader,
+                             const struct file_row *file,
+                             const struct range *range,
+                             int status)
 {
     TRY(resp_stream_begin_sized(r, status, file->mime_type, range->length));
     if (r->method != HTTP_HEAD_M)
@@ -126,7 +128,7 @@ static const char *const dispositions[] = {"inline", "attachment", NULL};
  * name keeps the file's ending. */
 static int download_disposition(struct req *r,
                                 const struct file_row *file,
-                                bool strangers,
+                                bool is_anonymous,
                                 struct str *ret_header)
 {
     const struct query *query;
@@ -135,7 +137,7 @@ static int download_disposition(struct req *r,
     struct str name = query_get(query, "filename");
     if (name.len == 0)
         name = file->filename;
-    else if (strangers)
+    else if (is_anonymous)
         name = file_name_save_as(r->task.arena, name, file->filename);
     else
         name = file_name_clean(r->task.arena, name);
@@ -148,7 +150,7 @@ static int download_disposition(struct req *r,
 /* Keeps pages of our own origin from loading a project's file as a script or style, even when an
  * attacker has injected an element for it. The browser sends which site loads the file and as what
  * (Fetch Metadata), and it rejects a script or style that has another type. */
-static void guard_own_pages(struct req *r, struct file_row *file)
+static void block_script_loads(struct req *r, struct file_row *file)
 {
     struct str wanted_as = req_header(r, "sec-fetch-dest");
 
@@ -201,12 +203,12 @@ AWAITS static int send_ranges(struct req *r,
                        (long long)range->first,
                        (long long)(range->first + range->length - 1),
                        (long long)file->size);
-    return send_one(r, reader, file, range, 206);
+    return send_range(r, reader, file, range, 206);
 }
 
-/* co: `strangers`: the request is anonymous, with a signed link or without any credential. */
+/* co: `is_anonymous`: the request is anonymous, with a signed link or without any credential. */
 AWAITS static int
-send_file(struct req *r, const struct rows *rows, bool strangers, struct str cache)
+send_file(struct req *r, const struct rows *rows, bool is_anonymous, struct str cache)
 {
     struct store_reader *reader = NULL;
     enum range_answer answer = RANGE_WHOLE;
@@ -218,13 +220,13 @@ send_file(struct req *r, const struct rows *rows, bool strangers, struct str cac
     bool is_variant = false;
 
     file_row_read(rows, 0, &file);
-    TRY(files_need_store(r));
-    TRY(files_variant(r, strangers, &file, &is_variant));
-    TRY(download_disposition(r, &file, strangers, &disposition));
+    TRY(files_check_store(r));
+    TRY(files_variant_find(r, is_anonymous, &file, &is_variant));
+    TRY(download_disposition(r, &file, is_anonymous, &disposition));
     const struct range whole = {0, file.size};
     struct str etag = arena_printf(r->task.arena, "\"%.*s\"", ETAG_DIGITS, file.sha256.ptr);
     size_t headers = r->extra_headers.len;
-    guard_own_pages(r, &file);
+    block_script_loads(r, &file);
     put_headers(r, &file, cache, disposition, &modified);
     if (resp_etag(r, etag))
         return reply_empty(r, 304);
@@ -242,13 +244,13 @@ send_file(struct req *r, const struct rows *rows, bool strangers, struct str cac
             r->extra_headers.len = headers;
             r->no_store = true;
         }
-        if (rc == FILES_GONE && is_variant)
-            return files_variant_gone(r, &file);
+        if (rc == FILES_MISSING && is_variant)
+            return files_variant_drop(r, &file);
         TRY(files_check(r, rc));
     }
     r->task.deadline_ms = clock_mono_ms() + upload_limit_ms();
     return answer == RANGE_PARTS ? send_ranges(r, reader, &file, &ranges)
-                                 : send_one(r, reader, &file, &whole, 200);
+                                 : send_range(r, reader, &file, &whole, 200);
 }
 
 /* --- access --- */
@@ -257,7 +259,7 @@ AWAITS static int files_download(struct req *r)
 {
     struct rows rows;
 
-    TRY(files_find_path(r, OF_FILES, ACT_READ, &rows));
+    TRY(files_find_path(r, FILES_KIND_FILE, ACT_READ, &rows));
     /* The browser has to revalidate each time, so that the row rule is applied. */
     return send_file(r, &rows, false, STR("private, no-cache"));
 }
@@ -267,7 +269,7 @@ AWAITS static int find_public(struct req *r, struct rows *ret_rows)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    struct db_call call = files_unruled(items_ctx(r), id, true);
+    struct db_call call = files_select_unruled(items_ctx(r), id, true);
     return files_find(r, &call, ret_rows);
 }
 
@@ -315,7 +317,7 @@ AWAITS static int find_shared(struct req *r, struct rows *ret_rows, int64_t *ret
                               ret_end_s);
     if (rc > 0)
         return fail(r, PROBLEM_TOKEN_INVALID, "The link is not valid, or has expired.");
-    struct db_call call = files_unruled(items_ctx(r), id, false);
+    struct db_call call = files_select_unruled(items_ctx(r), id, false);
     return files_find(r, &call, ret_rows);
 }
 
@@ -346,7 +348,8 @@ static const struct query_param download_query[] = {VARIANT_QUERY, DISPOSITION_Q
 
 #define DOWNLOAD                                                                                   \
     .query = download_query, .headers = HEADER_GROUP_ID | HEADER_IF_NONE_MATCH | HEADER_RANGE,     \
-    .ok = {200, NULL, .content_type = "*/*"}, .fails = {404, 416, 422}, .tag = "Files"
+    .success = {200, NULL, .content_type = "*/*"}, .extra_statuses = {404, 416, 422},              \
+    .tag = "Files"
 
 static const struct route files_download_routes[] = {
     {
@@ -383,8 +386,8 @@ static const struct route files_download_routes[] = {
         .query = shared_query,
         .open_query = true,
         .headers = HEADER_IF_NONE_MATCH | HEADER_RANGE,
-        .ok = {200, NULL, .content_type = "*/*"},
-        .fails = {401, 404, 416, 422},
+        .success = {200, NULL, .content_type = "*/*"},
+        .extra_statuses = {401, 404, 416, 422},
         .run = files_shared,
         .guard = file_shared_guard,
         .summary = "Download a file by a signed link",

@@ -48,7 +48,7 @@ static uint64_t tus_max(void)
 /* --- headers --- */
 
 /* Every response has the header Tus-Resumable, and every request must have it. */
-static int tus_begin(struct req *r)
+static int tus_check_version(struct req *r)
 {
     resp_header(r, "Tus-Resumable", STR(TUS_VERSION));
     if (str_is(req_header(r, "tus-resumable"), TUS_VERSION))
@@ -64,7 +64,7 @@ static int tus_number(struct req *r, const char *name, int64_t *ret_value)
     return fail(r, PROBLEM_BAD_REQUEST, "%s must be a number.", name);
 }
 
-static void tus_headers(struct req *r, const struct resume *resume)
+static void tus_headers(struct req *r, const struct resumable_upload *resume)
 {
     char date[CLOCK_TEXT_BYTES];
 
@@ -91,7 +91,7 @@ static struct upload_config tus_config(struct req *r)
     };
 }
 
-AWAITS static int tus_folder(struct req *r, struct resume *resume)
+AWAITS static int tus_folder(struct req *r, struct resumable_upload *resume)
 {
     const struct query *query;
     int64_t folder_id = 0;
@@ -109,15 +109,15 @@ AWAITS static int tus_folder(struct req *r, struct resume *resume)
 AWAITS static int tus_create(struct req *r)
 {
     struct upload_config config = tus_config(r);
-    struct resume resume = {.metadata = req_header(r, "upload-metadata")};
+    struct resumable_upload resume = {.metadata = req_header(r, "upload-metadata")};
 
-    TRY(tus_begin(r));
-    TRY(files_need_store(r));
+    TRY(tus_check_version(r));
+    TRY(files_check_store(r));
     TRY(tus_number(r, "upload-length", &resume.length));
     if ((uint64_t)resume.length > tus_max())
         return gateway_upload_check(r, REQ_BODY_TOO_LARGE);
     if (resume.metadata.len > TUS_METADATA_BYTES ||
-        !file_name_in(r->task.arena, resume.metadata, &resume.filename))
+        !file_name_of_metadata(r->task.arena, resume.metadata, &resume.filename))
         return fail(r, PROBLEM_BAD_REQUEST, "Upload-Metadata is not valid, or too long.");
     if (!resume.metadata.ptr)
         resume.metadata = STR("");
@@ -135,7 +135,7 @@ AWAITS static int tus_create(struct req *r)
 AWAITS static int tus_guard(struct req *r)
 {
     struct upload_config config = tus_config(r);
-    struct resume resume;
+    struct resumable_upload resume;
 
     resp_header(r, "Tus-Resumable", STR(TUS_VERSION));
     return files_check(r, resume_find(&config, req_param(r, "id"), &resume));
@@ -144,10 +144,10 @@ AWAITS static int tus_guard(struct req *r)
 AWAITS static int tus_get(struct req *r)
 {
     struct upload_config config = tus_config(r);
-    struct resume resume;
+    struct resumable_upload resume;
     struct jw w;
 
-    TRY(tus_begin(r));
+    TRY(tus_check_version(r));
     TRY(files_check(r, resume_find(&config, req_param(r, "id"), &resume)));
     tus_headers(r, &resume);
     resp_header_printf(r, "Upload-Length", "%lld", (long long)resume.length);
@@ -171,15 +171,17 @@ AWAITS static int tus_get(struct req *r)
 
 static int tus_check(struct req *r, int rc)
 {
-    if (rc == FILES_LATE)
+    if (rc == FILES_COLLECTED)
         return fail(r, PROBLEM_CONFLICT, "Another request has continued this upload.");
     return files_check(r, rc);
 }
 
 /* co: Writes the body to the upload. When reading the body fails with a status (rc > 0), the bytes
  * that have arrived are still stored. */
-AWAITS static int
-tus_take(struct req *r, struct resume_writer *writer, const struct resume *resume, int64_t offset)
+AWAITS static int tus_write_body(struct req *r,
+                                 struct resume_writer *writer,
+                                 const struct resumable_upload *resume,
+                                 int64_t offset)
 {
     int64_t left = resume->length - offset;
     const uint64_t most = (uint64_t)left;
@@ -203,14 +205,14 @@ tus_take(struct req *r, struct resume_writer *writer, const struct resume *resum
 AWAITS static int tus_patch(struct req *r)
 {
     struct upload_config config = tus_config(r);
-    struct resume resume;
+    struct resumable_upload resume;
     int64_t offset;
 
-    TRY(tus_begin(r));
+    TRY(tus_check_version(r));
     if (!str_ieq(req_header(r, "content-type"), STR(TUS_BODY)))
         return fail(r, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "Send bytes as " TUS_BODY ".");
     TRY(req_encoding(r, NULL)); /* no compressed body: offsets count bytes of the file */
-    TRY(files_need_store(r));
+    TRY(files_check_store(r));
     TRY(tus_number(r, "upload-offset", &offset));
     TRY(files_check(r, resume_find(&config, req_param(r, "id"), &resume)));
     if (offset != resume.received)
@@ -223,9 +225,9 @@ AWAITS static int tus_patch(struct req *r)
                     PROBLEM_PAYLOAD_TOO_LARGE,
                     "The body goes beyond the bytes that Upload-Length announced.");
     r->task.deadline_ms = clock_mono_ms() + upload_limit_ms();
-    r->scope->begun = NULL; /* a concurrent writer is refused by its offset later */
+    r->scope->begin_hook = NULL; /* a concurrent writer is refused by its offset later */
     if (!resume.file_id.set)
-        TRY(tus_take(r, resume_writer_new(&config, &resume), &resume, offset));
+        TRY(tus_write_body(r, resume_writer_new(&config, &resume), &resume, offset));
     tus_headers(r, &resume);
     return reply_empty(r, 204);
 }
@@ -234,7 +236,7 @@ AWAITS static int tus_delete(struct req *r)
 {
     struct upload_config config = tus_config(r);
 
-    TRY(tus_begin(r));
+    TRY(tus_check_version(r));
     TRY(sql_begin(r));
     TRY(files_check(r, resume_remove(&config, r->scope->db, req_param(r, "id"))));
     TRY(sql_commit(r));
@@ -249,8 +251,8 @@ static const struct route files_tus_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FILES_CREATE,
         .query = tus_query,
-        .ok = {201},
-        .fails = {409, 412, 413},
+        .success = {201},
+        .extra_statuses = {409, 412, 413},
         .run = tus_create,
         .summary = "Begin an upload that can be resumed after an interruption",
         .doc = "The tus protocol 1.0 (creation, termination, expiration), for any tus client. Only "
@@ -263,8 +265,8 @@ static const struct route files_tus_routes[] = {
         .id = "files_tus_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FILES_CREATE,
-        .ok = {200, &tus_schema},
-        .fails = {404, 412},
+        .success = {200, &tus_schema},
+        .extra_statuses = {404, 412},
         .run = tus_get,
         .guard = tus_guard,
         .summary = "Get the progress of an upload",
@@ -278,8 +280,8 @@ static const struct route files_tus_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FILES_CREATE,
         .body_type = TUS_BODY,
-        .ok = {204},
-        .fails = {404, 408, 409, 412, 413, 507},
+        .success = {204},
+        .extra_statuses = {404, 408, 409, 412, 413, 507},
         .run = tus_patch,
         .guard = tus_guard,
         .summary = "Continue an upload",
@@ -294,8 +296,8 @@ static const struct route files_tus_routes[] = {
         .method_override = true,
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FILES_CREATE,
-        .ok = {204},
-        .fails = {404, 412},
+        .success = {204},
+        .extra_statuses = {404, 412},
         .run = tus_delete,
         .guard = tus_guard,
         .summary = "Cancel an upload",

@@ -32,7 +32,7 @@ static const struct query_param upload_query[] = {
 };
 
 /* The field of a record whose value an upload becomes. */
-struct attach {
+struct attach_target {
     const struct entity *entity; /* NULL = the upload is for no record */
     const struct model_field *field;
     int64_t record_id;
@@ -50,7 +50,7 @@ file_field(const struct req *r, const struct entity *entity, struct str name)
     const struct model_field *field = entity_field(entity, name);
 
     return caller_can_entity(r->scope->caller, entity->id, ACT_UPDATE) && field &&
-                   field->type == TYPE_FILE && caller_field(r->scope->caller, field, ACT_UPDATE)
+                   field->type == TYPE_FILE && caller_can_field(r->scope->caller, field, ACT_UPDATE)
                ? field
                : NULL;
 }
@@ -72,31 +72,34 @@ static const struct entity *entity_of_field(const struct req *r, struct str name
 }
 
 /* Puts 400 for a missing parameter that another parameter requires. */
-static int need_param(struct req *r, const struct query *query, const char *name, const char *why)
+static int
+param_require(struct req *r, const struct query *query, const char *name, const char *why)
 {
     return query_get(query, name).ptr ? 0 : fail_field(r, name, PROBLEM_REQUIRED, "%s", why);
 }
 
-static int read_attach(struct req *r, const struct query *query, struct attach *ret_attach)
+static int attach_read(struct req *r, const struct query *query, struct attach_target *ret_attach)
 {
     struct str entity = query_get(query, "entity");
     struct str field = query_get(query, "fieldName");
-    struct attach attach = {0};
+    struct attach_target attach = {0};
 
     *ret_attach = attach;
     if (!entity.ptr && !query_get(query, "entityId").ptr && !field.ptr)
         return 0;
-    TRY(need_param(r, query, "entityId", "is required with entity or fieldName: the record's id"));
-    TRY(need_param(r, query, "fieldName", "is required with entityId: the record's field"));
+    TRY(param_require(
+        r, query, "entityId", "is required with entity or fieldName: the record's id"));
+    TRY(param_require(r, query, "fieldName", "is required with entityId: the record's field"));
     if (!num_parse_i64(query_get(query, "entityId"), &attach.record_id))
         return fail(r, PROBLEM_INVALID_QUERY, NULL);
     attach.entity = entity.ptr ? model_entity(r->scope->model, entity) : entity_of_field(r, field);
     if (!attach.entity && !entity.ptr)
-        return need_param(r,
-                          query,
-                          "entity",
-                          "is required here: no entity that you may change, or more than one, has "
-                          "a field of type file with the name in fieldName");
+        return param_require(
+            r,
+            query,
+            "entity",
+            "is required here: no entity that you may change, or more than one, has "
+            "a field of type file with the name in fieldName");
     if (!attach.entity || !caller_can_entity(r->scope->caller, attach.entity->id, ACT_UPDATE))
         return fail(r, PROBLEM_NOT_FOUND, "There is no such entity.");
     attach.field = file_field(r, attach.entity, field);
@@ -109,7 +112,7 @@ static int read_attach(struct req *r, const struct query *query, struct attach *
 
 /* co: Reads the query, for all files of the upload. All is checked before bytes are read. */
 AWAITS static int
-upload_prepare(struct req *r, struct upload **ret_upload, struct attach *ret_attach)
+upload_prepare(struct req *r, struct upload **ret_upload, struct attach_target *ret_attach)
 {
     struct upload_config config = {
         .task = &r->task,
@@ -121,13 +124,13 @@ upload_prepare(struct req *r, struct upload **ret_upload, struct attach *ret_att
     const struct query *query;
     int64_t folder_id = 0;
 
-    TRY(files_need_store(r));
+    TRY(files_check_store(r));
     TRY(req_query(r, &query));
     struct str folder = query_get(query, "folder_id");
     if (folder.ptr && !num_parse_i64(folder, &folder_id))
         return fail(r, PROBLEM_INVALID_QUERY, NULL);
     TRY(files_check_folder(r, "folder_id", folder_id));
-    TRY(read_attach(r, query, ret_attach));
+    TRY(attach_read(r, query, ret_attach));
     config.folder_id = some_id(folder_id);
     config.is_public = str_is(query_get(query, "is_public"), "true");
     r->task.deadline_ms = clock_mono_ms() + upload_limit_ms();
@@ -135,31 +138,31 @@ upload_prepare(struct req *r, struct upload **ret_upload, struct attach *ret_att
     return 0;
 }
 
-struct upload_gone {
+struct upload_deletion {
     int64_t id;
     struct rows keys;
 };
 
 AWAITS static int upload_delete(struct task *task, struct db *tx, void *arg)
 {
-    struct upload_gone *gone = arg;
+    struct upload_deletion *gone = arg;
 
     return files_delete(task, tx, &gone->id, 1, &gone->keys);
 }
 
 /* co: Deletes the new file again, because the record could not be changed. */
-AWAITS static void upload_take_back(struct req *r, int64_t id)
+AWAITS static void upload_undo(struct req *r, int64_t id)
 {
     struct db *db = &r->scope->project->db;
-    struct upload_gone gone = {.id = id};
+    struct upload_deletion gone = {.id = id};
 
     if (db_transact(&r->task, db, upload_delete, &gone) == 0)
-        files_discard(db, &gone.keys);
+        files_bytes_remove(db, &gone.keys);
 }
 
 /* co: Writes the record like any other update, with its rules, events and locks. After a crash
  * before this update the file stays as one of the caller's, without a record. */
-AWAITS static int upload_attach(struct req *r, const struct attach *attach, int64_t id)
+AWAITS static int upload_attach(struct req *r, const struct attach_target *attach, int64_t id)
 {
     struct records_ctx *ctx = items_ctx(r);
     const struct entity *entity = attach->entity;
@@ -173,16 +176,16 @@ AWAITS static int upload_attach(struct req *r, const struct attach *attach, int6
     do {
         strbuf_init(&out, r->task.arena, r->body.max);
         rc = records_update(ctx, entity, attach->record_id, body, 0, &out, &version);
-    } while (records_again(ctx, &entity, &rc));
+    } while (records_should_repeat(ctx, &entity, &rc));
     json_decref(body);
     if (rc != 0)
-        upload_take_back(r, id);
-    return items_check(r, ctx, rc);
+        upload_undo(r, id);
+    return items_reply_error(r, ctx, rc);
 }
 
 AWAITS static int upload_finish(struct req *r,
                                 struct upload *upload,
-                                const struct attach *attach,
+                                const struct attach_target *attach,
                                 struct rows *ret_files)
 {
     const int64_t *ids = NULL;
@@ -194,7 +197,7 @@ AWAITS static int upload_finish(struct req *r,
     if (attach->entity)
         TRY(upload_attach(r, attach, ids[0]));
     for (size_t i = 0; i < count; i++)
-        calls[i] = files_unruled(items_ctx(r), ids[i], false);
+        calls[i] = files_select_unruled(items_ctx(r), ids[i], false);
     TRY(sql_batch(r, calls, count));
     for (size_t i = 0; i < count; i++)
         ret_files[i] = calls[i].rows;
@@ -205,7 +208,8 @@ AWAITS static int upload_finish(struct req *r,
 
 /* --- multipart/form-data --- */
 
-AWAITS static int take_part(struct req *r, struct multipart *multipart, struct upload *upload)
+AWAITS static int
+upload_read_part(struct req *r, struct multipart *multipart, struct upload *upload)
 {
     struct str piece;
 
@@ -218,7 +222,7 @@ AWAITS static int take_part(struct req *r, struct multipart *multipart, struct u
 }
 
 AWAITS static int
-take_all_parts(struct req *r, struct multipart *multipart, struct upload *upload, size_t most)
+upload_read_parts(struct req *r, struct multipart *multipart, struct upload *upload, size_t most)
 {
     struct multipart_part part;
 
@@ -235,7 +239,7 @@ take_all_parts(struct req *r, struct multipart *multipart, struct upload *upload
             return fail_field(
                 r, "file", PROBLEM_OUT_OF_RANGE, "this upload may have at most %zu files", most);
         TRY(files_check(r, upload_begin(upload, part.filename)));
-        TRY(take_part(r, multipart, upload));
+        TRY(upload_read_part(r, multipart, upload));
     }
     if (upload_count(upload) == 0)
         return fail_field(r, "file", PROBLEM_REQUIRED, "the upload has no part named 'file'");
@@ -247,7 +251,7 @@ AWAITS static int files_upload(struct req *r)
     struct rows files[UPLOAD_FILES_MAX];
     struct multipart *multipart = NULL;
     struct upload *upload = NULL;
-    struct attach attach = {0};
+    struct attach_target attach = {0};
     struct jw w;
 
     int rc = multipart_new(r, upload_max(), &multipart);
@@ -255,7 +259,7 @@ AWAITS static int files_upload(struct req *r)
         return fail(r, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "Send files as multipart/form-data.");
     TRY(gateway_upload_check(r, rc));
     TRY(upload_prepare(r, &upload, &attach));
-    TRY(take_all_parts(r, multipart, upload, attach.entity ? 1 : UPLOAD_FILES_MAX));
+    TRY(upload_read_parts(r, multipart, upload, attach.entity ? 1 : UPLOAD_FILES_MAX));
     TRY(upload_finish(r, upload, &attach, files));
     w = resp_json(r);
     jw_obj(&w);
@@ -274,13 +278,13 @@ AWAITS static int files_upload(struct req *r)
 
 /* --- the body as one file --- */
 
-AWAITS static int take_body(struct req *r, struct upload *upload)
+AWAITS static int upload_read_body(struct req *r, struct upload *upload)
 {
     uint64_t most = upload_max();
     struct str piece;
 
     TRY(files_check(r, upload_begin(upload, req_param(r, "filename"))));
-    if (r->content_length > upload_room(upload))
+    if (r->content_length > upload_budget(upload))
         return files_check(r, FILES_OVER_QUOTA);
     do {
         TRY(gateway_upload_check(r, req_body_read(r, most, &piece)));
@@ -293,13 +297,13 @@ AWAITS static int take_body(struct req *r, struct upload *upload)
 AWAITS static int files_put(struct req *r)
 {
     struct upload *upload = NULL;
-    struct attach attach = {0};
+    struct attach_target attach = {0};
     struct rows file;
 
     if (r->content_length > 0 && (uint64_t)r->content_length > upload_max())
         return gateway_upload_check(r, REQ_BODY_TOO_LARGE);
     TRY(upload_prepare(r, &upload, &attach));
-    TRY(take_body(r, upload));
+    TRY(upload_read_body(r, upload));
     TRY(upload_finish(r, upload, &attach, &file));
     return reply_row(r, 201, &file);
 }
@@ -313,8 +317,8 @@ static const struct route files_upload_routes[] = {
         .perm = PERM_SVC_FILES_CREATE,
         .query = upload_query,
         .body_type = "multipart/form-data",
-        .ok = {201, &files_uploaded_schema},
-        .fails = {404, 408, 409, 423, 507},
+        .success = {201, &files_uploaded_schema},
+        .extra_statuses = {404, 408, 409, 423, 507},
         .run = files_upload,
         .summary = "Upload files",
         .doc = "Each part named file becomes a file, up to 20 of them: all or none. "
@@ -330,8 +334,8 @@ static const struct route files_upload_routes[] = {
         .perm = PERM_SVC_FILES_CREATE,
         .query = upload_query,
         .body_type = "application/octet-stream",
-        .ok = {201, &file_schema},
-        .fails = {404, 408, 409, 423, 507},
+        .success = {201, &file_schema},
+        .extra_statuses = {404, 408, 409, 423, 507},
         .run = files_put,
         .summary = "Upload one file as the body",
         .doc =

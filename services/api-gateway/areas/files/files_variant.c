@@ -12,7 +12,7 @@ const char *const files_variant_frames[] = {"all", "first", NULL};
 
 /* --- the request --- */
 
-static size_t place_of(struct str value, const char *const *values)
+static size_t index_in(struct str value, const char *const *values)
 {
     size_t place = 0;
 
@@ -23,7 +23,7 @@ static size_t place_of(struct str value, const char *const *values)
 
 /* Returns whether the Accept header names the type. A wildcard does not count, because it does not
  * tell which types the client can show. */
-static bool accepts(struct str header, const char *type)
+static bool header_accepts(struct str header, const char *type)
 {
     while (header.ptr) {
         struct str range = str_trim(str_split(&header, ','));
@@ -36,7 +36,7 @@ static bool accepts(struct str header, const char *type)
 }
 
 /* Returns the picture's own format, or the closest format of variants with the same features. */
-static enum media_kind own_format(struct str mime_type)
+static enum media_kind picture_format(struct str mime_type)
 {
     static const struct {
         const char *type;
@@ -57,26 +57,26 @@ static enum media_kind own_format(struct str mime_type)
     return MEDIA_PNG;
 }
 
-static enum media_kind wanted_format(struct req *r, struct str format, const struct file_row *file)
+static enum media_kind variant_format(struct req *r, struct str format, const struct file_row *file)
 {
     static const enum media_kind kinds[] = {
         MEDIA_UNKNOWN, MEDIA_JPEG, MEDIA_PNG, MEDIA_WEBP, MEDIA_AVIF};
-    enum media_kind own = own_format(file->mime_type);
-    size_t place = format.ptr ? place_of(format, files_variant_formats) : ARRAY_LEN(kinds);
+    enum media_kind own = picture_format(file->mime_type);
+    size_t place = format.ptr ? index_in(format, files_variant_formats) : ARRAY_LEN(kinds);
 
     if (place >= ARRAY_LEN(kinds))
         return own;
     if (kinds[place] != MEDIA_UNKNOWN)
         return kinds[place];
     resp_header(r, "Vary", STR("Accept"));
-    if (accepts(req_header(r, "accept"), "image/webp"))
+    if (header_accepts(req_header(r, "accept"), "image/webp"))
         return MEDIA_WEBP;
     bool shown = own == MEDIA_JPEG || own == MEDIA_PNG ||
-                 accepts(req_header(r, "accept"), variant_type(own));
+                 header_accepts(req_header(r, "accept"), variant_type(own));
     return shown ? own : own == MEDIA_AVIF ? MEDIA_JPEG : MEDIA_PNG;
 }
 
-static int wanted_side(struct req *r, const struct query *query, const char *name, uint32_t *ret)
+static int variant_side(struct req *r, const struct query *query, const char *name, uint32_t *ret)
 {
     struct str text = query_get(query, name);
     int64_t value = 0;
@@ -90,7 +90,7 @@ static int wanted_side(struct req *r, const struct query *query, const char *nam
 /* --- the row --- */
 
 /* Replaces the ending: "photo.jpeg" becomes "photo.webp". */
-static struct str named_as(struct req *r, struct str filename, enum media_kind format)
+static struct str variant_filename(struct req *r, struct str filename, enum media_kind format)
 {
     const char *dot = memrchr(filename.ptr, '.', filename.len);
     int len = dot && dot > filename.ptr ? (int)(dot - filename.ptr) : (int)filename.len;
@@ -98,22 +98,22 @@ static struct str named_as(struct req *r, struct str filename, enum media_kind f
     return arena_printf(r->task.arena, "%.*s.%s", len, filename.ptr, variant_ending(format));
 }
 
-static struct variant_ask ask_of(struct req *r,
-                                 const struct file_row *file,
-                                 const struct media_variant *wanted,
-                                 bool strangers)
+static struct variant_options variant_options(struct req *r,
+                                              const struct file_row *file,
+                                              const struct media_variant *wanted,
+                                              bool strangers)
 {
-    return (struct variant_ask){
+    return (struct variant_options){
         .task = &r->task,
         .directory = gateway_directory(),
         .project = r->scope->project,
         .file = file,
         .wanted = *wanted,
-        .strangers = strangers,
+        .is_anonymous = strangers,
     };
 }
 
-int files_variant(struct req *r, bool strangers, struct file_row *file, bool *ret_is_one)
+int files_variant_find(struct req *r, bool strangers, struct file_row *file, bool *ret_is_one)
 {
     struct media_variant wanted = {.fit = MEDIA_COVER};
     const struct query *query;
@@ -123,29 +123,29 @@ int files_variant(struct req *r, bool strangers, struct file_row *file, bool *re
     struct str fit = query_get(query, "fit");
     struct str format = query_get(query, "format");
     struct str frame = query_get(query, "frame");
-    TRY(wanted_side(r, query, "width", &wanted.width));
-    TRY(wanted_side(r, query, "height", &wanted.height));
+    TRY(variant_side(r, query, "width", &wanted.width));
+    TRY(variant_side(r, query, "height", &wanted.height));
     *ret_is_one = wanted.width > 0 || wanted.height > 0 || fit.ptr || format.ptr || frame.ptr;
     if (!*ret_is_one)
         return 0;
     if (!type_has_variants(file->mime_type))
         return files_check(r, PICTURE_NONE);
     if (fit.ptr)
-        wanted.fit = (enum media_fit)place_of(fit, files_variant_fits);
+        wanted.fit = (enum media_fit)index_in(fit, files_variant_fits);
     wanted.is_still = str_is(frame, "first");
-    wanted.format = wanted_format(r, format, file);
-    const struct variant_ask ask = ask_of(r, file, &wanted, strangers);
+    wanted.format = variant_format(r, format, file);
+    const struct variant_options ask = variant_options(r, file, &wanted, strangers);
     TRY(files_check(r, variant_find(&ask, &variant)));
-    variant.filename = named_as(r, file->filename, wanted.format);
+    variant.filename = variant_filename(r, file->filename, wanted.format);
     *file = variant;
     return 0;
 }
 
-int files_variant_gone(struct req *r, const struct file_row *variant)
+int files_variant_drop(struct req *r, const struct file_row *variant)
 {
     const struct media_variant none = {0};
-    const struct variant_ask ask = ask_of(r, variant, &none, false);
+    const struct variant_options ask = variant_options(r, variant, &none, false);
 
-    TRY(files_check(r, variant_forget(&ask, variant)));
-    return files_check(r, FILES_AWAY);
+    TRY(files_check(r, variant_row_remove(&ask, variant)));
+    return files_check(r, FILES_UNAVAILABLE);
 }

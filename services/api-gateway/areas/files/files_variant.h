@@ -53,8 +53,9 @@ extern const char *const files_variant_fits[], *const files_variant_formats[],
  * other bytes, type, name and time. *ret_is_one says whether the query requests a variant at
  * all; if not, *file stays unchanged. `strangers`: the request is anonymous. Returns 0, a negative
  * errno, or the HTTP status of the error that the function has put as the answer. */
-AWAITS int files_variant(struct req *r, bool strangers, struct file_row *file, bool *ret_is_one)
+AWAITS int
+files_variant_find(struct req *r, bool strangers, struct file_row *file, bool *ret_is_one)
     MUSTCHECK;
 /* co: The bytes of the variant are missing in the store: deletes its row and puts 503, so that the
  * client tries again. */
-AWAITS int files_variant_gone(struct req *r, const struct file_row *variant) MUSTCHECK;
+AWAITS int files_variant_drop(struct req *r, const struct file_row *variant) MUSTCHECK;

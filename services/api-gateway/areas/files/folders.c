@@ -51,7 +51,7 @@ static const struct query_param list_query[] = {
 
 static int check_name(struct req *r, const struct in_str *name)
 {
-    if (!name->set || file_name_ok(r->task.arena, name->value))
+    if (!name->set || file_name_is_clean(r->task.arena, name->value))
         return 0;
     return fail_field(r,
                       "name",
@@ -60,10 +60,10 @@ static int check_name(struct req *r, const struct in_str *name)
                       "characters");
 }
 
-static int folder_refused(struct req *r, int rc)
+static int folder_check_result(struct req *r, int rc)
 {
     if (rc == DB_UNIQUE)
-        return fail_taken(r, "name", "is taken", "A folder with this name exists.");
+        return fail_unique_violation(r, "name", "is taken", "A folder with this name exists.");
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
             r, "parent_id", PROBLEM_FOREIGN_KEY_VIOLATION, "names a folder that does not exist");
@@ -80,13 +80,13 @@ AWAITS static int folders_list(struct req *r)
     filter.in_folder = parent.ptr != NULL;
     if (filter.in_folder && !num_parse_i64(parent, &filter.folder_id))
         return fail(r, PROBLEM_INVALID_QUERY, NULL);
-    struct db_call page = files_page(items_ctx(r), OF_FOLDERS, &filter);
+    struct db_call page = files_page(items_ctx(r), FILES_KIND_FOLDER, &filter);
     return reply_page(r, "id", page.sql, page.params, page.param_count);
 }
 
 AWAITS static int find_folder(struct req *r, int64_t id, struct rows *ret_rows)
 {
-    struct db_call call = files_one(items_ctx(r), OF_FOLDERS, ACT_READ, id);
+    struct db_call call = files_select(items_ctx(r), FILES_KIND_FOLDER, ACT_READ, id);
 
     return files_find(r, &call, ret_rows);
 }
@@ -95,13 +95,13 @@ AWAITS static int folders_get(struct req *r)
 {
     struct rows rows;
 
-    TRY(files_find_path(r, OF_FOLDERS, ACT_READ, &rows));
+    TRY(files_find_path(r, FILES_KIND_FOLDER, ACT_READ, &rows));
     return reply_row(r, 200, &rows);
 }
 
 /* co: In the transaction: checks that folder `id` (0 = a new one) fits below `parent_id` without a
  * cycle. A lock serialises moves, so the result still holds at the commit. */
-AWAITS static int check_place(struct req *r, int64_t id, int64_t parent_id)
+AWAITS static int folder_check_parent(struct req *r, int64_t id, int64_t parent_id)
 {
     if (parent_id == 0)
         return 0;
@@ -133,14 +133,14 @@ AWAITS static int folders_create(struct req *r)
     TRY(check_name(r, &in.name));
     TRY(files_check_folder(r, "parent_id", in.parent_id.value));
     TRY(sql_begin(r));
-    TRY(check_place(r, 0, in.parent_id.value));
-    TRY(folder_refused(r,
-                       db_query(&r->task,
-                                r->scope->db,
-                                SQL_FOLDER_ADD(.name = in.name.value,
-                                               .parent_id = some_id(in.parent_id.value),
-                                               .created_by = r->scope->caller->user_id),
-                                &rows)));
+    TRY(folder_check_parent(r, 0, in.parent_id.value));
+    TRY(folder_check_result(r,
+                            db_query(&r->task,
+                                     r->scope->db,
+                                     SQL_FOLDER_ADD(.name = in.name.value,
+                                                    .parent_id = some_id(in.parent_id.value),
+                                                    .created_by = r->scope->caller->user_id),
+                                     &rows)));
     TRY(find_folder(r, sql_folder_add_row(&rows, 0).id, &rows));
     TRY(sql_commit(r));
     return reply_created(r, &rows);
@@ -148,7 +148,7 @@ AWAITS static int folders_create(struct req *r)
 
 AWAITS static int lock_folder(struct req *r, enum perm_action action, int64_t id)
 {
-    struct db_call lock = files_lock(items_ctx(r), OF_FOLDERS, action, &id, 1);
+    struct db_call lock = files_lock(items_ctx(r), FILES_KIND_FOLDER, action, &id, 1);
     struct rows rows;
 
     return files_find(r, &lock, &rows);
@@ -158,14 +158,14 @@ AWAITS static int folder_update_guard(struct req *r)
 {
     struct rows rows;
 
-    return files_find_path(r, OF_FOLDERS, ACT_UPDATE, &rows);
+    return files_find_path(r, FILES_KIND_FOLDER, ACT_UPDATE, &rows);
 }
 
 AWAITS static int folder_delete_guard(struct req *r)
 {
     struct rows rows;
 
-    return files_find_path(r, OF_FOLDERS, ACT_DELETE, &rows);
+    return files_find_path(r, FILES_KIND_FOLDER, ACT_DELETE, &rows);
 }
 
 AWAITS static int folders_update(struct req *r)
@@ -179,16 +179,16 @@ AWAITS static int folders_update(struct req *r)
     TRY(check_name(r, &in.name));
     TRY(files_check_folder(r, "parent_id", in.parent_id.value));
     TRY(sql_begin(r));
-    TRY(check_place(r, id, in.parent_id.value));
+    TRY(folder_check_parent(r, id, in.parent_id.value));
     TRY(lock_folder(r, ACT_UPDATE, id));
-    TRY(folder_refused(r,
-                       db_query(&r->task,
-                                r->scope->db,
-                                SQL_FOLDER_SAVE(.id = id,
-                                                .name = in.name.value,
-                                                .parent_set = in.parent_id.set,
-                                                .parent_id = some_id(in.parent_id.value)),
-                                NULL)));
+    TRY(folder_check_result(r,
+                            db_query(&r->task,
+                                     r->scope->db,
+                                     SQL_FOLDER_SAVE(.id = id,
+                                                     .name = in.name.value,
+                                                     .parent_set = in.parent_id.set,
+                                                     .parent_id = some_id(in.parent_id.value)),
+                                     NULL)));
     TRY(find_folder(r, id, &rows));
     TRY(sql_commit(r));
     return reply_row(r, 200, &rows);
@@ -219,7 +219,7 @@ static const struct route folders_routes[] = {
         .perm = PERM_SVC_FILES_READ,
         .query = list_query,
         .headers = HEADER_GROUP_ID,
-        .ok = {200, &folder_schema, .list = true},
+        .success = {200, &folder_schema, .list = true},
         .run = folders_list,
         .summary = "List folders",
     },
@@ -230,8 +230,8 @@ static const struct route folders_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FILES_CREATE,
         .body = &create_schema,
-        .ok = {201, &folder_schema},
-        .fails = {409},
+        .success = {201, &folder_schema},
+        .extra_statuses = {409},
         .run = folders_create,
         .summary = "Create a folder",
     },
@@ -242,8 +242,8 @@ static const struct route folders_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FILES_READ,
         .headers = HEADER_GROUP_ID,
-        .ok = {200, &folder_schema},
-        .fails = {404},
+        .success = {200, &folder_schema},
+        .extra_statuses = {404},
         .run = folders_get,
         .summary = "Get a folder",
     },
@@ -254,8 +254,8 @@ static const struct route folders_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FILES_UPDATE,
         .body = &update_schema,
-        .ok = {200, &folder_schema},
-        .fails = {404, 409},
+        .success = {200, &folder_schema},
+        .extra_statuses = {404, 409},
         .run = folders_update,
         .guard = folder_update_guard,
         .summary = "Rename or move a folder",
@@ -266,8 +266,8 @@ static const struct route folders_routes[] = {
         .id = "folders_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FILES_DELETE,
-        .ok = {204},
-        .fails = {404, 409},
+        .success = {204},
+        .extra_statuses = {404, 409},
         .run = folders_delete,
         .guard = folder_delete_guard,
         .summary = "Delete an empty folder",

@@ -68,7 +68,7 @@ static const struct route storage_routes[] = {
         .path = "/storage",
         .id = "storage_get",
         .auth = AUTH_ADMIN,
-        .ok = {200, &storage_schema},
+        .success = {200, &storage_schema},
         .run = storage_get,
         .summary = "Get bytes and numbers of files, by entity and by kind",
     },

@@ -94,7 +94,7 @@ static const struct field connection_out_fields[] = {
     {.name = "status",
      .type = FIELD_STR,
      .required = true,
-     .noted = true,
+     .is_volatile = true,
      .values = connection_statuses,
      .doc = "pending: needs consent; failed: needs credentials or consent again"},
     {.name = "credentials",
@@ -106,20 +106,24 @@ static const struct field connection_out_fields[] = {
      .type = FIELD_TIME,
      .required = true,
      .nullable = true,
-     .noted = true,
+     .is_volatile = true,
      .doc = "Expiry of the OAuth 2 access token, which is renewed automatically"},
     {.name = "last_error",
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .noted = true,
+     .is_volatile = true,
      .doc = "Last error of the token server",
      .example = "\"invalid_grant\""},
-    {.name = "last_used_at", .type = FIELD_TIME, .required = true, .nullable = true, .noted = true},
+    {.name = "last_used_at",
+     .type = FIELD_TIME,
+     .required = true,
+     .nullable = true,
+     .is_volatile = true},
     {.name = "created_by", .type = FIELD_I64, .required = true, .nullable = true},
-    {.name = "version", .type = FIELD_I64, .required = true, .noted = true},
+    {.name = "version", .type = FIELD_I64, .required = true, .is_volatile = true},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
-    {.name = "updated_at", .type = FIELD_TIME, .required = true, .noted = true},
+    {.name = "updated_at", .type = FIELD_TIME, .required = true, .is_volatile = true},
 };
 const struct schema connection_out_schema = SCHEMA_OUT("Connection", connection_out_fields);
 
@@ -131,14 +135,14 @@ struct connection_draft {
     struct str base_url;
     const char *status;
     json_t *secrets; /* NULL = none yet */
-    struct str shown;
-    const json_t *stored; /* the current credentials, NULL = none */
-    const char *kept;     /* a member that keeps its stored value, NULL = none */
-    bool is_changed;      /* a member has another value than the stored one */
+    struct str shown_credentials;
+    const json_t *stored;   /* the current credentials, NULL = none */
+    const char *kept_field; /* a member that keeps its stored value, NULL = none */
+    bool is_changed;        /* a member has another value than the stored one */
 };
 
 /* Header values are one line. A colon would end the user name (RFC 7617, 2). */
-static bool credential_ok(const char *member, struct str value)
+static bool credential_is_valid(const char *member, struct str value)
 {
     for (size_t i = 0; i < value.len; i++)
         if ((unsigned char)value.ptr[i] < ' ' || value.ptr[i] == 0x7f)
@@ -148,7 +152,7 @@ static bool credential_ok(const char *member, struct str value)
 
 /* Takes a member of the credentials. Refuses a member that the scheme does not have, and a missing
  * member that the scheme needs. */
-static int take_credential(struct req *r,
+static int credential_take(struct req *r,
                            struct connection_draft *draft,
                            json_t *shown,
                            const char *member,
@@ -168,18 +172,18 @@ static int take_credential(struct req *r,
     if (!wanted)
         return fail_field(
             r, field, PROBLEM_VALIDATION_FAILED, "is not allowed by the integration's scheme");
-    switch (secret_given(text, stored.len && hidden ? STR(SECRET_MASK) : STR_NONE)) {
+    switch (secret_classify(text, stored.len && hidden ? STR(SECRET_MASK) : STR_NONE)) {
     case SECRET_WRONG_MASK:
         return fail_field(r, field, PROBLEM_VALIDATION_FAILED, SECRET_MASK_WRONG);
     case SECRET_SAME:
-        draft->kept = field;
+        draft->kept_field = field;
         text = stored;
         break;
     case SECRET_NEW:
         draft->is_changed = draft->is_changed || hidden || !str_eq(text, stored);
         break;
     }
-    if (!credential_ok(member, text))
+    if (!credential_is_valid(member, text))
         return fail_field(r,
                           field,
                           PROBLEM_PATTERN,
@@ -193,7 +197,7 @@ static int take_credential(struct req *r,
 
 /* Refuses tokens, which come by consent only. The mask of a stored token keeps that token. */
 static int
-take_tokens(struct req *r, struct connection_draft *draft, const struct credentials_in *in)
+tokens_take(struct req *r, struct connection_draft *draft, const struct credentials_in *in)
 {
     const struct {
         const char *field, *member;
@@ -207,39 +211,39 @@ take_tokens(struct req *r, struct connection_draft *draft, const struct credenti
         bool has_token = jr_str(draft->stored, tokens[i].member).len > 0;
         if (!tokens[i].text.len)
             continue;
-        if (secret_given(tokens[i].text, has_token ? STR(SECRET_MASK) : STR_NONE) != SECRET_SAME)
+        if (secret_classify(tokens[i].text, has_token ? STR(SECRET_MASK) : STR_NONE) != SECRET_SAME)
             return fail_field(
                 r,
                 tokens[i].field,
                 PROBLEM_VALIDATION_FAILED,
                 "cannot be set, it comes by consent: POST /connections/{id}/authorize");
-        draft->kept = tokens[i].field;
+        draft->kept_field = tokens[i].field;
     }
     return 0;
 }
 
 static int
-take_credentials(struct req *r, struct connection_draft *draft, const struct credentials_in *in)
+credentials_take(struct req *r, struct connection_draft *draft, const struct credentials_in *in)
 {
     enum integration_scheme scheme = integration_scheme_of(&draft->auth);
     bool token = scheme == SCHEME_HEADER || scheme == SCHEME_QUERY || scheme == SCHEME_BEARER;
     bool basic = scheme == SCHEME_BASIC;
     bool client = scheme == SCHEME_OAUTH2_CLIENT;
-    json_t *shown = jr_adopt(r->task.arena, json_object());
+    json_t *shown = jr_attach(r->task.arena, json_object());
 
-    draft->secrets = jr_adopt(r->task.arena, json_object());
-    TRY(take_credential(r, draft, shown, "token", &in->token, token, true));
-    TRY(take_credential(r, draft, shown, "username", &in->username, basic, false));
-    TRY(take_credential(r, draft, shown, "password", &in->password, basic, true));
-    TRY(take_credential(r, draft, shown, "client_id", &in->client_id, client, false));
-    TRY(take_credential(r, draft, shown, "client_secret", &in->client_secret, client, true));
-    TRY(take_tokens(r, draft, in));
-    draft->shown = jr_print(r->task.arena, shown);
+    draft->secrets = jr_attach(r->task.arena, json_object());
+    TRY(credential_take(r, draft, shown, "token", &in->token, token, true));
+    TRY(credential_take(r, draft, shown, "username", &in->username, basic, false));
+    TRY(credential_take(r, draft, shown, "password", &in->password, basic, true));
+    TRY(credential_take(r, draft, shown, "client_id", &in->client_id, client, false));
+    TRY(credential_take(r, draft, shown, "client_secret", &in->client_secret, client, true));
+    TRY(tokens_take(r, draft, in));
+    draft->shown_credentials = jr_print(r->task.arena, shown);
     draft->status = "active";
     if (scheme == SCHEME_OAUTH2_CODE) {
         draft->secrets = NULL;
         draft->status = "pending";
-        draft->is_changed = !draft->kept;
+        draft->is_changed = !draft->kept_field;
     }
     return 0;
 }
@@ -264,17 +268,17 @@ AWAITS static int draft_credentials(struct req *r,
     if (integration_scheme_of(&draft->auth) == SCHEME_NONE)
         return fail(
             r, PROBLEM_CONFLICT, "The integration needs no connection: its scheme is none.");
-    return take_credentials(r, draft, given ? given : &nothing);
+    return credentials_take(r, draft, given ? given : &nothing);
 }
 
-static struct str draft_sealed(struct req *r, const struct connection_draft *draft, int64_t id)
+static struct str draft_seal(struct req *r, const struct connection_draft *draft, int64_t id)
 {
     if (draft->secrets == NULL)
         return STR_NONE;
     return connection_seal(r->task.arena, r->scope->project, id, draft->secrets);
 }
 
-static int connection_taken(struct req *r, int rc)
+static int connection_name_taken(struct req *r, int rc)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
@@ -314,7 +318,7 @@ AWAITS static int connections_list(struct req *r)
 }
 
 /* `everybody`: connections of other users too. */
-AWAITS static int find_connection(struct req *r, int64_t id, bool everybody, struct rows *ret_rows)
+AWAITS static int connection_find(struct req *r, int64_t id, bool everybody, struct rows *ret_rows)
 {
     return sql_one(
         r,
@@ -328,23 +332,23 @@ int connection_own_guard(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    return find_connection(r, id, false, &rows);
+    return connection_find(r, id, false, &rows);
 }
 
-int connection_seen_guard(struct req *r)
+int connection_visible_guard(struct req *r)
 {
     struct rows rows;
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    return find_connection(r, id, caller_is_admin(r->scope->caller), &rows);
+    return connection_find(r, id, caller_is_admin(r->scope->caller), &rows);
 }
 
 int connection_reply(struct req *r, int status, int64_t id)
 {
     struct rows rows;
 
-    TRY(find_connection(r, id, caller_is_admin(r->scope->caller), &rows));
+    TRY(connection_find(r, id, caller_is_admin(r->scope->caller), &rows));
     return reply_row(r, status, &rows);
 }
 
@@ -382,15 +386,15 @@ AWAITS static int connections_create(struct req *r)
                            .name = in.name.set ? in.name.value : STR("default"),
                            .scheme = draft.auth.scheme.value,
                            .status = str_from(draft.status),
-                           .shown = draft.shown,
-                           .sealed = draft_sealed(r, &draft, id),
+                           .shown = draft.shown_credentials,
+                           .sealed = draft_seal(r, &draft, id),
                            .base_bound = integration_origin(r->task.arena, draft.base_url),
                            .token_bound =
                                integration_origin(r->task.arena, draft.auth.token_url.value),
                            .created_by = some_id(r->scope->caller->user_id)),
         NULL);
     if (rc != 0)
-        return connection_taken(r, rc);
+        return connection_name_taken(r, rc);
     TRY(gateway_commit(r, gateway_audit(r, "connections.create", "connection", id, STR_NONE)));
     reply_location(r, id);
     return connection_reply(r, 201, id);
@@ -399,7 +403,7 @@ AWAITS static int connections_create(struct req *r)
 /* co: Locks a connection of the project or of the caller. No caller, not even an administrator, may
  * change another user's connection. */
 AWAITS static int
-lock_connection(struct req *r, int64_t id, struct sql_connection_lock_row *ret_stored)
+connection_lock_own(struct req *r, int64_t id, struct sql_connection_lock_row *ret_stored)
 {
     struct rows rows;
 
@@ -413,7 +417,7 @@ lock_connection(struct req *r, int64_t id, struct sql_connection_lock_row *ret_s
 
 /* co: Members that are sent as answers show them keep their stored values. A stored secret is kept
  * only for the scheme and the hosts that it was given for. */
-AWAITS static int replace_credentials(struct req *r,
+AWAITS static int credentials_replace(struct req *r,
                                       int64_t id,
                                       const struct sql_connection_lock_row *before,
                                       const struct connection_in *in)
@@ -430,10 +434,11 @@ AWAITS static int replace_credentials(struct req *r,
         return 0;
     struct str base = integration_origin(r->task.arena, draft.base_url);
     struct str token = integration_origin(r->task.arena, draft.auth.token_url.value);
-    if (draft.kept && !(str_eq(before->scheme, draft.auth.scheme.value) &&
-                        str_eq(before->base_bound, base) && str_eq(before->token_bound, token)))
+    if (draft.kept_field &&
+        !(str_eq(before->scheme, draft.auth.scheme.value) && str_eq(before->base_bound, base) &&
+          str_eq(before->token_bound, token)))
         return fail_field(r,
-                          draft.kept,
+                          draft.kept_field,
                           PROBLEM_REQUIRED,
                           "is required again: the integration has another host or scheme than the "
                           "stored value was given for");
@@ -442,8 +447,8 @@ AWAITS static int replace_credentials(struct req *r,
                     SQL_CONNECTION_REPLACE(.id = id,
                                            .scheme = draft.auth.scheme.value,
                                            .status = str_from(draft.status),
-                                           .shown = draft.shown,
-                                           .sealed = draft_sealed(r, &draft, id),
+                                           .shown = draft.shown_credentials,
+                                           .sealed = draft_seal(r, &draft, id),
                                            .base_bound = base,
                                            .token_bound = token));
 }
@@ -457,18 +462,18 @@ AWAITS static int connections_update(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &connection_update_schema, &in));
     TRY(sql_begin(r));
-    TRY(lock_connection(r, id, &stored));
+    TRY(connection_lock_own(r, id, &stored));
     if (in.credentials.set)
-        TRY(replace_credentials(r, id, &stored, &in));
+        TRY(credentials_replace(r, id, &stored, &in));
     if (in.name.set) {
         int rc = db_query(
             &r->task, r->scope->db, SQL_CONNECTION_RENAME(.name = in.name.value, .id = id), NULL);
         if (rc != 0)
-            return connection_taken(r, rc);
+            return connection_name_taken(r, rc);
     }
     const struct changed_member members[] = {{"name", in.name.set},
                                              {"credentials", in.credentials.set}};
-    struct str detail = gateway_changed(r, members, ARRAY_LEN(members));
+    struct str detail = gateway_changed_detail(r, members, ARRAY_LEN(members));
     TRY(gateway_commit(r, gateway_audit(r, "connections.update", "connection", id, detail)));
     return connection_reply(r, 200, id);
 }
@@ -497,7 +502,7 @@ static const struct route connections_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_INTEGRATIONS_READ,
         .query = connections_query,
-        .ok = {200, &connection_out_schema, .list = true},
+        .success = {200, &connection_out_schema, .list = true},
         .run = connections_list,
         .summary = "List the project's connections and the caller's own",
         .doc = "Administrators see the connections of all users. Secrets are never returned.",
@@ -508,8 +513,8 @@ static const struct route connections_routes[] = {
         .id = "connections_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_INTEGRATIONS_READ,
-        .ok = {200, &connection_out_schema},
-        .fails = {404},
+        .success = {200, &connection_out_schema},
+        .extra_statuses = {404},
         .run = connections_get,
         .summary = "Get a connection with masked credentials",
     },
@@ -520,8 +525,8 @@ static const struct route connections_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_INTEGRATIONS_CREATE,
         .body = &connection_create_schema,
-        .ok = {201, &connection_out_schema},
-        .fails = {409},
+        .success = {201, &connection_out_schema},
+        .extra_statuses = {409},
         .run = connections_create,
         .summary = "Store credentials for an integration",
         .doc = "The credentials are sent only to the hosts that the integration has now.",
@@ -533,8 +538,8 @@ static const struct route connections_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_INTEGRATIONS_UPDATE,
         .body = &connection_update_schema,
-        .ok = {200, &connection_out_schema},
-        .fails = {404, 409},
+        .success = {200, &connection_out_schema},
+        .extra_statuses = {404, 409},
         .run = connections_update,
         .guard = connection_own_guard,
         .summary = "Rename a connection, or replace its credentials as a whole",
@@ -546,10 +551,10 @@ static const struct route connections_routes[] = {
         .id = "connections_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_INTEGRATIONS_DELETE,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = connections_delete,
-        .guard = connection_seen_guard,
+        .guard = connection_visible_guard,
         .summary = "Delete a connection",
         .doc = "Tokens are not revoked at the token server: use POST /connections/{id}/revoke for "
                "that.",

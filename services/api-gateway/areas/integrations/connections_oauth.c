@@ -24,7 +24,7 @@
 /* A consent that a user has begun. */
 struct consent {
     int64_t connection_id, version;
-    struct str redirect_to, bound, verifier;
+    struct str redirect_to, target, verifier;
 };
 
 /* --- begin --- */
@@ -52,7 +52,7 @@ static const struct schema consent_schema = SCHEMA_OUT("ConnectionConsent", cons
 /* co: Loads the integration of a connection. 409 unless its scheme needs consent and has a client.
  */
 AWAITS static int
-client_source(struct req *r, int64_t integration_id, struct integration_source *source)
+consent_source_load(struct req *r, int64_t integration_id, struct integration_source *source)
 {
     int rc = connection_source_load(&r->task, r->scope->project, integration_id, source);
 
@@ -74,7 +74,7 @@ client_source(struct req *r, int64_t integration_id, struct integration_source *
 
 /* co: Locks a connection that the caller may change. */
 AWAITS static int
-own_connection(struct req *r, int64_t id, struct sql_connection_lock_row *ret_stored)
+connection_lock_own(struct req *r, int64_t id, struct sql_connection_lock_row *ret_stored)
 {
     struct rows rows;
 
@@ -86,7 +86,7 @@ own_connection(struct req *r, int64_t id, struct sql_connection_lock_row *ret_st
     return 0;
 }
 
-static void consent_member(struct strbuf *url, const char *name, struct str value)
+static void consent_url_add(struct strbuf *url, const char *name, struct str value)
 {
     if (!value.len)
         return;
@@ -112,20 +112,20 @@ static struct str consent_url(struct arena *arena,
         strbuf_str(&scopes, auth->scopes.items[i]);
     }
     strbuf_str(&url, auth->authorization_url.value);
-    consent_member(&url, "response_type", STR("code"));
-    consent_member(&url, "client_id", auth->client_id.value);
-    consent_member(&url, "redirect_uri", consent->redirect_to);
-    consent_member(&url, "scope", strbuf_view(&scopes));
-    consent_member(&url, "audience", auth->audience.value);
-    consent_member(&url, "state", state);
-    consent_member(&url, "code_challenge", auth_flow_challenge(arena, consent->verifier));
-    consent_member(&url, "code_challenge_method", STR("S256"));
+    consent_url_add(&url, "response_type", STR("code"));
+    consent_url_add(&url, "client_id", auth->client_id.value);
+    consent_url_add(&url, "redirect_uri", consent->redirect_to);
+    consent_url_add(&url, "scope", strbuf_view(&scopes));
+    consent_url_add(&url, "audience", auth->audience.value);
+    consent_url_add(&url, "state", state);
+    consent_url_add(&url, "code_challenge", auth_flow_challenge(arena, consent->verifier));
+    consent_url_add(&url, "code_challenge_method", STR("S256"));
     return strbuf_view(&url);
 }
 
 /* Names the token server and the client that get the code. An integration that has another server
  * or client since the consent began gets no code. */
-static struct str consent_bound(struct arena *arena, const struct integration_source *source)
+static struct str consent_target(struct arena *arena, const struct integration_source *source)
 {
     struct str origin = integration_origin(arena, source->auth.token_url.value);
 
@@ -133,7 +133,7 @@ static struct str consent_bound(struct arena *arena, const struct integration_so
 }
 
 AWAITS static int
-keep_flow(struct req *r, int64_t id, const struct consent *consent, struct str state)
+consent_flow_store(struct req *r, int64_t id, const struct consent *consent, struct str state)
 {
     struct arena *arena = r->task.arena;
     const struct project *project = r->scope->project;
@@ -141,7 +141,7 @@ keep_flow(struct req *r, int64_t id, const struct consent *consent, struct str s
     struct str sealed = aead_seal(arena,
                                   &project->data_key,
                                   consent->verifier,
-                                  place_connection_flow(arena, project->number, hash));
+                                  aad_connection_flow(arena, project->number, hash));
     struct db_call calls[] = {
         db_call(SQL_CONNECTION_FLOW_PRUNE()),
         db_call(SQL_CONNECTION_FLOW_ADD(.state_hash = hash,
@@ -149,7 +149,7 @@ keep_flow(struct req *r, int64_t id, const struct consent *consent, struct str s
                                         .version = consent->version,
                                         .user_id = r->scope->caller->user_id,
                                         .redirect_to = consent->redirect_to,
-                                        .bound = consent->bound,
+                                        .bound = consent->target,
                                         .sealed = sealed)),
     };
 
@@ -166,21 +166,21 @@ AWAITS static int connections_authorize(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &authorize_in_schema, &in));
-    if (!redirect_url_listed(&r->scope->project->settings, in.redirect_to.value))
+    if (!redirect_url_is_listed(&r->scope->project->settings, in.redirect_to.value))
         return fail(r,
                     PROBLEM_REDIRECT_NOT_ALLOWED,
                     "redirect_to must be one of the project's redirect_urls.");
     TRY(sql_begin(r));
-    TRY(own_connection(r, id, &stored));
-    TRY(client_source(r, stored.integration_id, &source));
+    TRY(connection_lock_own(r, id, &stored));
+    TRY(consent_source_load(r, stored.integration_id, &source));
     struct str state = auth_secret_new(r->task.arena);
     const struct consent consent = {
         .version = stored.version,
         .redirect_to = in.redirect_to.value,
-        .bound = consent_bound(r->task.arena, &source),
+        .target = consent_target(r->task.arena, &source),
         .verifier = auth_secret_new(r->task.arena),
     };
-    TRY(keep_flow(r, id, &consent, state));
+    TRY(consent_flow_store(r, id, &consent, state));
     TRY(sql_commit(r));
     w = resp_json(r);
     jw_obj(&w);
@@ -228,7 +228,7 @@ static const struct schema consent_in_schema = {
     .fields = consent_in_fields,
     .count = ARRAY_LEN(consent_in_fields),
     .struct_bytes = sizeof(struct consent_in),
-    .open = true,
+    .allows_unknown = true,
 };
 
 static int consent_invalid(struct req *r)
@@ -240,7 +240,7 @@ static int consent_invalid(struct req *r)
 
 /* co: Deletes the flow of the state, also when another user sends the state, because a state that
  * another user has seen is not secret. */
-AWAITS static int take_flow(struct req *r, struct str state, struct consent *ret_consent)
+AWAITS static int consent_flow_take(struct req *r, struct str state, struct consent *ret_consent)
 {
     struct arena *arena = r->task.arena;
     struct rows rows;
@@ -252,19 +252,20 @@ AWAITS static int take_flow(struct req *r, struct str state, struct consent *ret
     if (!rows.count)
         return consent_invalid(r);
     const struct sql_connection_flow_take_row row = sql_connection_flow_take_row(arena, &rows, 0);
-    struct str place = place_connection_flow(arena, r->scope->project->number, hash);
+    struct str place = aad_connection_flow(arena, r->scope->project->number, hash);
     if (!row.live || row.user_id != r->scope->caller->user_id ||
         data_key_open(&r->task, r->scope->project, row.sealed, place, &ret_consent->verifier) != 0)
         return consent_invalid(r);
     ret_consent->connection_id = row.connection_id;
     ret_consent->version = row.version;
     ret_consent->redirect_to = row.redirect_to;
-    ret_consent->bound = row.bound;
+    ret_consent->target = row.bound;
     return 0;
 }
 
 /* RFC 9207, 2.4: the issuer has to be the authorization server that the user was sent to. */
-static bool issuer_fits(struct req *r, const struct integration_source *source, struct str iss)
+static bool
+issuer_is_expected(struct req *r, const struct integration_source *source, struct str iss)
 {
     struct str asked = integration_origin(r->task.arena, source->auth.authorization_url.value);
 
@@ -272,16 +273,16 @@ static bool issuer_fits(struct req *r, const struct integration_source *source, 
 }
 
 /* co: Stores the tokens. 409 when the connection has changed since the consent began. */
-AWAITS static int keep_consent(struct req *r,
-                               const struct consent *consent,
-                               const struct integration_source *source,
-                               const struct token_answer *answer)
+AWAITS static int consent_store(struct req *r,
+                                const struct consent *consent,
+                                const struct integration_source *source,
+                                const struct token_answer *answer)
 {
     struct arena *arena = r->task.arena;
-    struct connection connection = {.secrets = jr_adopt(arena, json_object())};
+    struct connection connection = {.secrets = jr_attach(arena, json_object())};
     struct rows rows;
 
-    connection_keep_tokens(&connection, answer);
+    connection_set_tokens(&connection, answer);
     TRY(sql_begin(r));
     TRY(sql_all(
         r,
@@ -319,13 +320,13 @@ AWAITS static int connections_callback(struct req *r)
     TRY(req_json(r, &consent_in_schema, &in));
     if (!in.code.value.len && !in.error.value.len)
         return fail_field(r, "code", PROBLEM_REQUIRED, "is required");
-    TRY(take_flow(r, in.state.value, &consent));
+    TRY(consent_flow_take(r, in.state.value, &consent));
     if (in.error.value.len)
-        return auth_flow_refused(r, in.error.value);
-    TRY(own_connection(r, consent.connection_id, &stored));
-    TRY(client_source(r, stored.integration_id, &source));
-    if (!issuer_fits(r, &source, in.iss.value) ||
-        !str_eq(consent.bound, consent_bound(r->task.arena, &source)))
+        return auth_flow_refuse(r, in.error.value);
+    TRY(connection_lock_own(r, consent.connection_id, &stored));
+    TRY(consent_source_load(r, stored.integration_id, &source));
+    if (!issuer_is_expected(r, &source, in.iss.value) ||
+        !str_eq(consent.target, consent_target(r->task.arena, &source)))
         return consent_invalid(r);
     const struct token_client client = {
         .auth = &source.auth, .id = source.auth.client_id.value, .secret = source.client_secret};
@@ -335,7 +336,7 @@ AWAITS static int connections_callback(struct req *r)
         .redirect_uri = consent.redirect_to,
         .code_verifier = consent.verifier,
     };
-    int rc = token_ask(&r->task, &client, &grant, &answer);
+    int rc = token_request(&r->task, &client, &grant, &answer);
     if (rc == TOKEN_REFUSED)
         return fail(r,
                     PROBLEM_CONFLICT,
@@ -346,7 +347,7 @@ AWAITS static int connections_callback(struct req *r)
                     PROBLEM_PROVIDER_ERROR,
                     "The token server did not send a valid answer; begin again.");
     TRY(rc);
-    TRY(keep_consent(r, &consent, &source, &answer));
+    TRY(consent_store(r, &consent, &source, &answer));
     return connection_reply(r, 200, consent.connection_id);
 }
 
@@ -354,9 +355,9 @@ AWAITS static int connections_callback(struct req *r)
 
 /* co: Revokes the tokens at the token server, when the integration has a revocation_url at the host
  * that the tokens are bound to. */
-AWAITS static int tell_server(struct req *r,
-                              const struct integration_source *source,
-                              const struct connection *connection)
+AWAITS static int tokens_revoke(struct req *r,
+                                const struct integration_source *source,
+                                const struct connection *connection)
 {
     const struct token_client client = connection_client(source, connection);
     struct str refresh = jr_str(connection->secrets, "refresh_token");
@@ -373,10 +374,10 @@ AWAITS static int tell_server(struct req *r,
 
 /* co: Revokes the connection in the database, so that it is unusable even when the token server
  * fails. Returns the connection with its tokens. */
-AWAITS static int revoke_here(struct req *r,
-                              int64_t id,
-                              struct connection *ret_connection,
-                              int64_t *ret_integration_id)
+AWAITS static int connection_revoke_locally(struct req *r,
+                                            int64_t id,
+                                            struct connection *ret_connection,
+                                            int64_t *ret_integration_id)
 {
     const bool admin = caller_is_admin(r->scope->caller);
     struct rows rows;
@@ -411,10 +412,10 @@ AWAITS static int connections_revoke(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(revoke_here(r, id, &connection, &integration_id));
+    TRY(connection_revoke_locally(r, id, &connection, &integration_id));
     int rc = connection_source_load(&r->task, r->scope->project, integration_id, &source);
     if (rc == 0)
-        rc = tell_server(r, &source, &connection);
+        rc = tokens_revoke(r, &source, &connection);
     if (rc == TOKEN_UNAVAILABLE)
         return fail(r,
                     PROBLEM_PROVIDER_ERROR,
@@ -434,8 +435,8 @@ static const struct route connections_oauth_routes[] = {
         .auth = AUTH_USER,
         .perm = PERM_SVC_INTEGRATIONS_UPDATE,
         .body = &authorize_in_schema,
-        .ok = {200, &consent_schema},
-        .fails = {404, 409},
+        .success = {200, &consent_schema},
+        .extra_statuses = {404, 409},
         .run = connections_authorize,
         .guard = connection_own_guard,
         .summary = "Begin a user's consent",
@@ -449,8 +450,8 @@ static const struct route connections_oauth_routes[] = {
         .auth = AUTH_USER,
         .perm = PERM_SVC_INTEGRATIONS_UPDATE,
         .body = &consent_in_schema,
-        .ok = {200, &connection_out_schema},
-        .fails = {404, 409, 502},
+        .success = {200, &connection_out_schema},
+        .extra_statuses = {404, 409, 502},
         .run = connections_callback,
         .summary = "Finish a consent with the provider's code and state",
         .doc = "A consent can be finished once, within ten minutes, by the user who began it.",
@@ -461,10 +462,10 @@ static const struct route connections_oauth_routes[] = {
         .id = "connections_revoke",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_INTEGRATIONS_UPDATE,
-        .ok = {200, &connection_out_schema},
-        .fails = {404, 502},
+        .success = {200, &connection_out_schema},
+        .extra_statuses = {404, 502},
         .run = connections_revoke,
-        .guard = connection_seen_guard,
+        .guard = connection_visible_guard,
         .summary = "Revoke a connection, and its tokens at the token server",
         .doc = "The connection is unusable after a 200 and after a 502. Its tokens are revoked at "
                "the token server when the integration has a revocation_url; after a 502, send the "

@@ -5,8 +5,8 @@
 
 #include "base/secret_mask.h"
 #include "integrations_sql.h"
-#include "json/jr_beside.h"
-#include "keys/place.h"
+#include "json/jr_off_thread.h"
+#include "keys/sealed_aad.h"
 #include "limit.h"
 #include "loop/work.h"
 
@@ -32,8 +32,8 @@ static const struct schema integration_row_schema = SCHEMA_OUT("IntegrationRow",
 struct integration_draft {
     int64_t id;
     struct integration_in in;
-    struct str auth, operations; /* JSON */
-    struct str sealed, bound;    /* the client secret and its host; STR_NONE = none */
+    struct str auth, operations;      /* JSON */
+    struct str sealed, secret_origin; /* the client secret and its host; STR_NONE = none */
 };
 
 static void draft_put(json_t *doc, const char *member, json_t *value)
@@ -42,9 +42,9 @@ static void draft_put(json_t *doc, const char *member, json_t *value)
 }
 
 /* The body, with defaults for the members that it leaves out. */
-static json_t *with_defaults(struct req *r, const json_t *body)
+static json_t *body_add_defaults(struct req *r, const json_t *body)
 {
-    json_t *doc = jr_adopt(r->task.arena, json_copy((json_t *)body));
+    json_t *doc = jr_attach(r->task.arena, json_copy((json_t *)body));
 
     if (json_object_get(doc, "auth") == NULL)
         draft_put(doc, "auth", json_pack("{s:s}", "scheme", "none"));
@@ -54,7 +54,7 @@ static json_t *with_defaults(struct req *r, const json_t *body)
 }
 
 /* The reading of a body into a draft, by one of the two schemas. */
-struct drafting {
+struct draft_reading {
     struct arena *arena;
     const struct schema *schema;
     json_t *doc; /* changed: addresses are percent-encoded */
@@ -63,11 +63,11 @@ struct drafting {
 };
 
 /* Prints the draft's auth, without the client secret, and its operations. */
-static void draft_print(struct drafting *drafting)
+static void draft_print(struct draft_reading *drafting)
 {
     struct arena *arena = drafting->arena;
     struct integration_draft *draft = drafting->draft;
-    json_t *auth = jr_adopt(arena, json_copy(json_object_get(drafting->doc, "auth")));
+    json_t *auth = jr_attach(arena, json_copy(json_object_get(drafting->doc, "auth")));
 
     (void)json_object_del(auth, "client_secret");
     draft->auth = jr_print(arena, auth);
@@ -86,7 +86,7 @@ static void draft_print(struct drafting *drafting)
 /* Runs on the loop, or on a thread while the request waits. */
 static void draft_run(void *arg)
 {
-    struct drafting *drafting = arg;
+    struct draft_reading *drafting = arg;
     struct integration_in *in = &drafting->draft->in;
 
     integration_escape(drafting->arena, drafting->doc);
@@ -104,7 +104,7 @@ AWAITS static int
 draft_read(struct req *r, const struct schema *schema, json_t *doc, struct integration_draft *draft)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-    struct drafting drafting = {r->task.arena, schema, doc, draft, errors};
+    struct draft_reading drafting = {r->task.arena, schema, doc, draft, errors};
 
     if (jr_is_large(doc)) {
         int rc = work_run(&r->task, WORK_PARSE, draft_run, &drafting);
@@ -117,26 +117,26 @@ draft_read(struct req *r, const struct schema *schema, json_t *doc, struct integ
     return errors->count > 0 ? fail_fields(r, errors) : 0;
 }
 
-static void seal_client(struct req *r, struct integration_draft *draft, struct str secret)
+static void client_secret_seal(struct req *r, struct integration_draft *draft, struct str secret)
 {
     const struct integration_auth *auth = draft->in.auth.value;
     const struct project *project = r->scope->project;
-    struct str place = place_integration(r->task.arena, project->number, draft->id);
+    struct str place = aad_integration(r->task.arena, project->number, draft->id);
 
     draft->sealed = aead_seal(r->task.arena, &project->data_key, secret, place);
-    draft->bound = integration_origin(r->task.arena, auth->token_url.value);
+    draft->secret_origin = integration_origin(r->task.arena, auth->token_url.value);
 }
 
 /* Seals the client secret of the body, if the body has one. */
-static int new_secret(struct req *r, struct integration_draft *draft)
+static int secret_seal_new(struct req *r, struct integration_draft *draft)
 {
     const struct integration_auth *auth = draft->in.auth.value;
     struct str secret = auth->client_secret.value;
 
-    if (secret_given(secret, STR_NONE) != SECRET_NEW)
+    if (secret_classify(secret, STR_NONE) != SECRET_NEW)
         return fail_field(r, "auth.client_secret", PROBLEM_VALIDATION_FAILED, SECRET_MASK_WRONG);
     if (secret.len)
-        seal_client(r, draft, secret);
+        client_secret_seal(r, draft, secret);
     return 0;
 }
 
@@ -168,7 +168,7 @@ AWAITS static int integrations_get(struct req *r)
     return reply_row(r, 200, &rows);
 }
 
-static int reply_made(struct req *r, const struct rows *rows, const json_t *skipped)
+static int reply_created_integration(struct req *r, const struct rows *rows, const json_t *skipped)
 {
     struct jw w = resp_json(r);
 
@@ -185,18 +185,18 @@ static int reply_made(struct req *r, const struct rows *rows, const json_t *skip
 static const struct limit integrations_limit = {
     "integrations", "A project", "integrations", INTEGRATIONS_MAX};
 
-int integration_make(struct req *r, const json_t *body, const json_t *skipped)
+int integration_create(struct req *r, const json_t *body, const json_t *skipped)
 {
     struct integration_draft draft = {0};
     struct db_call count = db_call(SQL_INTEGRATIONS_COUNT());
     struct rows rows;
 
-    TRY(draft_read(r, &integration_create_schema, with_defaults(r, body), &draft));
+    TRY(draft_read(r, &integration_create_schema, body_add_defaults(r, body), &draft));
     TRY(sql_begin(r));
     TRY(limit_check(r, &integrations_limit, 0, &count, 1));
     TRY(sql_one(r, &rows, SQL_INTEGRATION_NEXT()));
     draft.id = sql_integration_next_row(&rows, 0).id;
-    TRY(new_secret(r, &draft));
+    TRY(secret_seal_new(r, &draft));
     int rc = db_query(&r->task,
                       r->scope->db,
                       SQL_INTEGRATION_ADD(.id = draft.id,
@@ -205,7 +205,7 @@ int integration_make(struct req *r, const json_t *body, const json_t *skipped)
                                           .base_url = draft.in.base_url.value,
                                           .auth = draft.auth,
                                           .sealed = draft.sealed,
-                                          .client_bound = draft.bound,
+                                          .client_bound = draft.secret_origin,
                                           .operations = draft.operations),
                       NULL);
     if (rc != 0)
@@ -215,7 +215,7 @@ int integration_make(struct req *r, const json_t *body, const json_t *skipped)
     TRY(sql_one(r, &rows, SQL_INTEGRATION_GET(.id = draft.id)));
     resp_header_printf(
         r, "Location", "%.*s/integrations/%lld", STR_ARG(gateway_base_url(r)), (long long)draft.id);
-    return reply_made(r, &rows, skipped);
+    return reply_created_integration(r, &rows, skipped);
 }
 
 AWAITS static int integrations_create(struct req *r)
@@ -223,13 +223,13 @@ AWAITS static int integrations_create(struct req *r)
     json_t *body;
 
     TRY(req_json_any(r, &body));
-    return integration_make(r, body, NULL);
+    return integration_create(r, body, NULL);
 }
 
 /* --- changes --- */
 
 /* Adds the stored member when the body has none. */
-static int keep_member(struct req *r, json_t *doc, const char *member, struct str stored)
+static int member_keep_stored(struct req *r, json_t *doc, const char *member, struct str stored)
 {
     struct jr_error error;
     json_t *value;
@@ -242,12 +242,12 @@ static int keep_member(struct req *r, json_t *doc, const char *member, struct st
     return 0;
 }
 
-static int merge_integration(struct req *r,
+static int integration_merge(struct req *r,
                              const struct sql_integration_lock_row *stored,
                              const json_t *body,
                              json_t **ret_doc)
 {
-    json_t *doc = jr_adopt(r->task.arena, json_copy((json_t *)body));
+    json_t *doc = jr_attach(r->task.arena, json_copy((json_t *)body));
 
     if (json_object_get(doc, "name") == NULL)
         draft_put(doc, "name", json_stringn(stored->name.ptr, stored->name.len));
@@ -256,25 +256,25 @@ static int merge_integration(struct req *r,
     if (json_object_get(doc, "description") == NULL && stored->description.ptr != NULL)
         draft_put(
             doc, "description", json_stringn(stored->description.ptr, stored->description.len));
-    TRY(keep_member(r, doc, "auth", stored->auth));
-    TRY(keep_member(r, doc, "operations", stored->operations));
+    TRY(member_keep_stored(r, doc, "auth", stored->auth));
+    TRY(member_keep_stored(r, doc, "operations", stored->operations));
     *ret_doc = doc;
     return 0;
 }
 
 /* The stored secret stays, unless the body has a new secret or null, or a scheme without a secret.
  * The stored secret is kept only for the host that it was given for. */
-static int kept_secret(struct req *r,
-                       const struct sql_integration_lock_row *stored,
-                       struct integration_draft *draft)
+static int secret_keep_stored(struct req *r,
+                              const struct sql_integration_lock_row *stored,
+                              struct integration_draft *draft)
 {
     const struct integration_auth *auth = draft->in.auth.value;
     struct str origin = integration_origin(r->task.arena, auth->token_url.value);
     bool keeps = !auth->client_secret.set ||
-                 secret_given(auth->client_secret.value, STR(SECRET_MASK)) == SECRET_SAME;
+                 secret_classify(auth->client_secret.value, STR(SECRET_MASK)) == SECRET_SAME;
 
     if (!keeps || stored->sealed.ptr == NULL)
-        return auth->client_secret.null ? 0 : new_secret(r, draft);
+        return auth->client_secret.null ? 0 : secret_seal_new(r, draft);
     if (integration_scheme_of(auth) != SCHEME_OAUTH2_CODE)
         return 0;
     if (!str_eq(origin, stored->client_bound))
@@ -284,7 +284,7 @@ static int kept_secret(struct req *r,
             PROBLEM_REQUIRED,
             "is required again: token_url has another host than the stored secret was given for");
     draft->sealed = stored->sealed;
-    draft->bound = stored->client_bound;
+    draft->secret_origin = stored->client_bound;
     return 0;
 }
 
@@ -302,9 +302,9 @@ AWAITS static int integrations_update(struct req *r)
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_INTEGRATION_LOCK(.id = draft.id)));
     const struct sql_integration_lock_row stored = sql_integration_lock_row(arena, &rows, 0);
-    TRY(merge_integration(r, &stored, body, &doc));
+    TRY(integration_merge(r, &stored, body, &doc));
     TRY(draft_read(r, &integration_create_schema, doc, &draft));
-    TRY(kept_secret(r, &stored, &draft));
+    TRY(secret_keep_stored(r, &stored, &draft));
     int rc = db_query(&r->task,
                       r->scope->db,
                       SQL_INTEGRATION_SAVE(.id = draft.id,
@@ -313,7 +313,7 @@ AWAITS static int integrations_update(struct req *r)
                                            .base_url = draft.in.base_url.value,
                                            .auth = draft.auth,
                                            .sealed = draft.sealed,
-                                           .client_bound = draft.bound,
+                                           .client_bound = draft.secret_origin,
                                            .operations = draft.operations),
                       NULL);
     if (rc != 0)
@@ -324,7 +324,7 @@ AWAITS static int integrations_update(struct req *r)
     return reply_row(r, 200, &rows);
 }
 
-static int in_use(struct req *r, const struct rows *users)
+static int integration_refuse_in_use(struct req *r, const struct rows *users)
 {
     struct strbuf list;
 
@@ -350,7 +350,7 @@ AWAITS static int integrations_delete(struct req *r)
     TRY(sql_one(r, &rows, SQL_INTEGRATION_LOCK(.id = id)));
     TRY(sql_all(r, &rows, SQL_INTEGRATION_USERS(.id = id)));
     if (rows.count)
-        return in_use(r, &rows);
+        return integration_refuse_in_use(r, &rows);
     TRY(sql_one(r, &rows, SQL_INTEGRATION_REMOVE(.id = id)));
     TRY(gateway_commit(r, gateway_audit(r, "integrations.delete", "integration", id, STR_NONE)));
     return reply_empty(r, 204);
@@ -364,7 +364,7 @@ static const struct route integrations_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_INTEGRATIONS_READ,
         .query = page_query,
-        .ok = {200, &integration_row_schema, .list = true},
+        .success = {200, &integration_row_schema, .list = true},
         .run = integrations_list,
         .summary = "List integrations, without their operations",
     },
@@ -374,8 +374,8 @@ static const struct route integrations_routes[] = {
         .id = "integrations_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_INTEGRATIONS_READ,
-        .ok = {200, &integration_out_schema},
-        .fails = {404},
+        .success = {200, &integration_out_schema},
+        .extra_statuses = {404},
         .run = integrations_get,
         .summary = "Get an integration with its operations",
     },
@@ -386,8 +386,8 @@ static const struct route integrations_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_INTEGRATIONS_CREATE,
         .body = &integration_create_schema,
-        .ok = {201, &integration_out_schema},
-        .fails = {409},
+        .success = {201, &integration_out_schema},
+        .extra_statuses = {409},
         .run = integrations_create,
         .summary = "Create an integration, which describes a third-party API",
     },
@@ -398,8 +398,8 @@ static const struct route integrations_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_INTEGRATIONS_UPDATE,
         .body = &integration_update_schema,
-        .ok = {200, &integration_out_schema},
-        .fails = {404, 409},
+        .success = {200, &integration_out_schema},
+        .extra_statuses = {404, 409},
         .run = integrations_update,
         .guard = integrations_get,
         .summary = "Change an integration",
@@ -413,8 +413,8 @@ static const struct route integrations_routes[] = {
         .id = "integrations_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_INTEGRATIONS_DELETE,
-        .ok = {204},
-        .fails = {404, 409},
+        .success = {204},
+        .extra_statuses = {404, 409},
         .run = integrations_delete,
         .guard = integrations_get,
         .summary = "Delete an integration that no enabled workflow uses, with its connections",

@@ -11,11 +11,11 @@
 #include "loop/work.h"
 #include "stages/refusals.h"
 
-#define IMPORTS_AT_ONCE 4 /* of a process; each may allocate OPENAPI_BYTES_MAX */
-#define IMPORTS_WAITING 32
-#define IMPORT_BYTES    ((size_t)16 << 20) /* of a body with a large document */
-#define NAME_SHOWN      64
-#define OTHERS_BYTES    ((size_t)64 << 10) /* of the other members of such a body */
+#define IMPORTS_MAX         4 /* of a process; each may allocate OPENAPI_BYTES_MAX */
+#define IMPORTS_WAITING     32
+#define IMPORT_BYTES        ((size_t)16 << 20) /* of a body with a large document */
+#define NAME_SHOWN_BYTES    64
+#define OTHER_MEMBERS_BYTES ((size_t)64 << 10) /* of the other members of such a body */
 
 struct import_in {
     struct in_json document;
@@ -94,7 +94,7 @@ static const struct field imported_fields[] = {
 };
 static const struct schema imported_schema = SCHEMA_OUT("IntegrationImported", imported_fields);
 
-static struct shares *import_room(void)
+static struct shares *import_budget(void)
 {
     static struct shares room;
 
@@ -102,8 +102,8 @@ static struct shares *import_room(void)
         shares_init(&room,
                     &(struct shares_config){
                         .name = "imports",
-                        .limit = (uint64_t)IMPORTS_AT_ONCE * OPENAPI_BYTES_MAX,
-                        .per_owner = (uint64_t)IMPORTS_AT_ONCE / 2 * OPENAPI_BYTES_MAX,
+                        .limit = (uint64_t)IMPORTS_MAX * OPENAPI_BYTES_MAX,
+                        .per_owner = (uint64_t)IMPORTS_MAX / 2 * OPENAPI_BYTES_MAX,
                         .waiting = IMPORTS_WAITING,
                     });
     return &room;
@@ -112,13 +112,13 @@ static struct shares *import_room(void)
 /* One import. It runs on a thread, because a document may have thousands of operations. */
 struct import_work {
     struct arena *arena; /* for this import alone, freed on a thread */
-    struct str text;     /* a large body; STR_NONE = `wish` is filled already */
+    struct str text;     /* a large body; STR_NONE = `params` is filled already */
     const char *reason;  /* why the text is not valid JSON; NULL = it is */
-    struct openapi_wish wish;
-    struct in_strs only;
+    struct openapi_options params;
+    struct in_strs only_operations;
     json_t *body, *skipped;
     struct schema_errors *errors;
-    bool fine;
+    bool is_valid;
 };
 
 /* Fills the wish from a body. `document` is the text of the document of a large body, which has an
@@ -148,14 +148,14 @@ static bool import_decode(struct arena *arena,
                          STR("operations"),
                          PROBLEM_REQUIRED,
                          "is required in a body of more than 1 MB: name the operations to import");
-    work->only = in.operations;
-    work->wish = (struct openapi_wish){
+    work->only_operations = in.operations;
+    work->params = (struct openapi_options){
         .document = document.ptr == NULL ? in.document.value : NULL,
         .text = document,
         .name = in.name.value,
         .base_url = in.base_url.value,
         .auth = in.auth.value != NULL ? json_object_get(body, "auth") : NULL,
-        .only = in.operations.set ? &work->only : NULL,
+        .chosen_names = in.operations.set ? &work->only_operations : NULL,
     };
     return work->errors->count == 0;
 }
@@ -165,13 +165,13 @@ static bool import_read_text(struct import_work *work)
 {
     struct json_members members = json_members_of(work->text);
     struct json_member member;
-    json_t *body = jr_adopt(work->arena, json_object());
+    json_t *body = jr_attach(work->arena, json_object());
     struct str document = STR_NONE;
     struct jr_error error;
-    size_t left = OTHERS_BYTES;
+    size_t left = OTHER_MEMBERS_BYTES;
     json_t *value;
 
-    if (skim(work->arena, work->text, NULL, 0, &work->reason) != 0)
+    if (skim_parse(work->arena, work->text, NULL, 0, &work->reason) != 0)
         return false;
     while (json_members_next(&members, &member)) {
         struct str text = member.value;
@@ -185,7 +185,7 @@ static bool import_read_text(struct import_work *work)
         if (bytes > left) {
             schema_error_add(work->arena,
                              work->errors,
-                             utf8_cut(member.key, NAME_SHOWN),
+                             utf8_cut(member.key, NAME_SHOWN_BYTES),
                              PROBLEM_OUT_OF_RANGE,
                              "is too large: the members other than document may have 64 KB");
             return false;
@@ -206,9 +206,9 @@ static void import_run(void *arg)
 {
     struct import_work *work = arg;
 
-    work->fine =
+    work->is_valid =
         (work->text.ptr == NULL || import_read_text(work)) &&
-        openapi_import(work->arena, &work->wish, &work->body, &work->skipped, work->errors);
+        openapi_import(work->arena, &work->params, &work->body, &work->skipped, work->errors);
 }
 
 static void import_free(void *arena)
@@ -216,36 +216,36 @@ static void import_free(void *arena)
     arena_free(arena);
 }
 
-AWAITS static int import_answer(struct req *r, const struct import_work *work)
+AWAITS static int import_reply(struct req *r, const struct import_work *work)
 {
     if (work->reason != NULL)
         return fail(r, PROBLEM_INVALID_JSON, "The body is not valid JSON: %s.", work->reason);
-    return work->fine ? integration_make(r, work->body, work->skipped)
-                      : fail_fields(r, work->errors);
+    return work->is_valid ? integration_create(r, work->body, work->skipped)
+                          : fail_fields(r, work->errors);
 }
 
 /* co: Runs the import on a thread and answers. -EAGAIN: too much work is queued. -ECANCELED when
  * the client has left before a thread began: the result is not needed then. */
-AWAITS static int import_read(struct req *r, struct import_work *work)
+AWAITS static int import_on_thread(struct req *r, struct import_work *work)
 {
     work->arena = arena_new(0);
     int rc = work_run(&r->task, WORK_PARSE, import_run, work);
 
     if (rc == 0)
-        rc = import_answer(r, work);
-    work_later(import_free, work->arena);
+        rc = import_reply(r, work);
+    work_post(import_free, work->arena);
     return rc;
 }
 
-AWAITS static int import_in_turn(struct req *r, struct import_work *work)
+AWAITS static int import_within_budget(struct req *r, struct import_work *work)
 {
     struct share *share;
     int rc = shares_acquire(
-        &r->task, import_room(), share_owner_of(&r->task), OPENAPI_BYTES_MAX, 0, &share);
+        &r->task, import_budget(), share_owner_of(&r->task), OPENAPI_BYTES_MAX, 0, &share);
 
     if (rc == 0) {
-        rc = import_read(r, work);
-        shares_release(import_room(), share, OPENAPI_BYTES_MAX);
+        rc = import_on_thread(r, work);
+        shares_release(import_budget(), share, OPENAPI_BYTES_MAX);
     }
     return rc == -EAGAIN ? refusal(r,
                                    REFUSE_BUSY,
@@ -274,7 +274,7 @@ AWAITS static int integrations_import(struct req *r)
         if (!import_decode(r->task.arena, &work, body, STR_NONE))
             return fail_fields(r, work.errors);
     }
-    return import_in_turn(r, &work);
+    return import_within_budget(r, &work);
 }
 
 static const struct route integrations_import_routes[] = {
@@ -287,8 +287,8 @@ static const struct route integrations_import_routes[] = {
         .body = &import_schema,
         .body_max = IMPORT_BYTES,
         .large_as_text = true,
-        .ok = {201, &imported_schema},
-        .fails = {409},
+        .success = {201, &imported_schema},
+        .extra_statuses = {409},
         .run = integrations_import,
         .class = CLASS_HEAVY,
         .summary = "Create an integration from an OpenAPI document",

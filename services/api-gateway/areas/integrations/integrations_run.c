@@ -10,10 +10,10 @@
 #include "integrations/use.h"
 #include "integrations_sql.h"
 #include "json/jr.h"
-#include "walk.h"
+#include "keyset.h"
 
-#define BEFORE_END_MS 300 /* the call times out this long before the request */
-#define TREE_BYTES    ((uint64_t)16 << 20)
+#define CALL_MARGIN_MS 300 /* the call times out this long before the request */
+#define TREE_BYTES     ((uint64_t)16 << 20)
 
 static const char *const outcomes[] = {"running", "answered", "failed", "unknown", NULL};
 static const char *const actor_kinds[] = {"user", "api_key", "job", NULL};
@@ -116,7 +116,7 @@ static const struct field answer_fields[] = {
 static const struct schema answer_schema = SCHEMA_OUT("IntegrationAnswer", answer_fields);
 
 /* Puts the problem for an error that a step of a workflow would store in its history. */
-static int run_failed(struct req *r, const struct integration_use *use)
+static int run_refuse(struct req *r, const struct integration_use *use)
 {
     const struct connection_error *error = &use->error;
 
@@ -137,22 +137,22 @@ static int run_failed(struct req *r, const struct integration_use *use)
 static int run_check(struct req *r, const struct integration_use *use, int rc)
 {
     if (rc == INTEGRATION_FAILED)
-        return run_failed(r, use);
+        return run_refuse(r, use);
     if (rc == INTEGRATION_BAD)
         return fail_internal(r, -EBADMSG);
     return sql_check(r, rc);
 }
 
-AWAITS static int run_answered(struct req *r, struct integration_use *use)
+AWAITS static int run_reply(struct req *r, struct integration_use *use)
 {
     json_t *data;
     struct jw w;
 
-    TRY(run_check(r, use, integration_take(&r->task, use, &data)));
+    TRY(run_check(r, use, integration_read_answer(&r->task, use, &data)));
     w = resp_json(r);
     jw_obj(&w);
     JW_I64(&w, "call_id", use->call_id);
-    JW_BOOL(&w, "ok", integration_went_well(use));
+    JW_BOOL(&w, "ok", integration_has_succeeded(use));
     JW_I64(&w, "status_code", use->response.status);
     jw_lit(&w, "headers");
     jw_json(&w, use->headers);
@@ -165,7 +165,7 @@ AWAITS static int run_answered(struct req *r, struct integration_use *use)
 
 /* co: Answers when the project's memory budget allows the JSON tree. One megabyte of text may
  * become a tree of eighty megabytes. */
-AWAITS static int run_counted(struct req *r, struct integration_use *use)
+AWAITS static int run_reply_within_budget(struct req *r, struct integration_use *use)
 {
     uint64_t bytes = jr_tree_bytes(use->answer.text);
     struct share *share;
@@ -173,7 +173,7 @@ AWAITS static int run_counted(struct req *r, struct integration_use *use)
     if (bytes > TREE_BYTES)
         return fail(r, PROBLEM_PROVIDER_ERROR, "The answer holds too many values.");
     if (bytes == 0)
-        return run_answered(r, use);
+        return run_reply(r, use);
     int rc =
         shares_acquire(&r->task, db_answers_shares(), share_owner_of(&r->task), bytes, 0, &share);
     if (rc == -EAGAIN)
@@ -181,7 +181,7 @@ AWAITS static int run_counted(struct req *r, struct integration_use *use)
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "Too many large answers of this project are in memory; try again.");
     TRY(rc);
-    rc = run_answered(r, use);
+    rc = run_reply(r, use);
     shares_release(db_answers_shares(), share, bytes);
     return rc;
 }
@@ -197,7 +197,7 @@ AWAITS static int operation_guard(struct req *r)
     use->operation = req_param(r, "name");
     if (!integration_name_ok(use->operation))
         return fail(r, PROBLEM_NOT_FOUND, NULL);
-    return run_check(r, use, integration_find(&r->task, use, &operation));
+    return run_check(r, use, integration_load(&r->task, use, &operation));
 }
 
 AWAITS static int integrations_run(struct req *r)
@@ -213,27 +213,27 @@ AWAITS static int integrations_run(struct req *r)
     use->connection_id = in.connection_id.value;
     use->params = in.params.value;
     use->traceparent = gateway_traceparent(r);
-    use->deadline_ms = r->task.deadline_ms ? r->task.deadline_ms - BEFORE_END_MS : 0;
+    use->deadline_ms = r->task.deadline_ms ? r->task.deadline_ms - CALL_MARGIN_MS : 0;
     if (!integration_name_ok(use->operation))
         return fail(r, PROBLEM_NOT_FOUND, NULL);
     TRY(run_check(r, use, integration_prepare(&r->task, use)));
     int rc = integration_send(&r->task, use);
-    rc = rc == 0 ? run_counted(r, use) : run_check(r, use, rc);
-    fetch_room_leave(&use->room);
+    rc = rc == 0 ? run_reply_within_budget(r, use) : run_check(r, use, rc);
+    fetch_budget_release(&use->room);
     return rc;
 }
 
 /* --- calls --- */
 
 static const struct query_param integration_calls_query[] = {
-    WALK_QUERY,
+    KEYSET_QUERY,
     {.name = "operation", .type = FIELD_STR, .doc = "Only calls of this operation"},
     {0},
 };
 
-static const struct walk_list calls_of_integration = {
+static const struct keyset_list calls_of_integration = {
     &SQL_INTEGRATION_CALLS_DESC, &SQL_INTEGRATION_CALLS_ASC, &SQL_INTEGRATION_CALLS_COUNT, "id"};
-static const struct walk_list calls_of_connection = {
+static const struct keyset_list calls_of_connection = {
     &SQL_CONNECTION_CALLS_DESC, &SQL_CONNECTION_CALLS_ASC, &SQL_CONNECTION_CALLS_COUNT, "id"};
 
 AWAITS static int integrations_calls(struct req *r)
@@ -245,12 +245,12 @@ AWAITS static int integrations_calls(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(req_query(r, &query));
     TRY(sql_one(r, &rows, SQL_INTEGRATION_GET(.id = id)));
-    return walk_reply(r,
-                      &calls_of_integration,
-                      SQL_INTEGRATION_CALLS_ARGS(.integration_id = id,
-                                                 .operation = query_get(query, "operation"),
-                                                 .everybody = caller_is_admin(r->scope->caller),
-                                                 .user_id = r->scope->caller->user_id));
+    return keyset_reply(r,
+                        &calls_of_integration,
+                        SQL_INTEGRATION_CALLS_ARGS(.integration_id = id,
+                                                   .operation = query_get(query, "operation"),
+                                                   .everybody = caller_is_admin(r->scope->caller),
+                                                   .user_id = r->scope->caller->user_id));
 }
 
 AWAITS static int connections_calls(struct req *r)
@@ -266,7 +266,7 @@ AWAITS static int connections_calls(struct req *r)
                 SQL_CONNECTION_GET(.id = id,
                                    .everybody = caller_is_admin(r->scope->caller),
                                    .user_id = r->scope->caller->user_id)));
-    return walk_reply(r, &calls_of_connection, SQL_CONNECTION_CALLS_ARGS(.connection_id = id));
+    return keyset_reply(r, &calls_of_connection, SQL_CONNECTION_CALLS_ARGS(.connection_id = id));
 }
 
 static const struct route integrations_run_routes[] = {
@@ -277,8 +277,8 @@ static const struct route integrations_run_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_INTEGRATIONS_READ,
         .body = &run_schema,
-        .ok = {200, &answer_schema},
-        .fails = {404, 409, 502},
+        .success = {200, &answer_schema},
+        .extra_statuses = {404, 409, 502},
         .run = integrations_run,
         .guard = operation_guard,
         .summary = "Run an operation of a third-party API",
@@ -299,8 +299,8 @@ static const struct route integrations_run_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_INTEGRATIONS_READ,
         .query = integration_calls_query,
-        .ok = {200, &call_schema, .list = true},
-        .fails = {404},
+        .success = {200, &call_schema, .list = true},
+        .extra_statuses = {404},
         .run = integrations_calls,
         .summary = "List the calls of an integration, newest first",
         .doc = "Calls through a user's own connection are visible to that user and to "
@@ -313,9 +313,9 @@ static const struct route integrations_run_routes[] = {
         .id = "connections_calls",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_INTEGRATIONS_READ,
-        .query = walk_query,
-        .ok = {200, &call_schema, .list = true},
-        .fails = {404},
+        .query = keyset_query,
+        .success = {200, &call_schema, .list = true},
+        .extra_statuses = {404},
         .run = connections_calls,
         .summary = "List the calls through a connection, newest first",
     },

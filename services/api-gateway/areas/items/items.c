@@ -7,7 +7,7 @@ AWAITS static int items_list(struct req *r)
     struct records_query query;
 
     TRY(items_query(r, ctx, &query));
-    TRY(items_check(r, ctx, records_list(ctx, r->scope->entity, &query, &r->body)));
+    TRY(items_reply_error(r, ctx, records_list(ctx, r->scope->entity, &query, &r->body)));
     return reply_json(r, 200);
 }
 
@@ -18,7 +18,7 @@ AWAITS static int items_aggregate(struct req *r)
 
     TRY(req_query(r, &query));
     const struct records_aggregate groups = items_aggregate_read(r->task.arena, query);
-    TRY(items_check(r, ctx, records_aggregate(ctx, r->scope->entity, &groups, &r->body)));
+    TRY(items_reply_error(r, ctx, records_aggregate(ctx, r->scope->entity, &groups, &r->body)));
     return reply_json(r, 200);
 }
 
@@ -32,7 +32,8 @@ AWAITS static int items_get(struct req *r)
     TRY(req_id(r, "id", &id));
     if (r->query.len)
         TRY(items_query(r, ctx, &query));
-    TRY(items_check(r, ctx, records_get(ctx, r->scope->entity, id, &query, &r->body, &version)));
+    TRY(items_reply_error(
+        r, ctx, records_get(ctx, r->scope->entity, id, &query, &r->body, &version)));
     TRY(items_etag_or_304(r, version));
     return reply_json(r, 200);
 }
@@ -45,7 +46,8 @@ AWAITS static int items_create(struct req *r)
     int64_t id;
 
     TRY(req_json_any(r, &body));
-    TRY(items_check(r, ctx, records_create(ctx, r->scope->entity, body, &r->body, &id, &version)));
+    TRY(items_reply_error(
+        r, ctx, records_create(ctx, r->scope->entity, body, &r->body, &id, &version)));
     TRY(items_etag(r, version));
     reply_location(r, id);
     return reply_json(r, 201);
@@ -67,7 +69,7 @@ AWAITS static int items_update(struct req *r)
         rc = records_update(
             ctx, r->scope->entity, id, body, items_match_version(&match), &r->body, &version);
     while (items_match_next(&match, ctx, rc));
-    TRY(items_check(r, ctx, rc));
+    TRY(items_reply_error(r, ctx, rc));
     TRY(items_etag(r, version));
     return reply_json(r, 200);
 }
@@ -84,7 +86,7 @@ AWAITS static int items_delete(struct req *r)
     do
         rc = records_delete(ctx, r->scope->entity, id, items_match_version(&match));
     while (items_match_next(&match, ctx, rc));
-    TRY(items_check(r, ctx, rc));
+    TRY(items_reply_error(r, ctx, rc));
     return reply_empty(r, 204);
 }
 
@@ -123,7 +125,7 @@ AWAITS static int items_lock(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &lock_schema, &in));
-    TRY(items_check(
+    TRY(items_reply_error(
         r,
         ctx,
         records_lock(
@@ -137,7 +139,7 @@ AWAITS static int items_unlock(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(items_check(r, ctx, records_unlock(ctx, r->scope->entity, id)));
+    TRY(items_reply_error(r, ctx, records_unlock(ctx, r->scope->entity, id)));
     return reply_empty(r, 204);
 }
 
@@ -178,8 +180,8 @@ static const struct route items_routes[] = {
         .perm = PERM_ENTITY_READ,
         .query = items_list_query,
         .headers = HEADER_GROUP_ID,
-        .ok = {200, &record_schema, .list = true},
-        .fails = {404},
+        .success = {200, &record_schema, .list = true},
+        .extra_statuses = {404},
         .run = items_list,
         .undocumented_entity = true,
         .summary = "List the records of an entity",
@@ -192,8 +194,8 @@ static const struct route items_routes[] = {
         .perm = PERM_ENTITY_READ,
         .query = aggregate_query,
         .headers = HEADER_GROUP_ID,
-        .ok = {200, &aggregate_schema},
-        .fails = {404},
+        .success = {200, &aggregate_schema},
+        .extra_statuses = {404},
         .run = items_aggregate,
         .class = CLASS_HEAVY,
         .summary = "Count, sum and average records by group",
@@ -206,8 +208,8 @@ static const struct route items_routes[] = {
         .perm = PERM_ENTITY_READ,
         .query = items_one_query,
         .headers = HEADER_GROUP_ID | HEADER_IF_NONE_MATCH,
-        .ok = {200, &record_schema},
-        .fails = {304, 404},
+        .success = {200, &record_schema},
+        .extra_statuses = {304, 404},
         .run = items_get,
         .undocumented_entity = true,
         .summary = "Get one record",
@@ -220,8 +222,8 @@ static const struct route items_routes[] = {
         .perm = PERM_ENTITY_CREATE,
         .body = &record_schema,
         .exact_numbers = true,
-        .ok = {201, &record_schema},
-        .fails = {404, 409},
+        .success = {201, &record_schema},
+        .extra_statuses = {404, 409},
         .run = items_create,
         .undocumented_entity = true,
         .summary = "Create a record",
@@ -236,8 +238,8 @@ static const struct route items_routes[] = {
         .body = &record_schema,
         .exact_numbers = true,
         .headers = HEADER_IF_MATCH | HEADER_LOCK_TOKEN,
-        .ok = {200, &record_schema},
-        .fails = {404, 409, 412, 423},
+        .success = {200, &record_schema},
+        .extra_statuses = {404, 409, 412, 423},
         .run = items_update,
         .undocumented_entity = true,
         .summary = "Change a record: fields that are left out keep their value",
@@ -250,8 +252,8 @@ static const struct route items_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_ENTITY_DELETE,
         .headers = HEADER_IF_MATCH | HEADER_LOCK_TOKEN,
-        .ok = {204},
-        .fails = {404, 409, 412, 423},
+        .success = {204},
+        .extra_statuses = {404, 409, 412, 423},
         .run = items_delete,
         .undocumented_entity = true,
         .summary = "Delete a record",
@@ -271,8 +273,8 @@ static const struct route items_routes[] = {
         .body = &lock_schema,
         .body_optional = true,
         .headers = HEADER_LOCK_TOKEN,
-        .ok = {200, &lock_out_schema},
-        .fails = {404, 423},
+        .success = {200, &lock_out_schema},
+        .extra_statuses = {404, 423},
         .run = items_lock,
         .summary = "Lock a record, or extend the lock whose token is sent in X-Lock-Token",
     },
@@ -283,8 +285,8 @@ static const struct route items_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_ENTITY_UPDATE,
         .headers = HEADER_LOCK_TOKEN,
-        .ok = {204},
-        .fails = {404, 409, 423},
+        .success = {204},
+        .extra_statuses = {404, 409, 423},
         .run = items_unlock,
         .summary = "Unlock a record, as the holder with the token or as an administrator",
     },

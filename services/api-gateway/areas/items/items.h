@@ -22,7 +22,7 @@ struct records_ctx *items_ctx(struct req *r);
 int items_query(struct req *r, struct records_ctx *ctx, struct records_query *ret_query) MUSTCHECK;
 /* any: Turns a result of records.h into a response. Returns 0 for success, a negative, or the HTTP
  * status of the error response that was set. */
-int items_check(struct req *r, const struct records_ctx *ctx, int rc) MUSTCHECK;
+int items_reply_error(struct req *r, const struct records_ctx *ctx, int rc) MUSTCHECK;
 /* co: Sets the strong ETag of the record in r->body: "<version>-<hash of the representation>". */
 AWAITS int items_etag(struct req *r, int64_t version) MUSTCHECK;
 
@@ -30,8 +30,8 @@ AWAITS int items_etag(struct req *r, int64_t version) MUSTCHECK;
 enum { ITEMS_MATCH_MAX = 8 };
 struct items_match {
     int64_t versions[ITEMS_MATCH_MAX];
-    size_t count; /* 0 = any version is accepted */
-    size_t at;    /* index of the version to write with now */
+    size_t count;   /* 0 = any version is accepted */
+    size_t current; /* index of the version to write with now */
 };
 /* any: Reads If-Match. An absent header or '*' accepts any version. Tags that this service did not
  * make, and weak tags (RFC 9110 section 13.1.1), match nothing. Responds 412 when no tag is left,

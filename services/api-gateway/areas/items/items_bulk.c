@@ -60,7 +60,7 @@ static int conflict_fields(struct req *r,
 
     for (size_t i = 0; i < in->on_conflict.count; i++) {
         fields[i] = entity_field(entity, in->on_conflict.items[i]);
-        if (!fields[i] || !caller_field(r->scope->caller, fields[i], ACT_READ))
+        if (!fields[i] || !caller_can_field(r->scope->caller, fields[i], ACT_READ))
             return fail_field(
                 r, "on_conflict", PROBLEM_UNKNOWN_FIELD, "the entity has no such field");
         if (!fields[i]->unique)
@@ -105,7 +105,7 @@ AWAITS static int items_bulk(struct req *r)
 
     TRY(req_json(r, &bulk_schema, &in));
     TRY(read_bulk(r, r->scope->entity, &in, &bulk));
-    TRY(items_check(r, ctx, records_bulk(ctx, r->scope->entity, &bulk, &r->body)));
+    TRY(items_reply_error(r, ctx, records_bulk(ctx, r->scope->entity, &bulk, &r->body)));
     resp_header_printf(r,
                        "Location",
                        "/org/%.*s/entities/%.*s/items",
@@ -169,15 +169,15 @@ AWAITS static int items_delete_many(struct req *r)
         filter = ARENA_NEW(r->task.arena, filter);
         TRY(items_filter_body(r, in.filter.value, filter));
     }
-    TRY(items_check(r,
-                    ctx,
-                    records_delete_many(ctx,
-                                        r->scope->entity,
-                                        in.ids.items,
-                                        in.ids.count,
-                                        filter,
-                                        in.max_affected.set ? in.max_affected.value : 500,
-                                        &r->body)));
+    TRY(items_reply_error(r,
+                          ctx,
+                          records_delete_many(ctx,
+                                              r->scope->entity,
+                                              in.ids.items,
+                                              in.ids.count,
+                                              filter,
+                                              in.max_affected.set ? in.max_affected.value : 500,
+                                              &r->body)));
     return reply_json(r, 200);
 }
 
@@ -192,8 +192,8 @@ static const struct route items_bulk_routes[] = {
         .exact_numbers = true,
         .body_max = 16UL * 1024 * 1024,
         .headers = HEADER_LOCK_TOKEN,
-        .ok = {201, &bulk_out_schema},
-        .fails = {404, 409, 423},
+        .success = {201, &bulk_out_schema},
+        .extra_statuses = {404, 409, 423},
         .run = items_bulk,
         .class = CLASS_HEAVY,
         .summary = "Create or upsert up to 1,000 records",
@@ -208,8 +208,8 @@ static const struct route items_bulk_routes[] = {
         .body = &delete_many_schema,
         .exact_numbers = true,
         .headers = HEADER_LOCK_TOKEN,
-        .ok = {200, &delete_many_out_schema},
-        .fails = {404, 409, 423},
+        .success = {200, &delete_many_out_schema},
+        .extra_statuses = {404, 409, 423},
         .run = items_delete_many,
         .class = CLASS_HEAVY,
         .summary = "Delete records by ids or by filter",
@@ -224,8 +224,8 @@ static const struct route items_bulk_routes[] = {
         .perm = PERM_ENTITY_DELETE,
         .body = &delete_many_schema,
         .headers = HEADER_LOCK_TOKEN,
-        .ok = {200, &delete_many_out_schema},
-        .fails = {404, 409, 423},
+        .success = {200, &delete_many_out_schema},
+        .extra_statuses = {404, 409, 423},
         .run = items_delete_many,
         .class = CLASS_HEAVY,
         .summary = "Delete records by ids or by filter (as delete-many)",

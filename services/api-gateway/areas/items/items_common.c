@@ -95,7 +95,7 @@ struct records_ctx *items_ctx(struct req *r)
     return ctx;
 }
 
-int items_check(struct req *r, const struct records_ctx *ctx, int rc)
+int items_reply_error(struct req *r, const struct records_ctx *ctx, int rc)
 {
     if (rc == RECORDS_SCHEMA)
         return fail_db(r, DB_SCHEMA); /* handler_run() repeats the request with the new model */
@@ -109,7 +109,7 @@ int items_query(struct req *r, struct records_ctx *ctx, struct records_query *re
     const struct query *query;
 
     TRY(req_query(r, &query));
-    return items_check(r, ctx, items_query_read(ctx, query, ret_query));
+    return items_reply_error(r, ctx, items_query_read(ctx, query, ret_query));
 }
 
 /* co: Hashes the body in slices, with a chance for other requests after each slice. */
@@ -120,7 +120,7 @@ AWAITS static int etag_text(struct req *r, int64_t version, struct str *ret_text
 
     while (rest.len > 0) {
         size_t len = rest.len < ETAG_SLICE_BYTES ? rest.len : ETAG_SLICE_BYTES;
-        hash = str_hash_more(hash, (struct str){rest.ptr, len});
+        hash = str_hash_chunk(hash, (struct str){rest.ptr, len});
         rest = (struct str){rest.ptr + len, rest.len - len};
         TRY(task_yield_if_due(&r->task));
     }
@@ -179,16 +179,16 @@ int items_if_match(struct req *r, struct items_match *ret_match)
 
 int64_t items_match_version(const struct items_match *match)
 {
-    return match->count ? match->versions[match->at] : 0;
+    return match->count ? match->versions[match->current] : 0;
 }
 
 bool items_match_next(struct items_match *match, struct records_ctx *ctx, int rc)
 {
     if (rc != RECORDS_FAILED || ctx->error.code != PROBLEM_PRECONDITION_FAILED)
         return false;
-    if (match->at + 1 >= match->count)
+    if (match->current + 1 >= match->count)
         return false;
-    match->at++;
+    match->current++;
     ctx->error = (struct records_error){0};
     return true;
 }

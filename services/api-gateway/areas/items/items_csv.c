@@ -18,7 +18,7 @@ int items_csv_read(struct req *r,
     struct str separator = query_get(query, "separator");
     struct str order = query_get(query, "dates");
     struct csv_style style = {
-        .has_mark = str_is(query_get(query, "bom"), "true"),
+        .has_bom = str_is(query_get(query, "bom"), "true"),
         .has_decimal_comma = str_is(query_get(query, "decimal"), "comma"),
     };
 

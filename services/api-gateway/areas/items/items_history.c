@@ -75,7 +75,7 @@ static const struct query_param history_query[] = {
  * request once with the current model. */
 static struct records_ctx *history_ctx(struct req *r)
 {
-    r->scope->behind = r->scope->entity->history_days == 0 && !r->scope->current;
+    r->scope->may_be_stale = r->scope->entity->history_days == 0 && !r->scope->is_rechecked;
     return items_ctx(r);
 }
 
@@ -87,7 +87,7 @@ AWAITS static int items_history(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(req_page(r, &page));
-    TRY(items_check(r, ctx, records_history(ctx, r->scope->entity, id, &page, &r->body)));
+    TRY(items_reply_error(r, ctx, records_history(ctx, r->scope->entity, id, &page, &r->body)));
     return reply_json(r, 200);
 }
 
@@ -97,11 +97,11 @@ AWAITS static int items_deleted(struct req *r)
     struct page page;
 
     TRY(req_page(r, &page));
-    TRY(items_check(r, ctx, records_deleted(ctx, r->scope->entity, &page, &r->body)));
+    TRY(items_reply_error(r, ctx, records_deleted(ctx, r->scope->entity, &page, &r->body)));
     return reply_json(r, 200);
 }
 
-AWAITS static int restore_guard(struct req *r)
+AWAITS static int items_restore_guard(struct req *r)
 {
     struct records_ctx *ctx = history_ctx(r);
     int64_t version;
@@ -109,7 +109,8 @@ AWAITS static int restore_guard(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(req_id(r, "version", &version));
-    return items_check(r, ctx, records_history_may_restore(ctx, r->scope->entity, id, version));
+    return items_reply_error(
+        r, ctx, records_history_may_restore(ctx, r->scope->entity, id, version));
 }
 
 AWAITS static int items_restore(struct req *r)
@@ -121,7 +122,7 @@ AWAITS static int items_restore(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(req_id(r, "version", &wanted));
-    TRY(items_check(
+    TRY(items_reply_error(
         r, ctx, records_history_restore(ctx, r->scope->entity, id, wanted, &r->body, &version)));
     TRY(items_etag(r, version));
     return reply_json(r, 200);
@@ -136,8 +137,8 @@ static const struct route items_history_routes[] = {
         .perm = PERM_ENTITY_READ,
         .query = history_query,
         .headers = HEADER_GROUP_ID,
-        .ok = {200, &deleted_schema, .list = true},
-        .fails = {404},
+        .success = {200, &deleted_schema, .list = true},
+        .extra_statuses = {404},
         .run = items_deleted,
         .guard = items_deleted,
         .summary =
@@ -154,8 +155,8 @@ static const struct route items_history_routes[] = {
         .perm = PERM_ENTITY_READ,
         .query = history_query,
         .headers = HEADER_GROUP_ID,
-        .ok = {200, &version_schema, .list = true},
-        .fails = {404},
+        .success = {200, &version_schema, .list = true},
+        .extra_statuses = {404},
         .run = items_history,
         .guard = items_history,
         .summary = "List the versions of a record: who changed what, the newest first",
@@ -170,10 +171,10 @@ static const struct route items_history_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_ENTITY_UPDATE,
         .headers = HEADER_LOCK_TOKEN,
-        .ok = {200, &record_schema},
-        .fails = {404, 409, 423},
+        .success = {200, &record_schema},
+        .extra_statuses = {404, 409, 423},
         .run = items_restore,
-        .guard = restore_guard,
+        .guard = items_restore_guard,
         .summary = "Restore a record to an earlier version",
         .doc = "Fields that the caller may read and write get the values of the version, as by an "
                "update: a value that the entity no longer accepts is a 400 that names the field. "

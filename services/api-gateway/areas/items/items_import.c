@@ -17,8 +17,8 @@
 #include "records/import.h"
 #include "tasks_sql.h"
 
-#define PROGRESS_MS 1000
-#define LAST_MS     2000 /* time to update the task row of an import that was cut off */
+#define PROGRESS_MS     1000
+#define STOP_TIMEOUT_MS 2000 /* time to update the task row of an import that was cut off */
 
 struct upload {
     struct req *r;
@@ -26,14 +26,14 @@ struct upload {
     struct multipart *multipart;
     struct import *import;
     int64_t task_id;
-    int64_t run; /* number of the request within the task: 1, and one more with each resume */
+    int64_t attempt; /* number of the request within the task: 1, and one more with each resume */
     int64_t reported_ms;
     int64_t done_before; /* rows imported by earlier requests */
 };
 
 /* --- the uploaded file --- */
 
-static bool named_format(struct str name, enum import_format *ret_format)
+static bool format_find(struct str name, enum import_format *ret_format)
 {
     static const struct {
         const char *name;
@@ -67,7 +67,7 @@ static int find_format(struct req *r,
         struct str last = rest;
         while (separators[i] && rest.ptr)
             last = str_split(&rest, separators[i]);
-        if (named_format(str_trim(str_split(&last, ';')), ret_format))
+        if (format_find(str_trim(str_split(&last, ';')), ret_format))
             return 0;
     }
     return fail(r,
@@ -102,8 +102,10 @@ static struct str errors_json(struct req *r, const struct import_report *report)
 }
 
 /* co: Stores the progress in the task row. Matches import_progress_fn. */
-AWAITS static int
-keep_progress(void *arg, struct db *tx, const struct import_progress *progress, bool *ret_is_held)
+AWAITS static int task_store_progress(void *arg,
+                                      struct db *tx,
+                                      const struct import_progress *progress,
+                                      bool *ret_is_held)
 {
     struct upload *upload = arg;
     struct req *r = upload->r;
@@ -112,7 +114,7 @@ keep_progress(void *arg, struct db *tx, const struct import_progress *progress, 
     int rc = db_query(&r->task,
                       tx,
                       SQL_TASK_PROGRESS(.id = upload->task_id,
-                                        .run = upload->run,
+                                        .run = upload->attempt,
                                         .done = progress->report->done,
                                         .failed = progress->report->failed,
                                         .errors = errors_json(r, progress->report),
@@ -125,15 +127,16 @@ keep_progress(void *arg, struct db *tx, const struct import_progress *progress, 
 }
 
 /* co: Touches the task row at intervals, because a slow upload must not count as interrupted. */
-AWAITS static int tell_alive(struct upload *upload)
+AWAITS static int task_touch(struct upload *upload)
 {
     if (clock_mono_ms() - upload->reported_ms < PROGRESS_MS)
         return 0;
     upload->reported_ms = clock_mono_ms();
-    return sql_exec(upload->r, NULL, SQL_TASK_SEEN(.id = upload->task_id, .run = upload->run));
+    return sql_exec(
+        upload->r, NULL, SQL_TASK_KEEP_ALIVE(.id = upload->task_id, .run = upload->attempt));
 }
 
-static int fail_taken_over(struct req *r)
+static int fail_resumed_elsewhere(struct req *r)
 {
     return fail(r, PROBLEM_CONFLICT, "Another request has resumed this import.");
 }
@@ -151,14 +154,14 @@ AWAITS static int finish_task(struct upload *upload)
     TRY(sql_exec(r,
                  &affected,
                  SQL_TASK_FINISH(.id = upload->task_id,
-                                 .run = upload->run,
+                                 .run = upload->attempt,
                                  .status = str_from(status),
                                  .done = report->done,
                                  .failed = report->failed,
                                  .errors = errors_json(r, report),
                                  .rows = progress.rows,
                                  .digest = progress.digest)));
-    return affected ? 0 : fail_taken_over(r);
+    return affected ? 0 : fail_resumed_elsewhere(r);
 }
 
 /* co: Marks the task as failed, because the import ended before the file did. *ret_stopped (may be
@@ -168,22 +171,22 @@ stop_task(struct upload *upload, enum problem code, struct str detail, int64_t *
 {
     return sql_exec(upload->r,
                     ret_stopped,
-                    SQL_TASK_STOP(.id = upload->task_id,
-                                  .run = upload->run,
+                    SQL_TASK_FAIL(.id = upload->task_id,
+                                  .run = upload->attempt,
                                   .code = str_from(problem_code(code)),
                                   .detail = detail));
 }
 
 /* co: Marks the task as failed after the client disconnected or the deadline passed. The statement
  * gets a deadline of its own and is not cancelled. */
-AWAITS static void stop_late(struct upload *upload, int rc)
+AWAITS static void task_stop_aborted(struct upload *upload, int rc)
 {
     struct task *task = &upload->r->task;
     bool cancelled = task->cancelled;
     int64_t deadline_ms = task->deadline_ms;
 
     task->cancelled = false;
-    task->deadline_ms = clock_mono_ms() + LAST_MS;
+    task->deadline_ms = clock_mono_ms() + STOP_TIMEOUT_MS;
     if (rc == -ETIMEDOUT)
         (void)stop_task(upload, PROBLEM_TIMEOUT, STR("the import took too long"), NULL);
     else
@@ -238,9 +241,9 @@ AWAITS static int resume_task(struct upload *upload,
     const struct sql_task_resume_row row = sql_task_resume_row(&rows, 0);
     TRY(read_report(r, &row, &report));
     upload->task_id = task_id;
-    upload->run = row.run;
+    upload->attempt = row.run;
     upload->done_before = row.done;
-    config->from =
+    config->resume_from =
         (struct import_progress){.rows = row.rows, .digest = row.digest, .report = report};
     return 0;
 }
@@ -256,13 +259,13 @@ AWAITS static int start_task(struct upload *upload, const struct entity *entity)
                              .entity = entity->name,
                              .entity_id = entity->id)));
     upload->task_id = sql_task_add_row(&task, 0).id;
-    upload->run = 1;
+    upload->attempt = 1;
     return 0;
 }
 
 /* --- feeding the file --- */
 
-AWAITS static int feed(struct upload *upload, int *ret_records_rc)
+AWAITS static int import_feed(struct upload *upload, int *ret_records_rc)
 {
     struct str piece;
 
@@ -273,7 +276,7 @@ AWAITS static int feed(struct upload *upload, int *ret_records_rc)
                                     : records_import_finish(upload->import);
         if (*ret_records_rc || !piece.len)
             return *ret_records_rc < 0 ? *ret_records_rc : 0;
-        TRY(tell_alive(upload));
+        TRY(task_touch(upload));
     }
 }
 
@@ -301,7 +304,7 @@ static int read_mode(struct req *r,
         return fail(
             r, PROBLEM_FORBIDDEN, "This needs the permission %.*s:update.", STR_ARG(entity->name));
     const struct model_field *field = entity_field(entity, name);
-    if (!field || !caller_field(r->scope->caller, field, ACT_READ))
+    if (!field || !caller_can_field(r->scope->caller, field, ACT_READ))
         return fail(r,
                     PROBLEM_INVALID_QUERY,
                     "Query parameter 'on_conflict': the entity has no such field.");
@@ -367,7 +370,7 @@ AWAITS static int open_upload(struct req *r,
 
 /* co: Ends an import that stopped before the file did. Returns 0 when the request has imported
  * rows: the response is then the task. */
-AWAITS static int run_stopped(struct upload *upload, int rc, int records_rc)
+AWAITS static int import_end_stopped(struct upload *upload, int rc, int records_rc)
 {
     struct req *r = upload->r;
     const struct records_error *error = &upload->ctx->error;
@@ -381,9 +384,9 @@ AWAITS static int run_stopped(struct upload *upload, int rc, int records_rc)
     if (rc)
         return rc;
     if (!stopped)
-        return fail_taken_over(r);
+        return fail_resumed_elsewhere(r);
     if (records_import_report(upload->import)->done == upload->done_before)
-        return items_check(r, upload->ctx, records_rc);
+        return items_reply_error(r, upload->ctx, records_rc);
     return 0;
 }
 
@@ -398,26 +401,26 @@ int items_import_run(struct req *r,
 
     TRY(open_upload(r, entity, in, upload, &config));
     TRY(in->resume ? resume_task(upload, entity, in->resume, &config) : start_task(upload, entity));
-    config.progress = keep_progress;
+    config.progress = task_store_progress;
     config.progress_arg = upload;
     upload->reported_ms = clock_mono_ms();
     upload->import = records_import_new(upload->ctx, entity, &config);
-    int rc = feed(upload, &records_rc);
+    int rc = import_feed(upload, &records_rc);
     if (rc < 0) {
-        stop_late(upload, rc);
+        task_stop_aborted(upload, rc);
         return rc;
     }
     if (rc || records_rc)
-        TRY(run_stopped(upload, rc, records_rc));
+        TRY(import_end_stopped(upload, rc, records_rc));
     else
         TRY(finish_task(upload));
     *ret_task_id = upload->task_id;
     return 0;
 }
 
-int items_import_try(struct req *r,
-                     const struct entity *entity,
-                     const struct items_import_config *in)
+int items_import_preview(struct req *r,
+                         const struct entity *entity,
+                         const struct items_import_config *in)
 {
     struct upload *upload = ARENA_NEW(r->task.arena, upload);
     struct import_config config;
@@ -432,8 +435,8 @@ int items_import_try(struct req *r,
             r, upload->multipart, multipart_read(upload->multipart, &piece)));
         rc = piece.len ? records_import_feed(upload->import, piece)
                        : records_import_finish(upload->import);
-    } while (rc == 0 && piece.len && !records_import_enough(upload->import));
-    TRY(items_check(r, upload->ctx, rc));
+    } while (rc == 0 && piece.len && !records_import_is_enough(upload->import));
+    TRY(items_reply_error(r, upload->ctx, rc));
     resp_json(r);
     records_import_preview(upload->import, &r->body);
     return reply_json(r, 200);

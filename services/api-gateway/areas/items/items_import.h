@@ -18,6 +18,6 @@ AWAITS int items_import_run(struct req *r,
                             int64_t *ret_task_id) MUSTCHECK;
 /* co: Dry run: imports the first rows of the file, rolls the rows back, and responds with a preview
  * of the import. Returns the HTTP status of the response, or a negative. */
-AWAITS int items_import_try(struct req *r,
-                            const struct entity *entity,
-                            const struct items_import_config *in) MUSTCHECK;
+AWAITS int items_import_preview(struct req *r,
+                                const struct entity *entity,
+                                const struct items_import_config *in) MUSTCHECK;

@@ -26,7 +26,7 @@ AWAITS static int items_public_list(struct req *r)
 
     TRY(public_entity(r, &ctx, &entity));
     TRY(items_query(r, ctx, &query));
-    TRY(items_check(r, ctx, records_list(ctx, entity, &query, &r->body)));
+    TRY(items_reply_error(r, ctx, records_list(ctx, entity, &query, &r->body)));
     return reply_json(r, 200);
 }
 
@@ -41,7 +41,7 @@ AWAITS static int items_public_get(struct req *r)
     TRY(public_entity(r, &ctx, &entity));
     TRY(req_id(r, "id", &id));
     TRY(items_query(r, ctx, &query));
-    TRY(items_check(r, ctx, records_get(ctx, entity, id, &query, &r->body, &version)));
+    TRY(items_reply_error(r, ctx, records_get(ctx, entity, id, &query, &r->body, &version)));
     TRY(items_etag_or_304(r, version));
     return reply_json(r, 200);
 }
@@ -53,8 +53,8 @@ static const struct route items_public_routes[] = {
         .id = "items_public_list",
         .auth = AUTH_PUBLIC,
         .query = items_list_query,
-        .ok = {200, &record_schema, .list = true},
-        .fails = {404},
+        .success = {200, &record_schema, .list = true},
+        .extra_statuses = {404},
         .run = items_public_list,
         .summary = "List the public records of an entity",
     },
@@ -65,8 +65,8 @@ static const struct route items_public_routes[] = {
         .auth = AUTH_PUBLIC,
         .query = items_one_query,
         .headers = HEADER_IF_NONE_MATCH,
-        .ok = {200, &record_schema},
-        .fails = {304, 404},
+        .success = {200, &record_schema},
+        .extra_statuses = {304, 404},
         .run = items_public_get,
         .summary = "Get one public record",
     },

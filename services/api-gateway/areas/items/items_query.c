@@ -10,8 +10,8 @@
 /* filter[or][0]: the number after `or` or `and` distinguishes a group from a field of that name. */
 static bool is_group(const struct str *keys, size_t count, struct filter_group *ret_group)
 {
-    ret_group->any = str_is(keys[0], "or");
-    return (ret_group->any || str_is(keys[0], "and")) && count > 1 &&
+    ret_group->is_or = str_is(keys[0], "or");
+    return (ret_group->is_or || str_is(keys[0], "and")) && count > 1 &&
            num_parse_i64(keys[1], &ret_group->slot);
 }
 
@@ -29,7 +29,8 @@ static struct str print_name(struct arena *arena, const struct str *keys, size_t
     return out.overflow ? STR("filter") : strbuf_view(&out);
 }
 
-struct records_condition items_condition(struct arena *arena, const struct str *keys, size_t count)
+struct records_condition
+items_condition_read(struct arena *arena, const struct str *keys, size_t count)
 {
     struct records_condition condition = {.name = print_name(arena, keys, count)};
     struct filter_group *group = condition.groups;
@@ -49,7 +50,7 @@ struct records_condition items_condition(struct arena *arena, const struct str *
 /* Whether a parameter gives one value of a list: filter[field][in][]=value, or
  * filter[field][in][0]=value, where the number is the position in the list. Values without a number
  * keep their order and come last. */
-static bool is_member(const struct query_item *item, int64_t *ret_place)
+static bool is_list_value(const struct query_item *item, int64_t *ret_place)
 {
     size_t last = item->key_count - 1;
 
@@ -64,7 +65,7 @@ static bool is_same_list(const struct query_item *item, const struct query_item 
     int64_t place;
 
     if (!str_is(other->name, "filter") || other->key_count != item->key_count ||
-        !is_member(other, &place))
+        !is_list_value(other, &place))
         return false;
     for (size_t i = 0; i + 1 < item->key_count; i++)
         if (!str_eq(other->keys[i], item->keys[i]))
@@ -74,10 +75,10 @@ static bool is_same_list(const struct query_item *item, const struct query_item 
 
 /* Reads the list that has items[at] as a value. Returns false when an earlier value has already
  * brought the list. */
-static bool filter_read_members(struct arena *arena,
-                                const struct query *query,
-                                size_t at,
-                                struct records_condition *ret_condition)
+static bool filter_list_read(struct arena *arena,
+                             const struct query *query,
+                             size_t at,
+                             struct records_condition *ret_condition)
 {
     const struct query_item *item = &query->items[at];
     struct str *values = ARENA_ARRAY(arena, values, query->count);
@@ -90,7 +91,7 @@ static bool filter_read_members(struct arena *arena,
             continue;
         if (i < at)
             return false;
-        (void)is_member(&query->items[i], &place);
+        (void)is_list_value(&query->items[i], &place);
         size_t to = count++;
         for (; to > 0 && places[to - 1] > place; to--) {
             values[to] = values[to - 1];
@@ -99,7 +100,7 @@ static bool filter_read_members(struct arena *arena,
         values[to] = query->items[i].value;
         places[to] = place;
     }
-    *ret_condition = items_condition(arena, item->keys, item->key_count - 1);
+    *ret_condition = items_condition_read(arena, item->keys, item->key_count - 1);
     ret_condition->list = values;
     ret_condition->list_count = count;
     return true;
@@ -115,11 +116,11 @@ struct records_filter items_filter_read(struct arena *arena, const struct query 
         int64_t place;
         if (!str_is(item->name, "filter"))
             continue;
-        if (is_member(item, &place)) {
-            count += filter_read_members(arena, query, i, &items[count]);
+        if (is_list_value(item, &place)) {
+            count += filter_list_read(arena, query, i, &items[count]);
             continue;
         }
-        items[count] = items_condition(arena, item->keys, item->key_count);
+        items[count] = items_condition_read(arena, item->keys, item->key_count);
         items[count++].value = item->value;
     }
     return (struct records_filter){items, count};
@@ -160,7 +161,7 @@ int items_query_read(struct records_ctx *ctx,
     struct page page;
 
     (void)page_parse(arena, query, &page, &ctx->error.fields);
-    TRY(records_fail_found(ctx, PROBLEM_INVALID_QUERY));
+    TRY(records_fail_findings(ctx, PROBLEM_INVALID_QUERY));
     *ret_query = (struct records_query){
         .filter = items_filter_read(arena, query),
         .fields = query_get(query, "fields"),
@@ -169,7 +170,7 @@ int items_query_read(struct records_ctx *ctx,
         .limit = page.limit,
         .page = query_get(query, "page").ptr != NULL ? page.page : 0,
         /* Every page of a cursor would have the same total: count only on request. */
-        .count = page.count && (!walks || query_get(query, "count").ptr != NULL),
+        .with_total = page.count && (!walks || query_get(query, "count").ptr != NULL),
         .cursor = walks && str_is(cursor, "start") ? STR("") : cursor,
     };
     if (query_get(query, "order").ptr != NULL)
@@ -189,7 +190,7 @@ struct records_aggregate items_aggregate_read(struct arena *arena, const struct 
                     [METRIC_AVG] = query_get(query, "avg"),
                     [METRIC_MIN] = query_get(query, "min"),
                     [METRIC_MAX] = query_get(query, "max")},
-        .count = query_get(query, "count"),
+        .with_total = query_get(query, "count"),
         .limit = AGGREGATE_GROUPS,
     };
 

@@ -21,7 +21,8 @@ struct records_aggregate items_aggregate_read(struct arena *arena, const struct 
 struct records_filter items_filter_read(struct arena *arena, const struct query *query);
 /* any: Returns the condition that a list of at most QUERY_KEYS_MAX names in brackets describes,
  * without its value: {"or", "0", "price", "gte"}. */
-struct records_condition items_condition(struct arena *arena, const struct str *keys, size_t count);
+struct records_condition
+items_condition_read(struct arena *arena, const struct str *keys, size_t count);
 /* any: Reads the filter of a body, an object such as {"status":{"eq":"old"}}. Returns 0, or the
  * HTTP status of the error response that was set. */
 int items_filter_body(struct req *r, const json_t *value, struct records_filter *ret_filter)

@@ -41,7 +41,7 @@ static struct str items_scalar_text(const struct body_filter *in, const json_t *
 static bool items_takes_list(const struct body_keys *keys)
 {
     enum filter_op op = keys->count ? filter_op_find(keys->items[keys->count - 1]) : OP_COUNT;
-    enum operator_takes takes = op < OP_COUNT ? filter_operator(op)->takes : TAKES_NONE;
+    enum operator_operand takes = op < OP_COUNT ? filter_operator(op)->operand : TAKES_NONE;
 
     return takes == TAKES_LIST || takes == TAKES_PAIR;
 }
@@ -81,7 +81,7 @@ static int items_read_list(struct body_filter *in,
 static int add_condition(struct body_filter *in, const struct body_keys *keys, const json_t *value)
 {
     struct records_condition condition =
-        items_condition(in->r->task.arena, keys->items, keys->count);
+        items_condition_read(in->r->task.arena, keys->items, keys->count);
 
     if (json_is_array(value))
         TRY(items_read_list(in, keys, value, &condition));

@@ -38,16 +38,16 @@ struct export_stream {
     struct req *r;
     const struct entity *entity;
     const struct csv_style *csv; /* NULL = JSON Lines */
-    bool begun;
+    bool has_begun;
 };
 
 /* co: Sends the response head with the first chunk, so that a failure before the first chunk can
  * still be a problem response. */
-AWAITS static int export_piece(struct str piece, void *arg)
+AWAITS static int export_chunk(struct str piece, void *arg)
 {
     struct export_stream *stream = arg;
 
-    if (!stream->begun) {
+    if (!stream->has_begun) {
         resp_header_printf(stream->r,
                            "Content-Disposition",
                            "attachment; filename=\"%.*s.%s\"",
@@ -57,7 +57,7 @@ AWAITS static int export_piece(struct str piece, void *arg)
                               200,
                               stream->csv ? STR("text/csv; charset=utf-8")
                                           : STR("application/jsonl")));
-        stream->begun = true;
+        stream->has_begun = true;
     }
     return resp_stream_write(stream->r, piece);
 }
@@ -71,16 +71,16 @@ AWAITS static int items_export(struct req *r)
     int rc;
 
     TRY(req_query(r, &query));
-    TRY(items_check(r, ctx, items_query_read(ctx, query, &wanted)));
+    TRY(items_reply_error(r, ctx, items_query_read(ctx, query, &wanted)));
     bool is_csv = str_is(query_get(query, "format"), "csv");
     TRY(items_csv_read(r, query, is_csv, &style));
     struct export_stream stream = {
         .r = r, .entity = r->scope->entity, .csv = is_csv ? &style : NULL};
-    rc = records_export(ctx, r->scope->entity, &wanted, stream.csv, export_piece, &stream);
-    if (!stream.begun && rc == 0)
-        TRY(export_piece(STR(""), &stream));
-    if (!stream.begun)
-        return items_check(r, ctx, rc);
+    rc = records_export(ctx, r->scope->entity, &wanted, stream.csv, export_chunk, &stream);
+    if (!stream.has_begun && rc == 0)
+        TRY(export_chunk(STR(""), &stream));
+    if (!stream.has_begun)
+        return items_reply_error(r, ctx, rc);
     if (rc)
         return rc < 0 ? rc
                       : ERROR(-EPIPE); /* too late for another status: the stream ends unfinished */
@@ -124,7 +124,7 @@ static const struct query_param import_query[] = {
     {0},
 };
 
-static const struct field tried_column_fields[] = {
+static const struct field import_preview_column_fields[] = {
     {.name = "column",
      .type = FIELD_STR,
      .required = true,
@@ -148,8 +148,9 @@ static const struct field tried_column_fields[] = {
     {.name = "empty", .type = FIELD_I64, .required = true},
     {.name = "examples", .type = FIELD_STRS, .required = true},
 };
-static const struct schema tried_column_schema = SCHEMA_OUT("ImportColumn", tried_column_fields);
-static const struct field tried_error_fields[] = {
+static const struct schema import_preview_column_schema =
+    SCHEMA_OUT("ImportColumn", import_preview_column_fields);
+static const struct field import_preview_error_fields[] = {
     {.name = "row",
      .type = FIELD_I64,
      .required = true,
@@ -157,15 +158,16 @@ static const struct field tried_error_fields[] = {
     {.name = "code", .type = FIELD_STR, .required = true},
     {.name = "detail", .type = FIELD_STR, .required = true},
 };
-static const struct schema tried_error_schema = SCHEMA_OUT("ImportError", tried_error_fields);
-static const struct field tried_fields[] = {
+static const struct schema import_preview_error_schema =
+    SCHEMA_OUT("ImportError", import_preview_error_fields);
+static const struct field import_preview_fields[] = {
     {.name = "rows", .type = FIELD_I64, .required = true, .doc = "Number of rows that were read"},
     {.name = "taken", .type = FIELD_I64, .required = true},
     {.name = "refused", .type = FIELD_I64, .required = true},
-    {.name = "columns", .type = FIELD_LIST, .required = true, .sub = &tried_column_schema},
-    {.name = "errors", .type = FIELD_LIST, .required = true, .sub = &tried_error_schema},
+    {.name = "columns", .type = FIELD_LIST, .required = true, .sub = &import_preview_column_schema},
+    {.name = "errors", .type = FIELD_LIST, .required = true, .sub = &import_preview_error_schema},
 };
-static const struct schema tried_schema = SCHEMA_OUT("ImportTried", tried_fields);
+static const struct schema import_preview_schema = SCHEMA_OUT("ImportTried", import_preview_fields);
 
 static const struct field import_out_fields[] = {
     {.name = "task_id",
@@ -189,7 +191,7 @@ AWAITS static int items_import(struct req *r)
         return fail(
             r, PROBLEM_INVALID_QUERY, "Query parameter 'resume' cannot be used in a dry run.");
     if (tries)
-        return items_import_try(r, r->scope->entity, &config);
+        return items_import_preview(r, r->scope->entity, &config);
     TRY(items_import_run(r, r->scope->entity, &config, &task_id));
     w = resp_json(r);
     jw_obj(&w);
@@ -213,8 +215,8 @@ static const struct route items_transfer_routes[] = {
         .perm_and = PERM_SVC_EXPORTS_CREATE,
         .query = export_query,
         .headers = HEADER_GROUP_ID,
-        .ok = {200, NULL, .content_type = "application/jsonl", .other_type = "text/csv"},
-        .fails = {404},
+        .success = {200, NULL, .content_type = "application/jsonl", .other_type = "text/csv"},
+        .extra_statuses = {404},
         .run = items_export,
         .class = CLASS_HEAVY,
         .timeout_ms = EXPORT_TIMEOUT_MS,
@@ -228,9 +230,9 @@ static const struct route items_transfer_routes[] = {
         .perm = PERM_ENTITY_CREATE,
         .query = import_query,
         .body_type = "multipart/form-data",
-        .ok = {202, &import_out_schema},
-        .dry_run = &tried_schema,
-        .fails = {404, 408, 409},
+        .success = {202, &import_out_schema},
+        .dry_run = &import_preview_schema,
+        .extra_statuses = {404, 408, 409},
         .run = items_import,
         .class = CLASS_HEAVY,
         .timeout_ms = IMPORT_TIMEOUT_MS,

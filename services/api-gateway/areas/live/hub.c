@@ -17,18 +17,18 @@
 #include "realtime_sql.h"
 #include "redis/redis.h"
 
-#define POLL_MS        1000 /* without a doorbell */
-#define POLL_AWAY_MS   150  /* without a doorbell, while Redis is unavailable */
-#define TICK_MS        100  /* between checks of the epoch */
-#define AGAIN_MS       5    /* before a round that has more to read */
-#define REST_MS        20   /* after a round that sent something, to read more at once */
-#define ROUND_LIMIT_MS 20000
-#define QUEUED_MAX     ((size_t)512 * 1024) /* unsent bytes of a listener that reads slowly */
+#define POLL_MS          1000 /* without a doorbell */
+#define POLL_NO_REDIS_MS 150  /* without a doorbell, while Redis is unavailable */
+#define TICK_MS          100  /* between checks of the epoch */
+#define MORE_MS          5    /* before a round that has more to read */
+#define BUSY_DELAY_MS    20   /* after a round that sent something, to read more at once */
+#define ROUND_LIMIT_MS   20000
+#define QUEUED_MAX       ((size_t)512 * 1024) /* unsent bytes of a listener that reads slowly */
 
 static struct {
     struct directory *directory;
     struct list hubs;
-    struct shares places;
+    struct shares slots;
     bool stopped;
 } live;
 
@@ -36,21 +36,21 @@ static struct {
 
 static void hub_free_if_empty(struct hub *hub)
 {
-    if (hub->listeners > 0 || hub->running)
+    if (hub->listeners > 0 || hub->is_running)
         return;
     loop_timer_stop(&hub->timer);
-    LIST_FOR (link, &hub->groups)
+    LIST_FOR (link, &hub->late_groups)
         hub_group_free(LIST_ITEM(link, struct hub_group, link));
     MUST(map_size(hub->tests) == 0);
     map_free(hub->tests);
-    arena_free(hub->now.arena);
-    arena_free(hub->shapes);
-    hub_work_forget(hub);
+    arena_free(hub->current.arena);
+    arena_free(hub->shapes_arena);
+    hub_work_clear(hub);
     list_remove(&hub->link);
     free(hub);
 }
 
-static void listener_free(struct hub_listener *listener)
+static void listener_free(struct hub_subscriber *listener)
 {
     struct hub *hub = listener->hub;
 
@@ -59,113 +59,117 @@ static void listener_free(struct hub_listener *listener)
         hub_test_unref(listener->watches[i].test);
     rights_unref((struct rights *)listener->caller.rights);
     arena_free(listener->arena);
-    shares_release(&live.places, listener->share, 1);
+    shares_release(&live.slots, listener->share, 1);
     free(listener);
     hub->listeners--;
 }
 
-/* A running round may be using the listener, so round_end() frees it then. */
+/* A running round may be using the listener, so hub_round_end() frees it then. */
 static void on_feed_closed(void *arg)
 {
-    struct hub_listener *listener = arg;
+    struct hub_subscriber *listener = arg;
     struct hub *hub = listener->hub;
 
-    listener->gone = true;
-    if (hub->running)
+    listener->is_gone = true;
+    if (hub->is_running)
         return;
     listener_free(listener);
     hub_free_if_empty(hub);
 }
 
-void hub_dismiss(struct hub_listener *listener, struct arena *arena, const char *code)
+void hub_dismiss(struct hub_subscriber *listener, struct arena *arena, const char *code)
 {
-    if (listener->gone)
+    if (listener->is_gone)
         return;
-    hub_tell(listener, hub_event_end(arena, code));
+    hub_send(listener, hub_event_end(arena, code));
     http_feed_close(&listener->feed);
-    listener->gone = true;
+    listener->is_gone = true;
 }
 
-static void remove_gone(struct list *listeners)
+static void listeners_remove_gone(struct list *listeners)
 {
     LIST_FOR (link, listeners) {
-        struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
-        if (listener->gone)
+        struct hub_subscriber *listener = LIST_ITEM(link, struct hub_subscriber, link);
+        if (listener->is_gone)
             listener_free(listener);
     }
 }
 
 /* --- rounds --- */
 
-static void round_end(struct hub *hub)
+static void hub_round_end(struct hub *hub)
 {
-    hub->running = false;
-    remove_gone(&hub->now.listeners);
-    remove_gone(&hub->arriving);
-    LIST_FOR (link, &hub->groups) {
+    hub->is_running = false;
+    listeners_remove_gone(&hub->current.listeners);
+    listeners_remove_gone(&hub->new_listeners);
+    LIST_FOR (link, &hub->late_groups) {
         struct hub_group *group = LIST_ITEM(link, struct hub_group, link);
-        remove_gone(&group->listeners);
+        listeners_remove_gone(&group->listeners);
         if (list_empty(&group->listeners))
             hub_group_free(group);
     }
     const struct redis *redis = directory_redis(live.directory);
     bool up = redis && redis_up(redis);
     int64_t now_ms = clock_mono_ms();
-    hub->due_ms = now_ms + (up ? POLL_MS : POLL_AWAY_MS);
-    hub->rest_ms = hub->busy ? now_ms + REST_MS : 0;
+    hub->poll_due_ms = now_ms + (up ? POLL_MS : POLL_NO_REDIS_MS);
+    hub->busy_until_ms = hub->was_busy ? now_ms + BUSY_DELAY_MS : 0;
     if (!live.stopped)
-        loop_timer_start(&hub->timer, !hub->again ? TICK_MS : hub->busy ? REST_MS : AGAIN_MS);
+        loop_timer_start(&hub->timer,
+                         !hub->needs_round ? TICK_MS
+                         : hub->was_busy   ? BUSY_DELAY_MS
+                                           : MORE_MS);
     hub_free_if_empty(hub);
 }
 
-static void dismiss_all(struct list *listeners, struct arena *arena)
+static void listeners_dismiss(struct list *listeners, struct arena *arena)
 {
     LIST_FOR (link, listeners)
-        hub_dismiss(LIST_ITEM(link, struct hub_listener, link), arena, "not_found");
+        hub_dismiss(LIST_ITEM(link, struct hub_subscriber, link), arena, "not_found");
 }
 
 AWAITS static void hub_run(struct task *task, void *arg)
 {
     struct hub *hub = arg;
 
-    hub->again = false;
-    hub->busy = false;
-    task->tenant = hub->number;
+    hub->needs_round = false;
+    hub->was_busy = false;
+    task->project = hub->number;
     int rc = hub_round(task, hub);
     if (rc == PROJECT_NOT_FOUND) {
-        dismiss_all(&hub->now.listeners, task->arena);
-        dismiss_all(&hub->arriving, task->arena);
-        LIST_FOR (link, &hub->groups)
-            dismiss_all(&LIST_ITEM(link, struct hub_group, link)->listeners, task->arena);
+        listeners_dismiss(&hub->current.listeners, task->arena);
+        listeners_dismiss(&hub->new_listeners, task->arena);
+        LIST_FOR (link, &hub->late_groups)
+            listeners_dismiss(&LIST_ITEM(link, struct hub_group, link)->listeners, task->arena);
     } else if (rc != 0 && rc != -ECANCELED) {
-        hub->again = hub->again || rc == -ETIMEDOUT || rc == -EAGAIN ||
-                     rc == DB_SCHEMA; /* the next round continues there */
+        hub->needs_round = hub->needs_round || rc == -ETIMEDOUT || rc == -EAGAIN ||
+                           rc == DB_SCHEMA; /* the next round continues there */
         log_debug("live.round_failed", L_I64("project", hub->number), L_RESULT("rc", rc));
     }
-    round_end(hub);
+    hub_round_end(hub);
 }
 
 static void hub_on_timer(void *arg)
 {
     struct hub *hub = arg;
 
-    if (hub->running || live.stopped)
+    if (hub->is_running || live.stopped)
         return;
-    if (!hub->again && clock_mono_ms() < hub->due_ms && clock_mono_ms() < hub->work_due_ms &&
+    if (!hub->needs_round && clock_mono_ms() < hub->poll_due_ms &&
+        clock_mono_ms() < hub->work_due_ms &&
         directory_epoch(live.directory, hub->number) == hub->epoch) {
         loop_timer_start(&hub->timer, TICK_MS);
         return;
     }
-    hub->running = true;
+    hub->is_running = true;
     background_run(ROUND_LIMIT_MS, hub_run, hub);
 }
 
 static void hub_wake(struct hub *hub)
 {
-    int64_t rest_ms = hub->rest_ms - clock_mono_ms();
+    int64_t rest_ms = hub->busy_until_ms - clock_mono_ms();
 
-    hub->again = true;
-    if (!hub->running && !live.stopped)
+    hub->needs_round = true;
+    if (!hub->is_running && !live.stopped)
         loop_timer_start(&hub->timer, rest_ms > 0 ? rest_ms : 0);
 }
 
@@ -201,10 +205,10 @@ static struct hub *hub_new(int64_t number)
     hub->number = number;
     hub->epoch = -1;
     hub->model_version = -1;
-    list_init(&hub->now.link);
-    list_init(&hub->now.listeners);
-    list_init(&hub->arriving);
-    list_init(&hub->groups);
+    list_init(&hub->current.link);
+    list_init(&hub->current.listeners);
+    list_init(&hub->new_listeners);
+    list_init(&hub->late_groups);
     hub->tests = map_new();
     loop_timer_init(&hub->timer, hub_on_timer, hub);
     list_append(&live.hubs, &hub->link);
@@ -218,7 +222,7 @@ void hub_start(struct directory *directory, int64_t listeners)
     live.directory = directory;
     live.stopped = false;
     list_init(&live.hubs);
-    shares_init(&live.places,
+    shares_init(&live.slots,
                 &(struct shares_config){
                     .name = "live_listeners",
                     .limit = (uint64_t)listeners,
@@ -240,35 +244,36 @@ void hub_stop(void)
 
 /* --- new listeners --- */
 
-struct share *hub_place(struct req *r)
+struct share *hub_acquire_slot(struct req *r)
 {
     struct share *share;
 
-    return shares_try(&live.places, share_owner_of(&r->task), 1, &share) == 0 ? share : NULL;
+    return shares_try(&live.slots, share_owner_of(&r->task), 1, &share) == 0 ? share : NULL;
 }
 
-/* Puts the listener into a group at its own position, or into hub->arriving without a valid one.
- * *ret_print: the fingerprint in its position, or its present one. */
-static void hub_place_listener(struct hub *hub,
-                               struct hub_listener *listener,
-                               struct str text,
-                               struct hub_print *ret_print)
+/* Puts the listener into a group at its own position, or into hub->new_listeners without a valid
+ * one. *ret_print: the fingerprint in its position, or its present one. */
+static void hub_add_listener(struct hub *hub,
+                             struct hub_subscriber *listener,
+                             struct str text,
+                             struct hub_fingerprint *ret_print)
 {
     struct live_position position;
 
-    *ret_print = listener->print;
-    if (!text.ptr || !hub_print_take(&text, ret_print) || !live_position_parse(text, &position)) {
-        *ret_print = listener->print;
-        listener->lost = text.ptr != NULL;
-        list_append(&hub->arriving, &listener->link);
+    *ret_print = listener->fingerprint;
+    if (!text.ptr || !hub_fingerprint_cut(&text, ret_print) ||
+        !live_position_parse(text, &position)) {
+        *ret_print = listener->fingerprint;
+        listener->position_is_malformed = text.ptr != NULL;
+        list_append(&hub->new_listeners, &listener->link);
         return;
     }
-    LIST_FOR (link, &hub->groups) {
+    LIST_FOR (link, &hub->late_groups) {
         struct hub_group *group = LIST_ITEM(link, struct hub_group, link);
         bool same = str_eq(group->position.since, position.since) &&
                     str_eq(group->position.upto, position.upto) &&
-                    group->position.behind == position.behind;
-        if (same && !group->reading) {
+                    group->position.after_seq == position.after_seq;
+        if (same && !group->is_reading) {
             list_append(&group->listeners, &listener->link);
             return;
         }
@@ -280,21 +285,21 @@ static void hub_place_listener(struct hub *hub,
 
 /* Sends a reset when the caller now sees other records or fields than at its last event. Changes
  * that it has missed are sent as its present rights allow. */
-static void hub_tell_seen(struct req *r,
-                          struct hub_listener *listener,
-                          struct str position,
-                          struct hub_print was)
+static void hub_send_reset_if_changed(struct req *r,
+                                      struct hub_subscriber *listener,
+                                      struct str position,
+                                      struct hub_fingerprint was)
 {
-    struct hub_print print;
+    struct hub_fingerprint print;
 
-    if (was.sight == listener->print.sight && was.shape == listener->print.shape)
+    if (was.visible == listener->fingerprint.visible && was.shape == listener->fingerprint.shape)
         return;
-    const char *reason = was.sight != listener->print.sight ? "rights" : "model";
-    (void)hub_print_take(&position, &print);
-    hub_tell(listener, hub_event_reset(r->task.arena, position, NULL, reason));
+    const char *reason = was.visible != listener->fingerprint.visible ? "rights" : "model";
+    (void)hub_fingerprint_cut(&position, &print);
+    hub_send(listener, hub_event_reset(r->task.arena, position, NULL, reason));
 }
 
-int hub_members(struct req *r, int64_t *ret_members)
+int hub_group_members_hash(struct req *r, int64_t *ret_members)
 {
     const struct caller *caller = r->scope->caller;
     struct rows rows;
@@ -313,7 +318,7 @@ int hub_members(struct req *r, int64_t *ret_members)
     return 0;
 }
 
-int hub_begin(struct req *r, struct str *ret_begin)
+int hub_begin_logging(struct req *r, struct str *ret_begin)
 {
     struct project *project = r->scope->project;
     struct rows rows;
@@ -321,13 +326,13 @@ int hub_begin(struct req *r, struct str *ret_begin)
     *ret_begin = STR_NONE;
     if (hub_find(project->number))
         return 0;
-    TRY(sql_check(r, live_listen(&r->task, gateway_directory(), project)));
+    TRY(sql_check(r, live_log_keep(&r->task, gateway_directory(), project)));
     TRY(sql_one(r, &rows, SQL_LIVE_NOW()));
     *ret_begin = sql_live_now_row(&rows, 0).now;
     return 0;
 }
 
-static void keep_audit(struct hub_listener *listener, const struct hub_audit *audit)
+static void listener_copy_audit(struct hub_subscriber *listener, const struct hub_audit *audit)
 {
     size_t bytes = audit->kind.len + audit->action.len + audit->target.len + audit->target_id.len;
 
@@ -341,19 +346,19 @@ static void keep_audit(struct hub_listener *listener, const struct hub_audit *au
     listener->audit.target_id = arena_dup(listener->arena, audit->target_id);
 }
 
-int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place)
+int hub_subscribe(struct req *r, const struct hub_options *wish, struct share *place)
 {
-    size_t bytes = sizeof(struct hub_listener) + wish->count * sizeof(struct hub_watch);
-    struct hub_listener *listener = calloc(1, bytes);
+    size_t bytes = sizeof(struct hub_subscriber) + wish->count * sizeof(struct hub_watch);
+    struct hub_subscriber *listener = calloc(1, bytes);
     struct hub *hub = hub_find(r->scope->project->number);
     struct live_position begin;
-    struct hub_print was;
+    struct hub_fingerprint was;
 
     MUST(listener != NULL);
     if (!hub) {
-        MUST(live_position_parse(wish->begin, &begin));
+        MUST(live_position_parse(wish->begin_position, &begin));
         hub = hub_new(r->scope->project->number);
-        hub_group_move(&hub->now, &begin);
+        hub_group_move(&hub->current, &begin);
     }
     hub->listeners++;
     list_init(&listener->link);
@@ -362,7 +367,7 @@ int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place)
     listener->caller = *r->scope->caller;
     listener->caller.rights = rights_ref((struct rights *)r->scope->caller->rights);
     listener->work = wish->work;
-    keep_audit(listener, &wish->audit);
+    listener_copy_audit(listener, &wish->audit);
     if (wish->work)
         hub->work_due_ms = 0;
     listener->watch_count = wish->count;
@@ -372,9 +377,9 @@ int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place)
             .test = hub_test_get(hub, &listener->caller, wish->entities[i], wish->filter),
         };
     listener->feed =
-        (struct http_feed){.closed = on_feed_closed, .arg = listener, .queued_max = QUEUED_MAX};
-    listener->members = wish->members;
-    hub_print_renew(listener, r->scope->model);
+        (struct http_feed){.on_closed = on_feed_closed, .arg = listener, .queued_max = QUEUED_MAX};
+    listener->group_members_hash = wish->members;
+    hub_fingerprint_update(listener, r->scope->model);
     resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies must not buffer events */
     if (!http_feed_begin(r, STR("text/event-stream"), &listener->feed)) {
         listener_free(listener);
@@ -383,8 +388,9 @@ int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place)
     }
     if (listener->caller.group_scope != 0) /* `members` was read before an await: check again */
         hub->epoch = -1;
-    hub_place_listener(hub, listener, wish->position, &was);
+    hub_add_listener(hub, listener, wish->position, &was);
     hub_wake(hub);
-    hub_tell_seen(r, listener, wish->position, was); /* last: it may free the listener */
+    hub_send_reset_if_changed(
+        r, listener, wish->position, was); /* last: it may free the listener */
     return 200;
 }

@@ -24,16 +24,16 @@ struct hub_test {
     int64_t entity_id;
     struct caller caller; /* whose rules apply to the filter; owns a reference of the rights */
     struct records_filter filter;
-    bool personal; /* the filter follows relations: all rights of the caller matter */
-    size_t place;  /* index among the tests of the current statement; SIZE_MAX = not in it */
+    bool is_personal; /* the filter follows relations: all rights of the caller matter */
+    size_t index;     /* index among the tests of the current statement; SIZE_MAX = not in it */
 };
 
 /* A fingerprint of what a listener is shown. sight: the records and fields that its rights allow;
  * shape: the form that the model gives the records. */
-struct hub_print {
-    uint32_t sight, shape;
+struct hub_fingerprint {
+    uint32_t visible, shape;
 };
-#define HUB_HEAD 24 /* bytes of "id: ", a fingerprint as text, "." */
+#define HUB_HEAD_BYTES 24 /* bytes of "id: ", a fingerprint as text, "." */
 
 /* An entity that a listener follows. */
 struct hub_watch {
@@ -47,22 +47,24 @@ struct hub_audit {
     struct str kind, action, target, target_id;
 };
 
-struct hub_listener {
+struct hub_subscriber {
     struct http_feed feed;
-    struct list link; /* in a group, or in hub->arriving */
+    struct list link; /* in a group, or in hub->new_listeners */
     struct hub *hub;
     struct caller caller; /* owns a reference of the rights */
     struct share *share;
-    int64_t members; /* fingerprint of the members of the group in X-Group-Id; 0 = no group */
-    int64_t made_of; /* fingerprint of the rows that its rights were computed from; 0 = unknown */
-    struct hub_print print;
-    char head[HUB_HEAD]; /* prefix of every position that its feed sends */
-    unsigned work;       /* bits of enum hub_work that the listener follows */
+    int64_t group_members_hash; /* fingerprint of the members of the group in X-Group-Id; 0 = no
+                                   group */
+    int64_t
+        rights_source; /* fingerprint of the rows that its rights were computed from; 0 = unknown */
+    struct hub_fingerprint fingerprint;
+    char head[HUB_HEAD_BYTES]; /* prefix of every position that its feed sends */
+    unsigned work;             /* bits of enum hub_work_poll that the listener follows */
     struct hub_audit audit;
     struct arena *arena; /* of the texts of `audit`; NULL = none */
-    bool gone;
-    bool is_new; /* joined `now`; no hello was sent yet */
-    bool lost;   /* sent a malformed position: the stream begins with a reset */
+    bool is_gone;
+    bool is_new;                /* joined `now`; no hello was sent yet */
+    bool position_is_malformed; /* sent a malformed position: the stream begins with a reset */
     size_t watch_count;
     struct hub_watch watches[];
 };
@@ -71,20 +73,20 @@ struct hub_listener {
 enum hub_work { HUB_JOBS, HUB_TASKS, HUB_SENDS, HUB_INDEXES, HUB_AUDIT, HUB_WORKS };
 extern const char *const hub_work_names[HUB_WORKS + 1]; /* "jobs", ...; NULL-terminated */
 /* any: Returns whether the caller may follow this kind at all. */
-bool hub_work_may(const struct caller *caller, enum hub_work work);
+bool hub_work_is_allowed(const struct caller *caller, enum hub_work work);
 /* any: Returns the detail of the 403 for callers that may not follow this kind. Static. */
-const char *hub_work_needs(enum hub_work work);
+const char *hub_work_refusal(enum hub_work work);
 
-/* Options of a new listener. Everything is borrowed; hub_listen() copies what it needs. */
-struct hub_wish {
+/* Options of a new listener. Everything is borrowed; hub_subscribe() copies what it needs. */
+struct hub_options {
     const struct entity *const *entities;
     size_t count;
     const struct records_filter *filter; /* applies to each entity */
-    unsigned work;                       /* bits of enum hub_work */
+    unsigned work;                       /* bits of enum hub_work_poll */
     struct hub_audit audit;
-    struct str position; /* of the last event that the client has; STR_NONE = begin now */
-    struct str begin;    /* from hub_begin() */
-    int64_t members;     /* from hub_members() */
+    struct str position;       /* of the last event that the client has; STR_NONE = begin now */
+    struct str begin_position; /* from hub_begin_logging() */
+    int64_t members;           /* from hub_group_members_hash() */
 };
 
 /* any: Starts the hubs, once in each worker. `listeners`: the most that all projects may have
@@ -95,18 +97,18 @@ void hub_stop(void);
 
 /* co: Computes a fingerprint of the members of the group that the request names in X-Group-Id; 0
  * when it names none. Returns 0, a negative, or the status put. */
-AWAITS int hub_members(struct req *r, int64_t *ret_members) MUSTCHECK;
+AWAITS int hub_group_members_hash(struct req *r, int64_t *ret_members) MUSTCHECK;
 /* any: Acquires a slot for one more listener of the request's project. Returns NULL when there is
- * none. hub_listen() takes the slot over. */
-struct share *hub_place(struct req *r);
+ * none. hub_subscribe() takes the slot over. */
+struct share *hub_acquire_slot(struct req *r);
 /* co: Makes sure that every change is logged from now on, so that the stream contains it. Call it
- * before hub_listen(), and await nothing in between. For a project without recent listeners it
+ * before hub_subscribe(), and await nothing in between. For a project without recent listeners it
  * takes a second and a half. *ret_begin: the position where the first stream of the project begins;
  * STR_NONE when the project already has a hub. Returns 0, a negative, or the status put. */
-AWAITS int hub_begin(struct req *r, struct str *ret_begin) MUSTCHECK;
+AWAITS int hub_begin_logging(struct req *r, struct str *ret_begin) MUSTCHECK;
 /* any: Turns the response into a feed of the project's changes. Takes `place` over. A handler calls
  * it last and returns its result. */
-int hub_listen(struct req *r, const struct hub_wish *wish, struct share *place);
+int hub_subscribe(struct req *r, const struct hub_options *wish, struct share *place);
 
 /* --- between the files of hubs --- */
 
@@ -115,47 +117,47 @@ struct hub_group {
     struct list listeners;
     struct arena *arena; /* of the texts of `position` */
     struct live_position position;
-    uint64_t born; /* value of hub->rounds when the group was created */
-    bool reading;  /* a page is being read: no listener may join */
+    uint64_t created_round; /* value of hub->rounds when the group was created */
+    bool is_reading;        /* a page is being read: no listener may join */
 };
 
 /* The rows of one kind of work at the last poll, by ascending id. */
-struct hub_states {
+struct hub_work_states {
     struct arena *arena;
-    struct hub_state {
+    struct hub_work_state {
         int64_t id;
         uint64_t hash;
-        bool ended;
+        bool has_ended;
     } * items;
     size_t count;
-    bool begun;
+    bool is_polled;
 };
 
 struct hub {
     struct list link;
     int64_t number;
-    struct hub_group now; /* up to date */
-    struct list arriving; /* listeners that join `now` in the next round */
-    struct list groups;   /* not yet up to date */
-    struct map *tests;    /* key -> struct hub_test */
+    struct hub_group current;  /* up to date */
+    struct list new_listeners; /* listeners that join `now` in the next round */
+    struct list late_groups;   /* not yet up to date */
+    struct map *tests;         /* key -> struct hub_test */
     size_t listeners;
     uint64_t rounds;
-    unsigned misread; /* consecutive reads in which the model did not fit the tables */
-    bool running, again;
-    bool has_new;    /* `now` has listeners that are new */
-    bool busy;       /* this round sent something: the next one waits to collect more */
-    int64_t rest_ms; /* earliest start of that next round */
+    unsigned schema_misses; /* consecutive reads in which the model did not fit the tables */
+    bool is_running, needs_round;
+    bool has_new_listeners; /* `now` has listeners that are new */
+    bool was_busy;          /* this round sent something: the next one waits to collect more */
+    int64_t busy_until_ms;  /* earliest start of that next round */
     struct loop_timer timer;
     int64_t epoch, model_version; /* at the last check of rights; -1 = none yet */
-    /* Last check of rights, last live_listen(), last beat, and next poll without a doorbell. */
-    int64_t looked_ms, listened_ms, told_ms, due_ms;
-    struct arena *shapes; /* of the entities of the model at the last check of rights */
+    /* Last check of rights, last live_log_keep(), last beat, and next poll without a doorbell. */
+    int64_t rights_checked_ms, log_renewed_ms, beat_ms, poll_due_ms;
+    struct arena *shapes_arena; /* of the entities of the model at the last check of rights */
     struct hub_shape {
         int64_t entity_id;
         uint64_t shape;
-    } * shape;
-    size_t shape_count;
-    struct hub_states works[HUB_WORKS];
+    } * entity_shapes;
+    size_t entity_shape_count;
+    struct hub_work_states works[HUB_WORKS];
     int64_t work_due_ms;
 };
 
@@ -187,26 +189,26 @@ AWAITS int hub_audit_deliver(const struct hub_round *round,
                              struct str upto,
                              bool *ret_more) MUSTCHECK;
 
-/* hub_work.c: co: hub_work() polls long work when that is due and sends the rows that have changed.
- * hub_work_forget() frees the results of the last poll. */
-AWAITS int hub_work(const struct hub_round *round) MUSTCHECK;
-void hub_work_forget(struct hub *hub);
+/* hub_work.c: co: hub_work_poll() polls long work when that is due and sends the rows that have
+ * changed. hub_work_clear() frees the results of the last poll. */
+AWAITS int hub_work_poll(const struct hub_round *round) MUSTCHECK;
+void hub_work_clear(struct hub *hub);
 
 /* hub_rights.c: co: Checks what each listener may still follow. Runs after the project's epoch or
  * model has changed, and at intervals. */
-AWAITS int hub_look(const struct hub_round *round) MUSTCHECK;
+AWAITS int hub_check_rights(const struct hub_round *round) MUSTCHECK;
 
-/* hub_print.c: any: Computes the fingerprint and the head of a listener, at its beginning and after
- * a change of its rights or of the model. */
-void hub_print_renew(struct hub_listener *listener, const struct model *model);
+/* hub_fingerprint.c: any: Computes the fingerprint and the head of a listener, at its beginning and
+ * after a change of its rights or of the model. */
+void hub_fingerprint_update(struct hub_subscriber *listener, const struct model *model);
 /* any: Cuts the fingerprint off the beginning of a position's text. Returns false, and leaves the
  * text unchanged, when there is none. */
-bool hub_print_take(struct str *text, struct hub_print *ret_print);
+bool hub_fingerprint_cut(struct str *text, struct hub_fingerprint *ret_print);
 /* any: Returns a hash that is equal while the entity's records have the same form. */
-uint64_t hub_shape_of(const struct entity *entity);
+uint64_t hub_entity_shape(const struct entity *entity);
 /* any: Returns a hash that is equal while the listener may see the same records and fields of the
  * entity. */
-uint64_t hub_sight_of(const struct hub_listener *listener, const struct entity *entity);
+uint64_t hub_entity_visibility(const struct hub_subscriber *listener, const struct entity *entity);
 
 /* hub_group.c: any: hub_group_move() sets the group's position to a copy of `position`.
  * hub_group_new() adds an empty group to hub->groups, and hub_group_free() removes a group. */
@@ -214,7 +216,7 @@ void hub_group_move(struct hub_group *group, const struct live_position *positio
 struct hub_group *hub_group_new(struct hub *hub);
 void hub_group_free(struct hub_group *group);
 /* co: Sends a piece to all listeners of the group, within a round. Takes the reference over. */
-AWAITS void hub_group_send(struct task *task, struct hub_group *group, struct http_piece *piece);
+AWAITS void hub_group_send(struct task *task, struct hub_group *group, struct http_chunk *piece);
 
 /* hub_test.c: any: Finds or creates the test of these conditions for this caller. Returns one
  * reference, or NULL without conditions. */
@@ -226,25 +228,25 @@ struct hub_test *hub_test_get(struct hub *hub,
 void hub_test_unref(struct hub_test *test);
 
 /* hub_event.c: any: These functions write the events of a feed. Each returns one reference. */
-struct http_piece *hub_event_hello(struct arena *arena, struct str position);
-struct http_piece *hub_event_beat(struct arena *arena, struct str position);
+struct http_chunk *hub_event_hello(struct arena *arena, struct str position);
+struct http_chunk *hub_event_beat(struct arena *arena, struct str position);
 /* `entity` NULL = everything that the listener follows. */
-struct http_piece *hub_event_reset(struct arena *arena,
+struct http_chunk *hub_event_reset(struct arena *arena,
                                    struct str position,
                                    const struct entity *entity,
                                    const char *reason);
-struct http_piece *hub_event_closed(struct arena *arena, struct str entity, const char *code);
-struct http_piece *hub_event_end(struct arena *arena, const char *code);
+struct http_chunk *hub_event_closed(struct arena *arena, struct str entity, const char *code);
+struct http_chunk *hub_event_end(struct arena *arena, const char *code);
 /* any: Writes a change as the caller may see it. `event` is "created", "updated" or "deleted". A
  * record that is too large becomes a reset of its entity. */
-struct http_piece *hub_event_change(struct arena *arena,
+struct http_chunk *hub_event_change(struct arena *arena,
                                     struct str position,
                                     const char *event,
                                     const struct changes *changes,
                                     size_t row,
                                     const struct caller *caller);
-struct http_piece *hub_event_audit(struct arena *arena, struct str position, struct str entry);
+struct http_chunk *hub_event_audit(struct arena *arena, struct str position, struct str entry);
 /* any: Sends a piece to one listener and takes the reference over. */
-void hub_tell(struct hub_listener *listener, struct http_piece *piece);
+void hub_send(struct hub_subscriber *listener, struct http_chunk *piece);
 /* any: Sends an end event with `code` and closes the listener's feed. */
-void hub_dismiss(struct hub_listener *listener, struct arena *arena, const char *code);
+void hub_dismiss(struct hub_subscriber *listener, struct arena *arena, const char *code);

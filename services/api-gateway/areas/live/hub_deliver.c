@@ -11,13 +11,13 @@
 #include "base/num.h"
 #include "live_sql.h"
 
-#define PAGE        200
-#define BATCH_BYTES ((size_t)64 * 1024) /* of records whose changes are sent together */
-#define VIEWS_KEPT  16
-#define MISREAD_MAX 10
+#define PAGE              200
+#define BATCH_BYTES       ((size_t)64 * 1024) /* of records whose changes are sent together */
+#define VIEWS_CACHED      16
+#define SCHEMA_MISSES_MAX 10
 
 /* One entity's part of a page. */
-struct part {
+struct page_part {
     const struct entity *entity;
     struct changes changes;
     struct hub_test **tests;
@@ -26,7 +26,7 @@ struct part {
 
 struct page_row {
     int64_t seq;
-    const struct part *part;
+    const struct page_part *part;
     size_t row;
 };
 
@@ -34,29 +34,30 @@ struct hub_page {
     struct live_position from; /* a copy, because the group's position moves */
     struct str upto;
     int64_t first, last;
-    bool more;
-    struct part *parts;
+    bool has_more;
+    struct page_part *parts;
     size_t part_count;
     struct page_row *rows;
     size_t row_count;
 };
 
 /* A change that is being sent, and the pieces that were written for it, by view and event. */
-struct sending {
+struct pending_change {
     const struct page_row *at;
     struct record_change change;
     struct str position;
-    struct sent {
+    struct cached_event {
         uint64_t view;
         const char *event;
-        struct http_piece *piece;
-    } sent[VIEWS_KEPT];
+        struct http_chunk *piece;
+    } sent[VIEWS_CACHED];
     size_t count;
 };
 
 /* --- reading --- */
 
-static const struct hub_watch *watch_of(const struct hub_listener *listener, int64_t entity_id)
+static const struct hub_watch *listener_find_watch(const struct hub_subscriber *listener,
+                                                   int64_t entity_id)
 {
     for (size_t i = 0; i < listener->watch_count; i++)
         if (listener->watches[i].entity_id == entity_id)
@@ -66,33 +67,34 @@ static const struct hub_watch *watch_of(const struct hub_listener *listener, int
 
 /* Collects the tests of the group's listeners on the entity and gives each its index. Returns false
  * when no listener follows the entity. */
-static bool find_tests(const struct hub_round *round, struct hub_group *group, struct part *part)
+static bool
+part_collect_tests(const struct hub_round *round, struct hub_group *group, struct page_part *part)
 {
     struct arena *arena = round->task->arena;
     bool any = false;
     size_t cap = 0;
 
     LIST_FOR (link, &group->listeners) {
-        const struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
-        const struct hub_watch *watch = watch_of(listener, part->entity->id);
-        if (listener->gone || !watch)
+        const struct hub_subscriber *listener = LIST_ITEM(link, struct hub_subscriber, link);
+        const struct hub_watch *watch = listener_find_watch(listener, part->entity->id);
+        if (listener->is_gone || !watch)
             continue;
         any = true;
-        if (!watch->test || watch->test->place != SIZE_MAX)
+        if (!watch->test || watch->test->index != SIZE_MAX)
             continue;
-        watch->test->place = part->test_count;
+        watch->test->index = part->test_count;
         watch->test->refs++;
         ARENA_PUSH(arena, part->tests, part->test_count, cap, watch->test);
     }
     return any;
 }
 
-static void forget_tests(struct hub_page *page)
+static void page_release_tests(struct hub_page *page)
 {
     for (size_t i = 0; i < page->part_count; i++) {
-        struct part *part = &page->parts[i];
+        struct page_part *part = &page->parts[i];
         for (size_t k = 0; k < part->test_count; k++) {
-            part->tests[k]->place = SIZE_MAX;
+            part->tests[k]->index = SIZE_MAX;
             hub_test_unref(part->tests[k]);
         }
         part->test_count = 0;
@@ -100,7 +102,7 @@ static void forget_tests(struct hub_page *page)
 }
 
 AWAITS static int
-hub_read_part(const struct hub_round *round, const struct hub_page *page, struct part *part)
+hub_read_part(const struct hub_round *round, const struct hub_page *page, struct page_part *part)
 {
     static const struct caller system = {.kind = CALLER_SYSTEM};
     struct arena *arena = round->task->arena;
@@ -134,7 +136,7 @@ static int order_by_seq(const void *left, const void *right)
 }
 
 /* Merges the rows of all parts in the order of the log. */
-static void order_rows(struct arena *arena, struct hub_page *page)
+static void page_sort_rows(struct arena *arena, struct hub_page *page)
 {
     size_t count = 0;
 
@@ -142,7 +144,7 @@ static void order_rows(struct arena *arena, struct hub_page *page)
         count += page->parts[i].changes.rows.count;
     page->rows = ARENA_ARRAY(arena, page->rows, count);
     for (size_t i = 0; i < page->part_count; i++) {
-        const struct part *part = &page->parts[i];
+        const struct page_part *part = &page->parts[i];
         for (size_t row = 0; row < part->changes.rows.count; row++)
             page->rows[page->row_count++] =
                 (struct page_row){changes_seq(&part->changes, row), part, row};
@@ -158,42 +160,43 @@ AWAITS static int hub_read_parts(const struct hub_round *round,
 {
     page->parts = ARENA_ARRAY(round->task->arena, page->parts, entity_ids->count);
     for (size_t i = 0; i < entity_ids->count; i++) {
-        struct part *part = &page->parts[page->part_count];
+        struct page_part *part = &page->parts[page->part_count];
         part->entity = model_entity_by_id(round->model, entity_ids->items[i]);
-        if (!part->entity || !find_tests(round, group, part))
+        if (!part->entity || !part_collect_tests(round, group, part))
             continue;
         page->part_count++;
         TRY(hub_read_part(round, page, part));
     }
-    order_rows(round->task->arena, page);
+    page_sort_rows(round->task->arena, page);
     return 0;
 }
 
 /* --- sending --- */
 
 /* Returns the event of a change for a listener; NULL when the change does not concern it. */
-static const char *event_for(const struct hub_listener *listener,
-                             const struct part *part,
-                             const struct record_change *change)
+static const char *change_event_for(const struct hub_subscriber *listener,
+                                    const struct page_part *part,
+                                    const struct record_change *change)
 {
-    const struct hub_watch *watch = watch_of(listener, part->entity->id);
-    bool before = change->before;
-    bool after = change->after;
+    const struct hub_watch *watch = listener_find_watch(listener, part->entity->id);
+    bool before = change->existed_before;
+    bool after = change->exists_after;
 
     if (!watch)
         return NULL;
     if (change->kind == LIVE_RESET)
         return "reset";
     if (watch->test) {
-        size_t place = watch->test->place;
+        size_t place = watch->test->index;
         if (place >= change->tests_before.len) /* the listener came while the page was read */
             return NULL;
         before = before && change->tests_before.ptr[place] == '1';
         after = after && change->tests_after.ptr[place] == '1';
     }
-    before =
-        before && change_seen(&listener->caller, part->entity, change, &change->granted_before);
-    after = after && change_seen(&listener->caller, part->entity, change, &change->granted_after);
+    before = before &&
+             change_is_visible(&listener->caller, part->entity, change, &change->granted_before);
+    after =
+        after && change_is_visible(&listener->caller, part->entity, change, &change->granted_after);
     if (!before)
         return after ? "created" : NULL;
     if (!after)
@@ -201,13 +204,13 @@ static const char *event_for(const struct hub_listener *listener,
     return change->kind == LIVE_UPDATED ? "updated" : NULL;
 }
 
-static struct http_piece *make_piece(const struct hub_round *round,
-                                     const struct sending *sending,
-                                     const char *event,
-                                     const struct caller *caller)
+static struct http_chunk *sending_make_chunk(const struct hub_round *round,
+                                             const struct pending_change *sending,
+                                             const char *event,
+                                             const struct caller *caller)
 {
     struct arena *arena = round->task->arena;
-    const struct part *part = sending->at->part;
+    const struct page_part *part = sending->at->part;
 
     if (str_is(str_from(event), "reset"))
         return hub_event_reset(arena, sending->position, part->entity, "changes");
@@ -216,83 +219,83 @@ static struct http_piece *make_piece(const struct hub_round *round,
 }
 
 /* Returns a reference to the listener's piece; NULL when the change does not concern it. */
-static struct http_piece *find_piece(const struct hub_round *round,
-                                     struct sending *sending,
-                                     const struct hub_listener *listener)
+static struct http_chunk *sending_find_chunk(const struct hub_round *round,
+                                             struct pending_change *sending,
+                                             const struct hub_subscriber *listener)
 {
     const struct caller *caller = &listener->caller;
-    const struct part *part = sending->at->part;
-    const char *event = event_for(listener, part, &sending->change);
+    const struct page_part *part = sending->at->part;
+    const char *event = change_event_for(listener, part, &sending->change);
 
     if (!event)
         return NULL;
-    uint64_t view = changes_view(caller, part->entity);
+    uint64_t view = changes_view_key(caller, part->entity);
     for (size_t i = 0; i < sending->count; i++)
         if (sending->sent[i].view == view && sending->sent[i].event == event)
-            return http_piece_ref(sending->sent[i].piece);
-    struct http_piece *piece = make_piece(round, sending, event, caller);
-    if (sending->count < VIEWS_KEPT)
-        sending->sent[sending->count++] = (struct sent){view, event, http_piece_ref(piece)};
+            return http_chunk_ref(sending->sent[i].piece);
+    struct http_chunk *piece = sending_make_chunk(round, sending, event, caller);
+    if (sending->count < VIEWS_CACHED)
+        sending->sent[sending->count++] = (struct cached_event){view, event, http_chunk_ref(piece)};
     return piece;
 }
 
-static void send_to(const struct hub_round *round,
-                    struct hub_listener *listener,
-                    struct sending *sending,
-                    size_t count)
+static void listener_send_changes(const struct hub_round *round,
+                                  struct hub_subscriber *listener,
+                                  struct pending_change *sending,
+                                  size_t count)
 {
-    struct http_piece *pieces[FEED_PIECES];
+    struct http_chunk *pieces[FEED_CHUNKS];
     size_t found = 0;
 
     for (size_t i = 0; i < count; i++)
-        if ((pieces[found] = find_piece(round, &sending[i], listener)) != NULL)
+        if ((pieces[found] = sending_find_chunk(round, &sending[i], listener)) != NULL)
             found++;
     if (found > 0)
         http_feed_send_all(&listener->feed, pieces, found);
     for (size_t i = 0; i < found; i++)
-        http_piece_unref(pieces[i]);
+        http_chunk_unref(pieces[i]);
 }
 
 /* co: Always runs to its end, even when the round is cancelled, so that no listener receives a part
  * twice. Each listener receives all changes in one call. */
 AWAITS static void send_changes(const struct hub_round *round,
                                 struct hub_group *group,
-                                struct sending *sending,
+                                struct pending_change *sending,
                                 size_t count)
 {
     LIST_FOR (link, &group->listeners) {
-        struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
+        struct hub_subscriber *listener = LIST_ITEM(link, struct hub_subscriber, link);
         task_pause_if_due(round->task); /* no listener leaves the list while a round runs */
-        if (!listener->gone)
-            send_to(round, listener, sending, count);
+        if (!listener->is_gone)
+            listener_send_changes(round, listener, sending, count);
     }
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < sending[i].count; k++)
-            http_piece_unref(sending[i].sent[k].piece);
+            http_chunk_unref(sending[i].sent[k].piece);
 }
 
 /* Returns the position after row `i`; after the last row, the position after the whole page. */
-static struct live_position position_behind(const struct hub_page *page, size_t i)
+static struct live_position position_after(const struct hub_page *page, size_t i)
 {
-    if (i + 1 == page->row_count && !page->more)
+    if (i + 1 == page->row_count && !page->has_more)
         return (struct live_position){.since = page->upto};
     return (struct live_position){
-        .since = page->from.since, .upto = page->upto, .behind = page->rows[i].seq};
+        .since = page->from.since, .upto = page->upto, .after_seq = page->rows[i].seq};
 }
 
 /* Prepares the next rows of the page that are sent together, and returns their number. */
 static size_t page_prepare(const struct hub_round *round,
                            const struct hub_page *page,
                            size_t first,
-                           struct sending *sending)
+                           struct pending_change *sending)
 {
     struct arena *arena = round->task->arena;
     size_t bytes = 0;
     size_t count = 0;
 
-    while (count < FEED_PIECES && first + count < page->row_count && bytes < BATCH_BYTES) {
+    while (count < FEED_CHUNKS && first + count < page->row_count && bytes < BATCH_BYTES) {
         const struct page_row *at = &page->rows[first + count];
-        const struct live_position position = position_behind(page, first + count);
+        const struct live_position position = position_after(page, first + count);
         bytes += changes_bytes(&at->part->changes, at->row);
         sending[count].at = at;
         sending[count].change = changes_get(arena, &at->part->changes, at->row);
@@ -307,7 +310,7 @@ static size_t page_prepare(const struct hub_round *round,
 AWAITS static size_t
 send_page(const struct hub_round *round, struct hub_group *group, const struct hub_page *page)
 {
-    struct sending *sending = ARENA_ARRAY(round->task->arena, sending, FEED_PIECES);
+    struct pending_change *sending = ARENA_ARRAY(round->task->arena, sending, FEED_CHUNKS);
     size_t sent = 0;
 
     while (sent < page->row_count) {
@@ -318,7 +321,7 @@ send_page(const struct hub_round *round, struct hub_group *group, const struct h
         send_changes(round, group, sending, count);
         sent += count;
     }
-    round->hub->busy = round->hub->busy || sent > 0;
+    round->hub->was_busy = round->hub->was_busy || sent > 0;
     return sent;
 }
 
@@ -343,7 +346,7 @@ static struct live_position copy_position(struct arena *arena, const struct live
     return (struct live_position){
         .since = arena_dup(arena, position->since),
         .upto = position->upto.len > 0 ? arena_dup(arena, position->upto) : STR_NONE,
-        .behind = position->behind,
+        .after_seq = position->after_seq,
     };
 }
 
@@ -364,31 +367,31 @@ AWAITS static int hub_read_page(const struct hub_round *round,
                  &round->project->db,
                  SQL_LIVE_WINDOW(.upto = page->from.upto.len > 0 ? page->from.upto : upto,
                                  .since = page->from.since,
-                                 .behind = page->from.behind > 0 ? page->from.behind : 0,
+                                 .behind = page->from.after_seq > 0 ? page->from.after_seq : 0,
                                  .most = PAGE),
                  &rows));
     const struct sql_live_window_row window = sql_live_window_row(arena, &rows, 0);
     page->upto = window.upto;
     page->first = window.first;
     page->last = window.last;
-    page->more = window.changes == PAGE;
+    page->has_more = window.changes == PAGE;
     entity_ids = window.entity_ids;
     *ret_whole = window.whole;
     return window.whole ? hub_read_parts(round, group, &entity_ids, page) : 0;
 }
 
-static void move_behind(struct hub_group *group, const struct hub_page *page)
+static void group_move_after_page(struct hub_group *group, const struct hub_page *page)
 {
     struct live_position position = {.since = page->upto};
 
-    if (page->more)
+    if (page->has_more)
         position = (struct live_position){
-            .since = page->from.since, .upto = page->upto, .behind = page->last};
+            .since = page->from.since, .upto = page->upto, .after_seq = page->last};
     hub_group_move(group, &position);
 }
 
 /* co: The tables no longer fit the model. Reads the model again, for the next round. */
-AWAITS static int read_model(const struct hub_round *round)
+AWAITS static int model_reload(const struct hub_round *round)
 {
     const struct model *model;
 
@@ -412,26 +415,26 @@ int hub_deliver(const struct hub_round *round,
         rc = hub_audit_deliver(round, group, page->upto, &audited);
     if (rc == 0 && whole && !audited)
         sent = send_page(round, group, page);
-    forget_tests(page);
-    if (rc == RECORDS_SCHEMA && round->hub->misread++ < MISREAD_MAX)
-        return read_model(round);
+    page_release_tests(page);
+    if (rc == RECORDS_SCHEMA && round->hub->schema_misses++ < SCHEMA_MISSES_MAX)
+        return model_reload(round);
     if (!whole)
-        round->hub->listened_ms = 0;
+        round->hub->log_renewed_ms = 0;
     if (rc == RECORDS_SCHEMA || rc == RECORDS_FAILED || (rc == 0 && !whole))
         return reset_group(round, group, page->upto);
     TRY(rc);
-    round->hub->misread = 0;
+    round->hub->schema_misses = 0;
     if (audited) {
         *ret_more = true;
         return 0;
     }
     if (sent < page->row_count) { /* the next round checks rights, then sends the rest */
-        const struct live_position position = position_behind(page, sent - 1);
+        const struct live_position position = position_after(page, sent - 1);
         hub_group_move(group, &position);
         return -EAGAIN;
     }
     /* A page that was begun earlier ends at its own snapshot, which may be older than `upto`. */
-    *ret_more = page->more || page->from.upto.len > 0;
-    move_behind(group, page);
+    *ret_more = page->has_more || page->from.upto.len > 0;
+    group_move_after_page(group, page);
     return 0;
 }

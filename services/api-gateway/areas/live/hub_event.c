@@ -13,32 +13,32 @@ event_begin(struct arena *arena, struct strbuf *out, struct str position, const 
     strbuf_printf(out, "event: %s\ndata: ", event);
 }
 
-static struct http_piece *event_end(struct strbuf *out)
+static struct http_chunk *event_end(struct strbuf *out)
 {
     strbuf_str(out, STR("\n\n"));
-    return http_piece_new(strbuf_view(out));
+    return http_chunk_new(strbuf_view(out));
 }
 
-static struct http_piece *event_end_headed(struct strbuf *out)
+static struct http_chunk *event_end_headed(struct strbuf *out)
 {
     strbuf_str(out, STR("\n\n"));
-    return http_piece_headed(strbuf_view(out));
+    return http_chunk_new_headed(strbuf_view(out));
 }
 
-struct http_piece *hub_event_hello(struct arena *arena, struct str position)
+struct http_chunk *hub_event_hello(struct arena *arena, struct str position)
 {
-    return http_piece_headed(arena_printf(
+    return http_chunk_new_headed(arena_printf(
         arena, "%.*s\nretry: %d\nevent: hello\ndata: {}\n\n", STR_ARG(position), RETRY_MS));
 }
 
 /* Writes a comment with the position, so that a client without events for an hour still reconnects
  * with a position that the log reaches back to. */
-struct http_piece *hub_event_beat(struct arena *arena, struct str position)
+struct http_chunk *hub_event_beat(struct arena *arena, struct str position)
 {
-    return http_piece_headed(arena_printf(arena, "%.*s\n:\n\n", STR_ARG(position)));
+    return http_chunk_new_headed(arena_printf(arena, "%.*s\n:\n\n", STR_ARG(position)));
 }
 
-struct http_piece *hub_event_reset(struct arena *arena,
+struct http_chunk *hub_event_reset(struct arena *arena,
                                    struct str position,
                                    const struct entity *entity,
                                    const char *reason)
@@ -55,7 +55,7 @@ struct http_piece *hub_event_reset(struct arena *arena,
     return event_end_headed(&out);
 }
 
-struct http_piece *hub_event_closed(struct arena *arena, struct str entity, const char *code)
+struct http_chunk *hub_event_closed(struct arena *arena, struct str entity, const char *code)
 {
     struct strbuf out;
     struct jw w;
@@ -69,7 +69,7 @@ struct http_piece *hub_event_closed(struct arena *arena, struct str entity, cons
     return event_end(&out);
 }
 
-struct http_piece *hub_event_end(struct arena *arena, const char *code)
+struct http_chunk *hub_event_end(struct arena *arena, const char *code)
 {
     struct strbuf out;
     struct jw w;
@@ -82,7 +82,7 @@ struct http_piece *hub_event_end(struct arena *arena, const char *code)
     return event_end(&out);
 }
 
-struct http_piece *hub_event_change(struct arena *arena,
+struct http_chunk *hub_event_change(struct arena *arena,
                                     struct str position,
                                     const char *event,
                                     const struct changes *changes,
@@ -108,14 +108,14 @@ struct http_piece *hub_event_change(struct arena *arena,
     return event_end_headed(&out);
 }
 
-struct http_piece *hub_event_audit(struct arena *arena, struct str position, struct str entry)
+struct http_chunk *hub_event_audit(struct arena *arena, struct str position, struct str entry)
 {
-    return http_piece_headed(arena_printf(
+    return http_chunk_new_headed(arena_printf(
         arena, "%.*s\nevent: audit\ndata: %.*s\n\n", STR_ARG(position), STR_ARG(entry)));
 }
 
-void hub_tell(struct hub_listener *listener, struct http_piece *piece)
+void hub_send(struct hub_subscriber *listener, struct http_chunk *piece)
 {
     http_feed_send(&listener->feed, piece);
-    http_piece_unref(piece);
+    http_chunk_unref(piece);
 }

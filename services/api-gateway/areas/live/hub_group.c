@@ -12,7 +12,7 @@ void hub_group_move(struct hub_group *group, const struct live_position *positio
     group->position = (struct live_position){
         .since = arena_dup(arena, position->since),
         .upto = position->upto.len > 0 ? arena_dup(arena, position->upto) : STR_NONE,
-        .behind = position->upto.len > 0 ? position->behind : 0,
+        .after_seq = position->upto.len > 0 ? position->after_seq : 0,
     };
     arena_free(group->arena);
     group->arena = arena;
@@ -24,8 +24,8 @@ struct hub_group *hub_group_new(struct hub *hub)
 
     MUST(group != NULL);
     list_init(&group->listeners);
-    group->born = hub->rounds;
-    list_append(&hub->groups, &group->link);
+    group->created_round = hub->rounds;
+    list_append(&hub->late_groups, &group->link);
     return group;
 }
 
@@ -36,11 +36,11 @@ void hub_group_free(struct hub_group *group)
     free(group);
 }
 
-void hub_group_send(struct task *task, struct hub_group *group, struct http_piece *piece)
+void hub_group_send(struct task *task, struct hub_group *group, struct http_chunk *piece)
 {
     LIST_FOR (link, &group->listeners) {
         task_pause_if_due(task);
-        http_feed_send(&LIST_ITEM(link, struct hub_listener, link)->feed, piece);
+        http_feed_send(&LIST_ITEM(link, struct hub_subscriber, link)->feed, piece);
     }
-    http_piece_unref(piece);
+    http_chunk_unref(piece);
 }

@@ -7,22 +7,22 @@
 #include "base/clock.h"
 #include "realtime_sql.h"
 
-#define LISTEN_MS 60000 /* between two calls of live_listen() */
-#define LOOK_MS   60000 /* between two checks of rights, even if the epoch is the same */
-#define BEAT_MS   15000
-#define PAGES_MAX 8 /* of one group, before other groups are read */
+#define LISTEN_MS       60000 /* between two calls of live_log_keep() */
+#define RIGHTS_CHECK_MS 60000 /* between two checks of rights, even if the epoch is the same */
+#define BEAT_MS         15000
+#define PAGES_MAX       8 /* of one group, before other groups are read */
 
 /* --- new listeners --- */
 
-static void hub_greet(const struct hub_round *round, struct hub_listener *listener)
+static void hub_greet(const struct hub_round *round, struct hub_subscriber *listener)
 {
     struct arena *arena = round->task->arena;
-    struct str position = live_position_print(arena, &round->hub->now.position);
+    struct str position = live_position_print(arena, &round->hub->current.position);
 
-    if (listener->lost)
-        hub_tell(listener, hub_event_reset(arena, position, NULL, "position"));
-    listener->lost = false;
-    hub_tell(listener, hub_event_hello(arena, position));
+    if (listener->position_is_malformed)
+        hub_send(listener, hub_event_reset(arena, position, NULL, "position"));
+    listener->position_is_malformed = false;
+    hub_send(listener, hub_event_hello(arena, position));
 }
 
 static void hub_greet_all(const struct hub_round *round, struct list *listeners)
@@ -30,8 +30,8 @@ static void hub_greet_all(const struct hub_round *round, struct list *listeners)
     struct list *link;
 
     while ((link = list_shift(listeners)) != NULL) {
-        list_append(&round->hub->now.listeners, link);
-        hub_greet(round, LIST_ITEM(link, struct hub_listener, link));
+        list_append(&round->hub->current.listeners, link);
+        hub_greet(round, LIST_ITEM(link, struct hub_subscriber, link));
     }
 }
 
@@ -41,9 +41,9 @@ static void hub_admit(struct hub *hub)
 {
     struct list *link;
 
-    while ((link = list_shift(&hub->arriving)) != NULL) {
-        list_append(&hub->now.listeners, link);
-        LIST_ITEM(link, struct hub_listener, link)->is_new = hub->has_new = true;
+    while ((link = list_shift(&hub->new_listeners)) != NULL) {
+        list_append(&hub->current.listeners, link);
+        LIST_ITEM(link, struct hub_subscriber, link)->is_new = hub->has_new_listeners = true;
     }
 }
 
@@ -51,11 +51,11 @@ static void hub_greet_new(const struct hub_round *round)
 {
     struct hub *hub = round->hub;
 
-    if (!hub->has_new)
+    if (!hub->has_new_listeners)
         return;
-    hub->has_new = false;
-    LIST_FOR (link, &hub->now.listeners) {
-        struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
+    hub->has_new_listeners = false;
+    LIST_FOR (link, &hub->current.listeners) {
+        struct hub_subscriber *listener = LIST_ITEM(link, struct hub_subscriber, link);
         if (listener->is_new)
             hub_greet(round, listener);
         listener->is_new = false;
@@ -72,52 +72,52 @@ AWAITS static int hub_read_group(const struct hub_round *round,
 {
     int rc = 0;
 
-    group->reading = true;
+    group->is_reading = true;
     *ret_more = true;
     for (int page = 0; rc == 0 && *ret_more && page < PAGES_MAX; page++)
         rc = hub_deliver(round, group, upto, ret_more);
-    group->reading = false;
+    group->is_reading = false;
     return rc;
 }
 
 /* co: Reads the group `now`, also between the pages of the groups that catch up. */
-AWAITS static int read_now(const struct hub_round *round)
+AWAITS static int hub_read_current(const struct hub_round *round)
 {
     struct hub *hub = round->hub;
     bool more = false;
 
-    TRY(hub_read_group(round, &hub->now, STR_NONE, &more));
-    hub->again = hub->again || more;
-    hub->busy = hub->busy && !more && list_empty(&hub->groups);
+    TRY(hub_read_group(round, &hub->current, STR_NONE, &more));
+    hub->needs_round = hub->needs_round || more;
+    hub->was_busy = hub->was_busy && !more && list_empty(&hub->late_groups);
     return 0;
 }
 
 /* co: Reads the other groups up to the position of `now`. A group that has reached it joins `now`,
  * whose position has not changed because only this coroutine moves it. */
-AWAITS static int read_behind(const struct hub_round *round)
+AWAITS static int hub_read_late_groups(const struct hub_round *round)
 {
     struct hub *hub = round->hub;
 
-    while (!list_empty(&hub->groups)) {
-        struct hub_group *group = LIST_ITEM(hub->groups.next, struct hub_group, link);
+    while (!list_empty(&hub->late_groups)) {
+        struct hub_group *group = LIST_ITEM(hub->late_groups.next, struct hub_group, link);
         bool more = false;
         /* A group that joined in this round may have a later position than `now`, and `now` may be
          * in the middle of a page. In both cases the next round reads `now` first. */
-        if (group->born == hub->rounds || hub->now.position.upto.len > 0) {
-            hub->again = true;
+        if (group->created_round == hub->rounds || hub->current.position.upto.len > 0) {
+            hub->needs_round = true;
             return 0;
         }
-        struct str upto = arena_dup(round->task->arena, hub->now.position.since);
+        struct str upto = arena_dup(round->task->arena, hub->current.position.since);
         TRY(hub_read_group(round, group, upto, &more));
         if (more) {
             list_remove(&group->link);
-            list_append(&hub->groups, &group->link);
-            hub->again = true;
+            list_append(&hub->late_groups, &group->link);
+            hub->needs_round = true;
         } else {
             hub_greet_all(round, &group->listeners);
             hub_group_free(group);
         }
-        TRY(read_now(round));
+        TRY(hub_read_current(round));
         if (more)
             return 0;
     }
@@ -126,45 +126,46 @@ AWAITS static int read_behind(const struct hub_round *round)
 
 /* --- time --- */
 
-static void dismiss_late(const struct hub_round *round, struct list *listeners, int64_t now_ms)
+static void
+listeners_dismiss_expired(const struct hub_round *round, struct list *listeners, int64_t now_ms)
 {
     LIST_FOR (link, listeners) {
-        struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
+        struct hub_subscriber *listener = LIST_ITEM(link, struct hub_subscriber, link);
         if (listener->caller.ends_ms <= now_ms)
             hub_dismiss(listener, round->task->arena, "token_expired");
     }
 }
 
-AWAITS static void beat(const struct hub_round *round)
+AWAITS static void hub_send_beat(const struct hub_round *round)
 {
     struct hub *hub = round->hub;
     int64_t now_ms = clock_mono_ms();
 
-    if (now_ms - hub->told_ms < BEAT_MS)
+    if (now_ms - hub->beat_ms < BEAT_MS)
         return;
-    hub->told_ms = now_ms;
-    struct str position = live_position_print(round->task->arena, &hub->now.position);
-    hub_group_send(round->task, &hub->now, hub_event_beat(round->task->arena, position));
+    hub->beat_ms = now_ms;
+    struct str position = live_position_print(round->task->arena, &hub->current.position);
+    hub_group_send(round->task, &hub->current, hub_event_beat(round->task->arena, position));
 }
 
-AWAITS static int say_that_somebody_listens(const struct hub_round *round)
+AWAITS static int hub_renew_logging(const struct hub_round *round)
 {
     struct hub *hub = round->hub;
     int64_t now_ms = clock_mono_ms();
 
-    if (hub->listened_ms != 0 && now_ms - hub->listened_ms < LISTEN_MS)
+    if (hub->log_renewed_ms != 0 && now_ms - hub->log_renewed_ms < LISTEN_MS)
         return 0;
-    TRY(live_listen(round->task, gateway_directory(), round->project));
-    hub->listened_ms = now_ms;
+    TRY(live_log_keep(round->task, gateway_directory(), round->project));
+    hub->log_renewed_ms = now_ms;
     return 0;
 }
 
-static bool is_time_to_look(const struct hub_round *round)
+static bool hub_rights_are_due(const struct hub_round *round)
 {
     const struct hub *hub = round->hub;
 
     return hub->epoch != round->project->epoch || hub->model_version != round->model->version ||
-           clock_mono_ms() - hub->looked_ms >= LOOK_MS;
+           clock_mono_ms() - hub->rights_checked_ms >= RIGHTS_CHECK_MS;
 }
 
 int hub_round(struct task *task, struct hub *hub)
@@ -173,21 +174,21 @@ int hub_round(struct task *task, struct hub *hub)
 
     hub->rounds++;
     TRY(project_find_number(task, gateway_directory(), hub->number, &round.project));
-    TRY(say_that_somebody_listens(&round));
+    TRY(hub_renew_logging(&round));
     project_hold(task->arena, round.project);
     round.model = round.project->model;
-    if (is_time_to_look(&round))
-        TRY(hub_look(&round));
+    if (hub_rights_are_due(&round))
+        TRY(hub_check_rights(&round));
     int64_t now_ms = clock_wall_ms();
-    dismiss_late(&round, &hub->now.listeners, now_ms);
-    dismiss_late(&round, &hub->arriving, now_ms);
-    if (hub->now.position.upto.len == 0)
+    listeners_dismiss_expired(&round, &hub->current.listeners, now_ms);
+    listeners_dismiss_expired(&round, &hub->new_listeners, now_ms);
+    if (hub->current.position.upto.len == 0)
         hub_admit(hub);
-    TRY(read_now(&round));
-    if (hub->now.position.upto.len == 0)
+    TRY(hub_read_current(&round));
+    if (hub->current.position.upto.len == 0)
         hub_greet_new(&round);
-    TRY(hub_work(&round));
-    TRY(read_behind(&round));
-    beat(&round);
+    TRY(hub_work_poll(&round));
+    TRY(hub_read_late_groups(&round));
+    hub_send_beat(&round);
     return 0;
 }

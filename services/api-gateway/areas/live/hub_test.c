@@ -8,7 +8,7 @@
 /* Returns whether the filter follows relations: only callers with the same rights share it. */
 static bool filter_is_personal(const struct records_filter *filter)
 {
-    for (size_t i = 0; i < filter->count; i++)
+    for (size_t i = 0; i < filter->with_total; i++)
         if (memchr(filter->items[i].field.ptr, '.', filter->items[i].field.len))
             return true;
     return false;
@@ -22,16 +22,18 @@ static struct str test_key(struct arena *arena,
     struct strbuf key;
 
     strbuf_init(&key, arena, KEY_BYTES);
-    strbuf_printf(
-        &key, "%lld %llx", (long long)entity->id, (unsigned long long)changes_view(caller, entity));
+    strbuf_printf(&key,
+                  "%lld %llx",
+                  (long long)entity->id,
+                  (unsigned long long)changes_view_key(caller, entity));
     if (filter_is_personal(filter))
         strbuf_printf(&key, " %p", (const void *)caller->rights);
-    for (size_t i = 0; i < filter->count; i++) {
+    for (size_t i = 0; i < filter->with_total; i++) {
         const struct records_condition *condition = &filter->items[i];
         for (size_t k = 0; k < condition->group_count; k++)
             strbuf_printf(&key,
                           " %c%lld",
-                          condition->groups[k].any ? 'o' : 'a',
+                          condition->groups[k].is_or ? 'o' : 'a',
                           (long long)condition->groups[k].slot);
         strbuf_printf(&key, " %.*s %d ", STR_ARG(condition->field), (int)condition->op);
         strbuf_printf(&key, "%zu:%.*s", condition->value.len, STR_ARG(condition->value));
@@ -43,9 +45,9 @@ static struct str test_key(struct arena *arena,
 
 static struct records_filter copy_filter(struct arena *arena, const struct records_filter *filter)
 {
-    struct records_condition *items = ARENA_ARRAY(arena, items, filter->count);
+    struct records_condition *items = ARENA_ARRAY(arena, items, filter->with_total);
 
-    for (size_t i = 0; i < filter->count; i++) {
+    for (size_t i = 0; i < filter->with_total; i++) {
         items[i] = filter->items[i];
         items[i].name = arena_dup(arena, items[i].name);
         items[i].field = arena_dup(arena, items[i].field);
@@ -57,7 +59,7 @@ static struct records_filter copy_filter(struct arena *arena, const struct recor
             list[k] = arena_dup(arena, filter->items[i].list[k]);
         items[i].list = list;
     }
-    return (struct records_filter){items, filter->count};
+    return (struct records_filter){items, filter->with_total};
 }
 
 struct hub_test *hub_test_get(struct hub *hub,
@@ -68,7 +70,7 @@ struct hub_test *hub_test_get(struct hub *hub,
     struct arena *arena;
     struct hub_test *test;
 
-    if (filter->count == 0)
+    if (filter->with_total == 0)
         return NULL;
     arena = arena_new(0);
     struct str key = test_key(arena, caller, entity, filter);
@@ -87,8 +89,8 @@ struct hub_test *hub_test_get(struct hub *hub,
         .entity_id = entity->id,
         .caller = *caller,
         .filter = copy_filter(arena, filter),
-        .personal = filter_is_personal(filter),
-        .place = SIZE_MAX,
+        .is_personal = filter_is_personal(filter),
+        .index = SIZE_MAX,
     };
     test->caller.rights = rights_ref((struct rights *)caller->rights);
     (void)map_put(hub->tests, test->key, test);

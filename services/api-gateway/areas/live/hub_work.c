@@ -8,12 +8,12 @@
 #include "base/clock.h"
 #include "realtime_sql.h"
 
-#define WORK_MS    500
-#define RECENT     100  /* newest ids: rows may become visible after rows with a higher id */
-#define WATCHED    1000 /* rows of a kind that have not ended */
-#define FIRST_LOOK 500
+#define WORK_MS        500
+#define RECENT_MAX     100  /* newest ids: rows may become visible after rows with a higher id */
+#define UNFINISHED_MAX 1000 /* rows of a kind that have not ended */
+#define FIRST_POLL_MAX 500
 
-static bool may_all(const struct caller *caller)
+static bool caller_is_known(const struct caller *caller)
 {
     return caller->rights != NULL;
 }
@@ -28,23 +28,23 @@ static bool may_audit(const struct caller *caller)
     return caller_can(caller, PERM_SVC_AUDIT_LOG_READ);
 }
 
-#define OF_ADMINISTRATORS "Only an administrator may listen to this."
+#define NEEDS_ADMIN "Only an administrator may listen to this."
 
 static const struct long_work {
     const char *event;
     const struct sql *sql; /* NULL = read with the log of changes (hub_audit.c) */
     int64_t recent;
     bool (*may)(const struct caller *caller);
-    const char *needs;
-} kinds[HUB_WORKS] = {
+    const char *refusal;
+} work_kinds[HUB_WORKS] = {
     [HUB_JOBS] = {"job",
                   &SQL_REALTIME_JOBS,
-                  RECENT,
+                  RECENT_MAX,
                   may_workflows,
                   "This needs the permission svc_workflows:read."},
-    [HUB_TASKS] = {"task", &SQL_REALTIME_TASKS, RECENT, may_all, ""},
-    [HUB_SENDS] = {"send", &SQL_REALTIME_SENDS, RECENT, caller_is_admin, OF_ADMINISTRATORS},
-    [HUB_INDEXES] = {"index", &SQL_REALTIME_INDEXES, RECENT, caller_is_admin, OF_ADMINISTRATORS},
+    [HUB_TASKS] = {"task", &SQL_REALTIME_TASKS, RECENT_MAX, caller_is_known, ""},
+    [HUB_SENDS] = {"send", &SQL_REALTIME_SENDS, RECENT_MAX, caller_is_admin, NEEDS_ADMIN},
+    [HUB_INDEXES] = {"index", &SQL_REALTIME_INDEXES, RECENT_MAX, caller_is_admin, NEEDS_ADMIN},
     [HUB_AUDIT] = {"audit", NULL, 0, may_audit, "This needs the permission svc_audit_log:read."},
 };
 
@@ -57,23 +57,23 @@ const char *const hub_work_names[HUB_WORKS + 1] = {
     [HUB_WORKS] = NULL,
 };
 
-bool hub_work_may(const struct caller *caller, enum hub_work work)
+bool hub_work_is_allowed(const struct caller *caller, enum hub_work work)
 {
-    return kinds[work].may(caller);
+    return work_kinds[work].may(caller);
 }
 
-const char *hub_work_needs(enum hub_work work)
+const char *hub_work_refusal(enum hub_work work)
 {
-    return kinds[work].needs;
+    return work_kinds[work].refusal;
 }
 
 /* --- listeners --- */
 
-static bool listens_to(const struct list *listeners, enum hub_work work)
+static bool listeners_want_work(const struct list *listeners, enum hub_work work)
 {
     LIST_FOR (link, listeners) {
-        const struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
-        if (!listener->gone && (listener->work & 1U << work))
+        const struct hub_subscriber *listener = LIST_ITEM(link, struct hub_subscriber, link);
+        if (!listener->is_gone && (listener->work & 1U << work))
             return true;
     }
     return false;
@@ -83,25 +83,27 @@ AWAITS static void send_work(const struct hub_round *round,
                              enum hub_work work,
                              const struct sql_realtime_work_row *row)
 {
-    struct http_piece *piece = http_piece_new(arena_printf(
-        round->task->arena, "event: %s\ndata: %.*s\n\n", kinds[work].event, STR_ARG(row->doc)));
+    struct http_chunk *piece = http_chunk_new(arena_printf(round->task->arena,
+                                                           "event: %s\ndata: %.*s\n\n",
+                                                           work_kinds[work].event,
+                                                           STR_ARG(row->doc)));
 
-    LIST_FOR (link, &round->hub->now.listeners) {
-        struct hub_listener *listener = LIST_ITEM(link, struct hub_listener, link);
+    LIST_FOR (link, &round->hub->current.listeners) {
+        struct hub_subscriber *listener = LIST_ITEM(link, struct hub_subscriber, link);
         const struct caller *caller = &listener->caller;
         bool own = row->owner_id == 0 || row->owner_id == caller->user_id;
-        if (listener->gone || !(listener->work & 1U << work))
+        if (listener->is_gone || !(listener->work & 1U << work))
             continue;
         task_pause_if_due(round->task);
         if (caller_is_admin(caller) || (own && !row->hidden))
             http_feed_send(&listener->feed, piece);
     }
-    http_piece_unref(piece);
+    http_chunk_unref(piece);
 }
 
 /* --- changed rows --- */
 
-static const struct hub_state *known_state(const struct hub_states *states, int64_t id)
+static const struct hub_work_state *states_find(const struct hub_work_states *states, int64_t id)
 {
     size_t low = 0;
     size_t high = states->count;
@@ -119,17 +121,17 @@ static const struct hub_state *known_state(const struct hub_states *states, int6
 /* co: Sends the rows that have changed since the last poll, and stores the new states. Rows and
  * states are sorted by ascending id. */
 AWAITS static void
-compare(const struct hub_round *round, enum hub_work work, const struct rows *rows)
+work_send_changes(const struct hub_round *round, enum hub_work work, const struct rows *rows)
 {
-    struct hub_states *was = &round->hub->works[work];
-    struct hub_states is = {.arena = arena_new(0), .begun = true};
+    struct hub_work_states *was = &round->hub->works[work];
+    struct hub_work_states is = {.arena = arena_new(0), .is_polled = true};
 
     is.items = ARENA_ARRAY(is.arena, is.items, rows->count);
     for (size_t i = 0; i < rows->count; i++) {
         const struct sql_realtime_work_row row = sql_realtime_work_row(rows, i);
-        const struct hub_state *known = known_state(was, row.id);
-        const struct hub_state state = {row.id, str_hash(row.doc), row.ended};
-        if (was->begun && (!known || known->hash != state.hash))
+        const struct hub_work_state *known = states_find(was, row.id);
+        const struct hub_work_state state = {row.id, str_hash(row.doc), row.ended};
+        if (was->is_polled && (!known || known->hash != state.hash))
             send_work(round, work, &row);
         is.items[is.count++] = state;
     }
@@ -137,35 +139,36 @@ compare(const struct hub_round *round, enum hub_work work, const struct rows *ro
     *was = is;
 }
 
-AWAITS static int hub_work_look(const struct hub_round *round, enum hub_work work)
+AWAITS static int work_poll(const struct hub_round *round, enum hub_work work)
 {
-    const struct hub_states *states = &round->hub->works[work];
+    const struct hub_work_states *states = &round->hub->works[work];
     int64_t *ids = ARENA_ARRAY(round->task->arena, ids, states->count);
     size_t count = 0;
     struct rows rows;
 
-    for (size_t i = states->count; i-- > 0 && count < WATCHED;)
-        if (!states->items[i].ended)
+    for (size_t i = states->count; i-- > 0 && count < UNFINISHED_MAX;)
+        if (!states->items[i].has_ended)
             ids[count++] = states->items[i].id;
     TRY(db_query(round->task,
                  &round->project->db,
-                 kinds[work].sql,
-                 SQL_REALTIME_WORK_ARGS(.recent = states->begun ? kinds[work].recent : FIRST_LOOK,
+                 work_kinds[work].sql,
+                 SQL_REALTIME_WORK_ARGS(.recent = states->is_polled ? work_kinds[work].recent
+                                                                    : FIRST_POLL_MAX,
                                         .ids = sql_i64s(ids, count)),
                  &rows));
-    compare(round, work, &rows);
+    work_send_changes(round, work, &rows);
     return 0;
 }
 
-void hub_work_forget(struct hub *hub)
+void hub_work_clear(struct hub *hub)
 {
     for (int work = 0; work < HUB_WORKS; work++) {
         arena_free(hub->works[work].arena);
-        hub->works[work] = (struct hub_states){0};
+        hub->works[work] = (struct hub_work_states){0};
     }
 }
 
-int hub_work(const struct hub_round *round)
+int hub_work_poll(const struct hub_round *round)
 {
     struct hub *hub = round->hub;
     int64_t now_ms = clock_mono_ms();
@@ -174,15 +177,15 @@ int hub_work(const struct hub_round *round)
         return 0;
     hub->work_due_ms = INT64_MAX;
     for (int work = 0; work < HUB_WORKS; work++) {
-        if (!listens_to(&hub->now.listeners, (enum hub_work)work) &&
-            !listens_to(&hub->arriving, (enum hub_work)work)) {
+        if (!listeners_want_work(&hub->current.listeners, (enum hub_work)work) &&
+            !listeners_want_work(&hub->new_listeners, (enum hub_work)work)) {
             arena_free(hub->works[work].arena);
-            hub->works[work] = (struct hub_states){0};
+            hub->works[work] = (struct hub_work_states){0};
             continue;
         }
         hub->work_due_ms = now_ms + WORK_MS;
-        if (kinds[work].sql)
-            TRY(hub_work_look(round, (enum hub_work)work));
+        if (work_kinds[work].sql)
+            TRY(work_poll(round, (enum hub_work)work));
     }
     return 0;
 }

@@ -11,12 +11,12 @@
 
 /* --- the query --- */
 
-struct wishes {
+struct listened_entities {
     const struct entity *entities[ENTITIES_MAX];
     size_t count;
 };
 
-static bool is_wished(const struct wishes *wishes, const struct entity *entity)
+static bool entities_contain(const struct listened_entities *wishes, const struct entity *entity)
 {
     for (size_t i = 0; i < wishes->count; i++)
         if (wishes->entities[i] == entity)
@@ -25,7 +25,7 @@ static bool is_wished(const struct wishes *wishes, const struct entity *entity)
 }
 
 /* Refuses a missing and a forbidden entity differently, as the entity's own routes do. */
-static int read_listened(struct req *r, struct str name, struct wishes *wishes)
+static int read_entity_name(struct req *r, struct str name, struct listened_entities *wishes)
 {
     const struct entity *entity = model_entity(r->scope->model, name);
 
@@ -37,7 +37,7 @@ static int read_listened(struct req *r, struct str name, struct wishes *wishes)
     if (!caller_can_entity(r->scope->caller, entity->id, ACT_READ))
         return fail(
             r, PROBLEM_FORBIDDEN, "This needs the permission %.*s:read.", STR_ARG(entity->name));
-    if (is_wished(wishes, entity))
+    if (entities_contain(wishes, entity))
         return 0;
     if (wishes->count == ENTITIES_MAX)
         return fail(r,
@@ -54,8 +54,8 @@ static int read_work(struct req *r, const struct query *query, unsigned *ret_wor
     for (int work = 0; work < HUB_WORKS; work++) {
         if (!str_is(query_get(query, hub_work_names[work]), "true"))
             continue;
-        if (!hub_work_may(r->scope->caller, (enum hub_work)work))
-            return fail(r, PROBLEM_FORBIDDEN, "%s", hub_work_needs((enum hub_work)work));
+        if (!hub_work_is_allowed(r->scope->caller, (enum hub_work)work))
+            return fail(r, PROBLEM_FORBIDDEN, "%s", hub_work_refusal((enum hub_work)work));
         *ret_work |= 1U << work;
     }
     return 0;
@@ -84,8 +84,10 @@ read_audit(struct req *r, const struct query *query, unsigned work, struct hub_a
     return 0;
 }
 
-static int
-read_entities(struct req *r, const struct query *query, unsigned work, struct wishes *wishes)
+static int read_entities(struct req *r,
+                         const struct query *query,
+                         unsigned work,
+                         struct listened_entities *wishes)
 {
     struct str names = query_get(query, "entities");
 
@@ -96,21 +98,21 @@ read_entities(struct req *r, const struct query *query, unsigned work, struct wi
                     PROBLEM_INVALID_QUERY,
                     "Query parameter 'entities' is required: the entities to listen to, separated "
                     "by commas.");
-    if (!caller_api_access(r->scope->caller))
+    if (!caller_has_api_access(r->scope->caller))
         return fail(r, PROBLEM_API_ACCESS_DISABLED, NULL);
     while (names.ptr)
-        TRY(read_listened(r, str_trim(str_split(&names, ',')), wishes));
+        TRY(read_entity_name(r, str_trim(str_split(&names, ',')), wishes));
     return 0;
 }
 
 static int realtime_check_filter(struct req *r,
                                  const struct records_filter *filter,
-                                 const struct wishes *wishes)
+                                 const struct listened_entities *wishes)
 {
     struct records_ctx *ctx = items_ctx(r);
 
     for (size_t i = 0; i < wishes->count; i++)
-        TRY(items_check(r, ctx, changes_check(ctx, wishes->entities[i], filter)));
+        TRY(items_reply_error(r, ctx, changes_check_filter(ctx, wishes->entities[i], filter)));
     return 0;
 }
 
@@ -167,7 +169,7 @@ static const struct query_param realtime_query[] = {
     {0},
 };
 
-static struct str wanted_position(struct req *r, const struct query *query)
+static struct str read_position(struct req *r, const struct query *query)
 {
     struct str header = req_header(r, "last-event-id");
 
@@ -176,7 +178,7 @@ static struct str wanted_position(struct req *r, const struct query *query)
 
 AWAITS static int realtime_listen(struct req *r)
 {
-    struct wishes wishes = {.count = 0};
+    struct listened_entities wishes = {.count = 0};
     struct hub_audit audit;
     const struct query *query;
     struct str begin;
@@ -193,9 +195,9 @@ AWAITS static int realtime_listen(struct req *r)
         r->content_type = STR("text/event-stream");
         return reply_empty(r, 200);
     }
-    TRY(hub_members(r, &members));
-    TRY(hub_begin(r, &begin));
-    struct share *place = hub_place(r);
+    TRY(hub_group_members_hash(r, &members));
+    TRY(hub_begin_logging(r, &begin));
+    struct share *place = hub_acquire_slot(r);
     if (!place) {
         resp_header(r, "Retry-After", STR(RETRY_AFTER));
         return fail(
@@ -203,18 +205,18 @@ AWAITS static int realtime_listen(struct req *r)
             PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
             "The project has as many streams as it may have at the moment; try again later.");
     }
-    return hub_listen(r,
-                      &(struct hub_wish){
-                          .entities = wishes.entities,
-                          .count = wishes.count,
-                          .filter = &filter,
-                          .work = work,
-                          .audit = audit,
-                          .position = wanted_position(r, query),
-                          .begin = begin,
-                          .members = members,
-                      },
-                      place);
+    return hub_subscribe(r,
+                         &(struct hub_options){
+                             .entities = wishes.entities,
+                             .count = wishes.count,
+                             .filter = &filter,
+                             .work = work,
+                             .audit = audit,
+                             .position = read_position(r, query),
+                             .begin_position = begin,
+                             .members = members,
+                         },
+                         place);
 }
 
 /* --- tickets --- */
@@ -231,7 +233,7 @@ AWAITS static int realtime_ticket(struct req *r)
     int64_t expires_ms;
     struct jw w;
 
-    TRY(realtime_ticket_make(r, &ticket, &expires_ms));
+    TRY(realtime_ticket_create(r, &ticket, &expires_ms));
     w = resp_json(r);
     jw_obj(&w);
     JW_STR(&w, "ticket", ticket);
@@ -248,10 +250,10 @@ static const struct route realtime_routes[] = {
         .id = "realtime_listen",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_REALTIME_READ,
-        .ticket = true,
+        .takes_ticket = true,
         .query = realtime_query,
         .headers = HEADER_GROUP_ID,
-        .ok = {200, NULL, .content_type = "text/event-stream"},
+        .success = {200, NULL, .content_type = "text/event-stream"},
         .run = realtime_listen,
         .summary = "Listen to changes of records",
         .doc = "Server-sent events: created and updated with {\"entity\", \"id\", \"record\"}, "
@@ -276,7 +278,7 @@ static const struct route realtime_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_REALTIME_READ,
         .headers = HEADER_GROUP_ID,
-        .ok = {200, &ticket_schema},
+        .success = {200, &ticket_schema},
         .run = realtime_ticket,
         .summary = "Create a ticket for one stream",
         .doc = "For EventSource, which cannot send a header: GET /realtime?ticket= works once, "

@@ -6,7 +6,7 @@ select s.id:bigint, s.user_id:bigint from {p}.sessions s
 where s.id = any(:ids::bigint[]) and s.revoked_at is null and s.expires_at > now();
 
 -- The users of :ids, each with a fingerprint of the rows that its rights are computed from: its own rows, and all roles.
--- name: realtime_prints :many
+-- name: realtime_rights_sources :many
 select u.id:bigint, hashtextextended(concat_ws('|', u.status, u.email_confirmed_at is not null,
   (select string_agg(ur.role_id::text, ',' order by ur.role_id) from {p}.user_roles ur where ur.user_id = u.id), ';',
   (select string_agg(gm.group_id::text, ',' order by gm.group_id) from {p}.group_members gm where gm.user_id = u.id)),
@@ -36,7 +36,7 @@ values (:hash::bytea, :user_id::bigint, :session_id::bigint, :key_id::bigint, :g
   now() + make_interval(secs => :seconds::bigint));
 
 -- Deletes the ticket, so that it can be used only once.
--- name: realtime_ticket_take :opt
+-- name: realtime_ticket_use :opt
 delete from {p}.live_tickets t
 where t.hash = :hash::bytea and t.expires_at > now() and (t.session_id = 0 or exists (
   select 1 from {p}.sessions s where s.id = t.session_id and s.revoked_at is null and s.expires_at > now()))

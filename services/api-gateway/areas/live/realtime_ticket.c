@@ -19,7 +19,7 @@ static struct str hash_of(struct arena *arena, struct str ticket)
     return (struct str){(const char *)hash, DIGEST_SHA256_BYTES};
 }
 
-int realtime_ticket_make(struct req *r, struct str *ret_ticket, int64_t *ret_expires_ms)
+int realtime_ticket_create(struct req *r, struct str *ret_ticket, int64_t *ret_expires_ms)
 {
     const struct caller *caller = r->scope->caller;
     char bytes[TICKET_BYTES];
@@ -38,17 +38,17 @@ int realtime_ticket_make(struct req *r, struct str *ret_ticket, int64_t *ret_exp
                                             .seconds = TICKET_SECONDS));
 }
 
-int realtime_ticket_take(struct req *r, struct str ticket, struct caller *caller, bool *ret_found)
+int realtime_ticket_use(struct req *r, struct str ticket, struct caller *caller, bool *ret_found)
 {
     struct rows rows;
 
     *ret_found = false;
     if (ticket.len == 0 || ticket.len > TICKET_CHARS)
         return 0;
-    TRY(sql_all(r, &rows, SQL_REALTIME_TICKET_TAKE(.hash = hash_of(r->task.arena, ticket))));
+    TRY(sql_all(r, &rows, SQL_REALTIME_TICKET_USE(.hash = hash_of(r->task.arena, ticket))));
     if (rows.count == 0)
         return 0;
-    const struct sql_realtime_ticket_take_row row = sql_realtime_ticket_take_row(&rows, 0);
+    const struct sql_realtime_ticket_use_row row = sql_realtime_ticket_use_row(&rows, 0);
     caller->kind = row.key_id != 0 ? CALLER_KEY : CALLER_USER;
     caller->user_id = row.user_id;
     caller->session_id = row.session_id;

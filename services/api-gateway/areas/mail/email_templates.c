@@ -1,19 +1,19 @@
 /* /email-templates: the templates of mails, and the shell around them. */
 #include "areas/mail/mail_flow.h"
 #include "areas/mail/mail_previews.h"
-#include "areas/mail/tenant_senders.h"
+#include "areas/mail/mail_senders.h"
 #include "email_templates_sql.h"
 #include "fetch/mail.h"
 #include "http/page.h"
 #include "mails_sql.h"
 #include "stages/stages.h"
 
-#define HTML_MAX    200000
-#define SUBJECT_MAX 255
-#define TESTS       5 /* a minute */
-#define SHELL       "shell"
-#define DOC_BYTES   ((size_t)4 << 20)
-#define SAMPLE_URL  "https://app.example.com/welcome#type=sample&token=sample"
+#define HTML_MAX         200000
+#define SUBJECT_MAX      255
+#define TESTS_PER_MINUTE 5 /* a minute */
+#define SHELL            "shell"
+#define DOC_BYTES        ((size_t)4 << 20)
+#define SAMPLE_URL       "https://app.example.com/welcome#type=sample&token=sample"
 
 struct template_in {
     struct in_str subject, body_html, body_text, sender_name;
@@ -26,7 +26,7 @@ struct template_in {
      .nullable = true, .max = HTML_MAX, .doc = "Made from body_html when null"}
 #define TEMPLATE_MEMBERS                                                                           \
     {.name = "subject", FIELD_AT(struct template_in, subject), .type = FIELD_STR, .min = 1,        \
-     .max = SUBJECT_MAX, .example = "\"Welcome to {{ project_name }}\""},                             \
+     .max = SUBJECT_MAX, .example = "\"Welcome to {{ project_name }}\""},                          \
     {.name = "body_html", FIELD_AT(struct template_in, body_html), .type = FIELD_STR, .min = 1,    \
      .max = HTML_MAX, .doc = "Replaces {{ content }} in the shell",                                \
      .example = "\"<p><a href=\\\"{{ link }}\\\">Begin</a></p>\""},                                \
@@ -92,38 +92,39 @@ static const struct schema preview_out_schema = SCHEMA_OUT("EmailPreview", previ
 
 /* --- stored templates --- */
 
-struct stored {
+struct stored_template {
     struct mail_template template;
     int64_t updated_ms; /* 0: the default of new projects */
 };
-struct all_stored {
-    struct stored types[MAIL_TYPES];
-    struct stored shell;
+struct stored_templates {
+    struct stored_template types[MAIL_TYPES];
+    struct stored_template shell;
 };
 
-AWAITS static int load_all(struct req *r, struct all_stored *ret_all)
+AWAITS static int templates_load(struct req *r, struct stored_templates *ret_all)
 {
     struct str keys[MAIL_TYPES + 1] = {STR(SHELL)};
     struct rows rows;
 
     for (int i = 0; i < MAIL_TYPES; i++) {
-        ret_all->types[i] = (struct stored){.template = *mail_template_default((enum mail_type)i)};
+        ret_all->types[i] =
+            (struct stored_template){.template = *mail_template_default((enum mail_type)i)};
         keys[i + 1] = str_from(mail_type_name((enum mail_type)i));
     }
-    ret_all->shell = (struct stored){.template = {.body_html = mail_shell_default()}};
+    ret_all->shell = (struct stored_template){.template = {.body_html = mail_shell_default()}};
     TRY(sql_all(r, &rows, SQL_MAIL_TEMPLATE_STORED(.keys = sql_strs(keys, ARRAY_LEN(keys)))));
     for (size_t i = 0; i < rows.count; i++) {
         const struct sql_mail_template_stored_row row = sql_mail_template_stored_row(&rows, i);
         int type = mail_type_find(row.key);
-        struct stored *to = type < 0 ? &ret_all->shell : &ret_all->types[type];
-        *to = (struct stored){
+        struct stored_template *to = type < 0 ? &ret_all->shell : &ret_all->types[type];
+        *to = (struct stored_template){
             {row.subject, row.body_html, row.body_text, row.sender_name, row.sender_id.value},
             row.updated_at};
     }
     return 0;
 }
 
-static void put_tail(struct jw *w, const char *const *variables, int64_t updated_ms)
+static void template_put_tail(struct jw *w, const char *const *variables, int64_t updated_ms)
 {
     jw_lit(w, "variables");
     jw_arr(w);
@@ -139,7 +140,7 @@ static void put_tail(struct jw *w, const char *const *variables, int64_t updated
     jw_obj_end(w);
 }
 
-static void put_template(struct jw *w, enum mail_type type, const struct stored *it)
+static void template_put(struct jw *w, enum mail_type type, const struct stored_template *it)
 {
     jw_obj(w);
     JW_CSTR(w, "type", mail_type_name(type));
@@ -151,10 +152,10 @@ static void put_template(struct jw *w, enum mail_type type, const struct stored 
         JW_I64(w, "sender_address_id", it->template.sender_id);
     else
         JW_NULL(w, "sender_address_id");
-    put_tail(w, mail_template_variables(type), it->updated_ms);
+    template_put_tail(w, mail_template_variables(type), it->updated_ms);
 }
 
-static int wanted(struct req *r, enum mail_type *ret_type)
+static int template_read_type(struct req *r, enum mail_type *ret_type)
 {
     int type = mail_type_find(req_param(r, "type"));
 
@@ -166,19 +167,19 @@ static int wanted(struct req *r, enum mail_type *ret_type)
 
 AWAITS static int email_templates_list(struct req *r)
 {
-    struct all_stored all;
+    struct stored_templates all;
     struct page page;
     struct jw w;
 
     TRY(req_page(r, &page));
-    TRY(load_all(r, &all));
+    TRY(templates_load(r, &all));
     w = resp_json(r);
     jw_obj(&w);
     jw_lit(&w, "items");
     jw_arr(&w);
     int64_t end = page_offset(&page) + page.limit;
     for (int64_t i = page_offset(&page); i < end && i < MAIL_TYPES; i++)
-        put_template(&w, (enum mail_type)i, &all.types[i]);
+        template_put(&w, (enum mail_type)i, &all.types[i]);
     jw_arr_end(&w);
     page_json(&w, &page, page.count ? MAIL_TYPES : -1, end < MAIL_TYPES);
     jw_obj_end(&w);
@@ -187,12 +188,12 @@ AWAITS static int email_templates_list(struct req *r)
 
 AWAITS static int reply_email_template(struct req *r, enum mail_type type)
 {
-    struct all_stored all;
+    struct stored_templates all;
     struct jw w;
 
-    TRY(load_all(r, &all));
+    TRY(templates_load(r, &all));
     w = resp_json(r);
-    put_template(&w, type, &all.types[type]);
+    template_put(&w, type, &all.types[type]);
     return reply_json(r, 200);
 }
 
@@ -200,13 +201,13 @@ AWAITS static int email_templates_get(struct req *r)
 {
     enum mail_type type = MAIL_CONFIRMATION;
 
-    TRY(wanted(r, &type));
+    TRY(template_read_type(r, &type));
     return reply_email_template(r, type);
 }
 
 /* --- changes --- */
 
-static bool has_controls(struct str text)
+static bool text_has_controls(struct str text)
 {
     for (size_t i = 0; i < text.len; i++)
         if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f)
@@ -224,43 +225,43 @@ email_check_text(struct req *r, const char *member, const char *const *names, st
     return 0;
 }
 
-static void email_merge(struct str *to, const struct in_str *in)
+static void template_merge_member(struct str *to, const struct in_str *in)
 {
     if (in->set)
         *to = in->value.len ? in->value : STR_NONE;
 }
 
-/* Merges the body into the stored template. Mails of all types but MAIL_ADDED_TO_TENANT are sent
+/* Merges the body into the stored template. Mails of all types but MAIL_ADDED_TO_PROJECT are sent
  * for their link, so their HTML needs a link or a token. */
-static int merge_template(struct req *r,
+static int template_merge(struct req *r,
                           enum mail_type type,
                           const struct template_in *in,
                           struct mail_template *template)
 {
     const char *const *names = mail_template_variables(type);
 
-    email_merge(&template->subject, &in->subject);
-    email_merge(&template->body_html, &in->body_html);
-    email_merge(&template->body_text, &in->body_text);
-    email_merge(&template->sender_name, &in->sender_name);
+    template_merge_member(&template->subject, &in->subject);
+    template_merge_member(&template->body_html, &in->body_html);
+    template_merge_member(&template->body_text, &in->body_text);
+    template_merge_member(&template->sender_name, &in->sender_name);
     if (in->sender_address_id.set)
         template->sender_id = in->sender_address_id.null ? 0 : in->sender_address_id.value;
     TRY(email_check_text(r, "subject", names, template->subject));
     TRY(email_check_text(r, "body_html", names, template->body_html));
     TRY(email_check_text(r, "body_text", names, template->body_text));
-    if (has_controls(template->subject) || has_controls(template->sender_name))
+    if (text_has_controls(template->subject) || text_has_controls(template->sender_name))
         return fail_field(r,
-                          has_controls(template->subject) ? "subject" : "sender_name",
+                          text_has_controls(template->subject) ? "subject" : "sender_name",
                           PROBLEM_PATTERN,
                           "must not have line breaks or other control characters");
-    if (type != MAIL_ADDED_TO_TENANT && !mail_template_uses(template->body_html, "link") &&
+    if (type != MAIL_ADDED_TO_PROJECT && !mail_template_uses(template->body_html, "link") &&
         !mail_template_uses(template->body_html, "token"))
         return fail_field(
             r, "body_html", PROBLEM_VALIDATION_FAILED, "must have {{ link }} or {{ token }}");
     return 0;
 }
 
-static struct str doc_of(struct arena *arena, const struct mail_template *template)
+static struct str template_doc(struct arena *arena, const struct mail_template *template)
 {
     struct strbuf text;
     struct jw w;
@@ -286,11 +287,12 @@ static struct db_call template_audit(struct req *r, const char *action, const ch
         r, action, "email_template", 0, arena_printf(r->task.arena, "{\"type\":\"%s\"}", key));
 }
 
-AWAITS static int save(struct req *r, const char *key, const struct mail_template *template)
+AWAITS static int
+template_save(struct req *r, const char *key, const struct mail_template *template)
 {
     struct db_call calls[] = {
-        db_call(
-            SQL_EMAIL_TEMPLATE_PUT(.key = str_from(key), .doc = doc_of(r->task.arena, template))),
+        db_call(SQL_EMAIL_TEMPLATE_PUT(.key = str_from(key),
+                                       .doc = template_doc(r->task.arena, template))),
         template_audit(r, "email_templates.update", key),
     };
 
@@ -300,23 +302,23 @@ AWAITS static int save(struct req *r, const char *key, const struct mail_templat
 
 AWAITS static int email_templates_update(struct req *r)
 {
-    struct all_stored all;
+    struct stored_templates all;
     struct template_in in;
     enum mail_type type = MAIL_CONFIRMATION;
 
     TRY(req_json(r, &template_schema, &in));
-    TRY(wanted(r, &type));
+    TRY(template_read_type(r, &type));
     TRY(sql_begin(r));
     TRY(sql_exec(r, NULL, SQL_EMAIL_TEMPLATE_LOCK(.key = str_from(mail_type_name(type)))));
-    TRY(load_all(r, &all));
-    TRY(merge_template(r, type, &in, &all.types[type].template));
+    TRY(templates_load(r, &all));
+    TRY(template_merge(r, type, &in, &all.types[type].template));
     if (in.sender_address_id.set && !in.sender_address_id.null)
-        TRY(tenant_senders_check(r, "sender_address_id", in.sender_address_id.value));
-    TRY(save(r, mail_type_name(type), &all.types[type].template));
+        TRY(mail_senders_check(r, "sender_address_id", in.sender_address_id.value));
+    TRY(template_save(r, mail_type_name(type), &all.types[type].template));
     return reply_email_template(r, type);
 }
 
-AWAITS static int reset(struct req *r, const char *key)
+AWAITS static int template_reset(struct req *r, const char *key)
 {
     struct db_call calls[] = {
         db_call(SQL_EMAIL_TEMPLATE_RESET(.key = str_from(key))),
@@ -333,22 +335,22 @@ AWAITS static int email_templates_reset(struct req *r)
 {
     enum mail_type type = MAIL_CONFIRMATION;
 
-    TRY(wanted(r, &type));
-    return reset(r, mail_type_name(type));
+    TRY(template_read_type(r, &type));
+    return template_reset(r, mail_type_name(type));
 }
 
 /* --- the shell --- */
 
 AWAITS static int email_shell_get(struct req *r)
 {
-    struct all_stored all;
+    struct stored_templates all;
     struct jw w;
 
-    TRY(load_all(r, &all));
+    TRY(templates_load(r, &all));
     w = resp_json(r);
     jw_obj(&w);
     JW_STR(&w, "body_html", all.shell.template.body_html);
-    put_tail(&w, mail_shell_variables(), all.shell.updated_ms);
+    template_put_tail(&w, mail_shell_variables(), all.shell.updated_ms);
     return reply_json(r, 200);
 }
 
@@ -364,31 +366,31 @@ AWAITS static int email_shell_update(struct req *r)
             r, "body_html", PROBLEM_VALIDATION_FAILED, "must have {{ content }} exactly once");
     shell.body_html = in.body_html.value;
     TRY(sql_begin(r));
-    TRY(save(r, SHELL, &shell));
+    TRY(template_save(r, SHELL, &shell));
     return email_shell_get(r);
 }
 
 AWAITS static int email_shell_reset(struct req *r)
 {
-    return reset(r, SHELL);
+    return template_reset(r, SHELL);
 }
 
 /* --- previews and tests --- */
 
 /* co: Renders the template, or the draft in the body, with sample values. */
 AWAITS static int
-render_sample(struct req *r, struct mail_rendered *ret_mail, struct mail_template *ret_template)
+sample_render(struct req *r, struct mail_rendered *ret_mail, struct mail_template *ret_template)
 {
     struct mail_variables variables = {0};
-    struct all_stored all;
+    struct stored_templates all;
     struct template_in in = {0};
     enum mail_type type = MAIL_CONFIRMATION;
 
     TRY(req_json(r, &draft_schema, &in));
-    TRY(wanted(r, &type));
-    TRY(load_all(r, &all));
+    TRY(template_read_type(r, &type));
+    TRY(templates_load(r, &all));
     struct mail_template *template = &all.types[type].template;
-    TRY(merge_template(r, type, &in, template));
+    TRY(template_merge(r, type, &in, template));
     mail_variable_set(&variables, "project_name", r->scope->project->name);
     mail_variable_set(&variables, "email", r->scope->caller->rights->email);
     mail_variable_set(&variables, "link", STR(SAMPLE_URL));
@@ -435,8 +437,8 @@ AWAITS static int email_templates_preview(struct req *r)
     struct str url;
     struct jw w;
 
-    TRY(render_sample(r, &mail, &template));
-    TRY(mail_preview_keep(r, mail.html, &url));
+    TRY(sample_render(r, &mail, &template));
+    TRY(mail_preview_store(r, mail.html, &url));
     struct str name = template.sender_name.len ? template.sender_name : r->scope->project->name;
     w = resp_json(r);
     jw_obj(&w);
@@ -455,12 +457,12 @@ AWAITS static int email_templates_test(struct req *r)
     struct mail_template template = {0};
     struct mail_rendered mail = {0};
 
-    TRY(render_sample(r, &mail, &template));
+    TRY(sample_render(r, &mail, &template));
     TRY(rate_limit_sign_in(
         r,
         "mail_test",
         arena_printf(r->task.arena, "%lld", (long long)r->scope->caller->user_id),
-        TESTS));
+        TESTS_PER_MINUTE));
     TRY(mail_flow_ready(r));
     struct mail_entry entry = {
         .type = "test",
@@ -484,7 +486,7 @@ static const struct route email_templates_routes[] = {
         .run = email_templates_list,
         .summary = "List the templates of the project's mails",
         .query = page_query,
-        .ok = {200, &template_out_schema, .list = true},
+        .success = {200, &template_out_schema, .list = true},
     },
     {
         .method = HTTP_GET_M,
@@ -493,7 +495,7 @@ static const struct route email_templates_routes[] = {
         .auth = AUTH_ADMIN,
         .run = email_shell_get,
         .summary = "Get the shell, which is the HTML around all mails",
-        .ok = {200, &shell_out_schema},
+        .success = {200, &shell_out_schema},
     },
     {
         .method = HTTP_PUT_M,
@@ -503,7 +505,7 @@ static const struct route email_templates_routes[] = {
         .run = email_shell_update,
         .summary = "Change the shell, which is the HTML around all mails",
         .body = &shell_in_schema,
-        .ok = {200, &shell_out_schema},
+        .success = {200, &shell_out_schema},
     },
     {
         .method = HTTP_DELETE_M,
@@ -512,7 +514,7 @@ static const struct route email_templates_routes[] = {
         .auth = AUTH_ADMIN,
         .run = email_shell_reset,
         .summary = "Reset the shell to the default",
-        .ok = {204},
+        .success = {204},
     },
     {
         .method = HTTP_GET_M,
@@ -521,8 +523,8 @@ static const struct route email_templates_routes[] = {
         .auth = AUTH_ADMIN,
         .run = email_templates_get,
         .summary = "Get a template",
-        .ok = {200, &template_out_schema},
-        .fails = {404},
+        .success = {200, &template_out_schema},
+        .extra_statuses = {404},
     },
     {
         .method = HTTP_PUT_M,
@@ -533,8 +535,8 @@ static const struct route email_templates_routes[] = {
         .guard = email_templates_get,
         .summary = "Change a template",
         .body = &template_schema,
-        .ok = {200, &template_out_schema},
-        .fails = {404, 422},
+        .success = {200, &template_out_schema},
+        .extra_statuses = {404, 422},
     },
     {
         .method = HTTP_DELETE_M,
@@ -544,8 +546,8 @@ static const struct route email_templates_routes[] = {
         .run = email_templates_reset,
         .guard = email_templates_get,
         .summary = "Reset a template to the default",
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
     },
     {
         .method = HTTP_POST_M,
@@ -557,8 +559,8 @@ static const struct route email_templates_routes[] = {
         .class = CLASS_READ,
         .summary = "Preview a mail with its template, or with a draft of the template",
         .body = &draft_schema,
-        .ok = {200, &preview_out_schema},
-        .fails = {404, 422},
+        .success = {200, &preview_out_schema},
+        .extra_statuses = {404, 422},
     },
     {
         .method = HTTP_POST_M,
@@ -570,8 +572,8 @@ static const struct route email_templates_routes[] = {
         .class = CLASS_AUTH,
         .summary = "Send a test mail, whose link does not work, to the caller's own address",
         .body = &draft_schema,
-        .ok = {202},
-        .fails = {404, 422},
+        .success = {202},
+        .extra_statuses = {404, 422},
     },
 };
 ROUTES(email_templates, "Mail");

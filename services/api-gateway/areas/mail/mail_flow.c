@@ -60,9 +60,10 @@ int mail_flow_page(struct req *r, const struct in_str *redirect_to, struct str *
     if (!page.len && settings->redirect_url_count > 0)
         page = settings->redirect_urls[0];
     *ret_page = arena_dup(r->task.arena, page);
-    if (!redirect_to->value.len || redirect_url_same(redirect_to->value, settings->auth_page_url))
+    if (!redirect_to->value.len ||
+        redirect_url_is_same(redirect_to->value, settings->auth_page_url))
         return 0;
-    if (redirect_url_listed(settings, redirect_to->value)) {
+    if (redirect_url_is_listed(settings, redirect_to->value)) {
         *ret_page = redirect_to->value;
         return 0;
     }

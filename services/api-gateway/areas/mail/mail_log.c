@@ -1,7 +1,7 @@
 /* /mail/log: the outcome of mails. */
 #include "http/query.h"
+#include "keyset.h"
 #include "mail_log_sql.h"
-#include "walk.h"
 
 static const char *const mail_states[] = {
     "queued", "sending", "sent", "refused", "unknown", "dropped", "expired", "failed", NULL};
@@ -51,7 +51,7 @@ static const struct field mail_fields[] = {
 static const struct schema mail_schema = SCHEMA_OUT("MailLog", mail_fields);
 
 static const struct query_param mail_log_query[] = {
-    WALK_QUERY,
+    KEYSET_QUERY,
     {.name = "status",
      .type = FIELD_STR,
      .values = mail_states,
@@ -61,7 +61,7 @@ static const struct query_param mail_log_query[] = {
     {0},
 };
 
-static const struct walk_list all_mails = {
+static const struct keyset_list all_mails = {
     &SQL_MAIL_LOG_DESC, &SQL_MAIL_LOG_ASC, &SQL_MAIL_LOG_COUNT, "id"};
 
 AWAITS static int mail_log_list(struct req *r)
@@ -69,11 +69,11 @@ AWAITS static int mail_log_list(struct req *r)
     const struct query *query;
 
     TRY(req_query(r, &query));
-    return walk_reply(r,
-                      &all_mails,
-                      SQL_MAIL_LOG_ARGS(.status = query_get(query, "status"),
-                                        .type = query_get(query, "type"),
-                                        .recipient = query_get(query, "recipient")));
+    return keyset_reply(r,
+                        &all_mails,
+                        SQL_MAIL_LOG_ARGS(.status = query_get(query, "status"),
+                                          .type = query_get(query, "type"),
+                                          .recipient = query_get(query, "recipient")));
 }
 
 AWAITS static int mail_log_get(struct req *r)
@@ -93,7 +93,7 @@ static const struct route mail_log_routes[] = {
         .id = "mail_log_list",
         .auth = AUTH_ADMIN,
         .query = mail_log_query,
-        .ok = {200, &mail_schema, .list = true},
+        .success = {200, &mail_schema, .list = true},
         .run = mail_log_list,
         .summary = "List mails and their outcome, newest first",
         .doc = "The content of a mail is deleted when the mail has ended, and its row some weeks "
@@ -104,8 +104,8 @@ static const struct route mail_log_routes[] = {
         .path = "/mail/log/{id}",
         .id = "mail_log_get",
         .auth = AUTH_ADMIN,
-        .ok = {200, &mail_schema},
-        .fails = {404},
+        .success = {200, &mail_schema},
+        .extra_statuses = {404},
         .run = mail_log_get,
         .summary = "Get the outcome of a mail",
     },

@@ -8,4 +8,4 @@
 
 /* co: Stores the HTML and returns its URL, which is arena-owned. 0, a negative, or the status that
  * was put. */
-AWAITS int mail_preview_keep(struct req *r, struct str html, struct str *ret_url) MUSTCHECK;
+AWAITS int mail_preview_store(struct req *r, struct str html, struct str *ret_url) MUSTCHECK;

@@ -87,7 +87,7 @@ int menu_load_items(struct req *r, int64_t menu_id, struct menu_tree *ret_tree)
     return menu_tree_link(r->task.arena, ret_tree) ? 0 : fail_internal(r, -EBADMSG);
 }
 
-int menu_finish(struct req *r, const char *action, int64_t menu_id, struct str detail)
+int menu_commit_change(struct req *r, const char *action, int64_t menu_id, struct str detail)
 {
     struct db_call calls[] = {
         db_call(SQL_MENU_CHANGED(.id = menu_id)),
@@ -142,7 +142,7 @@ AWAITS static int menu_item_guard(struct req *r)
 }
 
 /* co: Stores the parents and positions of all items of the tree. */
-AWAITS static int save_places(struct req *r, int64_t menu_id, const struct menu_tree *tree)
+AWAITS static int save_positions(struct req *r, int64_t menu_id, const struct menu_tree *tree)
 {
     int64_t *ids = ARENA_ARRAY(r->task.arena, ids, tree->count * 3 + 1);
     int64_t *parents = ids + tree->count;
@@ -161,7 +161,7 @@ AWAITS static int save_places(struct req *r, int64_t menu_id, const struct menu_
                                          .positions = sql_i64s(positions, tree->count)));
 }
 
-static int too_deep(struct req *r, const char *member)
+static int fail_too_deep(struct req *r, const char *member)
 {
     return fail_field(r,
                       member,
@@ -189,11 +189,11 @@ bool menu_url_ok(struct str target)
 
 /* Finds an entity by name. Another process may just have created the entity. Setting `behind`
  * repeats the request once with the current model. */
-static int wanted_entity(struct req *r, const char *member, struct str name, int64_t *ret_id)
+static int menu_find_entity(struct req *r, const char *member, struct str name, int64_t *ret_id)
 {
     const struct entity *entity = model_entity(r->scope->model, name);
 
-    r->scope->behind = !entity && !r->scope->current;
+    r->scope->may_be_stale = !entity && !r->scope->is_rechecked;
     if (!entity)
         return fail_field(r, member, PROBLEM_VALIDATION_FAILED, "there is no such entity");
     *ret_id = entity->id;
@@ -213,7 +213,7 @@ static int menu_read_target(struct req *r, struct menu_item *item)
     if (!item->target.len)
         return fail_field(r, "target", PROBLEM_REQUIRED, "is required");
     if (str_is(item->kind, "entity"))
-        return wanted_entity(r, "target", item->target, &item->target_entity_id);
+        return menu_find_entity(r, "target", item->target, &item->target_entity_id);
     int64_t id;
     if (str_is(item->kind, "dashboard") && !(num_parse_i64(item->target, &id) && id > 0))
         return fail_field(r, "target", PROBLEM_PATTERN, "must be the id of a dashboard");
@@ -242,7 +242,7 @@ static int read_permission(struct req *r, struct menu_item *item)
     if (action < 0 || action > ACT_DELETE)
         return fail_field(
             r, "required_permission", PROBLEM_VALIDATION_FAILED, "there is no such permission");
-    return wanted_entity(r, "required_permission", entity, &item->permission_entity_id);
+    return menu_find_entity(r, "required_permission", entity, &item->permission_entity_id);
 }
 
 static int merge_item(struct req *r, const struct item_in *in, struct menu_item *item)
@@ -280,10 +280,10 @@ check_dashboard(struct req *r, const struct item_in *in, const struct menu_item 
 
 /* Reads the place that the body wants. With a new parent but without a position, the item becomes
  * the last of its new siblings. */
-static int read_place(struct req *r,
-                      const struct item_in *in,
-                      const struct menu_tree *tree,
-                      struct menu_place *place)
+static int read_position(struct req *r,
+                         const struct item_in *in,
+                         const struct menu_tree *tree,
+                         struct menu_item_position *place)
 {
     if (in->parent_id.set) {
         if (in->parent_id.value && !menu_tree_find(tree, in->parent_id.value))
@@ -330,7 +330,7 @@ AWAITS static int reply_item(struct req *r, int status, int64_t menu_id, int64_t
 AWAITS static int menu_items_create(struct req *r)
 {
     struct menu_item item = {0};
-    struct menu_place place = {.position = MENU_ITEMS_MAX};
+    struct menu_item_position place = {.position = MENU_ITEMS_MAX};
     struct menu_tree tree;
     struct item_in in;
     struct rows rows;
@@ -343,7 +343,7 @@ AWAITS static int menu_items_create(struct req *r)
     TRY(check_dashboard(r, &in, &item));
     if (tree.count >= MENU_ITEMS_MAX)
         return fail(r, PROBLEM_CONFLICT, "A menu has at most %d items.", MENU_ITEMS_MAX);
-    TRY(read_place(r, &in, &tree, &place));
+    TRY(read_position(r, &in, &tree, &place));
     TRY(sql_one(r,
                 &rows,
                 SQL_MENU_ITEM_ADD(.menu_id = menu_id,
@@ -359,9 +359,9 @@ AWAITS static int menu_items_create(struct req *r)
     place.id = item.id = sql_menu_item_add_row(&rows, 0).id;
     tree.items[tree.count++] = item;
     if (!menu_tree_link(r->task.arena, &tree) || !menu_tree_move(r->task.arena, &tree, &place, 1))
-        return too_deep(r, "parent_id");
-    TRY(save_places(r, menu_id, &tree));
-    TRY(menu_finish(r, "menus.add_item", menu_id, STR_NONE));
+        return fail_too_deep(r, "parent_id");
+    TRY(save_positions(r, menu_id, &tree));
+    TRY(menu_commit_change(r, "menus.add_item", menu_id, STR_NONE));
     resp_header_printf(r, "Location", "%.*s", STR_ARG(menu_path(r)));
     return reply_item(r, 201, menu_id, item.id);
 }
@@ -378,10 +378,10 @@ AWAITS static int menu_items_update(struct req *r)
     TRY(lock_menu(r, &menu_id, &version, &tree));
     TRY(find_item(r, &tree, &item));
     const int64_t id = item->id;
-    struct menu_place place = {id, item->parent_id, item->position};
+    struct menu_item_position place = {id, item->parent_id, item->position};
     TRY(merge_item(r, &in, item));
     TRY(check_dashboard(r, &in, item));
-    TRY(read_place(r, &in, &tree, &place));
+    TRY(read_position(r, &in, &tree, &place));
     TRY(sql_exec(r,
                  NULL,
                  SQL_MENU_ITEM_SAVE(.id = id,
@@ -393,9 +393,9 @@ AWAITS static int menu_items_update(struct req *r)
                                     .required_permission = item->permission,
                                     .required_entity_id = some_id(item->permission_entity_id))));
     if (!menu_tree_move(r->task.arena, &tree, &place, 1))
-        return too_deep(r, "parent_id");
-    TRY(save_places(r, menu_id, &tree));
-    TRY(menu_finish(r, "menus.update_item", menu_id, STR_NONE));
+        return fail_too_deep(r, "parent_id");
+    TRY(save_positions(r, menu_id, &tree));
+    TRY(menu_commit_change(r, "menus.update_item", menu_id, STR_NONE));
     return reply_item(r, 200, menu_id, id);
 }
 
@@ -412,25 +412,25 @@ AWAITS static int menu_items_delete(struct req *r)
     TRY(menu_load_items(r, menu_id, &tree));
     if (!menu_tree_move(r->task.arena, &tree, NULL, 0))
         return fail_internal(r, -EBADMSG);
-    TRY(save_places(r, menu_id, &tree));
-    TRY(menu_finish(r, "menus.delete_item", menu_id, STR_NONE));
+    TRY(save_positions(r, menu_id, &tree));
+    TRY(menu_commit_change(r, "menus.delete_item", menu_id, STR_NONE));
     return reply_empty(r, 204);
 }
 
 /* --- reorder --- */
 
-struct place_in {
+struct position_in {
     struct in_i64 id, position, parent_id;
 };
-static const struct field place_fields[] = {
+static const struct field position_fields[] = {
     {.name = "id",
-     FIELD_AT(struct place_in, id),
+     FIELD_AT(struct position_in, id),
      .type = FIELD_I64,
      .required = true,
      .has_min = true,
      .min = 1},
     {.name = "position",
-     FIELD_AT(struct place_in, position),
+     FIELD_AT(struct position_in, position),
      .type = FIELD_I64,
      .required = true,
      .has_min = true,
@@ -438,14 +438,15 @@ static const struct field place_fields[] = {
      .has_max = true,
      .max = 100000},
     {.name = "parent_id",
-     FIELD_AT(struct place_in, parent_id),
+     FIELD_AT(struct position_in, parent_id),
      .type = FIELD_I64,
      .nullable = true,
      .has_min = true,
      .min = 1,
      .doc = "Id of the new parent; null: no parent; left out: the current parent"},
 };
-static const struct schema place_schema = SCHEMA("MenuItemPlace", struct place_in, place_fields);
+static const struct schema position_schema =
+    SCHEMA("MenuItemPlace", struct position_in, position_fields);
 
 struct reorder_in {
     struct in_list items;
@@ -458,7 +459,7 @@ static const struct field reorder_fields[] = {
      .required = true,
      .min = 1,
      .max = MENU_ITEMS_MAX,
-     .sub = &place_schema,
+     .sub = &position_schema,
      .example = "[{\"id\": 7, \"position\": 0, \"parent_id\": null}]"},
     {.name = "version",
      FIELD_AT(struct reorder_in, version),
@@ -470,13 +471,13 @@ static const struct schema reorder_schema =
 
 /* Reads the places of the request. Responds 400 when an item is named twice, and 409 when the menu
  * does not have an item or a parent: the menu has changed since the caller read it. */
-static int read_places(struct req *r,
-                       const struct reorder_in *in,
-                       const struct menu_tree *tree,
-                       struct menu_place *places)
+static int read_positions(struct req *r,
+                          const struct reorder_in *in,
+                          const struct menu_tree *tree,
+                          struct menu_item_position *places)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-    const struct place_in *items = in->items.items;
+    const struct position_in *items = in->items.items;
 
     for (size_t i = 0; i < in->items.count; i++) {
         struct menu_item *item = menu_tree_find(tree, items[i].id.value);
@@ -490,15 +491,16 @@ static int read_places(struct req *r,
                              field,
                              PROBLEM_CONFLICT,
                              "is no longer an item of this menu");
-        else if (item->named)
+        else if (item->is_moved)
             return fail_field(r,
                               "items",
                               PROBLEM_UNIQUE_VIOLATION,
                               "names the item %lld twice",
                               (long long)item->id);
         else
-            item->named = true;
-        places[i] = (struct menu_place){items[i].id.value, parent_id, items[i].position.value};
+            item->is_moved = true;
+        places[i] =
+            (struct menu_item_position){items[i].id.value, parent_id, items[i].position.value};
     }
     if (errors->count)
         return fail_with(r,
@@ -522,12 +524,12 @@ AWAITS static int menu_items_reorder(struct req *r)
                     PROBLEM_CONFLICT,
                     "The menu has changed and now has version %lld: read it again.",
                     (long long)version);
-    struct menu_place *places = ARENA_ARRAY(r->task.arena, places, in.items.count);
-    TRY(read_places(r, &in, &tree, places));
+    struct menu_item_position *places = ARENA_ARRAY(r->task.arena, places, in.items.count);
+    TRY(read_positions(r, &in, &tree, places));
     if (!menu_tree_move(r->task.arena, &tree, places, in.items.count))
-        return too_deep(r, "items");
-    TRY(save_places(r, menu_id, &tree));
-    TRY(menu_finish(r, "menus.reorder", menu_id, STR_NONE));
+        return fail_too_deep(r, "items");
+    TRY(save_positions(r, menu_id, &tree));
+    TRY(menu_commit_change(r, "menus.reorder", menu_id, STR_NONE));
     return menu_reply(r, 200, menu_id);
 }
 
@@ -539,8 +541,8 @@ static const struct route menu_items_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_MENUS_CREATE,
         .body = &item_create_schema,
-        .ok = {201, &menu_item_out_schema},
-        .fails = {404, 409},
+        .success = {201, &menu_item_out_schema},
+        .extra_statuses = {404, 409},
         .run = menu_items_create,
         .guard = menu_guard,
         .summary = "Add an item to a menu",
@@ -552,8 +554,8 @@ static const struct route menu_items_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_MENUS_UPDATE,
         .body = &reorder_schema,
-        .ok = {200, &menu_out_schema},
-        .fails = {404, 409},
+        .success = {200, &menu_out_schema},
+        .extra_statuses = {404, 409},
         .run = menu_items_reorder,
         .guard = menu_guard,
         .summary = "Move several items, all of them or none",
@@ -567,8 +569,8 @@ static const struct route menu_items_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_MENUS_UPDATE,
         .body = &item_update_schema,
-        .ok = {200, &menu_item_out_schema},
-        .fails = {404},
+        .success = {200, &menu_item_out_schema},
+        .extra_statuses = {404},
         .run = menu_items_update,
         .guard = menu_item_guard,
         .summary = "Change or move an item",
@@ -579,8 +581,8 @@ static const struct route menu_items_routes[] = {
         .id = "menu_items_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_MENUS_DELETE,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = menu_items_delete,
         .guard = menu_item_guard,
         .summary = "Delete an item and all items below it",

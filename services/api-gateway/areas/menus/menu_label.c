@@ -30,7 +30,7 @@ static int read_locales(struct req *r, const char *member, json_t *object)
             r, member, PROBLEM_OUT_OF_RANGE, "must have 1 to %d locales", LOCALES_MAX);
     json_object_foreach(object, tag, text)
     {
-        if (!languages_tag_ok(str_from(tag)))
+        if (!languages_tag_is_valid(str_from(tag)))
             return fail_field(r,
                               member,
                               PROBLEM_PATTERN,

@@ -89,7 +89,7 @@ bool menu_tree_link(struct arena *arena, struct menu_tree *tree)
 /* --- moving --- */
 
 /* Returns the named item with the lowest position among those that are not numbered yet. */
-static struct menu_item *next_named(struct menu_item **named, size_t count)
+static struct menu_item *next_moved(struct menu_item **named, size_t count)
 {
     struct menu_item *first = NULL;
 
@@ -109,19 +109,19 @@ number_children(const struct menu_tree *tree, int64_t parent_id, struct menu_ite
 
     for (size_t i = 0; i < tree->count; i++) {
         struct menu_item *item = &tree->items[i];
-        if (item->parent_id == parent_id && item->named)
+        if (item->parent_id == parent_id && item->is_moved)
             named[named_count++] = item;
     }
-    struct menu_item *next = next_named(named, named_count);
+    struct menu_item *next = next_moved(named, named_count);
     for (size_t i = 0; i <= tree->count; i++) {
         struct menu_item *item = i < tree->count ? &tree->items[i] : NULL;
-        bool other = item && item->parent_id == parent_id && !item->named;
+        bool other = item && item->parent_id == parent_id && !item->is_moved;
         while (next && ((other && next->position <= number) || item == NULL)) {
             for (size_t k = 0; k < named_count; k++)
                 if (named[k] == next)
                     named[k] = NULL;
             next->position = number++;
-            next = next_named(named, named_count);
+            next = next_moved(named, named_count);
         }
         if (other)
             item->position = number++;
@@ -130,7 +130,7 @@ number_children(const struct menu_tree *tree, int64_t parent_id, struct menu_ite
 
 bool menu_tree_move(struct arena *arena,
                     struct menu_tree *tree,
-                    const struct menu_place *places,
+                    const struct menu_item_position *places,
                     size_t count)
 {
     struct menu_item **named = ARENA_ARRAY(arena, named, tree->count);
@@ -139,7 +139,7 @@ bool menu_tree_move(struct arena *arena,
         struct menu_item *item = menu_tree_find(tree, places[i].id);
         item->parent_id = places[i].parent_id;
         item->position = places[i].position;
-        item->named = true;
+        item->is_moved = true;
     }
     number_children(tree, 0, named);
     for (size_t i = 0; i < tree->count; i++) {
@@ -155,8 +155,9 @@ bool menu_tree_move(struct arena *arena,
 
 /* --- items that the caller may use --- */
 
-static bool
-permitted(const struct menu_item *item, const struct model *model, const struct caller *caller)
+static bool has_item_permission(const struct menu_item *item,
+                                const struct model *model,
+                                const struct caller *caller)
 {
     struct str name = item->permission;
 
@@ -171,25 +172,27 @@ permitted(const struct menu_item *item, const struct model *model, const struct 
 }
 
 /* Whether the caller may see the target of the item. */
-static bool
-opens(const struct menu_item *item, const struct model *model, const struct caller *caller)
+static bool can_open_target(const struct menu_item *item,
+                            const struct model *model,
+                            const struct caller *caller)
 {
     if (str_is(item->kind, "entity"))
         return model_entity_by_id(model, item->target_entity_id) != NULL &&
-               caller_api_access(caller) &&
+               caller_has_api_access(caller) &&
                caller_can_entity(caller, item->target_entity_id, ACT_READ);
     if (str_is(item->kind, "dashboard"))
-        return !item->closed && caller_can(caller, PERM_SVC_DASHBOARDS_READ);
+        return !item->is_inaccessible && caller_can(caller, PERM_SVC_DASHBOARDS_READ);
     return true;
 }
 
-void menu_tree_cut(const struct menu_tree *tree,
-                   const struct model *model,
-                   const struct caller *caller)
+void menu_tree_hide(const struct menu_tree *tree,
+                    const struct model *model,
+                    const struct caller *caller)
 {
     for (size_t i = 0; i < tree->count; i++) {
         struct menu_item *item = &tree->items[i];
-        item->hidden = !permitted(item, model, caller) || !opens(item, model, caller);
+        item->is_hidden =
+            !has_item_permission(item, model, caller) || !can_open_target(item, model, caller);
     }
     for (size_t depth = MENU_DEPTH_MAX; depth > 0; depth--) {
         for (size_t i = 0; i < tree->count; i++) {
@@ -197,9 +200,9 @@ void menu_tree_cut(const struct menu_tree *tree,
             if (item->depth != depth || !str_is(item->kind, "group"))
                 continue;
             size_t child = item->first_child;
-            while (child && tree->items[child - 1].hidden)
+            while (child && tree->items[child - 1].is_hidden)
                 child = tree->items[child - 1].next;
-            item->hidden |= child == 0;
+            item->is_hidden |= child == 0;
         }
     }
 }
@@ -268,7 +271,7 @@ void menu_tree_json(struct jw *w,
                 return;
             jw_obj_end(w);
             at = tree->items[above[--depth] - 1].next;
-        } else if (tree->items[at - 1].hidden) {
+        } else if (tree->items[at - 1].is_hidden) {
             at = tree->items[at - 1].next;
         } else {
             jw_obj(w);

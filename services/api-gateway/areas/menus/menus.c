@@ -57,8 +57,8 @@ const struct schema menu_out_schema = SCHEMA_OUT("Menu", menu_out_fields);
 
 /* --- items that the caller may use --- */
 
-static const struct schema shown_item_schema;
-static const struct field shown_item_fields[] = {
+static const struct schema visible_item_schema;
+static const struct field visible_item_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
     {.name = "parent_id", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "position", .type = FIELD_I64, .required = true},
@@ -66,25 +66,25 @@ static const struct field shown_item_fields[] = {
     {.name = "icon", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "kind", .type = FIELD_STR, .required = true},
     {.name = "target", .type = FIELD_STR, .required = true, .nullable = true},
-    {.name = "children", .type = FIELD_LIST, .required = true, .sub = &shown_item_schema},
+    {.name = "children", .type = FIELD_LIST, .required = true, .sub = &visible_item_schema},
 };
-static const struct schema shown_item_schema = SCHEMA_OUT("MyMenuItem", shown_item_fields);
-static const struct field shown_menu_fields[] = {
+static const struct schema visible_item_schema = SCHEMA_OUT("MyMenuItem", visible_item_fields);
+static const struct field visible_menu_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
     {.name = "key", .type = FIELD_STR, .required = true, .example = "\"main\""},
     {.name = "label", .type = FIELD_STR, .required = true},
-    {.name = "items", .type = FIELD_LIST, .required = true, .sub = &shown_item_schema},
+    {.name = "items", .type = FIELD_LIST, .required = true, .sub = &visible_item_schema},
 };
-static const struct schema shown_menu_schema = SCHEMA_OUT("MyMenu", shown_menu_fields);
-static const struct field shown_fields[] = {
-    {.name = "items", .type = FIELD_LIST, .required = true, .sub = &shown_menu_schema},
+static const struct schema visible_menu_schema = SCHEMA_OUT("MyMenu", visible_menu_fields);
+static const struct field visible_menus_fields[] = {
+    {.name = "items", .type = FIELD_LIST, .required = true, .sub = &visible_menu_schema},
     PAGE_WHOLE_FIELDS,
 };
-static const struct schema shown_schema = SCHEMA_OUT("MyMenus", shown_fields);
+static const struct schema visible_menus_schema = SCHEMA_OUT("MyMenus", visible_menus_fields);
 
 /* Reads the items of one menu, which are consecutive rows from *at on. Advances *at. */
 static struct menu_tree
-tree_of_rows(struct arena *arena, const struct rows *rows, int64_t menu_id, size_t *at)
+menu_tree_read(struct arena *arena, const struct rows *rows, int64_t menu_id, size_t *at)
 {
     struct menu_tree tree = {0};
     size_t end = *at;
@@ -105,17 +105,17 @@ tree_of_rows(struct arena *arena, const struct rows *rows, int64_t menu_id, size
             .permission = row.required_permission,
             .target_entity_id = row.target_entity_id.value,
             .permission_entity_id = row.required_entity_id.value,
-            .closed = row.closed,
+            .is_inaccessible = row.closed,
         };
     }
     return tree;
 }
 
-static void put_shown(struct req *r,
-                      struct jw *w,
-                      const struct sql_menus_shown_row *menu,
-                      const struct menu_tree *tree,
-                      const struct languages *languages)
+static void put_visible_menu(struct req *r,
+                             struct jw *w,
+                             const struct sql_menus_shown_row *menu,
+                             const struct menu_tree *tree,
+                             const struct languages *languages)
 {
     jw_obj(w);
     JW_I64(w, "id", menu->id);
@@ -127,7 +127,7 @@ static void put_shown(struct req *r,
     jw_obj_end(w);
 }
 
-AWAITS static int menus_my(struct req *r)
+AWAITS static int menus_list_visible(struct req *r)
 {
     struct languages languages;
     const struct caller *caller = r->scope->caller;
@@ -150,11 +150,11 @@ AWAITS static int menus_my(struct req *r)
     jw_arr(&w);
     for (size_t i = 0; i < calls[0].rows.count; i++) {
         const struct sql_menus_shown_row menu = sql_menus_shown_row(&calls[0].rows, i);
-        struct menu_tree tree = tree_of_rows(r->task.arena, &calls[1].rows, menu.id, &at);
+        struct menu_tree tree = menu_tree_read(r->task.arena, &calls[1].rows, menu.id, &at);
         if (!menu_tree_link(r->task.arena, &tree))
             return fail_internal(r, -EBADMSG);
-        menu_tree_cut(&tree, r->scope->model, r->scope->caller);
-        put_shown(r, &w, &menu, &tree, &languages);
+        menu_tree_hide(&tree, r->scope->model, r->scope->caller);
+        put_visible_menu(r, &w, &menu, &tree, &languages);
     }
     jw_arr_end(&w);
     page_whole_json(&w, calls[0].rows.count);
@@ -204,11 +204,11 @@ AWAITS static int menus_get(struct req *r)
     return menu_reply(r, 200, id);
 }
 
-static int key_taken(struct req *r, int rc)
+static int fail_key_taken(struct req *r, int rc)
 {
     if (rc != DB_UNIQUE)
         return rc > 0 ? fail_db(r, rc) : rc;
-    return fail_taken(r, "key", "is taken", "A menu with this key exists.");
+    return fail_unique_violation(r, "key", "is taken", "A menu with this key exists.");
 }
 
 static const struct limit menus_limit = {"menus", "A project", "menus", MENUS_MAX};
@@ -227,7 +227,7 @@ AWAITS static int menus_create(struct req *r)
     int rc =
         db_query(&r->task, r->scope->db, SQL_MENU_ADD(.key = in.key.value, .label = label), &rows);
     if (rc)
-        return key_taken(r, rc);
+        return fail_key_taken(r, rc);
     int64_t id = sql_menu_add_row(&rows, 0).id;
     struct db_call audit = gateway_audit(r, "menus.create", "menu", id, STR_NONE);
     TRY(sql_batch(r, &audit, 1));
@@ -256,7 +256,7 @@ AWAITS static int menus_update(struct req *r)
                                     .label = in.label.set ? label : menu.label),
                       NULL);
     if (rc)
-        return key_taken(r, rc);
+        return fail_key_taken(r, rc);
     struct db_call audit = gateway_audit(r, "menus.update", "menu", id, STR_NONE);
     TRY(sql_batch(r, &audit, 1));
     TRY(sql_commit(r));
@@ -283,8 +283,8 @@ static const struct route menus_routes[] = {
         .path = "/menus/my",
         .id = "menus_my",
         .auth = AUTH_USER_OR_KEY,
-        .ok = {200, &shown_schema},
-        .run = menus_my,
+        .success = {200, &visible_menus_schema},
+        .run = menus_list_visible,
         .summary = "List the menus with the items that the caller may use",
         .doc = "Leaves out items whose permission the caller lacks, whose entity the caller may "
                "not read or whose dashboard the caller may not see, and groups without any item "
@@ -298,7 +298,7 @@ static const struct route menus_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_MENUS_READ,
         .query = page_query,
-        .ok = {200, &menu_row_schema, .list = true},
+        .success = {200, &menu_row_schema, .list = true},
         .run = menus_list,
         .summary = "List menus, without their items",
     },
@@ -308,8 +308,8 @@ static const struct route menus_routes[] = {
         .id = "menus_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_MENUS_READ,
-        .ok = {200, &menu_out_schema},
-        .fails = {404},
+        .success = {200, &menu_out_schema},
+        .extra_statuses = {404},
         .run = menus_get,
         .summary = "Get a menu with its items",
     },
@@ -320,8 +320,8 @@ static const struct route menus_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_MENUS_CREATE,
         .body = &menu_create_schema,
-        .ok = {201, &menu_out_schema},
-        .fails = {409},
+        .success = {201, &menu_out_schema},
+        .extra_statuses = {409},
         .run = menus_create,
         .summary = "Create a menu",
     },
@@ -332,8 +332,8 @@ static const struct route menus_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_MENUS_UPDATE,
         .body = &menu_update_schema,
-        .ok = {200, &menu_out_schema},
-        .fails = {404, 409},
+        .success = {200, &menu_out_schema},
+        .extra_statuses = {404, 409},
         .run = menus_update,
         .guard = menus_get,
         .summary = "Change a menu",
@@ -344,8 +344,8 @@ static const struct route menus_routes[] = {
         .id = "menus_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_MENUS_DELETE,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = menus_delete,
         .guard = menus_get,
         .summary = "Delete a menu and its items",

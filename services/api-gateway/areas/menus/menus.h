@@ -34,9 +34,9 @@ struct menu_item {
     struct str label; /* JSON */
     struct str icon, kind, target, permission;
     int64_t target_entity_id, permission_entity_id;
-    bool closed; /* a dashboard that is gone, or that the caller may not see */
-    bool hidden;
-    bool named; /* the request moves this item */
+    bool is_inaccessible; /* a dashboard that is gone, or that the caller may not see */
+    bool is_hidden;
+    bool is_moved; /* the request moves this item */
     /* Set by menu_tree_link(): index + 1 of another item in the array, 0 = none. */
     size_t parent, first_child, next;
     size_t depth; /* from 1 */
@@ -55,7 +55,7 @@ bool menu_tree_link(struct arena *arena, struct menu_tree *tree);
 /* any: Returns the item, or NULL when the tree does not have the item. The tree must be linked. */
 struct menu_item *menu_tree_find(const struct menu_tree *tree, int64_t id);
 /* The place that an item is to get. */
-struct menu_place {
+struct menu_item_position {
     int64_t id, parent_id, position;
 };
 /* any: Moves items to the given places. An item whose position is beyond its siblings becomes the
@@ -63,12 +63,12 @@ struct menu_place {
  * them again. Returns false when an item would be below itself or too deep. */
 bool menu_tree_move(struct arena *arena,
                     struct menu_tree *tree,
-                    const struct menu_place *places,
+                    const struct menu_item_position *places,
                     size_t count);
 /* any: Hides the items that the caller may not use, and groups without visible items. */
-void menu_tree_cut(const struct menu_tree *tree,
-                   const struct model *model,
-                   const struct caller *caller);
+void menu_tree_hide(const struct menu_tree *tree,
+                    const struct model *model,
+                    const struct caller *caller);
 /* any: Writes an array of the visible items. With languages, labels are texts in these languages,
  * and required_permission, which is for administrators, is left out. */
 void menu_tree_json(struct jw *w,
@@ -93,5 +93,5 @@ AWAITS int menu_load_items(struct req *r, int64_t menu_id, struct menu_tree *ret
 AWAITS int menu_reply(struct req *r, int status, int64_t id);
 /* co: Ends a change of items in the open transaction: raises the version of the menu, writes the
  * audit log and commits. */
-AWAITS int menu_finish(struct req *r, const char *action, int64_t menu_id, struct str detail)
+AWAITS int menu_commit_change(struct req *r, const char *action, int64_t menu_id, struct str detail)
     MUSTCHECK;

@@ -1,6 +1,6 @@
 /* Entities: each has a table of its own, which is created, changed and dropped while the project is
  * in use. */
-#include "areas/model/shown.h"
+#include "areas/model/visible_fields.h"
 #include "base/map.h"
 #include "ddl/ddl.h"
 #include "ddl/ddl_preview.h"
@@ -88,9 +88,9 @@ static const struct schema out_schema = SCHEMA_OUT("Entity", out_fields);
 
 /* --- helpers --- */
 
-AWAITS static int read_shown(struct req *r, struct str name, struct rows *ret_entity)
+AWAITS static int read_visible_entity(struct req *r, struct str name, struct rows *ret_entity)
 {
-    struct fields_shown shown = fields_shown(r);
+    struct visible_fields shown = visible_fields_read(r);
 
     return sql_one(
         r,
@@ -102,7 +102,7 @@ AWAITS static int reply_entity(struct req *r, int status, struct str name)
 {
     struct rows entity;
 
-    TRY(read_shown(r, name, &entity));
+    TRY(read_visible_entity(r, name, &entity));
     if (status == 201)
         resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(name));
     return reply_row(r, status, &entity);
@@ -116,11 +116,11 @@ static int entities_check_name(struct req *r, struct str name, int64_t own_id)
         return fail_field(r, "name", PROBLEM_PATTERN, NAME_WORDS);
     if (!taken || taken->id == own_id)
         return 0;
-    return fail_taken(
+    return fail_unique_violation(
         r, "name", "another entity has this name", "There is an entity with this name.");
 }
 
-static bool value_or(const struct in_bool *in, bool otherwise)
+static bool bool_or_default(const struct in_bool *in, bool otherwise)
 {
     return in->set ? in->value : otherwise;
 }
@@ -130,7 +130,7 @@ static bool value_or(const struct in_bool *in, bool otherwise)
 static int
 read_history_option(struct req *r, const struct entity_in *in, int64_t days, int64_t *ret_days)
 {
-    bool history = value_or(&in->history, days > 0);
+    bool history = bool_or_default(&in->history, days > 0);
 
     if (in->history_days.set && !history)
         return fail_field(r, "history_days", PROBLEM_VALIDATION_FAILED, "needs \"history\": true");
@@ -186,13 +186,13 @@ static int read_entity(struct req *r, const struct entity_in *in, struct entity 
     return read_fields(r, in, entity);
 }
 
-static int look_at_new_entity(struct req *r, void *arg, struct model_subject *subject UNUSED)
+static int preview_new_entity(struct req *r, void *arg, struct model_subject *subject UNUSED)
 {
     struct entity *entity = ARENA_NEW(r->task.arena, entity);
 
     TRY(read_entity(r, arg, entity));
     for (size_t i = 0; i < entity->field_count; i++)
-        ddl_preview_indexes(r->scope->preview, NULL, &entity->fields[i]);
+        ddl_preview_add_indexes(r->scope->preview, NULL, &entity->fields[i]);
     return 0;
 }
 
@@ -210,17 +210,17 @@ AWAITS static int add_entity(struct req *r, void *arg, struct model_audit *audit
         SQL_ENTITY_ADD(.name = entity->name,
                        .label = in->label.set && !in->label.null ? in->label.value : STR_NONE,
                        .row_level_security =
-                           value_or(&in->row_level_security,
-                                    r->scope->project->settings.default_row_level_security),
-                       .public_read = value_or(&in->public_read, false),
-                       .searchable = value_or(&in->searchable, true),
+                           bool_or_default(&in->row_level_security,
+                                           r->scope->project->settings.default_row_level_security),
+                       .public_read = bool_or_default(&in->public_read, false),
+                       .searchable = bool_or_default(&in->searchable, true),
                        .history_days = some_id(entity->history_days))));
     entity->id = sql_entity_add_row(&added, 0).id;
     TRY(model_fields_add(r, entity, entity->fields, entity->field_count));
     ddl_init(&ddl, r->task.arena);
     ddl_table_create(&ddl, entity);
     if (entity->history_days > 0)
-        ddl_history_on(&ddl, entity);
+        ddl_history_start(&ddl, entity);
     *audit = (struct model_audit){"entities.create", "entity", entity->id, STR_NONE};
     return ddl_run(r, &ddl);
 }
@@ -233,7 +233,7 @@ AWAITS static int entities_create(struct req *r)
     TRY(model_is_dry_run(r, &dry_run));
     TRY(req_json(r, &create_schema, &in));
     if (dry_run)
-        return model_preview(r, look_at_new_entity, &in);
+        return model_preview(r, preview_new_entity, &in);
     TRY(model_change(r, add_entity, &in));
     return reply_entity(r, 201, in.name.value);
 }
@@ -242,7 +242,7 @@ AWAITS static int entities_create(struct req *r)
 
 AWAITS static int entities_list(struct req *r)
 {
-    struct fields_shown shown = fields_shown(r);
+    struct visible_fields shown = visible_fields_read(r);
 
     return reply_page(
         r, "id", SQL_ENTITIES_LIST(.entities = shown.entities, .fields = shown.fields));
@@ -257,10 +257,10 @@ AWAITS static int entities_get(struct req *r)
 
 /* Only an administrator who signed in may open records that a row rule hides: an API key has only
  * its own permissions. */
-static int check_opens(struct req *r, const struct entity_in *in, const struct entity *entity)
+static int check_opening(struct req *r, const struct entity_in *in, const struct entity *entity)
 {
-    bool rule_ends = entity->row_level_security && !value_or(&in->row_level_security, true);
-    bool published = !entity->public_read && value_or(&in->public_read, false);
+    bool rule_ends = entity->row_level_security && !bool_or_default(&in->row_level_security, true);
+    bool published = !entity->public_read && bool_or_default(&in->public_read, false);
 
     if (caller_is_admin(r->scope->caller) || !(rule_ends || published))
         return 0;
@@ -280,7 +280,7 @@ static int check_entity(struct req *r,
     const struct entity *entity;
 
     TRY(gateway_entity(r, &entity));
-    TRY(check_opens(r, in, entity));
+    TRY(check_opening(r, in, entity));
     if (in->name.set)
         TRY(entities_check_name(r, in->name.value, entity->id));
     TRY(read_history_option(r, in, entity->history_days, ret_history_days));
@@ -290,13 +290,14 @@ static int check_entity(struct req *r,
                : 0;
 }
 
-AWAITS static int look_at_entity(struct req *r, void *arg, struct model_subject *subject)
+AWAITS static int preview_entity_change(struct req *r, void *arg, struct model_subject *subject)
 {
     int64_t days = 0;
 
     TRY(check_entity(r, arg, &subject->entity, &days));
-    return subject->entity->history_days > 0 && days == 0 ? ddl_preview_forget(r, subject->entity)
-                                                          : 0;
+    return subject->entity->history_days > 0 && days == 0
+               ? ddl_preview_history_loss(r, subject->entity)
+               : 0;
 }
 
 /* co: Turns the history of records on or off, or changes for how long it is kept. */
@@ -306,11 +307,11 @@ AWAITS static int change_history(struct req *r, const struct entity *entity, int
 
     ddl_init(&ddl, r->task.arena);
     if (days > 0 && entity->history_days == 0)
-        ddl_history_on(&ddl, entity);
+        ddl_history_start(&ddl, entity);
     else if (days == 0 && entity->history_days > 0)
-        ddl_history_off(&ddl, entity);
+        ddl_history_end(&ddl, entity);
     else if (days != entity->history_days)
-        ddl_history_follow(&ddl, entity);
+        ddl_history_update(&ddl, entity);
     return ddl_run(r, &ddl);
 }
 
@@ -327,18 +328,19 @@ AWAITS static int update_entity(struct req *r, void *arg, struct model_audit *au
 
     TRY(check_entity(r, in, &entity, &history_days));
     label = in->label.set ? in->label.value : entity->label;
-    TRY(read_shown(r, entity->name, &before));
-    TRY(sql_exec(r,
-                 NULL,
-                 SQL_ENTITY_UPDATE(.id = entity->id,
-                                   .name = in->name.set ? in->name.value : entity->name,
-                                   .label = in->label.null ? STR_NONE : label,
-                                   .row_level_security = value_or(&in->row_level_security,
-                                                                  entity->row_level_security),
-                                   .public_read = value_or(&in->public_read, entity->public_read),
-                                   .searchable = value_or(&in->searchable, entity->searchable),
-                                   .history_days = some_id(history_days))));
-    TRY(read_shown(r, in->name.set ? in->name.value : entity->name, &after));
+    TRY(read_visible_entity(r, entity->name, &before));
+    TRY(sql_exec(
+        r,
+        NULL,
+        SQL_ENTITY_UPDATE(.id = entity->id,
+                          .name = in->name.set ? in->name.value : entity->name,
+                          .label = in->label.null ? STR_NONE : label,
+                          .row_level_security =
+                              bool_or_default(&in->row_level_security, entity->row_level_security),
+                          .public_read = bool_or_default(&in->public_read, entity->public_read),
+                          .searchable = bool_or_default(&in->searchable, entity->searchable),
+                          .history_days = some_id(history_days))));
+    TRY(read_visible_entity(r, in->name.set ? in->name.value : entity->name, &after));
     const struct audit_change change = {.before = &before, .after = &after};
     *audit = (struct model_audit){
         "entities.update", "entity", entity->id, gateway_change_detail(r, &change)};
@@ -353,7 +355,7 @@ AWAITS static int entities_update(struct req *r)
     TRY(model_is_dry_run(r, &dry_run));
     TRY(req_json(r, &update_schema, &in));
     if (dry_run)
-        return model_preview(r, look_at_entity, &in);
+        return model_preview(r, preview_entity_change, &in);
     TRY(model_change(r, update_entity, &in));
     return reply_entity(r, 200, in.name.set ? in.name.value : req_param(r, "entity"));
 }
@@ -362,14 +364,14 @@ AWAITS static int entities_update(struct req *r)
 
 /* Refuses to delete an entity that relations of other entities refer to: dropping their data is not
  * what the request asked for. */
-static int check_unreferred(struct req *r, const struct entity *entity)
+static int check_no_referrers(struct req *r, const struct entity *entity)
 {
     struct strbuf names;
     bool hidden = false;
 
     strbuf_init(&names, r->task.arena, 4096);
     for (const struct model_field *it = entity->referrers; it; it = it->next_referrer) {
-        if (it->entity != entity && !field_shown(r, it))
+        if (it->entity != entity && !field_is_visible(r, it))
             hidden = true;
         else if (it->entity != entity)
             strbuf_printf(&names,
@@ -391,7 +393,7 @@ static int check_unreferred(struct req *r, const struct entity *entity)
 /* co: Refuses to delete an entity that materialised views are made of. A user who knows the readers
  * of a view must first delete the view, or make it of another entity. Only a caller who may list
  * views sees their names. */
-AWAITS static int check_unviewed(struct req *r, const struct entity *entity)
+AWAITS static int check_no_views(struct req *r, const struct entity *entity)
 {
     struct strbuf names;
     struct rows views;
@@ -443,20 +445,21 @@ AWAITS static int check_removal(struct req *r, const struct entity **ret_entity)
 {
     TRY(gateway_entity(r, ret_entity));
     TRY(ddl_may_drop_records(r, *ret_entity, REMOVAL));
-    TRY(check_unreferred(r, *ret_entity));
-    return check_unviewed(r, *ret_entity);
+    TRY(check_no_referrers(r, *ret_entity));
+    return check_no_views(r, *ret_entity);
 }
 
-AWAITS static int look_at_removal(struct req *r, void *arg UNUSED, struct model_subject *subject)
+AWAITS static int
+preview_entity_removal(struct req *r, void *arg UNUSED, struct model_subject *subject)
 {
     const struct entity *entity;
 
     TRY(check_removal(r, &entity));
     for (size_t i = 0; i < entity->field_count; i++)
-        if (!entity->fields[i].system && field_shown(r, &entity->fields[i]))
-            ddl_preview_indexes(r->scope->preview, &entity->fields[i], NULL);
+        if (!entity->fields[i].system && field_is_visible(r, &entity->fields[i]))
+            ddl_preview_add_indexes(r->scope->preview, &entity->fields[i], NULL);
     subject->entity = entity;
-    return ddl_preview_loss(r, entity, NULL);
+    return ddl_preview_count_losses(r, entity, NULL);
 }
 
 AWAITS static int remove_entity(struct req *r, void *arg UNUSED, struct model_audit *audit)
@@ -479,7 +482,7 @@ AWAITS static int entities_delete(struct req *r)
 
     TRY(model_is_dry_run(r, &dry_run));
     if (dry_run)
-        return model_preview(r, look_at_removal, NULL);
+        return model_preview(r, preview_entity_removal, NULL);
     TRY(model_change(r, remove_entity, NULL));
     return reply_empty(r, 204);
 }
@@ -492,7 +495,7 @@ static const struct route entities_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_READ,
         .query = page_query,
-        .ok = {.status = 200, .schema = &out_schema, .list = true},
+        .success = {.status = 200, .schema = &out_schema, .list = true},
         .run = entities_list,
         .summary = "List the entities with their fields",
     },
@@ -505,9 +508,9 @@ static const struct route entities_routes[] = {
         .query = model_dry_run_query,
         .body = &create_schema,
         .exact_numbers = true,
-        .ok = {.status = 201, .schema = &out_schema},
+        .success = {.status = 201, .schema = &out_schema},
         .dry_run = &model_preview_schema,
-        .fails = {409},
+        .extra_statuses = {409},
         .run = entities_create,
         .summary = "Create an entity",
         .doc = "Creates a table with a column for each field. Only administrators have its "
@@ -519,8 +522,8 @@ static const struct route entities_routes[] = {
         .id = "entities_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_READ,
-        .ok = {.status = 200, .schema = &out_schema},
-        .fails = {404},
+        .success = {.status = 200, .schema = &out_schema},
+        .extra_statuses = {404},
         .run = entities_get,
         .summary = "Read an entity with its fields",
     },
@@ -532,9 +535,9 @@ static const struct route entities_routes[] = {
         .perm = PERM_SVC_ENTITIES_UPDATE,
         .query = model_dry_run_query,
         .body = &update_schema,
-        .ok = {.status = 200, .schema = &out_schema},
+        .success = {.status = 200, .schema = &out_schema},
         .dry_run = &model_preview_schema,
-        .fails = {404, 409},
+        .extra_statuses = {404, 409},
         .run = entities_update,
         .guard = entities_get,
         .summary = "Change an entity",
@@ -549,9 +552,9 @@ static const struct route entities_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_DELETE,
         .query = model_dry_run_query,
-        .ok = {.status = 204},
+        .success = {.status = 204},
         .dry_run = &model_preview_schema,
-        .fails = {404, 409},
+        .extra_statuses = {404, 409},
         .run = entities_delete,
         .guard = removal_guard,
         .summary = "Delete an entity with all its records",

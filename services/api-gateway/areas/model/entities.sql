@@ -1,4 +1,4 @@
--- Entities with the fields that the caller may see: of the entities :entities only the fields :fields (areas/model/shown.h).
+-- Entities with the fields that the caller may see: of the entities :entities only the fields :fields (areas/model/visible_fields.h).
 
 -- part: entity
 select e.id, e.name, e.label, e.row_level_security, e.public_read, e.searchable,

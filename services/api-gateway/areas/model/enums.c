@@ -1,5 +1,5 @@
 /* Enums: named lists of values that enum fields take. Part of the model. */
-#include "areas/model/shown.h"
+#include "areas/model/visible_fields.h"
 #include "base/map.h"
 #include "base/utf8.h"
 #include "ddl/ddl.h"
@@ -82,7 +82,8 @@ static int enums_check_name(struct req *r, struct str name, struct str own_name)
         return fail_field(r, "name", PROBLEM_PATTERN, NAME_WORDS);
     if (str_eq(name, own_name) || !model_enum_find(r->scope->model, name))
         return 0;
-    return fail_taken(r, "name", "another enum has this name", "There is an enum with this name.");
+    return fail_unique_violation(
+        r, "name", "another enum has this name", "There is an enum with this name.");
 }
 
 static const struct model_enum *find_enum(const struct req *r)
@@ -101,8 +102,9 @@ struct enum_cursor {
 };
 /* Returns the next field after *cursor that takes its values from the enum, or NULL, and advances
  * *cursor. */
-static const struct model_field *
-next_user(const struct model *model, const struct model_enum *values, struct enum_cursor *cursor)
+static const struct model_field *next_field_of_enum(const struct model *model,
+                                                    const struct model_enum *values,
+                                                    struct enum_cursor *cursor)
 {
     for (; cursor->entity < model->entity_count; cursor->entity++, cursor->field = 0) {
         const struct entity *entity = &model->entities[cursor->entity];
@@ -169,7 +171,8 @@ static bool has_value(const struct in_strs *values, struct str text)
 AWAITS static int
 check_field(struct req *r, const struct model_field *field, const struct in_strs *values)
 {
-    struct str fallback = {json_string_value(field->fallback), json_string_length(field->fallback)};
+    struct str fallback = {json_string_value(field->default_value),
+                           json_string_length(field->default_value)};
     struct db_param left = P_STRS(values->items, values->count);
     struct ddl_check check = {
         .field = field,
@@ -182,7 +185,7 @@ check_field(struct req *r, const struct model_field *field, const struct in_strs
         .reason = "a value to be removed in",
     };
 
-    TRY(ddl_may_look(r, field));
+    TRY(ddl_may_read_values(r, field));
     if (fallback.ptr && !has_value(values, fallback))
         return fail(r,
                     PROBLEM_IN_USE,
@@ -190,11 +193,11 @@ check_field(struct req *r, const struct model_field *field, const struct in_strs
                     STR_ARG(fallback),
                     STR_ARG(field->name),
                     STR_ARG(field->entity->name));
-    return ddl_check(r, &check);
+    return ddl_check_rows(r, &check);
 }
 
 /* Whether the change removes values. Only then can stored records contradict the change. */
-static bool loses_values(const struct model_enum *old, const struct in_strs *values)
+static bool has_removed_values(const struct model_enum *old, const struct in_strs *values)
 {
     for (size_t i = 0; i < old->count; i++) {
         if (!has_value(values, old->values[i]))
@@ -204,12 +207,13 @@ static bool loses_values(const struct model_enum *old, const struct in_strs *val
 }
 
 AWAITS static int
-check_users(struct req *r, const struct model_enum *old, const struct in_strs *values)
+check_fields_of_enum(struct req *r, const struct model_enum *old, const struct in_strs *values)
 {
     struct enum_cursor cursor = {0};
     const struct model_field *field;
 
-    while (loses_values(old, values) && (field = next_user(r->scope->model, old, &cursor)))
+    while (has_removed_values(old, values) &&
+           (field = next_field_of_enum(r->scope->model, old, &cursor)))
         TRY(check_field(r, field, values));
     return 0;
 }
@@ -226,7 +230,7 @@ AWAITS static int update_enum(struct req *r, void *arg, struct model_audit *audi
     name = in->name.set ? in->name.value : old->name;
     TRY(enums_check_name(r, name, old->name));
     if (in->values.set)
-        TRY(check_users(r, old, &in->values));
+        TRY(check_fields_of_enum(r, old, &in->values));
     TRY(sql_one(r,
                 &changed,
                 SQL_ENUM_UPDATE(.old = old->name,
@@ -261,8 +265,8 @@ AWAITS static int remove_enum(struct req *r, void *arg UNUSED, struct model_audi
 
     if (!old)
         return no_such_enum(r);
-    user = next_user(r->scope->model, old, &cursor);
-    if (user && !field_shown(r, user))
+    user = next_field_of_enum(r->scope->model, old, &cursor);
+    if (user && !field_is_visible(r, user))
         return fail(r, PROBLEM_IN_USE, "A field uses this enum.");
     if (user)
         return fail(r,
@@ -290,7 +294,7 @@ static const struct route enums_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_READ,
         .query = page_query,
-        .ok = {.status = 200, .schema = &out_schema, .list = true},
+        .success = {.status = 200, .schema = &out_schema, .list = true},
         .run = enums_list,
         .summary = "List the enums",
     },
@@ -301,8 +305,8 @@ static const struct route enums_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_CREATE,
         .body = &create_schema,
-        .ok = {.status = 201, .schema = &out_schema},
-        .fails = {409},
+        .success = {.status = 201, .schema = &out_schema},
+        .extra_statuses = {409},
         .run = enums_create,
         .summary = "Create an enum",
     },
@@ -312,8 +316,8 @@ static const struct route enums_routes[] = {
         .id = "enums_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_READ,
-        .ok = {.status = 200, .schema = &out_schema},
-        .fails = {404},
+        .success = {.status = 200, .schema = &out_schema},
+        .extra_statuses = {404},
         .run = enums_get,
         .summary = "Read an enum",
     },
@@ -324,8 +328,8 @@ static const struct route enums_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_UPDATE,
         .body = &update_schema,
-        .ok = {.status = 200, .schema = &out_schema},
-        .fails = {404, 409},
+        .success = {.status = 200, .schema = &out_schema},
+        .extra_statuses = {404, 409},
         .run = enums_update,
         .guard = enums_get,
         .summary = "Change an enum",
@@ -339,8 +343,8 @@ static const struct route enums_routes[] = {
         .id = "enums_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_DELETE,
-        .ok = {.status = 204},
-        .fails = {404, 409},
+        .success = {.status = 204},
+        .extra_statuses = {404, 409},
         .run = enums_delete,
         .guard = enums_get,
         .summary = "Delete an enum that no field uses",

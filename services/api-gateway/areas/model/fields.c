@@ -1,5 +1,5 @@
 /* Fields of an entity: columns that are added, changed and dropped while the project is in use. */
-#include "areas/model/shown.h"
+#include "areas/model/visible_fields.h"
 #include "ddl/ddl.h"
 #include "ddl/ddl_preview.h"
 #include "ddl/field_spec.h"
@@ -12,8 +12,10 @@
 
 /* co: Reads a field by name. With an empty `shown` no field rule applies: a caller who creates or
  * changes a field sees it even when a rule hides it. */
-AWAITS static int
-read_field(struct req *r, const struct fields_shown *shown, struct str name, struct rows *ret_field)
+AWAITS static int read_field(struct req *r,
+                             const struct visible_fields *shown,
+                             struct str name,
+                             struct rows *ret_field)
 {
     return sql_one(r,
                    ret_field,
@@ -25,11 +27,11 @@ read_field(struct req *r, const struct fields_shown *shown, struct str name, str
 
 AWAITS static int reply_field(struct req *r, int status, struct str name)
 {
-    struct fields_shown shown = {0};
+    struct visible_fields shown = {0};
     struct rows field;
 
     if (status == 200)
-        shown = fields_shown(r);
+        shown = visible_fields_read(r);
     TRY(read_field(r, &shown, name, &field));
     if (status == 201)
         resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(name));
@@ -42,7 +44,7 @@ static const struct model_field *find_field(const struct req *r, const struct en
 {
     const struct model_field *field = entity_field(entity, req_param(r, "field"));
 
-    return field && !field->system && field_shown(r, field) ? field : NULL;
+    return field && !field->system && field_is_visible(r, field) ? field : NULL;
 }
 
 static int no_such_field(struct req *r)
@@ -57,11 +59,11 @@ check_name_free(struct req *r, const struct entity *entity, const struct model_f
 
     if (!taken || taken->id == field->id)
         return 0;
-    return fail_taken(
+    return fail_unique_violation(
         r, "name", "another field has this name", "The entity has a field with this name.");
 }
 
-static size_t own_fields(const struct entity *entity)
+static size_t own_field_count(const struct entity *entity)
 {
     size_t count = 0;
 
@@ -70,7 +72,7 @@ static size_t own_fields(const struct entity *entity)
     return count;
 }
 
-static struct field_spec spec_of(struct req *r, const struct entity *entity)
+static struct field_spec field_spec_new(struct req *r, const struct entity *entity)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
@@ -87,7 +89,7 @@ static struct field_spec spec_of(struct req *r, const struct entity *entity)
 
 AWAITS static int fields_list(struct req *r)
 {
-    struct fields_shown shown = fields_shown(r);
+    struct visible_fields shown = visible_fields_read(r);
     struct rows entity;
 
     TRY(sql_one(r, &entity, SQL_FIELDS_ENTITY(.name = req_param(r, "entity"))));
@@ -116,7 +118,7 @@ AWAITS static int check_fillable(struct req *r, const struct model_field *field)
         .reason = "no value in",
     };
 
-    return field->required && !field->fallback ? ddl_check(r, &check) : 0;
+    return field->required && !field->default_value ? ddl_check_rows(r, &check) : 0;
 }
 
 /* co: Reads the field that is to be added and checks that it may be added. Locks the table. */
@@ -125,7 +127,7 @@ AWAITS static int check_addition(struct req *r,
                                  const struct entity *entity,
                                  struct model_field *ret_field)
 {
-    struct field_spec spec = spec_of(r, entity);
+    struct field_spec spec = field_spec_new(r, entity);
     struct ddl lock;
 
     field_spec_create(&spec, in, ret_field);
@@ -134,7 +136,7 @@ AWAITS static int check_addition(struct req *r,
     TRY(check_name_free(r, entity, ret_field));
     if (ret_field->type == TYPE_RELATION && ret_field->on_delete == ON_DELETE_CASCADE)
         TRY(ddl_may_drop(r, entity, "on_delete \"cascade\""));
-    if (own_fields(entity) >= ENTITY_FIELDS_MAX)
+    if (own_field_count(entity) >= ENTITY_FIELDS_MAX)
         return fail(r, PROBLEM_CONFLICT, "An entity has at most %d fields.", ENTITY_FIELDS_MAX);
     ddl_init(&lock, r->task.arena);
     ddl_table_lock(&lock, ret_field);
@@ -142,14 +144,14 @@ AWAITS static int check_addition(struct req *r,
     return check_fillable(r, ret_field);
 }
 
-AWAITS static int look_at_new_field(struct req *r, void *arg, struct model_subject *subject UNUSED)
+AWAITS static int preview_new_field(struct req *r, void *arg, struct model_subject *subject UNUSED)
 {
     const struct entity *entity;
     struct model_field field;
 
     TRY(gateway_entity(r, &entity));
     TRY(check_addition(r, arg, entity, &field));
-    ddl_preview_indexes(r->scope->preview, NULL, &field);
+    ddl_preview_add_indexes(r->scope->preview, NULL, &field);
     return 0;
 }
 
@@ -164,7 +166,7 @@ AWAITS static int add_field(struct req *r, void *arg, struct model_audit *audit)
     TRY(model_fields_add(r, entity, &field, 1));
     ddl_init(&add, r->task.arena);
     ddl_field_add(&add, &field);
-    ddl_history_follow(&add, entity);
+    ddl_history_update(&add, entity);
     *audit = (struct model_audit){"fields.create", "field", field.id, STR_NONE};
     return ddl_run(r, &add);
 }
@@ -177,7 +179,7 @@ AWAITS static int fields_create(struct req *r)
     TRY(model_is_dry_run(r, &dry_run));
     TRY(req_json(r, &field_create_schema, &in));
     if (dry_run)
-        return model_preview(r, look_at_new_field, &in);
+        return model_preview(r, preview_new_field, &in);
     TRY(model_change(r, add_field, &in));
     return reply_field(r, 201, in.name.value);
 }
@@ -207,7 +209,7 @@ AWAITS static int change_field(struct req *r,
                                struct model_field *ret_next)
 {
     const struct entity *entity = old->entity;
-    struct field_spec spec = spec_of(r, entity);
+    struct field_spec spec = field_spec_new(r, entity);
 
     field_spec_update(&spec, old, in, ret_next);
     if (spec.errors->count)
@@ -222,7 +224,7 @@ AWAITS static int change_field(struct req *r,
     return ddl_field_change(r, old, ret_next);
 }
 
-AWAITS static int look_at_field(struct req *r, void *arg, struct model_subject *subject)
+AWAITS static int preview_field_change(struct req *r, void *arg, struct model_subject *subject)
 {
     const struct entity *entity;
     const struct model_field *old;
@@ -233,16 +235,16 @@ AWAITS static int look_at_field(struct req *r, void *arg, struct model_subject *
     if (!old)
         return no_such_field(r);
     TRY(change_field(r, arg, old, &next));
-    ddl_preview_indexes(r->scope->preview, old, &next);
+    ddl_preview_add_indexes(r->scope->preview, old, &next);
     *subject = (struct model_subject){old->entity, old};
-    return ddl_preview_rewrite(r, old, &next);
+    return ddl_preview_count_rewrites(r, old, &next);
 }
 
 AWAITS static int update_field(struct req *r, void *arg, struct model_audit *audit)
 {
     const struct entity *entity;
     const struct model_field *old;
-    const struct fields_shown all = {0};
+    const struct visible_fields all = {0};
     struct model_field next;
     struct rows before;
     struct rows after;
@@ -261,7 +263,7 @@ AWAITS static int update_field(struct req *r, void *arg, struct model_audit *aud
         (struct model_audit){"fields.update", "field", old->id, gateway_change_detail(r, &change)};
     ddl_init(&follow, r->task.arena);
     if (next.on_delete != old->on_delete)
-        ddl_history_follow(&follow, old->entity);
+        ddl_history_update(&follow, old->entity);
     return ddl_run(r, &follow);
 }
 
@@ -273,7 +275,7 @@ AWAITS static int fields_update(struct req *r)
     TRY(model_is_dry_run(r, &dry_run));
     TRY(req_json(r, &field_update_schema, &in));
     if (dry_run)
-        return model_preview(r, look_at_field, &in);
+        return model_preview(r, preview_field_change, &in);
     TRY(model_change(r, update_field, &in));
     return reply_field(r, 200, in.name.set ? in.name.value : req_param(r, "field"));
 }
@@ -296,7 +298,7 @@ AWAITS static int field_removal_guard(struct req *r)
 }
 
 AWAITS static int
-look_at_field_removal(struct req *r, void *arg UNUSED, struct model_subject *subject)
+preview_field_removal(struct req *r, void *arg UNUSED, struct model_subject *subject)
 {
     const struct entity *entity;
     const struct model_field *field;
@@ -306,9 +308,9 @@ look_at_field_removal(struct req *r, void *arg UNUSED, struct model_subject *sub
     if (!field)
         return no_such_field(r);
     TRY(check_field_removal(r, entity));
-    ddl_preview_indexes(r->scope->preview, field, NULL);
+    ddl_preview_add_indexes(r->scope->preview, field, NULL);
     *subject = (struct model_subject){field->entity, field};
-    return ddl_preview_loss(r, field->entity, field);
+    return ddl_preview_count_losses(r, field->entity, field);
 }
 
 AWAITS static int remove_field(struct req *r, void *arg UNUSED, struct model_audit *audit)
@@ -331,7 +333,7 @@ AWAITS static int remove_field(struct req *r, void *arg UNUSED, struct model_aud
     *audit = (struct model_audit){"fields.delete", "field", field->id, STR_NONE};
     TRY(sql_exec(r, NULL, SQL_FIELD_DROP(.id = field->id)));
     ddl_init(&follow, r->task.arena);
-    ddl_history_follow(&follow, field->entity);
+    ddl_history_update(&follow, field->entity);
     return ddl_run(r, &follow);
 }
 
@@ -341,7 +343,7 @@ AWAITS static int fields_delete(struct req *r)
 
     TRY(model_is_dry_run(r, &dry_run));
     if (dry_run)
-        return model_preview(r, look_at_field_removal, NULL);
+        return model_preview(r, preview_field_removal, NULL);
     TRY(model_change(r, remove_field, NULL));
     return reply_empty(r, 204);
 }
@@ -354,8 +356,8 @@ static const struct route fields_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FIELDS_READ,
         .query = page_query,
-        .ok = {.status = 200, .schema = &field_out_schema, .list = true},
-        .fails = {404},
+        .success = {.status = 200, .schema = &field_out_schema, .list = true},
+        .extra_statuses = {404},
         .run = fields_list,
         .summary = "List the fields of an entity",
     },
@@ -368,9 +370,9 @@ static const struct route fields_routes[] = {
         .query = model_dry_run_query,
         .body = &field_create_schema,
         .exact_numbers = true,
-        .ok = {.status = 201, .schema = &field_out_schema},
+        .success = {.status = 201, .schema = &field_out_schema},
         .dry_run = &model_preview_schema,
-        .fails = {404, 409},
+        .extra_statuses = {404, 409},
         .run = fields_create,
         .guard = fields_guard,
         .summary = "Add a field to an entity",
@@ -383,8 +385,8 @@ static const struct route fields_routes[] = {
         .id = "fields_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FIELDS_READ,
-        .ok = {.status = 200, .schema = &field_out_schema},
-        .fails = {404},
+        .success = {.status = 200, .schema = &field_out_schema},
+        .extra_statuses = {404},
         .run = fields_get,
         .summary = "Read a field",
     },
@@ -397,9 +399,9 @@ static const struct route fields_routes[] = {
         .query = model_dry_run_query,
         .body = &field_update_schema,
         .exact_numbers = true,
-        .ok = {.status = 200, .schema = &field_out_schema},
+        .success = {.status = 200, .schema = &field_out_schema},
         .dry_run = &model_preview_schema,
-        .fails = {404, 409},
+        .extra_statuses = {404, 409},
         .run = fields_update,
         .guard = field_guard,
         .summary = "Change a field",
@@ -417,9 +419,9 @@ static const struct route fields_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_FIELDS_DELETE,
         .query = model_dry_run_query,
-        .ok = {.status = 204},
+        .success = {.status = 204},
         .dry_run = &model_preview_schema,
-        .fails = {404, 409},
+        .extra_statuses = {404, 409},
         .run = fields_delete,
         .guard = field_removal_guard,
         .summary = "Remove a field with its data",

@@ -1,4 +1,4 @@
--- Fields of one entity that the caller may see: of the entities :entities only the fields :fields (areas/model/shown.h).
+-- Fields of one entity that the caller may see: of the entities :entities only the fields :fields (areas/model/visible_fields.h).
 
 -- name: fields_entity :opt
 select e.id:bigint from {p}.entities e where e.name = :name::text

@@ -11,7 +11,7 @@
 #include "crypto/digest.h"
 #include "http/server.h"
 #include "idempotency_sql.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 #include "loop/work.h"
 #include "project/unseal.h"
 
@@ -72,7 +72,7 @@ static int idempotency_read_key(struct req *r, const struct in_str *body_key, st
 
 /* Returns the body in a canonical form: without spaces, members sorted, without the key, which may
  * be in the header or in the body. */
-static struct str body_text(struct arena *arena, struct str body)
+static struct str body_canonical(struct arena *arena, struct str body)
 {
     struct arena *scratch = arena_new(0);
     struct str text = body;
@@ -108,7 +108,7 @@ static void hash_request(void *arg)
     digest_update(&digest, STR("\n"));
     digest_update(&digest, r->path);
     digest_update(&digest, STR("\n"));
-    digest_update(&digest, body_text(r->task.arena, hashing->body));
+    digest_update(&digest, body_canonical(r->task.arena, hashing->body));
     digest_final(&digest, hashing->hash);
 }
 
@@ -119,8 +119,8 @@ AWAITS static int request_hash(struct req *r, uint8_t ret_hash[DIGEST_SHA256_BYT
     /* The body was read before: this returns the same text. */
     if (req_body_read_all(r, req_json_max(r), &hashing.body) != 0)
         hashing.body = STR_NONE;
-    if (hashing.body.len > JR_HERE_BYTES)
-        work_beside(&r->task, hash_request, &hashing);
+    if (hashing.body.len > JR_INLINE_BYTES)
+        work_off_thread(&r->task, hash_request, &hashing);
     else
         hash_request(&hashing);
     memcpy(ret_hash, hashing.hash, sizeof(hashing.hash));
@@ -151,13 +151,13 @@ static void put_location(struct req *r, struct str target)
         pay_location(r, what, id);
 }
 
-static struct str idempotency_place(struct req *r, const struct idem *idem)
+static struct str idempotency_aad(struct req *r, const struct idem *idem)
 {
     struct arena *arena = r->task.arena;
     struct str request =
         arena_printf(arena, "%.*s:%.*s", STR_ARG(idem->principal), STR_ARG(idem->key));
 
-    return place_answer(arena, r->scope->project->number, request);
+    return aad_answer(arena, r->scope->project->number, request);
 }
 
 /* co: Opens the stored answer. *ret_body is STR_NONE when the answer had no body. */
@@ -167,8 +167,7 @@ open_answer(struct req *r, const struct idem *idem, struct str sealed, struct st
     *ret_body = STR_NONE;
     if (!sealed.ptr)
         return 0;
-    int rc =
-        data_key_open(&r->task, r->scope->project, sealed, idempotency_place(r, idem), ret_body);
+    int rc = data_key_open(&r->task, r->scope->project, sealed, idempotency_aad(r, idem), ret_body);
     if (rc <= 0)
         return rc;
     log_error("idempotency.answer_unreadable", L_STR("project", r->scope->project->slug));
@@ -199,7 +198,8 @@ idempotency_replay(struct req *r, const struct idem *idem, const struct sql_idem
 }
 
 /* Answers a request whose key belongs to another request. */
-AWAITS static int answer_taken(struct req *r, const struct idem *idem, const struct rows *rows)
+AWAITS static int
+answer_claimed_key(struct req *r, const struct idem *idem, const struct rows *rows)
 {
     if (!rows->count) /* deleted between the statements: the caller must repeat the request */
         return fail(r, PROBLEM_IDEMPOTENCY_IN_PROGRESS, NULL);
@@ -219,7 +219,7 @@ AWAITS static int answer_taken(struct req *r, const struct idem *idem, const str
 
 /* Returns the salt: the same for every request that takes the key over, another one when the key is
  * used again after it has expired. */
-static struct str salt_of(struct req *r, const struct idem *idem, int64_t since_ms)
+static struct str key_salt(struct req *r, const struct idem *idem, int64_t since_ms)
 {
     struct arena *arena = r->task.arena;
     struct str whole = arena_printf(arena,
@@ -237,7 +237,7 @@ int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_id
     struct arena *arena = r->task.arena;
     const struct caller *caller = r->scope->caller;
     uint8_t *hash = arena_alloc(arena, DIGEST_SHA256_BYTES);
-    struct idem idem = {.ended = true};
+    struct idem idem = {.closed = true};
     uint64_t chance = rand_u64();
 
     idem.salt = arena_printf(arena, PROCESSOR_ONCE "%016llx", (unsigned long long)chance);
@@ -267,19 +267,19 @@ int idem_begin(struct req *r, const struct in_str *body_key, struct idem *ret_id
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     const struct rows *taken = calls[0].rows.count ? &calls[0].rows : &calls[1].rows;
     if (!taken->count)
-        return answer_taken(r, &idem, &calls[2].rows);
+        return answer_claimed_key(r, &idem, &calls[2].rows);
     const struct sql_idem_ours_row ours = sql_idem_ours_row(taken, 0);
     idem.token = ours.token;
     idem.target = ours.target;
-    idem.salt = salt_of(r, &idem, ours.since_ms);
-    idem.ended = false;
+    idem.salt = key_salt(r, &idem, ours.since_ms);
+    idem.closed = false;
     *ret_idem = idem;
     return 0;
 }
 
 /* --- holding the key --- */
 
-static int taken_over(struct req *r)
+static int idempotency_fail_taken_over(struct req *r)
 {
     return fail(
         r,
@@ -287,7 +287,7 @@ static int taken_over(struct req *r)
         "Another request with this idempotency key has taken over: try again for its answer.");
 }
 
-int idem_note(struct req *r, const struct idem *idem, const char *kind, int64_t id)
+int idem_set_target(struct req *r, const struct idem *idem, const char *kind, int64_t id)
 {
     struct str target = arena_printf(r->task.arena, "%s:%lld", kind, (long long)id);
     int64_t affected;
@@ -300,10 +300,10 @@ int idem_note(struct req *r, const struct idem *idem, const char *kind, int64_t 
                                .key = idem->key,
                                .token = idem->token,
                                .target = target)));
-    return affected ? 0 : taken_over(r);
+    return affected ? 0 : idempotency_fail_taken_over(r);
 }
 
-AWAITS static int idempotency_keep(struct req *r, struct idem *idem, int status)
+AWAITS static int idempotency_store_answer(struct req *r, struct idem *idem, int status)
 {
     struct str body = strbuf_view(&r->body);
     const struct aead_key *key = &r->scope->project->data_key;
@@ -316,28 +316,28 @@ AWAITS static int idempotency_keep(struct req *r, struct idem *idem, int status)
                       .token = idem->token,
                       .status = status,
                       .response =
-                          body.len ? aead_seal(r->task.arena, key, body, idempotency_place(r, idem))
+                          body.len ? aead_seal(r->task.arena, key, body, idempotency_aad(r, idem))
                                    : STR_NONE),
         &rows);
     if (rc == 0)
-        idem->ended = true;
+        idem->closed = true;
     return rc;
 }
 
 /* Does not check whether another request has taken over: that request stores the same answer, which
  * comes from the same call. */
-int idem_keep(struct req *r, struct idem *idem, int status)
+int idem_store_answer(struct req *r, struct idem *idem, int status)
 {
-    return sql_check(r, idem->key.len ? idempotency_keep(r, idem, status) : 0);
+    return sql_check(r, idem->key.len ? idempotency_store_answer(r, idem, status) : 0);
 }
 
 void idem_release(struct req *r, struct idem *idem, bool forget)
 {
     struct rows rows;
 
-    if (!idem->key.len || idem->ended)
+    if (!idem->key.len || idem->closed)
         return;
-    idem->ended = true;
+    idem->closed = true;
     int rc = db_query(&r->task,
                       r->scope->db,
                       SQL_IDEM_RELEASE(.principal = idem->principal,
@@ -359,16 +359,16 @@ static bool idempotency_is_final(const struct req *r, int status)
     return status == 400 || status == 402 || status == 404;
 }
 
-int idem_end(struct req *r, struct idem *idem, int rc)
+int idem_finish(struct req *r, struct idem *idem, int rc)
 {
-    if (!idem->key.len || idem->ended)
+    if (!idem->key.len || idem->closed)
         return rc;
     if (r->scope->db->lease) { /* the handler returned inside a transaction */
         db_rollback(r->scope->db);
         r->scope->db = &r->scope->project->db;
     }
     if (rc > 0 && idempotency_is_final(r, rc))
-        (void)idempotency_keep(
+        (void)idempotency_store_answer(
             r, idem, rc); /* on failure the key is released and the request can be repeated */
     idem_release(r, idem, false);
     return rc;

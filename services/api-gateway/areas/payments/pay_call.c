@@ -6,10 +6,10 @@
 
 #define SETTLE_EXTRA_MS 15000 /* after the request's deadline */
 
-struct call pay_call_of(struct req *r,
-                        const struct call_kind *kind,
-                        const struct payment_settings *settings,
-                        int64_t id)
+struct call pay_call_begin(struct req *r,
+                           const struct call_kind *kind,
+                           const struct payment_settings *settings,
+                           int64_t id)
 {
     return (struct call){
         .task = &r->task,
@@ -22,7 +22,7 @@ struct call pay_call_of(struct req *r,
 }
 
 /* Returns the milliseconds from now until the timer of payments-webhook may settle the call. */
-static int64_t settle_ms(const struct req *r)
+static int64_t settle_delay_ms(const struct req *r)
 {
     int64_t left = r->task.deadline_ms ? r->task.deadline_ms - clock_mono_ms() : 0;
 
@@ -32,13 +32,14 @@ static int64_t settle_ms(const struct req *r)
 int pay_call_note(struct pay_call *pay, const char *what)
 {
     struct req *r = pay->r;
-    TRY(sql_check(r, call_note(&pay->call, r->scope->db, what, pay->idem->salt, settle_ms(r))));
-    TRY(idem_note(r, pay->idem, pay->call.kind->name, pay->call.id));
+    TRY(sql_check(r,
+                  call_note(&pay->call, r->scope->db, what, pay->idem->salt, settle_delay_ms(r))));
+    TRY(idem_set_target(r, pay->idem, pay->call.kind->name, pay->call.id));
     return sql_commit(r);
 }
 
 /* The call may have been carried out. The row shows the outcome once it is known. */
-static int answer_open(struct pay_call *pay)
+static int answer_unknown(struct pay_call *pay)
 {
     bool away = pay->call.rc == PROCESSOR_UNAVAILABLE || pay->call.rc == PROCESSOR_CONFLICT;
     const char *what = pay->call.kind->name;
@@ -51,12 +52,12 @@ static int answer_open(struct pay_call *pay)
                away ? "The processor is not available right now" : "The outcome is not known",
                what,
                (long long)pay->call.id);
-    if (pay->unknown)
-        pay->unknown(pay);
+    if (pay->extend_unknown)
+        pay->extend_unknown(pay);
     return pay->r->status;
 }
 
-AWAITS static int record(struct call *call, struct db *tx, void *arg)
+AWAITS static int record_outcome(struct call *call, struct db *tx, void *arg)
 {
     struct pay_call *pay = arg;
     struct req *r = pay->r;
@@ -65,35 +66,35 @@ AWAITS static int record(struct call *call, struct db *tx, void *arg)
     TRY(call_record(call, tx));
     TRY(call_close(call, tx));
     r->body.len = 0;
-    TRY(pay->answer(pay));
-    return idem_keep(r, pay->idem, r->status);
+    TRY(pay->write_answer(pay));
+    return idem_store_answer(r, pay->idem, r->status);
 }
 
-AWAITS static int take_back(struct call *call, struct db *tx, void *arg)
+AWAITS static int undo_call(struct call *call, struct db *tx, void *arg)
 {
     struct pay_call *pay = arg;
 
     pay->r->scope->db = tx;
-    pay->idem->ended = false;
-    TRY(call_take_back(call, tx));
+    pay->idem->closed = false;
+    TRY(call_undo(call, tx));
     idem_release(pay->r, pay->idem, call->creates);
     return 0;
 }
 
 /* co: Runs `fn` in the request's last transaction. After a failure no answer is stored. */
-AWAITS static int transact(struct pay_call *pay, call_fn fn)
+AWAITS static int run_last_transaction(struct pay_call *pay, call_fn fn)
 {
     int rc = call_transact(&pay->call, fn, pay);
 
     pay->r->scope->db = &pay->r->scope->project->db;
     if (rc)
-        pay->idem->ended = false;
+        pay->idem->closed = false;
     return rc;
 }
 
 AWAITS static int pay_call_finish(struct pay_call *pay)
 {
-    int rc = transact(pay, record);
+    int rc = run_last_transaction(pay, record_outcome);
 
     if (rc < 0)
         return rc;
@@ -103,7 +104,7 @@ AWAITS static int pay_call_finish(struct pay_call *pay)
                  L_I64("id", pay->call.id),
                  L_RESULT("result", pay->call.rc),
                  L_RESULT("rc", rc));
-        return answer_open(pay);
+        return answer_unknown(pay);
     }
     if (pay->r->status == 201)
         pay_location(pay->r, str_from(pay->call.kind->name), pay->call.id);
@@ -115,11 +116,11 @@ int pay_call_run(struct pay_call *pay)
     struct call *call = &pay->call;
 
     TRY(call_send(call));
-    if (call->end == CALL_OPEN)
-        return answer_open(pay);
+    if (call->end == CALL_UNSETTLED)
+        return answer_unknown(pay);
     if (call->end != CALL_NOT_DONE)
         return pay_call_finish(pay);
-    TRY(sql_check(pay->r, transact(pay, take_back)));
+    TRY(sql_check(pay->r, run_last_transaction(pay, undo_call)));
     return pay_fail(pay->r, call->rc, &call->reply);
 }
 
@@ -128,6 +129,6 @@ int pay_call_repeat(struct pay_call *pay, struct str key, struct str path, struc
     pay->call.key = key;
     pay->call.path = path;
     pay->call.form = form;
-    pay->call.again = true;
+    pay->call.may_repeat = true;
     return pay_call_run(pay);
 }

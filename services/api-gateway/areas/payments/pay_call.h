@@ -14,16 +14,16 @@ struct pay_call {
     /* co: Writes the answer of a call that is done or refused into the response, in the last
      * transaction (r->scope->db), which may run more than once. Returns 0; any other result rolls
      * the transaction back. */
-    int (*answer)(struct pay_call *pay); /* AWAITS */
+    int (*write_answer)(struct pay_call *pay); /* AWAITS */
     /* any: Adds members to the problem for an unknown outcome; NULL = none. */
-    void (*unknown)(struct pay_call *pay);
+    void (*extend_unknown)(struct pay_call *pay);
 };
 
 /* any: Returns a call of this request about row `id` of `kind`. */
-struct call pay_call_of(struct req *r,
-                        const struct call_kind *kind,
-                        const struct payment_settings *settings,
-                        int64_t id);
+struct call pay_call_begin(struct req *r,
+                           const struct call_kind *kind,
+                           const struct payment_settings *settings,
+                           int64_t id);
 /* co: In the open transaction (r->scope->db): notes the call in its row (call_note()), stores the
  * row as the target of pay->idem, and commits. `what` as in processor_key(). */
 AWAITS int pay_call_note(struct pay_call *pay, const char *what) MUSTCHECK;

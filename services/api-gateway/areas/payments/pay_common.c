@@ -13,7 +13,7 @@
 
 /* --- settings --- */
 
-int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_settings)
+int pay_settings_get(struct req *r, bool ready, const struct payment_settings **ret_settings)
 {
     const struct payment_settings *settings;
 
@@ -32,7 +32,7 @@ int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_
     return 0;
 }
 
-int pay_settings_now(struct req *r, const struct payment_settings **ret_settings)
+int pay_settings_read(struct req *r, const struct payment_settings **ret_settings)
 {
     return sql_check(
         r, payment_settings_read(&r->task, r->scope->project, r->scope->db, ret_settings));
@@ -45,7 +45,7 @@ int pay_settings_lock(struct req *r, const char *key, json_t **ret_doc, struct s
         payment_settings_lock(&r->task, r->scope->db, r->scope->project, key, ret_doc, ret_secret));
 }
 
-int pay_lock_processor(struct req *r, json_t **ret_doc, struct processor_account *ret_account)
+int pay_processor_lock(struct req *r, json_t **ret_doc, struct processor_account *ret_account)
 {
     struct arena *arena = r->task.arena;
     struct jr_error error;
@@ -75,13 +75,13 @@ int pay_settings_save(
 
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(sql_commit(r));
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     return 0;
 }
 
 /* --- failures --- */
 
-static struct str or_else(struct str text, const char *otherwise)
+static struct str text_or_default(struct str text, const char *otherwise)
 {
     return text.len ? text : str_from(otherwise);
 }
@@ -91,13 +91,13 @@ static int fail_declined(struct req *r, const struct processor_reply *reply)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
     struct arena *arena = r->task.arena;
-    struct str message = or_else(reply->message, "The card was declined.");
+    struct str message = text_or_default(reply->message, "The card was declined.");
     struct str field = STR("payment_method_id");
 
     schema_error_add_code(arena,
                           errors,
                           field,
-                          arena_cstr(arena, or_else(reply->code, "card_declined")),
+                          arena_cstr(arena, text_or_default(reply->code, "card_declined")),
                           "%.*s",
                           STR_ARG(message));
     if (reply->decline_code.len && !str_eq(reply->decline_code, reply->code))
@@ -107,7 +107,7 @@ static int fail_declined(struct req *r, const struct processor_reply *reply)
 }
 
 /* Whether the processor's error is about the state of an object, not about the request's values. */
-static bool is_about_state(struct str code)
+static bool is_state_error(struct str code)
 {
     static const char *const codes[] = {
         "payment_intent_unexpected_state",
@@ -129,7 +129,7 @@ static bool is_about_state(struct str code)
 }
 
 /* Returns the member of our body from which a parameter of the processor was made. */
-static struct str field_of(struct str param)
+static struct str param_field(struct str param)
 {
     static const struct {
         const char *end, *field;
@@ -155,16 +155,17 @@ static struct str field_of(struct str param)
 static int pay_fail_invalid(struct req *r, const struct processor_reply *reply)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-    struct str message = or_else(reply->message, "The processor does not accept these values.");
+    struct str message =
+        text_or_default(reply->message, "The processor does not accept these values.");
 
-    if (is_about_state(reply->code))
+    if (is_state_error(reply->code))
         return fail(r, PROBLEM_PAYMENT_STATE, "%.*s", STR_ARG(message));
-    struct str field = field_of(reply->param);
+    struct str field = param_field(reply->param);
     if (str_starts(reply->code, STR("amount_too_")))
         field = STR("amount");
     if (!field.len)
         return fail_with(r, PROBLEM_VALIDATION_FAILED, message, NULL);
-    struct str code = or_else(reply->code, problem_code(PROBLEM_VALIDATION_FAILED));
+    struct str code = text_or_default(reply->code, problem_code(PROBLEM_VALIDATION_FAILED));
     schema_error_add_code(
         r->task.arena, errors, field, arena_cstr(r->task.arena, code), "%.*s", STR_ARG(message));
     return fail_with(r, PROBLEM_VALIDATION_FAILED, message, errors);
@@ -180,7 +181,7 @@ int pay_fail(struct req *r, int rc, const struct processor_reply *reply)
     case PROCESSOR_NOT_FOUND:
         return fail_with(r,
                          PROBLEM_NOT_FOUND,
-                         or_else(reply->message, "The processor has no such object."),
+                         text_or_default(reply->message, "The processor has no such object."),
                          NULL);
     case PROCESSOR_REUSED_KEY:
         return fail(r,
@@ -196,7 +197,7 @@ int pay_fail(struct req *r, int rc, const struct processor_reply *reply)
             r,
             PROBLEM_PROVIDER_ERROR,
             "The processor refused the project's credentials: check secret_key and account_id.");
-    case PROCESSOR_UNKNOWN:
+    case PROCESSOR_OUTCOME_UNKNOWN:
         return fail(r,
                     PROBLEM_OUTCOME_UNKNOWN,
                     "The processor did not answer, so the outcome is not known. Repeat the request "
@@ -251,7 +252,7 @@ int pay_amount(struct req *r,
 
 /* --- metadata --- */
 
-static bool pay_is_ours(struct str name)
+static bool metadata_is_reserved(struct str name)
 {
     return str_is(name, "project_id") || str_is(name, "payment_id") ||
            str_is(name, "subscription_id") || str_is(name, "plan_id") ||
@@ -267,7 +268,7 @@ static int refuse_metadata(struct req *r, struct str name, enum problem code, co
 }
 
 /* Returns a scalar as text; STR_NONE for any other value. */
-static struct str scalar(struct req *r, const json_t *value)
+static struct str metadata_text(struct req *r, const json_t *value)
 {
     if (json_is_string(value))
         return (struct str){json_string_value(value), json_string_length(value)};
@@ -278,9 +279,9 @@ static struct str scalar(struct req *r, const json_t *value)
 
 static int add_metadata(struct req *r, json_t *metadata, struct str name, const json_t *value)
 {
-    struct str text = scalar(r, value);
+    struct str text = metadata_text(r, value);
 
-    if (pay_is_ours(name))
+    if (metadata_is_reserved(name))
         return refuse_metadata(r, name, PROBLEM_READ_ONLY, "is set by the service");
     if (!name.len || utf8_length(name) > METADATA_NAME_MAX || memchr(name.ptr, '[', name.len) ||
         memchr(name.ptr, ']', name.len))
@@ -300,7 +301,7 @@ static int add_metadata(struct req *r, json_t *metadata, struct str name, const 
 
 int pay_user_metadata(struct req *r, const json_t *given, json_t **ret_metadata)
 {
-    json_t *metadata = jr_adopt(r->task.arena, json_object());
+    json_t *metadata = jr_attach(r->task.arena, json_object());
     const char *name;
     json_t *value;
 
@@ -313,9 +314,9 @@ int pay_user_metadata(struct req *r, const json_t *given, json_t **ret_metadata)
     return 0;
 }
 
-json_t *pay_metadata_with(struct req *r, const json_t *given, const char *name, int64_t id)
+json_t *pay_metadata_merge(struct req *r, const json_t *given, const char *name, int64_t id)
 {
-    json_t *metadata = jr_adopt(r->task.arena, json_object());
+    json_t *metadata = jr_attach(r->task.arena, json_object());
     struct str text = arena_printf(r->task.arena, "%lld", (long long)id);
     struct str slug = r->scope->project->slug;
 
@@ -326,9 +327,9 @@ json_t *pay_metadata_with(struct req *r, const json_t *given, const char *name, 
     return metadata;
 }
 
-json_t *pay_metadata(struct req *r, const char *name, int64_t id)
+json_t *pay_metadata_new(struct req *r, const char *name, int64_t id)
 {
-    return pay_metadata_with(r, NULL, name, id);
+    return pay_metadata_merge(r, NULL, name, id);
 }
 
 /* --- payers --- */
@@ -341,8 +342,10 @@ static struct str customer_account(struct req *r, const struct payment_settings 
     bool test = str_starts(processor->secret_key, STR("sk_test_")) ||
                 str_starts(processor->secret_key, STR("rk_test_"));
 
-    return arena_printf(
-        r->task.arena, "%.*s%s", STR_ARG(or_else(processor->account, "own")), test ? ":test" : "");
+    return arena_printf(r->task.arena,
+                        "%.*s%s",
+                        STR_ARG(text_or_default(processor->account, "own")),
+                        test ? ":test" : "");
 }
 
 struct payer {
@@ -350,10 +353,10 @@ struct payer {
     struct str email, account;
 };
 
-static int get_customer(struct req *r,
-                        const struct payment_settings *settings,
-                        const struct payer *payer,
-                        struct str *ret_id)
+static int customer_find(struct req *r,
+                         const struct payment_settings *settings,
+                         const struct payer *payer,
+                         struct str *ret_id)
 {
     struct processor_reply reply;
     struct form form;
@@ -370,10 +373,10 @@ static int get_customer(struct req *r,
     return 0;
 }
 
-static int make_customer(struct req *r,
-                         const struct payment_settings *settings,
-                         const struct payer *payer,
-                         struct str *ret_id)
+static int customer_create(struct req *r,
+                           const struct payment_settings *settings,
+                           const struct payer *payer,
+                           struct str *ret_id)
 {
     struct arena *arena = r->task.arena;
     struct processor_reply reply;
@@ -381,7 +384,7 @@ static int make_customer(struct req *r,
 
     form_init(&form, arena);
     form_str(&form, "email", payer->email);
-    form_map(&form, "metadata", pay_metadata(r, "customer_id", payer->id));
+    form_map(&form, "metadata", pay_metadata_new(r, "customer_id", payer->id));
     if (payer->subscriber_id)
         form_i64(&form, "metadata[subscriber_id]", payer->subscriber_id);
     const struct processor_request request = {
@@ -399,7 +402,7 @@ static int make_customer(struct req *r,
                                           (unsigned long long)payer->since_us)),
     };
     int rc = processor_call(&r->task, settings, &request, &reply);
-    if (rc > 0 && !processor_refused(rc))
+    if (rc > 0 && !processor_is_refusal(rc))
         TRY(sql_exec(r, NULL, SQL_PAY_CUSTOMER_AGAIN(.id = payer->id)));
     if (rc)
         return pay_fail(r, rc, &reply);
@@ -427,11 +430,11 @@ payer_email(struct req *r, int64_t subscriber_id, struct str email, struct str *
     return 0;
 }
 
-int pay_customer(struct req *r,
-                 const struct payment_settings *settings,
-                 int64_t subscriber_id,
-                 struct str email,
-                 struct str *ret_customer)
+int pay_customer_find_or_create(struct req *r,
+                                const struct payment_settings *settings,
+                                int64_t subscriber_id,
+                                struct str email,
+                                struct str *ret_customer)
 {
     struct payer payer = {.subscriber_id = subscriber_id, .account = customer_account(r, settings)};
     struct rows rows;
@@ -461,9 +464,9 @@ int pay_customer(struct req *r,
     if (known)
         *ret_customer = row.provider_id;
     else
-        TRY(get_customer(r, settings, &payer, ret_customer));
+        TRY(customer_find(r, settings, &payer, ret_customer));
     if (!ret_customer->len)
-        TRY(make_customer(r, settings, &payer, ret_customer));
+        TRY(customer_create(r, settings, &payer, ret_customer));
     /* DB_UNIQUE: this customer is already in the row of another address, because the address was
      * changed at the processor. Each request finds the customer again. */
     int rc = db_query(&r->task,
@@ -478,7 +481,7 @@ int pay_customer(struct req *r,
     return sql_check(r, rc);
 }
 
-void pay_customer_gone(struct req *r, const struct processor_reply *reply, struct str customer)
+void pay_customer_forget(struct req *r, const struct processor_reply *reply, struct str customer)
 {
     struct rows rows;
 

@@ -9,11 +9,11 @@
 
 /* co: Returns the project's payment settings, cached, valid until the request ends. `ready`: 409
  * payments_not_configured or account_not_ready unless the project can take payments. */
-AWAITS int pay_settings(struct req *r, bool ready, const struct payment_settings **ret_settings)
+AWAITS int pay_settings_get(struct req *r, bool ready, const struct payment_settings **ret_settings)
     MUSTCHECK;
 /* co: Reads the payment settings from r->scope->db instead of the cache, for answers with an ETag.
  * Texts live in the request's arena. */
-AWAITS int pay_settings_now(struct req *r, const struct payment_settings **ret_settings) MUSTCHECK;
+AWAITS int pay_settings_read(struct req *r, const struct payment_settings **ret_settings) MUSTCHECK;
 /* co: In the open transaction: locks a setting until the transaction ends, and returns its document
  * and its opened secret (payment_settings_lock()). */
 AWAITS int
@@ -21,7 +21,7 @@ pay_settings_lock(struct req *r, const char *key, json_t **ret_doc, struct str *
     MUSTCHECK;
 /* co: pay_settings_lock() of the processor's settings. *ret_doc: the document, which the caller may
  * change and store again. *ret_account: the account with its credentials. */
-AWAITS int pay_lock_processor(struct req *r,
+AWAITS int pay_processor_lock(struct req *r,
                               json_t **ret_doc,
                               struct processor_account *ret_account) MUSTCHECK;
 /* co: Registers the project with payments-webhook, which serves this project from then on. Call it
@@ -54,22 +54,22 @@ int pay_amount(struct req *r,
 int pay_user_metadata(struct req *r, const json_t *given, json_t **ret_metadata) MUSTCHECK;
 /* any: Returns the metadata that each of our objects at the processor carries: {"project_id": slug,
  * "<name>": "id"}. Arena-owned. */
-json_t *pay_metadata(struct req *r, const char *name, int64_t id);
-/* any: pay_metadata() added to the caller's metadata (pay_user_metadata(); NULL = none). */
-json_t *pay_metadata_with(struct req *r, const json_t *given, const char *name, int64_t id);
+json_t *pay_metadata_new(struct req *r, const char *name, int64_t id);
+/* any: pay_metadata_new() added to the caller's metadata (pay_user_metadata(); NULL = none). */
+json_t *pay_metadata_merge(struct req *r, const json_t *given, const char *name, int64_t id);
 /* co: Returns the processor's customer for a subscriber (a user of the project) or an e-mail
  * address, and creates the customer when there is none. Concurrent and repeated requests create
  * only one customer for an address. *ret_customer is STR_NONE when `subscriber_id` is 0 and `email`
  * empty. 404 when the subscriber does not exist. */
-AWAITS int pay_customer(struct req *r,
-                        const struct payment_settings *settings,
-                        int64_t subscriber_id,
-                        struct str email,
-                        struct str *ret_customer) MUSTCHECK;
+AWAITS int pay_customer_find_or_create(struct req *r,
+                                       const struct payment_settings *settings,
+                                       int64_t subscriber_id,
+                                       struct str email,
+                                       struct str *ret_customer) MUSTCHECK;
 /* co: Forgets `customer` when the processor has refused a call because it does not know this
  * customer. The next request creates another. Joins an open transaction. Only logs a failure. */
 AWAITS void
-pay_customer_gone(struct req *r, const struct processor_reply *reply, struct str customer);
+pay_customer_forget(struct req *r, const struct processor_reply *reply, struct str customer);
 /* any: Returns the addresses to which the payer returns: from the body, else from the project's
  * settings, else the project's web application (its first allowed origin), else the gateway. */
 void pay_return_urls(struct req *r,

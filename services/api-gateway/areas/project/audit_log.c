@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "http/query.h"
-#include "walk.h"
+#include "keyset.h"
 
 static const struct field audit_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
@@ -21,14 +21,14 @@ static const struct field audit_fields[] = {
 };
 static const struct schema audit_schema = SCHEMA_OUT("AuditEntry", audit_fields);
 
-static const struct walk_list audit_log = {
+static const struct keyset_list audit_log = {
     &SQL_AUDIT_LOG_DESC, &SQL_AUDIT_LOG_ASC, &SQL_AUDIT_LOG_COUNT, "id"};
 
 static const char *const actor_kinds[] = {"user", "api_key", "operator", "system", NULL};
 
 /* clang-format off: one line per parameter is easier to read */
 static const struct query_param audit_query[] = {
-    WALK_QUERY,
+    KEYSET_QUERY,
     {.name = "actor",
      .type = FIELD_I64,
      .has_min = true,
@@ -78,14 +78,14 @@ AWAITS static int audit_log_list(struct req *r)
     TRY(read_since(r, query_get(query, "since"), &since));
     struct str target_id = query_get(query, "target");
     struct str target = target_id.ptr ? str_split(&target_id, '/') : STR_NONE;
-    return walk_reply(r,
-                      &audit_log,
-                      SQL_AUDIT_LOG_ARGS(.actor = read_actor(query_get(query, "actor")),
-                                         .kind = query_get(query, "kind"),
-                                         .action = query_get(query, "action"),
-                                         .target = target,
-                                         .target_id = target_id,
-                                         .since = since));
+    return keyset_reply(r,
+                        &audit_log,
+                        SQL_AUDIT_LOG_ARGS(.actor = read_actor(query_get(query, "actor")),
+                                           .kind = query_get(query, "kind"),
+                                           .action = query_get(query, "action"),
+                                           .target = target,
+                                           .target_id = target_id,
+                                           .since = since));
 }
 
 static const struct route audit_log_routes[] = {
@@ -96,7 +96,7 @@ static const struct route audit_log_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_AUDIT_LOG_READ,
         .query = audit_query,
-        .ok = {200, &audit_schema, .list = true},
+        .success = {200, &audit_schema, .list = true},
         .run = audit_log_list,
         .summary = "List administrative changes, newest first",
     },

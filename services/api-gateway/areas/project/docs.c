@@ -35,7 +35,7 @@ struct docs_frame {
 };
 
 /* Replaces the closing brace of a head by a comma: the body adds its members to the same object. */
-static void put_open_head(struct strbuf *out)
+static void head_open_object(struct strbuf *out)
 {
     out->len--;
     strbuf_char(out, ',');
@@ -52,20 +52,20 @@ static struct docs_frame docs_frame(struct req *r)
     strbuf_cstr(&begin, "{\"data_model_documentation\":");
     jw_init(&w, &begin);
     openapi_model_head(&w, r->scope->model, base_url);
-    put_open_head(&begin);
+    head_open_object(&begin);
     strbuf_init(&middle, r->task.arena, HEAD_BYTES_MAX);
     strbuf_cstr(&middle, ",\"module_documentation\":{\"platform\":");
     jw_init(&w, &middle);
     openapi_platform_head(&w, base_url);
-    put_open_head(&middle);
+    head_open_object(&middle);
     return (struct docs_frame){strbuf_view(&begin), strbuf_view(&middle), STR("}}")};
 }
 
 /* co: Sends a body without its opening brace, because the head has already opened the object. */
-AWAITS static int send_body(struct req *r, const struct docs_text *text)
+AWAITS static int send_body(struct req *r, const struct docs_body *text)
 {
     for (size_t i = 0; i < text->count; i++) {
-        struct str piece = text->pieces[i];
+        struct str piece = text->chunks[i];
         if (i == 0)
             piece = (struct str){piece.ptr + 1, piece.len - 1};
         TRY(resp_stream_write(r, piece));
@@ -75,14 +75,14 @@ AWAITS static int send_body(struct req *r, const struct docs_text *text)
 }
 
 static struct str
-docs_etag(struct req *r, const struct docs_text *model, const struct docs_text *platform)
+docs_etag(struct req *r, const struct docs_body *model, const struct docs_body *platform)
 {
     struct str text = arena_printf(r->task.arena,
                                    "%016llx%016llx%016llx%016llx%lld %.*s",
-                                   (unsigned long long)model->print[0],
-                                   (unsigned long long)model->print[1],
-                                   (unsigned long long)platform->print[0],
-                                   (unsigned long long)platform->print[1],
+                                   (unsigned long long)model->fingerprint[0],
+                                   (unsigned long long)model->fingerprint[1],
+                                   (unsigned long long)platform->fingerprint[0],
+                                   (unsigned long long)platform->fingerprint[1],
                                    (long long)r->scope->model->version,
                                    STR_ARG(gateway_base_url(r)));
     struct str hex = digest_sha256_hex(r->task.arena, text);
@@ -92,12 +92,12 @@ docs_etag(struct req *r, const struct docs_text *model, const struct docs_text *
 
 AWAITS static int docs_get(struct req *r)
 {
-    const struct docs_text *model;
-    const struct docs_text *platform;
+    const struct docs_body *model;
+    const struct docs_body *platform;
     struct docs_frame frame;
 
-    TRY(docs_text_model(r, &model));
-    TRY(docs_text_platform(r, &platform));
+    TRY(docs_body_model(r, &model));
+    TRY(docs_body_platform(r, &platform));
     r->no_store = false;
     resp_header(r, "Cache-Control", STR("private, no-cache"));
     if (resp_etag(r, docs_etag(r, model, platform)))
@@ -246,7 +246,7 @@ static const struct route docs_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_DOCUMENTATION_READ,
         .headers = HEADER_IF_NONE_MATCH,
-        .ok = {200, &documentation_schema},
+        .success = {200, &documentation_schema},
         .run = docs_get,
         .summary = "Get the specification of this project",
         .doc =
@@ -258,7 +258,7 @@ static const struct route docs_routes[] = {
         .path = "/docs/ui",
         .id = "docs_ui",
         .auth = AUTH_PUBLIC,
-        .ok = {200, .content_type = "text/html"},
+        .success = {200, .content_type = "text/html"},
         .run = docs_ui,
         .hidden = true,
         .summary = "Interactive viewer of the specification",
@@ -268,8 +268,8 @@ static const struct route docs_routes[] = {
         .path = "/docs/ui/{asset}",
         .id = "docs_ui_asset",
         .auth = AUTH_PUBLIC,
-        .ok = {200, .content_type = "application/octet-stream"},
-        .fails = {304, 404},
+        .success = {200, .content_type = "application/octet-stream"},
+        .extra_statuses = {304, 404},
         .run = docs_ui_asset,
         .hidden = true,
         .summary = "A file of the viewer",

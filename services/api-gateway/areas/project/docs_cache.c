@@ -12,77 +12,78 @@
 #include "openapi/openapi.h"
 #include "stages/refusals.h"
 
-#define PIECE_BYTES   65536U
-#define WAITING_MAX   64 /* requests of one project that may wait to create a body */
-#define KEY_BYTES     (2 * sizeof(int64_t) + DIGEST_SHA256_BYTES)
-#define PRINT_SEED    0xcbf29ce484222325ULL
-#define PRINT_PRIME_A 0x100000001b3ULL
-#define PRINT_PRIME_B 0x9e3779b97f4a7c15ULL
-#define PLATFORM_MAX  (64U << 20)
+#define BODY_CHUNK_BYTES     65536U
+#define WAITING_REQUESTS_MAX 64 /* requests of one project that may wait to create a body */
+#define KEY_BYTES            (2 * sizeof(int64_t) + DIGEST_SHA256_BYTES)
+#define FINGERPRINT_SEED     0xcbf29ce484222325ULL
+#define FINGERPRINT_PRIME_A  0x100000001b3ULL
+#define FINGERPRINT_PRIME_B  0x9e3779b97f4a7c15ULL
+#define PLATFORM_MAX         (64U << 20)
 
 /* A body with the state that the cache needs, allocated in an arena of its own. */
-struct kept {
+struct cached_body {
     struct arena *arena;
-    struct docs_text text;
+    struct docs_body text;
     size_t cap;
     struct list link; /* in cache.used, while `found` */
     char key[KEY_BYTES];
     int64_t project, version;
     struct share *share; /* of cache.bytes; NULL = no bytes reserved */
     int refs;            /* of requests and of the cache */
-    bool found;          /* cache.by_key has the body */
+    bool is_cached;      /* cache.by_key has the body */
 };
 
 static struct {
-    bool ready;
-    struct shares bytes;  /* of data model documents */
-    struct shares making; /* one slot: bodies are created on the process's only loop thread */
+    bool is_initialized;
+    struct shares byte_shares; /* of data model documents */
+    struct shares
+        creation_slots; /* one slot: bodies are created on the process's only loop thread */
     struct map *by_key;
-    struct list used; /* the most recently used last */
-    struct kept *platform;
+    struct list lru; /* the most recently used last */
+    struct cached_body *platform;
 } cache;
 
 static void cache_prepare(void)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
 
-    if (cache.ready)
+    if (cache.is_initialized)
         return;
-    cache.ready = true;
+    cache.is_initialized = true;
     cache.by_key = map_new();
-    list_init(&cache.used);
-    shares_init(&cache.bytes,
+    list_init(&cache.lru);
+    shares_init(&cache.byte_shares,
                 &(struct shares_config){
                     .name = "documents",
                     .limit = (uint64_t)conf->docs_cache_bytes,
                     .per_owner = (uint64_t)conf->docs_cache_bytes / 3 * 2,
                 });
-    shares_init(&cache.making,
+    shares_init(&cache.creation_slots,
                 &(struct shares_config){
                     .name = "documents_making",
                     .limit = 1,
                     .per_owner = SHARES_ANY,
-                    .waiting = WAITING_MAX,
+                    .waiting = WAITING_REQUESTS_MAX,
                 });
 }
 
 /* --- bodies --- */
 
-static void unref(void *arg)
+static void cached_body_unref(void *arg)
 {
-    struct kept *kept = arg;
+    struct cached_body *kept = arg;
 
     if (--kept->refs > 0)
         return;
     if (kept->share)
-        shares_release(&cache.bytes, kept->share, kept->text.bytes);
+        shares_release(&cache.byte_shares, kept->share, kept->text.bytes);
     arena_free(kept->arena);
 }
 
-static const struct docs_text *hold(struct req *r, struct kept *kept)
+static const struct docs_body *cached_body_hold(struct req *r, struct cached_body *kept)
 {
     kept->refs++;
-    arena_defer(r->task.arena, unref, kept);
+    arena_defer(r->task.arena, cached_body_unref, kept);
     return &kept->text;
 }
 
@@ -90,91 +91,91 @@ static const struct docs_text *hold(struct req *r, struct kept *kept)
  * megabytes long. A collision gives an attacker no advantage, so the hashes need not be
  * cryptographic.
  */
-static void add_print(struct docs_text *text, struct str piece)
+static void fingerprint_add(struct docs_body *text, struct str piece)
 {
     for (size_t at = 0; at < piece.len; at += sizeof(uint64_t)) {
         size_t left = piece.len - at;
         uint64_t word = 0;
         memcpy(&word, piece.ptr + at, left < sizeof(word) ? left : sizeof(word));
-        text->print[0] = (text->print[0] ^ word) * PRINT_PRIME_A;
-        text->print[0] ^= text->print[0] >> 29;
-        text->print[1] = (text->print[1] + word) * PRINT_PRIME_B;
-        text->print[1] ^= text->print[1] >> 32;
+        text->fingerprint[0] = (text->fingerprint[0] ^ word) * FINGERPRINT_PRIME_A;
+        text->fingerprint[0] ^= text->fingerprint[0] >> 29;
+        text->fingerprint[1] = (text->fingerprint[1] + word) * FINGERPRINT_PRIME_B;
+        text->fingerprint[1] ^= text->fingerprint[1] >> 32;
     }
 }
 
-static void add_piece(struct kept *kept, struct str piece)
+static void chunk_append(struct cached_body *kept, struct str piece)
 {
-    struct docs_text *text = &kept->text;
+    struct docs_body *text = &kept->text;
 
-    ARENA_PUSH(kept->arena, text->pieces, text->count, kept->cap, arena_dup(kept->arena, piece));
+    ARENA_PUSH(kept->arena, text->chunks, text->count, kept->cap, arena_dup(kept->arena, piece));
     text->bytes += piece.len;
-    add_print(text, piece);
+    fingerprint_add(text, piece);
 }
 
 /* --- creating a body in slices --- */
 
-struct making {
+struct body_writer {
     struct task *task;
-    struct kept *kept;
+    struct cached_body *kept;
     struct arena *arena; /* memory of the piece that is being written */
     struct strbuf out;
     size_t max;
 };
 
-static int take_piece(struct making *making)
+static int chunk_take(struct body_writer *making)
 {
     if (making->out.overflow || making->kept->text.bytes + making->out.len > making->max)
         return DOCS_TOO_LARGE;
     if (making->out.len)
-        add_piece(making->kept, strbuf_view(&making->out));
+        chunk_append(making->kept, strbuf_view(&making->out));
     arena_reset(making->arena);
     strbuf_init(&making->out, making->arena, making->max);
     return 0;
 }
 
-AWAITS static int on_slice(void *arg)
+AWAITS static int write_slice_end(void *arg)
 {
-    struct making *making = arg;
+    struct body_writer *making = arg;
 
-    if (making->out.len >= PIECE_BYTES)
-        TRY(take_piece(making));
+    if (making->out.len >= BODY_CHUNK_BYTES)
+        TRY(chunk_take(making));
     return task_yield_if_due(making->task);
 }
 
-typedef int (*docs_write_fn)(struct jw *w, const struct openapi *about);
+typedef int (*docs_write_fn)(struct jw *w, const struct openapi_request *about);
 
 /* co: Creates a body; the caller owns the one reference. Returns 0, DOCS_TOO_LARGE, or the error of
  * a wait inside. */
 AWAITS static int
-docs_cache_make(struct req *r, docs_write_fn write, size_t max, struct kept **ret_kept)
+cached_body_create(struct req *r, docs_write_fn write, size_t max, struct cached_body **ret_kept)
 {
     struct arena *arena = arena_new(0);
-    struct kept *kept = ARENA_NEW(arena, kept);
-    struct making making = {
-        .task = &r->task, .kept = kept, .arena = arena_new(PIECE_BYTES), .max = max};
-    struct openapi about = {
+    struct cached_body *kept = ARENA_NEW(arena, kept);
+    struct body_writer making = {
+        .task = &r->task, .kept = kept, .arena = arena_new(BODY_CHUNK_BYTES), .max = max};
+    struct openapi_request about = {
         .arena = r->task.arena,
         .model = r->scope->model,
         .caller = r->scope->caller,
-        .slice = on_slice,
-        .arg = &making,
+        .chunk_done = write_slice_end,
+        .chunk_done_arg = &making,
     };
     struct jw w;
     int rc;
 
     kept->arena = arena;
     kept->refs = 1;
-    kept->text.print[0] = PRINT_SEED;
+    kept->text.fingerprint[0] = FINGERPRINT_SEED;
     list_init(&kept->link);
     strbuf_init(&making.out, making.arena, max);
     jw_init(&w, &making.out);
     rc = write(&w, &about);
     if (rc == 0)
-        rc = take_piece(&making);
+        rc = chunk_take(&making);
     arena_free(making.arena);
     if (rc != 0)
-        unref(kept);
+        cached_body_unref(kept);
     else
         *ret_kept = kept;
     return rc;
@@ -182,20 +183,20 @@ docs_cache_make(struct req *r, docs_write_fn write, size_t max, struct kept **re
 
 /* --- the cache --- */
 
-static void docs_cache_let_go(struct kept *kept)
+static void cached_body_evict(struct cached_body *kept)
 {
     (void)map_remove(cache.by_key, (struct str){kept->key, KEY_BYTES});
     list_remove(&kept->link);
-    kept->found = false;
-    unref(kept);
+    kept->is_cached = false;
+    cached_body_unref(kept);
 }
 
 /* Returns the least recently used body that no request uses, of one project or of all (0); NULL
  * when every body is in use. */
-static struct kept *oldest_idle(int64_t project)
+static struct cached_body *cached_body_find_idle(int64_t project)
 {
-    LIST_FOR (it, &cache.used) {
-        struct kept *kept = LIST_ITEM(it, struct kept, link);
+    LIST_FOR (it, &cache.lru) {
+        struct cached_body *kept = LIST_ITEM(it, struct cached_body, link);
         if (kept->refs == 1 && (project == 0 || kept->project == project))
             return kept;
     }
@@ -204,29 +205,29 @@ static struct kept *oldest_idle(int64_t project)
 
 /* Evicts the bodies of older versions of a project's model: no request will need these versions
  * again. */
-static void let_go_outdated(int64_t project, int64_t version)
+static void docs_cache_evict_outdated(int64_t project, int64_t version)
 {
-    LIST_FOR (it, &cache.used) {
-        struct kept *kept = LIST_ITEM(it, struct kept, link);
+    LIST_FOR (it, &cache.lru) {
+        struct cached_body *kept = LIST_ITEM(it, struct cached_body, link);
         if (kept->project == project && kept->version < version)
-            docs_cache_let_go(kept);
+            cached_body_evict(kept);
     }
 }
 
 /* Reserves the body's bytes. While too few are free, evicts bodies that no request uses, first
  * those of the caller's project. Returns false when every body is in use. */
-static bool make_room(struct req *r, struct kept *kept)
+static bool docs_cache_reserve(struct req *r, struct cached_body *kept)
 {
     struct share_owner owner = share_owner_of(&r->task);
 
-    while (shares_try(&cache.bytes, owner, kept->text.bytes, &kept->share) != 0) {
-        struct kept *oldest = oldest_idle(owner.project);
+    while (shares_try(&cache.byte_shares, owner, kept->text.bytes, &kept->share) != 0) {
+        struct cached_body *oldest = cached_body_find_idle(owner.project);
         if (!oldest)
-            oldest = oldest_idle(0);
+            oldest = cached_body_find_idle(0);
         kept->share = NULL;
         if (!oldest)
             return false;
-        docs_cache_let_go(oldest);
+        cached_body_evict(oldest);
     }
     return true;
 }
@@ -256,15 +257,15 @@ static struct str docs_cache_key_of(struct req *r)
     return (struct str){key, KEY_BYTES};
 }
 
-static bool docs_cache_find(struct req *r, struct str key, const struct docs_text **ret_text)
+static bool docs_cache_find(struct req *r, struct str key, const struct docs_body **ret_text)
 {
-    struct kept *kept = map_get(cache.by_key, key);
+    struct cached_body *kept = map_get(cache.by_key, key);
 
     if (!kept)
         return false;
     list_remove(&kept->link);
-    list_append(&cache.used, &kept->link);
-    *ret_text = hold(r, kept);
+    list_append(&cache.lru, &kept->link);
+    *ret_text = cached_body_hold(r, kept);
     return true;
 }
 
@@ -279,38 +280,40 @@ static int refuse_busy(struct req *r)
         r, REFUSE_BUSY, "Too many documents are being created or sent; try again later.");
 }
 
-AWAITS static int make_model(struct req *r, struct str key, const struct docs_text **ret_text)
+AWAITS static int
+docs_cache_add_model(struct req *r, struct str key, const struct docs_body **ret_text)
 {
-    struct kept *kept;
-    int rc = docs_cache_make(r, openapi_model, cache.bytes.config.per_owner, &kept);
+    struct cached_body *kept;
+    int rc = cached_body_create(r, openapi_model, cache.byte_shares.config.per_owner, &kept);
 
     if (rc == DOCS_TOO_LARGE)
         return refuse_large(r);
     TRY(rc);
     kept->project = r->scope->project->number;
     kept->version = r->scope->model->version;
-    let_go_outdated(kept->project, kept->version);
-    if (!make_room(r, kept)) {
-        unref(kept);
+    docs_cache_evict_outdated(kept->project, kept->version);
+    if (!docs_cache_reserve(r, kept)) {
+        cached_body_unref(kept);
         return refuse_busy(r);
     }
     memcpy(kept->key, key.ptr, KEY_BYTES);
-    kept->found = map_put(cache.by_key, key, kept) == NULL;
-    MUST(kept->found);
-    list_append(&cache.used, &kept->link);
-    *ret_text = hold(r, kept);
+    kept->is_cached = map_put(cache.by_key, key, kept) == NULL;
+    MUST(kept->is_cached);
+    list_append(&cache.lru, &kept->link);
+    *ret_text = cached_body_hold(r, kept);
     return 0;
 }
 
 /* co: Acquires the slot to create a body; the caller releases the slot. */
-AWAITS static int begin_making(struct req *r, struct share **ret_turn)
+AWAITS static int creation_slot_acquire(struct req *r, struct share **ret_turn)
 {
-    int rc = shares_acquire(&r->task, &cache.making, share_owner_of(&r->task), 1, 0, ret_turn);
+    int rc =
+        shares_acquire(&r->task, &cache.creation_slots, share_owner_of(&r->task), 1, 0, ret_turn);
 
     return rc == -EAGAIN ? refuse_busy(r) : rc;
 }
 
-int docs_text_model(struct req *r, const struct docs_text **ret_text)
+int docs_body_model(struct req *r, const struct docs_body **ret_text)
 {
     struct share *turn;
     struct str key;
@@ -320,39 +323,39 @@ int docs_text_model(struct req *r, const struct docs_text **ret_text)
     key = docs_cache_key_of(r);
     if (docs_cache_find(r, key, ret_text))
         return 0;
-    TRY(begin_making(r, &turn));
+    TRY(creation_slot_acquire(r, &turn));
     if (!docs_cache_find(r, key, ret_text)) /* maybe created during the wait */
-        rc = make_model(r, key, ret_text);
-    shares_release(&cache.making, turn, 1);
+        rc = docs_cache_add_model(r, key, ret_text);
+    shares_release(&cache.creation_slots, turn, 1);
     return rc;
 }
 
-int docs_text_platform(struct req *r, const struct docs_text **ret_text)
+int docs_body_platform(struct req *r, const struct docs_body **ret_text)
 {
     struct share *turn;
     int rc = 0;
 
     cache_prepare();
     if (!cache.platform) {
-        TRY(begin_making(r, &turn));
+        TRY(creation_slot_acquire(r, &turn));
         if (!cache.platform)
-            rc = docs_cache_make(r, openapi_platform, PLATFORM_MAX, &cache.platform);
-        shares_release(&cache.making, turn, 1);
+            rc = cached_body_create(r, openapi_platform, PLATFORM_MAX, &cache.platform);
+        shares_release(&cache.creation_slots, turn, 1);
         TRY(rc);
     }
-    *ret_text = &cache.platform->text; /* valid until docs_text_forget() */
+    *ret_text = &cache.platform->text; /* valid until docs_cache_clear() */
     return 0;
 }
 
-void docs_text_forget(void)
+void docs_cache_clear(void)
 {
-    struct kept *kept;
+    struct cached_body *kept;
 
-    if (!cache.ready)
+    if (!cache.is_initialized)
         return;
-    while ((kept = oldest_idle(0)) != NULL)
-        docs_cache_let_go(kept);
+    while ((kept = cached_body_find_idle(0)) != NULL)
+        cached_body_evict(kept);
     if (cache.platform)
-        unref(cache.platform);
+        cached_body_unref(cache.platform);
     cache.platform = NULL;
 }

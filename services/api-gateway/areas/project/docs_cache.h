@@ -12,20 +12,20 @@
 #include "app.h"
 
 /* A document body: the text of a JSON object. Immutable, shared and reference counted. */
-struct docs_text {
-    struct str *pieces;
+struct docs_body {
+    struct str *chunks;
     size_t count;
-    size_t bytes;      /* of all pieces */
-    uint64_t print[2]; /* fingerprint of the text, for ETags */
+    size_t bytes;            /* of all pieces */
+    uint64_t fingerprint[2]; /* fingerprint of the text, for ETags */
 };
 
 /* co: Finds or creates the body of the data model document that the caller may see. The cache owns
  * the body; the request holds it until the request ends. Returns 0, the status of an answer that
  * was put (document too large, or too many documents in use), or a negative error. */
-AWAITS int docs_text_model(struct req *r, const struct docs_text **ret_text) MUSTCHECK;
-/* co: Finds or creates the body of the platform document, which lives until docs_text_forget().
+AWAITS int docs_body_model(struct req *r, const struct docs_body **ret_text) MUSTCHECK;
+/* co: Finds or creates the body of the platform document, which lives until docs_cache_clear().
  * Returns 0, the status of an answer that was put (too many requests wait), or another error.
  */
-AWAITS int docs_text_platform(struct req *r, const struct docs_text **ret_text) MUSTCHECK;
+AWAITS int docs_body_platform(struct req *r, const struct docs_body **ret_text) MUSTCHECK;
 /* any: Frees all bodies that no request uses. Called when the process ends. */
-void docs_text_forget(void);
+void docs_cache_clear(void);

@@ -4,7 +4,7 @@
 #include "areas/auth/auth_password.h"
 #include "operator_sql.h"
 
-#define PAUSE_MS 250
+#define RETRY_PAUSE_MS 250
 
 struct administrator_in {
     struct in_str email;
@@ -113,7 +113,7 @@ AWAITS static int read_project(struct req *r, struct str slug, struct rows *ret_
 /* co: Reads the project that was just created. Retries while the database is unavailable, for
  * example because all connections are in use: the project exists, so the answer should not be 503.
  */
-AWAITS static int read_made(struct req *r, struct str slug, struct rows *ret_project)
+AWAITS static int project_read_created(struct req *r, struct str slug, struct rows *ret_project)
 {
     int rc;
 
@@ -122,7 +122,7 @@ AWAITS static int read_made(struct req *r, struct str slug, struct rows *ret_pro
                       r->scope->db,
                       SQL_OPERATOR_GET(.slug = slug, .url = gateway_url(r)),
                       ret_project);
-    while (rc == DB_UNAVAILABLE && task_sleep(&r->task, PAUSE_MS) == 0);
+    while (rc == DB_UNAVAILABLE && task_sleep(&r->task, RETRY_PAUSE_MS) == 0);
     if (rc == 0 && ret_project->count == 0)
         return fail(r, PROBLEM_CONFLICT, "The project was deleted right after it was created.");
     return rc > 0 ? fail_db(r, rc) : rc;
@@ -152,14 +152,14 @@ AWAITS static int operator_create(struct req *r)
         return fail_db(r, rc);
     if (rc < 0)
         return rc;
-    TRY(read_made(r, create.slug, &row));
+    TRY(project_read_created(r, create.slug, &row));
     resp_header_printf(r, "Location", "/org/%.*s", STR_ARG(create.slug));
     return reply_row(r, 201, &row);
 }
 
 /* co: Writes the counts of users and entities; null when the project cannot be opened, for example
  * while the project is being created or deleted. */
-AWAITS static int put_counts(struct req *r, struct jw *w, struct str slug)
+AWAITS static int write_counts(struct req *r, struct jw *w, struct str slug)
 {
     struct project *project;
     struct rows counts;
@@ -188,7 +188,7 @@ AWAITS static int operator_get(struct req *r)
     w = resp_json(r);
     jw_obj(&w);
     rows_json_members(&w, &row, 0);
-    TRY(put_counts(r, &w, slug));
+    TRY(write_counts(r, &w, slug));
     jw_obj_end(&w);
     return reply_json(r, 200);
 }
@@ -235,7 +235,7 @@ static const struct route operator_routes[] = {
         .path = "/healthz",
         .id = "operator_health",
         .auth = AUTH_PUBLIC,
-        .ok = {200, &health_schema},
+        .success = {200, &health_schema},
         .run = operator_health,
         .summary = "Check whether the gateway is alive",
     },
@@ -245,7 +245,7 @@ static const struct route operator_routes[] = {
         .id = "operator_list",
         .auth = AUTH_OPERATOR,
         .query = page_query,
-        .ok = {200, &listed_schema, .list = true},
+        .success = {200, &listed_schema, .list = true},
         .run = operator_list,
         .summary = "List the projects",
     },
@@ -255,8 +255,8 @@ static const struct route operator_routes[] = {
         .id = "operator_create",
         .auth = AUTH_OPERATOR,
         .body = &project_create_schema,
-        .ok = {201, &listed_schema},
-        .fails = {409},
+        .success = {201, &listed_schema},
+        .extra_statuses = {409},
         .run = operator_create,
         .timeout_ms = 60000,
         .summary = "Create a project that can be used immediately",
@@ -266,8 +266,8 @@ static const struct route operator_routes[] = {
         .path = "/org/{project_id}",
         .id = "operator_get",
         .auth = AUTH_OPERATOR,
-        .ok = {200, &inspected_schema},
-        .fails = {404},
+        .success = {200, &inspected_schema},
+        .extra_statuses = {404},
         .run = operator_get,
         .summary = "Inspect a project",
     },
@@ -277,8 +277,8 @@ static const struct route operator_routes[] = {
         .id = "operator_delete",
         .auth = AUTH_OPERATOR,
         .query = delete_query,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = operator_delete,
         .timeout_ms = 180000,
         .summary = "Delete a project with everything in it",

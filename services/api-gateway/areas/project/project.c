@@ -34,9 +34,9 @@ AWAITS static int project_read(struct req *r)
 /* This service sends requests to the issuer, so an address that it must not call is refused here.
  */
 static void
-check_issuer(struct arena *arena, const struct project_in *in, struct schema_errors *errors)
+check_issuer(struct arena *arena, const struct project_patch *in, struct schema_errors *errors)
 {
-    const struct project_settings_in *settings = in->settings.value;
+    const struct project_settings_patch *settings = in->settings.value;
 
     if (settings && settings->oidc_issuer.value.len &&
         fetch_url_check(settings->oidc_issuer.value) != 0)
@@ -47,20 +47,20 @@ check_issuer(struct arena *arena, const struct project_in *in, struct schema_err
                          "must be a public http or https URL");
 }
 
-static struct str project_changed_members(struct req *r, const struct project_in *in)
+static struct str project_changed_members(struct req *r, const struct project_patch *in)
 {
     const struct changed_member members[] = {
         {"name", in->name.set},
         {"allowed_origins", in->allowed_origins.set},
         {"settings", in->settings.set},
     };
-    return gateway_changed(r, members, ARRAY_LEN(members));
+    return gateway_changed_detail(r, members, ARRAY_LEN(members));
 }
 
 /* co: Refuses sign-in settings with which no administrator could sign in. */
-AWAITS static int check_admins(struct req *r, const struct project_in *in)
+AWAITS static int check_admins(struct req *r, const struct project_patch *in)
 {
-    const struct project_settings_in *change = in->settings.value;
+    const struct project_settings_patch *change = in->settings.value;
     struct project_settings next = r->scope->project->settings;
 
     if (!change || !(change->require_confirmed_email.set || change->oidc_issuer.set))
@@ -72,14 +72,14 @@ AWAITS static int check_admins(struct req *r, const struct project_in *in)
 AWAITS static int project_update(struct req *r)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-    struct project_in in;
+    struct project_patch in;
     struct db_call audit;
 
     TRY(req_json(r, &project_schema, &in));
     TRY(reload_project(r)); /* masked secrets and the audit detail need the stored settings */
-    (void)project_in_check(r->task.arena, &in, &r->scope->project->settings, errors);
+    (void)project_patch_check(r->task.arena, &in, &r->scope->project->settings, errors);
     check_issuer(r->task.arena, &in, errors);
-    TRY(sql_check(r, project_in_check_locale(&r->task, r->scope->project, &in, errors)));
+    TRY(sql_check(r, project_patch_check_locale(&r->task, r->scope->project, &in, errors)));
     if (errors->count)
         return fail_fields(r, errors);
     TRY(check_admins(r, &in));
@@ -90,14 +90,14 @@ AWAITS static int project_update(struct req *r)
         project_settings_save(
             &r->task, gateway_directory(), r->scope->project, r->scope->db, &in, &audit)));
     TRY(sql_commit(r));
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     return reply_project(r);
 }
 
 /* Makes every gateway read the project's settings, including the allowed origins, again. */
 AWAITS static int project_clear_cors(struct req *r)
 {
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     return reply_empty(r, 204);
 }
 
@@ -107,7 +107,7 @@ static const struct route project_routes[] = {
         .path = "/",
         .id = "project_read",
         .auth = AUTH_ADMIN,
-        .ok = {200, &project_out_schema},
+        .success = {200, &project_out_schema},
         .run = project_read,
         .summary = "Read the project and its settings",
         .doc = "The path is the project's base URL with a trailing slash.",
@@ -118,8 +118,8 @@ static const struct route project_routes[] = {
         .id = "project_update",
         .auth = AUTH_ADMIN,
         .body = &project_schema,
-        .ok = {200, &project_out_schema},
-        .fails = {409},
+        .success = {200, &project_out_schema},
+        .extra_statuses = {409},
         .run = project_update,
         .summary = "Change name, allowed origins and settings",
         .doc = "Members that are left out keep their value; null restores the default.",
@@ -129,7 +129,7 @@ static const struct route project_routes[] = {
         .path = "/cors/clear-cache",
         .id = "project_clear_cors",
         .auth = AUTH_ADMIN,
-        .ok = {204},
+        .success = {204},
         .run = project_clear_cors,
         .summary = "Make every gateway read the allowed origins again",
     },

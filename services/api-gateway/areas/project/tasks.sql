@@ -45,7 +45,7 @@ where t.id = :id::bigint and t.status in ('running', 'failed')
 returning t.done as done:bigint, t.failed as failed:bigint, t.errors::text as errors:text, (t.doc->>'run')::bigint as run:bigint,
   (t.doc->>'rows')::bigint as rows:bigint, t.doc->>'digest' as digest:text
 
--- name: task_seen :exec
+-- name: task_keep_alive :exec
 update {p}.tasks t set updated_at = greatest(now(), t.updated_at)
 where t.id = :id::bigint and (t.doc->>'run')::bigint = :run::bigint
 
@@ -63,7 +63,7 @@ set status = :status::text, done = :done::bigint, failed = :failed::bigint, tota
 where t.id = :id::bigint and (t.doc->>'run')::bigint = :run::bigint
 
 -- Leaves the counts of rows as they are: task_progress recorded them in the transaction that wrote the rows.
--- name: task_stop :exec
+-- name: task_fail :exec
 update {p}.tasks t
 set status = 'failed', total = t.done + t.failed, updated_at = greatest(now(), t.updated_at), finished_at = now(),
   errors = case when jsonb_array_length(t.errors) < 100 then t.errors else t.errors - 99 end

@@ -2,11 +2,11 @@
 /* Declarations that the endpoints of /push share. */
 #include "app.h"
 
-#define PUSH_ID_MAX   64  /* characters of the id of a template, button group or action */
-#define PUSH_LINE_MAX 998 /* as in SendPushNotification steps */
-#define PUSH_BODY_MAX 4000
-#define PUSH_URL_MAX  2048
-#define PUSH_BUTTONS  20
+#define PUSH_ID_MAX              64 /* characters of the id of a template, button group or action */
+#define PUSH_LINE_MAX            998 /* as in SendPushNotification steps */
+#define PUSH_BODY_MAX            4000
+#define PUSH_URL_MAX             2048
+#define PUSH_CONTENT_BUTTONS_MAX 20
 
 extern const char *const push_providers[]; /* fcm, web_push */
 
@@ -37,12 +37,12 @@ struct push_content_in {
      .min = 1, .max = PUSH_ID_MAX,                                                                 \
      .doc = "Button group; a tap without a group cannot be reported", .example = "\"rsvp\""},      \
     {.name = "buttons", FIELD_AT(in, content.buttons), .type = FIELD_LIST, .nullable = true,     \
-     .max = PUSH_BUTTONS, .sub = &push_button_schema}
+     .max = PUSH_CONTENT_BUTTONS_MAX, .sub = &push_button_schema}
 /* clang-format on */
 
 /* any: Whether an id is valid: 1 to PUSH_ID_MAX printable ASCII characters without spaces, slashes,
  * backslashes and double quotes. Ids are used unescaped in paths, tokens and payloads. */
-bool push_id_ok(struct str id);
+bool push_id_is_valid(struct str id);
 /* any: Checks the ids of the category and the buttons. Returns 0, or puts a 400 when an id is
  * invalid or two buttons have the same id. */
 int push_content_check(struct req *r, const struct push_content_in *in);

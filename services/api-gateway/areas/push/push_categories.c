@@ -126,15 +126,15 @@ AWAITS static int push_categories_list(struct req *r)
     return reply_page(r, "category", SQL_PUSH_CATEGORIES_LIST());
 }
 
-/* The category has passed push_id_ok(), so it needs no escaping in JSON. */
-static struct str detail_of(struct req *r, struct str category)
+/* The category has passed push_id_is_valid(), so it needs no escaping in JSON. */
+static struct str audit_detail(struct req *r, struct str category)
 {
     return arena_printf(r->task.arena, "{\"category\":\"%.*s\"}", STR_ARG(category));
 }
 
 static const struct limit categories_limit = {"push_categories", "A project", "groups", GROUPS_MAX};
 
-AWAITS static int category_check_room(struct req *r, struct sql_strs ids)
+AWAITS static int category_check_limit(struct req *r, struct sql_strs ids)
 {
     struct db_call others = db_call(SQL_PUSH_CATEGORIES_COUNT(.categories = ids));
 
@@ -147,14 +147,14 @@ AWAITS static int push_categories_save(struct req *r)
     struct rows group;
 
     TRY(req_json(r, &save_schema, &in));
-    if (!push_id_ok(in.category.value))
+    if (!push_id_is_valid(in.category.value))
         return fail_field(
             r,
             "category",
             PROBLEM_PATTERN,
             "must be printable ASCII without spaces, slashes, backslashes and quotes");
     TRY(sql_begin(r));
-    TRY(category_check_room(r, sql_strs(&in.category.value, 1)));
+    TRY(category_check_limit(r, sql_strs(&in.category.value, 1)));
     TRY(sql_one(r,
                 &group,
                 SQL_PUSH_CATEGORY_SAVE(.category = in.category.value,
@@ -165,7 +165,7 @@ AWAITS static int push_categories_save(struct req *r)
     TRY(gateway_commit(
         r,
         gateway_audit(
-            r, "push_categories.update", "push_category", 0, detail_of(r, in.category.value))));
+            r, "push_categories.update", "push_category", 0, audit_detail(r, in.category.value))));
     return reply_row(r, 200, &group);
 }
 
@@ -173,7 +173,7 @@ AWAITS static int push_categories_save(struct req *r)
 
 static void check_id(struct req *r, struct schema_errors *errors, struct str field, struct str id)
 {
-    if (!push_id_ok(id))
+    if (!push_id_is_valid(id))
         schema_error_add(r->task.arena,
                          errors,
                          field,
@@ -182,7 +182,7 @@ static void check_id(struct req *r, struct schema_errors *errors, struct str fie
 }
 
 static void
-check_twice(struct req *r, struct schema_errors *errors, struct str field, bool is_twice)
+check_is_unique(struct req *r, struct schema_errors *errors, struct str field, bool is_twice)
 {
     if (is_twice)
         schema_error_add(
@@ -202,7 +202,7 @@ static void check_actions(struct req *r,
         for (size_t k = 0; k < i; k++)
             twice |= str_eq(actions[k].id.value, actions[i].id.value);
         check_id(r, errors, field, actions[i].id.value);
-        check_twice(r, errors, field, twice);
+        check_is_unique(r, errors, field, twice);
     }
 }
 
@@ -217,7 +217,7 @@ static int check_groups(struct req *r, const struct sync_in *in)
         for (size_t k = 0; k < i; k++)
             twice |= str_eq(groups[k].id.value, groups[i].id.value);
         check_id(r, errors, field, groups[i].id.value);
-        check_twice(r, errors, field, twice);
+        check_is_unique(r, errors, field, twice);
         check_actions(r, errors, &groups[i], i);
     }
     return errors->count ? fail_fields(r, errors) : 0;
@@ -257,13 +257,13 @@ AWAITS static int push_categories_sync(struct req *r)
         actions[i] = actions_json(r, &groups[i].actions);
     }
     TRY(sql_begin(r));
-    TRY(category_check_room(r, sql_strs(ids, count)));
+    TRY(category_check_limit(r, sql_strs(ids, count)));
     struct db_call calls[] = {
         db_call(SQL_PUSH_CATEGORIES_SYNC(.app_version = in.app_version.value,
                                          .categories = sql_strs(ids, count),
                                          .actions = sql_strs(actions, count))),
         gateway_audit(r, "push_categories.sync", "push_category", 0, STR_NONE),
-        db_call(SQL_PUSH_CATEGORIES_OF(.categories = sql_strs(ids, count))),
+        db_call(SQL_PUSH_CATEGORIES_BY_ID(.categories = sql_strs(ids, count))),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(sql_commit(r));
@@ -282,7 +282,7 @@ static const struct route push_categories_routes[] = {
         .id = "push_categories_list",
         .auth = AUTH_ADMIN,
         .query = page_query,
-        .ok = {200, &out_schema, .list = true},
+        .success = {200, &out_schema, .list = true},
         .run = push_categories_list,
         .summary = "List button groups",
     },
@@ -292,8 +292,8 @@ static const struct route push_categories_routes[] = {
         .id = "push_categories_save",
         .auth = AUTH_ADMIN,
         .body = &save_schema,
-        .ok = {200, &out_schema},
-        .fails = {409},
+        .success = {200, &out_schema},
+        .extra_statuses = {409},
         .run = push_categories_save,
         .summary = "Label, enable or disable a button group",
         .doc =
@@ -306,8 +306,8 @@ static const struct route push_categories_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_TENANT_PUSH_CATEGORIES_UPDATE,
         .body = &sync_schema,
-        .ok = {200, &synced_schema},
-        .fails = {409},
+        .success = {200, &synced_schema},
+        .extra_statuses = {409},
         .run = push_categories_sync,
         .summary = "Sync the app's button groups and their actions",
         .doc = "Replaces the actions of each group in the request. Groups that are not in the "

@@ -27,7 +27,7 @@ on conflict (category) do update
 set actions = excluded.actions, app_version = excluded.app_version, synced_at = now(),
   updated_at = greatest(now(), c.updated_at)
 
--- name: push_categories_of :many
+-- name: push_categories_by_id :many
 select {group} from {p}.push_categories c where c.category = any(:categories::text[]) order by c.category
 
 -- name: push_categories_count :one

@@ -32,10 +32,10 @@ static const struct field button_fields[] = {
 };
 const struct schema push_button_schema = SCHEMA("PushButton", struct push_button_in, button_fields);
 
-bool push_id_ok(struct str id)
+bool push_id_is_valid(struct str id)
 {
     for (size_t i = 0; i < id.len; i++)
-        if (id.ptr[i] <= ' ' || id.ptr[i] > '~' || ascii_among(id.ptr[i], "/\\\""))
+        if (id.ptr[i] <= ' ' || id.ptr[i] > '~' || ascii_is_in(id.ptr[i], "/\\\""))
             return false;
     return id.len > 0 && id.len <= PUSH_ID_MAX;
 }
@@ -46,7 +46,7 @@ int push_content_check(struct req *r, const struct push_content_in *in)
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
     struct arena *arena = r->task.arena;
 
-    if (in->category.set && !in->category.null && !push_id_ok(in->category.value))
+    if (in->category.set && !in->category.null && !push_id_is_valid(in->category.value))
         schema_error_add(arena,
                          errors,
                          STR("category"),
@@ -60,7 +60,7 @@ int push_content_check(struct req *r, const struct push_content_in *in)
         if (twice)
             schema_error_add(
                 arena, errors, field, PROBLEM_UNIQUE_VIOLATION, "must be unique in the list");
-        else if (!push_id_ok(buttons[i].id.value))
+        else if (!push_id_is_valid(buttons[i].id.value))
             schema_error_add(
                 arena,
                 errors,

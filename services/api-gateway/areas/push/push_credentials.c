@@ -2,7 +2,7 @@
  */
 #include "areas/push/push.h"
 #include "crypto/ec.h"
-#include "keys/place.h"
+#include "keys/sealed_aad.h"
 #include "push/fcm_account.h"
 #include "push/vapid.h"
 #include "push_credentials_sql.h"
@@ -41,13 +41,13 @@ static const struct field web_push_fields[] = {
 static const struct schema web_push_schema =
     SCHEMA("PushWebPushCredentials", struct web_push_in, web_push_fields);
 
-static const char *const kinds[] = {"entity_field", NULL};
+static const char *const source_kinds[] = {"entity_field", NULL};
 static const struct field source_fields[] = {
     {.name = "kind",
      FIELD_AT(struct source_in, kind),
      .type = FIELD_STR,
      .nullable = true,
-     .values = kinds},
+     .values = source_kinds},
     {.name = "entity",
      FIELD_AT(struct source_in, entity),
      .type = FIELD_STR,
@@ -134,7 +134,7 @@ static struct str credential_seal(struct req *r, const char *provider, struct st
         arena,
         &r->scope->project->data_key,
         secret,
-        place_setting(arena, r->scope->project->number, STR("push"), str_from(provider)));
+        aad_setting(arena, r->scope->project->number, STR("push"), str_from(provider)));
 }
 
 static struct db_call credential_audit(struct req *r, const char *action, const char *provider)
@@ -148,7 +148,8 @@ static struct db_call credential_audit(struct req *r, const char *action, const 
 
 /* co: Writes the audit row, commits the open transaction and answers with the credential as it is
  * now. */
-AWAITS static int credential_finish(struct req *r, const char *action, const char *provider)
+AWAITS static int
+credential_commit_and_reply(struct req *r, const char *action, const char *provider)
 {
     struct db_call calls[] = {
         credential_audit(r, action, provider),
@@ -196,10 +197,10 @@ AWAITS static int push_credentials_fcm(struct req *r)
         NULL,
         SQL_PUSH_FCM_PUT(.doc = strbuf_view(&doc),
                          .sealed = credential_seal(r, "fcm", in.service_account_json.value))));
-    return credential_finish(r, "push_credentials.update", "fcm");
+    return credential_commit_and_reply(r, "push_credentials.update", "fcm");
 }
 
-static bool given(const struct in_str *in)
+static bool in_str_is_given(const struct in_str *in)
 {
     return in->set && in->value.len > 0;
 }
@@ -214,37 +215,39 @@ source_field(const struct entity *entity, struct str name, enum model_type one, 
 
 /* Refuses a name that this process's model does not have. `behind` makes the handler run again if
  * the model is outdated. */
-static int not_there(struct req *r, const char *member, const char *message)
+static int fail_missing_in_model(struct req *r, const char *member, const char *message)
 {
-    r->scope->behind = true;
+    r->scope->may_be_stale = true;
     return fail_field(r, member, PROBLEM_NOT_FOUND, "%s", message);
 }
 
 static int read_source(struct req *r, const struct source_in *in, struct str *ret_source)
 {
-    const char *needed = !given(&in->kind)               ? "kind"
-                         : !given(&in->entity)           ? "entity"
-                         : !given(&in->token_field)      ? "token_field"
-                         : !given(&in->owner_user_field) ? "owner_user_field"
-                                                         : NULL;
+    const char *needed = !in_str_is_given(&in->kind)               ? "kind"
+                         : !in_str_is_given(&in->entity)           ? "entity"
+                         : !in_str_is_given(&in->token_field)      ? "token_field"
+                         : !in_str_is_given(&in->owner_user_field) ? "owner_user_field"
+                                                                   : NULL;
 
     *ret_source = STR_NONE;
-    if (!given(&in->kind) && !given(&in->entity) && !given(&in->token_field) &&
-        !given(&in->owner_user_field))
+    if (!in_str_is_given(&in->kind) && !in_str_is_given(&in->entity) &&
+        !in_str_is_given(&in->token_field) && !in_str_is_given(&in->owner_user_field))
         return 0;
     if (needed)
         return fail_field(r, needed, PROBLEM_REQUIRED, "is required");
     const struct entity *entity = model_entity(r->scope->model, in->entity.value);
     if (!entity)
-        return not_there(r, "entity", "there is no such entity");
+        return fail_missing_in_model(r, "entity", "there is no such entity");
     const struct model_field *token =
         source_field(entity, in->token_field.value, TYPE_VARCHAR, TYPE_TEXT);
     if (!token)
-        return not_there(r, "token_field", "must be a varchar or text field of the entity");
+        return fail_missing_in_model(
+            r, "token_field", "must be a varchar or text field of the entity");
     const struct model_field *owner =
         source_field(entity, in->owner_user_field.value, TYPE_INTEGER, TYPE_INTEGER);
     if (!owner)
-        return not_there(r, "owner_user_field", "must be an integer field of the entity");
+        return fail_missing_in_model(
+            r, "owner_user_field", "must be an integer field of the entity");
     *ret_source = arena_printf(r->task.arena,
                                "{\"kind\":\"entity_field\",\"entity_id\":%lld,"
                                "\"token_field_id\":%lld,\"owner_field_id\":%lld}",
@@ -264,13 +267,13 @@ AWAITS static int push_credentials_source(struct req *r)
     TRY(read_source(r, &in, &source));
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_PUSH_SOURCE_PUT(.source = source)));
-    return credential_finish(r, "push_credentials.device_source", "fcm");
+    return credential_commit_and_reply(r, "push_credentials.device_source", "fcm");
 }
 
 /* --- web push --- */
 
 /* Generates a key pair. Returns the public key; *ret_sealed is the encrypted private key. */
-static struct str new_pair(struct req *r, struct str *ret_sealed)
+static struct str key_pair_generate(struct req *r, struct str *ret_sealed)
 {
     struct arena *arena = r->task.arena;
     struct ec_key *key = ec_key_generate();
@@ -293,7 +296,7 @@ AWAITS static int push_credentials_web_push(struct req *r)
             PROBLEM_PATTERN,
             "must be mailto: with an email address, or an https URL, at a public domain "
             "name; push services refuse other subjects");
-    struct str public_key = new_pair(r, &sealed);
+    struct str public_key = key_pair_generate(r, &sealed);
     TRY(push_register_project(r));
     TRY(sql_begin(r));
     TRY(sql_exec(r,
@@ -301,18 +304,18 @@ AWAITS static int push_credentials_web_push(struct req *r)
                  SQL_PUSH_WEB_PUSH_PUT(.subject = in.subject.value,
                                        .public_key = public_key,
                                        .sealed = sealed)));
-    return credential_finish(r, "push_credentials.update", "web_push");
+    return credential_commit_and_reply(r, "push_credentials.update", "web_push");
 }
 
 AWAITS static int push_credentials_rotate(struct req *r)
 {
     struct str sealed;
     struct rows rows;
-    struct str public_key = new_pair(r, &sealed);
+    struct str public_key = key_pair_generate(r, &sealed);
 
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_PUSH_WEB_PUSH_ROTATE(.public_key = public_key, .sealed = sealed)));
-    return credential_finish(r, "push_credentials.rotate", "web_push");
+    return credential_commit_and_reply(r, "push_credentials.rotate", "web_push");
 }
 
 AWAITS static int push_public_key(struct req *r)
@@ -366,7 +369,7 @@ static const struct route push_credentials_routes[] = {
         .id = "push_credentials_list",
         .auth = AUTH_ADMIN,
         .query = page_query,
-        .ok = {200, &out_schema, .list = true},
+        .success = {200, &out_schema, .list = true},
         .run = push_credentials_list,
         .summary = "List the push providers and their configuration, without secrets",
     },
@@ -377,7 +380,7 @@ static const struct route push_credentials_routes[] = {
         .auth = AUTH_ADMIN,
         .body = &fcm_schema,
         .body_max = (size_t)4 * FCM_ACCOUNT_BYTES_MAX,
-        .ok = {200, &out_schema},
+        .success = {200, &out_schema},
         .run = push_credentials_fcm,
         .summary = "Store or replace the service account for FCM",
         .doc =
@@ -390,8 +393,8 @@ static const struct route push_credentials_routes[] = {
         .id = "push_credentials_source",
         .auth = AUTH_ADMIN,
         .body = &source_schema,
-        .ok = {200, &out_schema},
-        .fails = {404},
+        .success = {200, &out_schema},
+        .extra_statuses = {404},
         .run = push_credentials_source,
         .summary = "Read FCM tokens from a field of an entity",
         .doc =
@@ -406,7 +409,7 @@ static const struct route push_credentials_routes[] = {
         .id = "push_credentials_web_push",
         .auth = AUTH_ADMIN,
         .body = &web_push_schema,
-        .ok = {200, &out_schema},
+        .success = {200, &out_schema},
         .run = push_credentials_web_push,
         .summary = "Configure web push",
         .doc = "The first configuration creates a key pair. A new subject keeps the key pair and "
@@ -417,8 +420,8 @@ static const struct route push_credentials_routes[] = {
         .path = "/push/credentials/web-push/rotate",
         .id = "push_credentials_rotate",
         .auth = AUTH_ADMIN,
-        .ok = {200, &out_schema},
-        .fails = {404},
+        .success = {200, &out_schema},
+        .extra_statuses = {404},
         .run = push_credentials_rotate,
         .summary = "Replace the key pair of web push",
         .doc = "All existing subscriptions stop working: browsers created them for the old public "
@@ -433,8 +436,8 @@ static const struct route push_credentials_routes[] = {
         .path = "/push/credentials/fcm",
         .id = "push_credentials_delete_fcm",
         .auth = AUTH_ADMIN,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = push_credentials_delete_fcm,
         .summary = "Remove the service account of FCM",
         .doc = "FCM devices no longer receive notifications, but stay registered.",
@@ -444,8 +447,8 @@ static const struct route push_credentials_routes[] = {
         .path = "/push/credentials/web-push",
         .id = "push_credentials_delete_web_push",
         .auth = AUTH_ADMIN,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = push_credentials_delete_web_push,
         .summary = "Remove the key pair of web push",
         .doc = "The same as DELETE /push/credentials/web_push.",
@@ -455,8 +458,8 @@ static const struct route push_credentials_routes[] = {
         .path = "/push/credentials/{provider}",
         .id = "push_credentials_delete",
         .auth = AUTH_ADMIN,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = push_credentials_delete,
         .guard = provider_guard,
         .summary = "Remove a provider's credentials",
@@ -470,8 +473,8 @@ static const struct route push_credentials_routes[] = {
         .path = "/push/vapid-public-key",
         .id = "push_public_key",
         .auth = AUTH_PUBLIC,
-        .ok = {200, &public_schema},
-        .fails = {404},
+        .success = {200, &public_schema},
+        .extra_statuses = {404},
         .run = push_public_key,
         .guard = push_public_key,
         .summary = "Get the public key that browsers subscribe with",

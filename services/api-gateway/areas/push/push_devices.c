@@ -5,10 +5,10 @@
 #include "base/num.h"
 #include "crypto/digest.h"
 #include "http/query.h"
+#include "keyset.h"
 #include "limit.h"
 #include "push/webpush_subscription.h"
 #include "push_devices_sql.h"
-#include "walk.h"
 
 enum { METADATA_BYTES = 4096, DEVICES_OF_USER = 100 };
 
@@ -87,13 +87,13 @@ static const struct field out_fields[] = {
     {.name = "last_seen_at",
      .type = FIELD_TIME,
      .required = true,
-     .noted = true,
+     .is_volatile = true,
      .doc = "When the device was registered last"},
     {.name = "unregistered_at",
      .type = FIELD_TIME,
      .required = true,
      .nullable = true,
-     .noted = true,
+     .is_volatile = true,
      .doc = "When the provider reported the token as dead; the device receives nothing until it "
             "is registered again"},
 };
@@ -202,7 +202,7 @@ int push_owner_entity(struct req *r, struct str name, int64_t *ret_id)
 {
     const struct entity *entity = model_entity(r->scope->model, name);
 
-    r->scope->behind = !entity;
+    r->scope->may_be_stale = !entity;
     if (!entity)
         return fail_field(r, "owner_entity_name", PROBLEM_NOT_FOUND, "there is no such entity");
     *ret_id = entity->id;
@@ -241,10 +241,10 @@ static const struct limit devices_limit = {"push_devices", "A user", "devices", 
 
 /* co: Runs after the request's device was written, so that a device that was already registered is
  * counted once. */
-AWAITS static int device_check_room(struct req *r, int64_t user_id)
+AWAITS static int device_check_limit(struct req *r, int64_t user_id)
 {
-    struct db_call own =
-        db_call(SQL_PUSH_DEVICES_OF(.user_id = user_id, .most = (int64_t)DEVICES_OF_USER + 1));
+    struct db_call own = db_call(
+        SQL_PUSH_DEVICES_COUNT_OF_USER(.user_id = user_id, .most = (int64_t)DEVICES_OF_USER + 1));
 
     return user_id ? limit_check(r, &devices_limit, user_id, &own, 0) : 0;
 }
@@ -277,7 +277,7 @@ AWAITS static int push_devices_register(struct req *r)
                                          .take = caller_is_admin(r->scope->caller))));
     if (!rows.count)
         return fail(r, PROBLEM_CONFLICT, "This token is registered for another user or a record.");
-    TRY(device_check_room(r, owner.user_id));
+    TRY(device_check_limit(r, owner.user_id));
     TRY(sql_commit(r));
     reply_location(r, sql_push_device_register_row(&rows, 0).id);
     return reply_row(r, 201, &rows);
@@ -286,7 +286,7 @@ AWAITS static int push_devices_register(struct req *r)
 /* --- reading --- */
 
 static const struct query_param list_query[] = {
-    WALK_QUERY,
+    KEYSET_QUERY,
     {.name = "provider",
      .type = FIELD_STR,
      .values = push_providers,
@@ -310,7 +310,7 @@ static const struct query_param list_query[] = {
     {0},
 };
 static const struct query_param my_query[] = {
-    WALK_QUERY,
+    KEYSET_QUERY,
     {.name = "provider",
      .type = FIELD_STR,
      .values = push_providers,
@@ -321,18 +321,18 @@ static const struct query_param my_query[] = {
     {0},
 };
 
-static const struct walk_list all_devices = {
+static const struct keyset_list all_devices = {
     &SQL_PUSH_DEVICES_DESC, &SQL_PUSH_DEVICES_ASC, &SQL_PUSH_DEVICES_COUNT, "id"};
 
 /* Reads a number of the query; the route table has checked its form. */
-static struct opt_i64 number_of(const struct query *query, const char *name)
+static struct opt_i64 query_number(const struct query *query, const char *name)
 {
     int64_t value = 0;
 
     return num_parse_i64(query_get(query, name), &value) ? some_i64(value) : NO_I64;
 }
 
-static struct opt_bool live_of(const struct query *query)
+static struct opt_bool query_live(const struct query *query)
 {
     struct str live = query_get(query, "live");
 
@@ -350,13 +350,14 @@ AWAITS static int push_devices_list(struct req *r)
         const struct entity *entity = model_entity(r->scope->model, name);
         entity_id = some_i64(entity ? entity->id : 0); /* 0 matches no device */
     }
-    return walk_reply(r,
-                      &all_devices,
-                      SQL_PUSH_DEVICES_ARGS(.provider = query_get(query, "provider"),
-                                            .user_id = number_of(query, "user_id"),
-                                            .owner_entity_id = entity_id,
-                                            .owner_record_id = number_of(query, "owner_entity_id"),
-                                            .live = live_of(query)));
+    return keyset_reply(
+        r,
+        &all_devices,
+        SQL_PUSH_DEVICES_ARGS(.provider = query_get(query, "provider"),
+                              .user_id = query_number(query, "user_id"),
+                              .owner_entity_id = entity_id,
+                              .owner_record_id = query_number(query, "owner_entity_id"),
+                              .live = query_live(query)));
 }
 
 AWAITS static int push_devices_my(struct req *r)
@@ -364,13 +365,13 @@ AWAITS static int push_devices_my(struct req *r)
     const struct query *query;
 
     TRY(req_query(r, &query));
-    return walk_reply(r,
-                      &all_devices,
-                      SQL_PUSH_DEVICES_ARGS(.provider = query_get(query, "provider"),
-                                            .user_id = some_i64(r->scope->caller->user_id),
-                                            .owner_entity_id = NO_I64,
-                                            .owner_record_id = NO_I64,
-                                            .live = live_of(query)));
+    return keyset_reply(r,
+                        &all_devices,
+                        SQL_PUSH_DEVICES_ARGS(.provider = query_get(query, "provider"),
+                                              .user_id = some_i64(r->scope->caller->user_id),
+                                              .owner_entity_id = NO_I64,
+                                              .owner_record_id = NO_I64,
+                                              .live = query_live(query)));
 }
 
 AWAITS static int push_devices_get(struct req *r)
@@ -428,8 +429,8 @@ static const struct route push_devices_routes[] = {
         .perm = PERM_SVC_TENANT_DEVICES_CREATE,
         .body = &in_schema,
         .body_max = 65536,
-        .ok = {201, &registered_schema},
-        .fails = {409},
+        .success = {201, &registered_schema},
+        .extra_statuses = {409},
         .run = push_devices_register,
         .summary = "Register a device, or register it again",
         .doc = "A token that is already registered gets a new last_seen_at and becomes live again. "
@@ -442,7 +443,7 @@ static const struct route push_devices_routes[] = {
         .id = "push_devices_list",
         .auth = AUTH_ADMIN,
         .query = list_query,
-        .ok = {200, &out_schema, .list = true},
+        .success = {200, &out_schema, .list = true},
         .run = push_devices_list,
         .summary = "List devices",
     },
@@ -452,7 +453,7 @@ static const struct route push_devices_routes[] = {
         .id = "push_devices_my",
         .auth = AUTH_USER,
         .query = my_query,
-        .ok = {200, &out_schema, .list = true},
+        .success = {200, &out_schema, .list = true},
         .run = push_devices_my,
         .summary = "List the caller's own devices",
     },
@@ -461,8 +462,8 @@ static const struct route push_devices_routes[] = {
         .path = "/push/devices/my/{id}",
         .id = "push_devices_delete_my",
         .auth = AUTH_USER,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = push_devices_delete_my,
         .guard = device_of_user_guard,
         .summary = "Delete one of the caller's devices, for example before signing out",
@@ -472,8 +473,8 @@ static const struct route push_devices_routes[] = {
         .path = "/push/devices/{id}",
         .id = "push_devices_get",
         .auth = AUTH_ADMIN,
-        .ok = {200, &out_schema},
-        .fails = {404},
+        .success = {200, &out_schema},
+        .extra_statuses = {404},
         .run = push_devices_get,
         .summary = "Get a device",
     },
@@ -482,8 +483,8 @@ static const struct route push_devices_routes[] = {
         .path = "/push/devices/{id}",
         .id = "push_devices_delete",
         .auth = AUTH_ADMIN,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = push_devices_delete,
         .guard = push_devices_get,
         .summary = "Delete a device",

@@ -44,7 +44,7 @@ set token = excluded.token, user_id = excluded.user_id, owner_entity_id = exclud
 where :take::boolean or d.user_id = excluded.user_id
 returning d.id:bigint, d.registered_at:timestamptz
 
--- name: push_devices_of :one
+-- name: push_devices_count_of_user :one
 select count(*) as devices:bigint from (select 1 from {p}.push_devices d where d.user_id = :user_id::bigint limit :most::bigint) as own
 
 -- name: push_device_remove :opt

@@ -2,8 +2,8 @@
 #include "areas/push/push.h"
 #include "base/num.h"
 #include "http/query.h"
+#include "keyset.h"
 #include "push_sends_sql.h"
-#include "walk.h"
 
 static const char *const sources[] = {"Workflow", "Broadcast", "Test", NULL};
 static const char *const statuses[] = {
@@ -86,7 +86,7 @@ static const struct field delivery_fields[] = {
 static const struct schema delivery_schema = SCHEMA_OUT("PushDelivery", delivery_fields);
 
 static const struct query_param logs_query[] = {
-    WALK_QUERY,
+    KEYSET_QUERY,
     {.name = "source", .type = FIELD_STR, .values = sources, .doc = "Only sends from this source"},
     {.name = "status", .type = FIELD_STR, .values = statuses, .doc = "Only sends with this status"},
     {.name = "workflow_id",
@@ -97,7 +97,7 @@ static const struct query_param logs_query[] = {
     {0},
 };
 static const struct query_param deliveries_query[] = {
-    WALK_QUERY,
+    KEYSET_QUERY,
     {.name = "provider",
      .type = FIELD_STR,
      .values = push_providers,
@@ -109,9 +109,9 @@ static const struct query_param deliveries_query[] = {
     {0},
 };
 
-static const struct walk_list all_sends = {
+static const struct keyset_list all_sends = {
     &SQL_PUSH_SENDS_DESC, &SQL_PUSH_SENDS_ASC, &SQL_PUSH_SENDS_COUNT, "id"};
-static const struct walk_list all_deliveries = {
+static const struct keyset_list all_deliveries = {
     &SQL_PUSH_DELIVERIES_DESC, &SQL_PUSH_DELIVERIES_ASC, &SQL_PUSH_DELIVERIES_COUNT, "_place"};
 
 AWAITS static int push_logs_list(struct req *r)
@@ -121,11 +121,11 @@ AWAITS static int push_logs_list(struct req *r)
 
     TRY(req_query(r, &query));
     (void)num_parse_i64(query_get(query, "workflow_id"), &workflow_id);
-    return walk_reply(r,
-                      &all_sends,
-                      SQL_PUSH_SENDS_ARGS(.source = query_get(query, "source"),
-                                          .status = query_get(query, "status"),
-                                          .workflow_id = some_id(workflow_id)));
+    return keyset_reply(r,
+                        &all_sends,
+                        SQL_PUSH_SENDS_ARGS(.source = query_get(query, "source"),
+                                            .status = query_get(query, "status"),
+                                            .workflow_id = some_id(workflow_id)));
 }
 
 AWAITS static int push_logs_get(struct req *r)
@@ -147,11 +147,11 @@ AWAITS static int push_logs_deliveries(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(req_query(r, &query));
     TRY(sql_one(r, &send, SQL_PUSH_SEND_GET(.id = id)));
-    return walk_reply(r,
-                      &all_deliveries,
-                      SQL_PUSH_DELIVERIES_ARGS(.send_id = id,
-                                               .provider = query_get(query, "provider"),
-                                               .status = query_get(query, "status")));
+    return keyset_reply(r,
+                        &all_deliveries,
+                        SQL_PUSH_DELIVERIES_ARGS(.send_id = id,
+                                                 .provider = query_get(query, "provider"),
+                                                 .status = query_get(query, "status")));
 }
 
 AWAITS static int push_logs_cancel(struct req *r)
@@ -182,7 +182,7 @@ static const struct route push_logs_routes[] = {
         .id = "push_logs_list",
         .auth = AUTH_ADMIN,
         .query = logs_query,
-        .ok = {200, &log_schema, .list = true},
+        .success = {200, &log_schema, .list = true},
         .run = push_logs_list,
         .summary = "List sends, newest first",
     },
@@ -191,8 +191,8 @@ static const struct route push_logs_routes[] = {
         .path = "/push/send-logs/{id}",
         .id = "push_logs_get",
         .auth = AUTH_ADMIN,
-        .ok = {200, &log_schema},
-        .fails = {404},
+        .success = {200, &log_schema},
+        .extra_statuses = {404},
         .run = push_logs_get,
         .summary = "Get a send and its results so far",
     },
@@ -202,8 +202,8 @@ static const struct route push_logs_routes[] = {
         .id = "push_logs_deliveries",
         .auth = AUTH_ADMIN,
         .query = deliveries_query,
-        .ok = {200, &delivery_schema, .list = true},
-        .fails = {404},
+        .success = {200, &delivery_schema, .list = true},
+        .extra_statuses = {404},
         .run = push_logs_deliveries,
         .summary = "List the deliveries of a send, one for each device",
     },
@@ -212,8 +212,8 @@ static const struct route push_logs_routes[] = {
         .path = "/push/send-logs/{id}/cancel",
         .id = "push_logs_cancel",
         .auth = AUTH_ADMIN,
-        .ok = {202, &log_schema},
-        .fails = {404, 409},
+        .success = {202, &log_schema},
+        .extra_statuses = {404, 409},
         .run = push_logs_cancel,
         .guard = push_logs_get,
         .summary = "Stop a send",

@@ -72,7 +72,7 @@ static int tap_refuse(struct req *r)
 
 /* Reloads the project when the token names a newer data key than this process knows, because
  * another process may already sign with that key. */
-static void know_key(struct req *r, struct str token)
+static void reload_if_key_unknown(struct req *r, struct str token)
 {
     const struct project *project = r->scope->project;
     uint32_t id;
@@ -83,15 +83,15 @@ static void know_key(struct req *r, struct str token)
         if (project->data_keys[i].id == id)
             return;
     if (id > project->data_key.id)
-        (void)gateway_recheck(r);
+        (void)gateway_refresh_project(r);
 }
 
-AWAITS static int verify(struct req *r, const struct tap_in *in, int64_t *ret_send)
+AWAITS static int tap_verify(struct req *r, const struct tap_in *in, int64_t *ret_send)
 {
     const struct project *project = r->scope->project;
     const struct tap claim = {.project = project->number, .category = in->category.value};
 
-    know_key(r, in->notification_id.value);
+    reload_if_key_unknown(r, in->notification_id.value);
     int rc = tap_token_verify(r->task.arena,
                               project->data_keys,
                               project->data_key_count,
@@ -102,7 +102,7 @@ AWAITS static int verify(struct req *r, const struct tap_in *in, int64_t *ret_se
     return rc > 0 ? tap_refuse(r) : rc;
 }
 
-static int reply_word(struct req *r, const char *word)
+static int reply_flag(struct req *r, const char *word)
 {
     struct jw w = resp_json(r);
 
@@ -121,17 +121,17 @@ static void tap_put_text(struct jw *w, const char *name, const struct in_str *in
         jw_null(w);
 }
 
-static bool is_ours(const char *name)
+static bool is_reserved_member(const char *name)
 {
-    static const char *const ours[] = {"notification_id",
-                                       "category",
-                                       "action_id",
-                                       "target_user_id",
-                                       "received_at",
-                                       "responded_at"};
+    static const char *const reserved_members[] = {"notification_id",
+                                                   "category",
+                                                   "action_id",
+                                                   "target_user_id",
+                                                   "received_at",
+                                                   "responded_at"};
 
-    for (size_t i = 0; i < ARRAY_LEN(ours); i++)
-        if (str_is(str_from(name), ours[i]))
+    for (size_t i = 0; i < ARRAY_LEN(reserved_members); i++)
+        if (str_is(str_from(name), reserved_members[i]))
             return true;
     return false;
 }
@@ -159,7 +159,7 @@ static struct str tap_payload(struct req *r, const struct tap_in *in, int64_t us
     if (in->data.set && !in->data.null)
         json_object_foreach(in->data.value, name, value)
         {
-            if (is_ours(name))
+            if (is_reserved_member(name))
                 continue;
             jw_key(&w, str_from(name));
             jw_json(&w, value);
@@ -186,7 +186,7 @@ AWAITS static int tap_record(struct req *r, const struct tap_in *in, int64_t sen
                                   .responded_at = in->responded_at.value,
                                   .data = has_data ? jr_print(arena, in->data.value) : STR_NONE)));
     if (!added)
-        return reply_word(r, "duplicate");
+        return reply_flag(r, "duplicate");
     struct db_call event =
         events_outbox_call(arena,
                            &(struct outbox_row){.event = EVENT_PUSH_ACTION_TAKEN,
@@ -196,7 +196,7 @@ AWAITS static int tap_record(struct req *r, const struct tap_in *in, int64_t sen
     TRY(sql_commit(r));
     if (event.rows.affected)
         events_notify(gateway_directory(), r->scope->project);
-    return reply_word(r, "received");
+    return reply_flag(r, "received");
 }
 
 AWAITS static int push_action_events(struct req *r)
@@ -207,7 +207,7 @@ AWAITS static int push_action_events(struct req *r)
     struct rows rows;
 
     TRY(req_json(r, &in_schema, &in));
-    TRY(verify(r, &in, &send));
+    TRY(tap_verify(r, &in, &send));
     TRY(sql_all(r,
                 &rows,
                 SQL_PUSH_TAP_SEND(.send_id = send,
@@ -219,7 +219,7 @@ AWAITS static int push_action_events(struct req *r)
     if (!row.known)
         return tap_refuse(r);
     if (row.reported)
-        return reply_word(r, "duplicate");
+        return reply_flag(r, "duplicate");
     if (!num_parse_i64(row.target_user, &user_id))
         user_id = 0;
     return tap_record(r, &in, send, user_id);
@@ -233,8 +233,8 @@ static const struct route push_taps_routes[] = {
         .auth = AUTH_PUBLIC,
         .body = &in_schema,
         .body_max = BODY_BYTES,
-        .ok = {202, &out_schema},
-        .fails = {401},
+        .success = {202, &out_schema},
+        .extra_statuses = {401},
         .run = push_action_events,
         .summary = "Report that a button was tapped",
         .doc = "The notification_id is the only credential, valid for an hour after the send. "

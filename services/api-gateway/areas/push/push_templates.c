@@ -73,7 +73,7 @@ static void template_merge(struct req *r,
 
 /* co: Writes the audit row, reads the template as it is now and commits the open transaction. */
 AWAITS static int
-template_finish(struct req *r, const char *action, struct str type, struct rows *ret)
+template_commit(struct req *r, const char *action, struct str type, struct rows *ret)
 {
     struct str detail = arena_printf(r->task.arena, "{\"template_type\":\"%.*s\"}", STR_ARG(type));
     struct db_call calls[] = {
@@ -86,7 +86,7 @@ template_finish(struct req *r, const char *action, struct str type, struct rows 
     return sql_commit(r);
 }
 
-static int type_taken(struct req *r)
+static int fail_type_taken(struct req *r)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
@@ -126,10 +126,10 @@ AWAITS static int push_templates_list(struct req *r)
 
 /* Reads the template's type from the path. Answers 404 for an invalid id, because the audit row
  * holds the type without escaping. */
-static int wanted_type(struct req *r, struct str *ret_type)
+static int path_template_type(struct req *r, struct str *ret_type)
 {
     *ret_type = req_param(r, "template_type");
-    return push_id_ok(*ret_type) ? 0 : fail(r, PROBLEM_NOT_FOUND, NULL);
+    return push_id_is_valid(*ret_type) ? 0 : fail(r, PROBLEM_NOT_FOUND, NULL);
 }
 
 AWAITS static int push_templates_get(struct req *r)
@@ -137,16 +137,16 @@ AWAITS static int push_templates_get(struct req *r)
     struct rows rows;
     struct str type;
 
-    TRY(wanted_type(r, &type));
+    TRY(path_template_type(r, &type));
     TRY(sql_one(r, &rows, SQL_PUSH_TEMPLATE_GET(.template_type = type)));
     return reply_row(r, 200, &rows);
 }
 
 /* A call of push_template_add or push_template_save, which have the same parameters. */
-static struct db_call put_call(struct req *r,
-                               const struct sql *sql,
-                               struct str type,
-                               const struct sql_push_template_lock_row *template)
+static struct db_call template_call(struct req *r,
+                                    const struct sql *sql,
+                                    struct str type,
+                                    const struct sql_push_template_lock_row *template)
 {
     return db_call_new(r->task.arena,
                        sql,
@@ -173,7 +173,7 @@ AWAITS static int push_templates_create(struct req *r)
 
     TRY(req_json(r, &create_schema, &in));
     struct str type = in.template_type.value;
-    if (!push_id_ok(type))
+    if (!push_id_is_valid(type))
         return fail_field(
             r,
             "template_type",
@@ -183,11 +183,11 @@ AWAITS static int push_templates_create(struct req *r)
     template_merge(r, &in, &template);
     TRY(sql_begin(r));
     TRY(limit_check(r, &templates_limit, 0, &count, 1));
-    struct db_call add = put_call(r, &SQL_PUSH_TEMPLATE_ADD, type, &template);
+    struct db_call add = template_call(r, &SQL_PUSH_TEMPLATE_ADD, type, &template);
     TRY(sql_batch(r, &add, 1));
     if (!add.rows.count)
-        return type_taken(r);
-    TRY(template_finish(r, "push_templates.create", type, &rows));
+        return fail_type_taken(r);
+    TRY(template_commit(r, "push_templates.create", type, &rows));
     resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(type));
     return reply_row(r, 201, &rows);
 }
@@ -198,16 +198,16 @@ AWAITS static int push_templates_update(struct req *r)
     struct rows rows;
     struct str type;
 
-    TRY(wanted_type(r, &type));
+    TRY(path_template_type(r, &type));
     TRY(req_json(r, &update_schema, &in));
     TRY(push_content_check(r, &in.content));
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_PUSH_TEMPLATE_LOCK(.template_type = type)));
     struct sql_push_template_lock_row template = sql_push_template_lock_row(&rows, 0);
     template_merge(r, &in, &template);
-    struct db_call save = put_call(r, &SQL_PUSH_TEMPLATE_SAVE, type, &template);
+    struct db_call save = template_call(r, &SQL_PUSH_TEMPLATE_SAVE, type, &template);
     TRY(sql_batch(r, &save, 1));
-    TRY(template_finish(r, "push_templates.update", type, &rows));
+    TRY(template_commit(r, "push_templates.update", type, &rows));
     return reply_row(r, 200, &rows);
 }
 
@@ -216,10 +216,10 @@ AWAITS static int push_templates_delete(struct req *r)
     struct rows rows;
     struct str type;
 
-    TRY(wanted_type(r, &type));
+    TRY(path_template_type(r, &type));
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_PUSH_TEMPLATE_REMOVE(.template_type = type)));
-    TRY(template_finish(r, "push_templates.delete", type, &rows));
+    TRY(template_commit(r, "push_templates.delete", type, &rows));
     return reply_empty(r, 204);
 }
 
@@ -230,7 +230,7 @@ static const struct route push_templates_routes[] = {
         .id = "push_templates_list",
         .auth = AUTH_ADMIN,
         .query = list_query,
-        .ok = {200, &out_schema, .list = true},
+        .success = {200, &out_schema, .list = true},
         .run = push_templates_list,
         .summary = "List templates of notifications",
     },
@@ -240,8 +240,8 @@ static const struct route push_templates_routes[] = {
         .id = "push_templates_create",
         .auth = AUTH_ADMIN,
         .body = &create_schema,
-        .ok = {201, &out_schema},
-        .fails = {409},
+        .success = {201, &out_schema},
+        .extra_statuses = {409},
         .run = push_templates_create,
         .summary = "Create a template for notifications",
         .doc = "A workflow step or POST /push/test may name a template. The members that the step "
@@ -252,8 +252,8 @@ static const struct route push_templates_routes[] = {
         .path = "/push/templates/{template_type}",
         .id = "push_templates_get",
         .auth = AUTH_ADMIN,
-        .ok = {200, &out_schema},
-        .fails = {404},
+        .success = {200, &out_schema},
+        .extra_statuses = {404},
         .run = push_templates_get,
         .summary = "Get a template",
     },
@@ -263,8 +263,8 @@ static const struct route push_templates_routes[] = {
         .id = "push_templates_update",
         .auth = AUTH_ADMIN,
         .body = &update_schema,
-        .ok = {200, &out_schema},
-        .fails = {404},
+        .success = {200, &out_schema},
+        .extra_statuses = {404},
         .run = push_templates_update,
         .guard = push_templates_get,
         .summary = "Change a template; its template_type cannot be changed",
@@ -274,8 +274,8 @@ static const struct route push_templates_routes[] = {
         .path = "/push/templates/{template_type}",
         .id = "push_templates_delete",
         .auth = AUTH_ADMIN,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = push_templates_delete,
         .guard = push_templates_get,
         .summary = "Delete a template",

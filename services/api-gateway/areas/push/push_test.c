@@ -163,12 +163,12 @@ static int check_data(struct req *r, const struct in_json *data)
 }
 
 /* The content to send: the request's members merged with the template. */
-struct content {
+struct merged_content {
     struct push_template texts;
     struct sql_strs buttons; /* ids of the buttons in `texts` */
 };
 
-static void over(struct str *to, const struct in_str *in)
+static void text_override(struct str *to, const struct in_str *in)
 {
     if (in->value.len)
         *to = in->value;
@@ -205,7 +205,7 @@ static int test_button_ids(struct req *r, struct str buttons, struct sql_strs *r
     return 0;
 }
 
-AWAITS static int read_content(struct req *r, const struct test_in *in, struct content *ret)
+AWAITS static int read_content(struct req *r, const struct test_in *in, struct merged_content *ret)
 {
     struct push_template *texts = &ret->texts;
 
@@ -213,11 +213,11 @@ AWAITS static int read_content(struct req *r, const struct test_in *in, struct c
     TRY(check_data(r, &in->data));
     if (in->template_type.value.len)
         TRY(read_template(r, in->template_type.value, texts));
-    over(&texts->title, &in->content.title);
-    over(&texts->body, &in->content.body);
-    over(&texts->image_url, &in->content.image_url);
-    over(&texts->click_action, &in->content.click_action);
-    over(&texts->category, &in->content.category);
+    text_override(&texts->title, &in->content.title);
+    text_override(&texts->body, &in->content.body);
+    text_override(&texts->image_url, &in->content.image_url);
+    text_override(&texts->click_action, &in->content.click_action);
+    text_override(&texts->category, &in->content.category);
     if (in->content.buttons.set)
         texts->buttons = push_buttons_json(r, &in->content.buttons);
     if (!texts->title.len || !texts->body.len)
@@ -228,7 +228,7 @@ AWAITS static int read_content(struct req *r, const struct test_in *in, struct c
     return test_button_ids(r, texts->buttons, &ret->buttons);
 }
 
-AWAITS static int test_check_group(struct req *r, const struct content *content)
+AWAITS static int test_check_group(struct req *r, const struct merged_content *content)
 {
     struct str refusal;
 
@@ -247,7 +247,7 @@ static void test_put_text(struct jw *w, const char *name, struct str text)
 
 static int put_request(struct req *r,
                        const struct test_in *in,
-                       const struct content *content,
+                       const struct merged_content *content,
                        enum target target,
                        struct str *ret_text)
 {
@@ -292,7 +292,7 @@ static int check_size(struct req *r, const struct test_in *in, struct str reques
     const size_t bytes[] = {[PUSH_FCM] = push_fcm_bytes(arena, &read.message),
                             [PUSH_WEB] = push_web_payload(arena, &read.message).len};
     bool any = in->provider.value.len == 0;
-    enum push_provider named = any ? PUSH_FCM : push_provider_of(in->provider.value);
+    enum push_provider named = any ? PUSH_FCM : push_provider_find(in->provider.value);
     if (bytes[named] > max[named] && !(any && bytes[PUSH_WEB] <= max[PUSH_WEB]))
         return fail_field(
             r,
@@ -312,12 +312,12 @@ static int fail_sends_full(struct req *r)
         r,
         PROBLEM_RATE_LIMITED,
         "The project has %d sends that have not ended, which is the limit; try again later.",
-        PUSH_SENDS_WAITING);
+        PUSH_SENDS_MAX);
 }
 
 AWAITS static int push_test(struct req *r)
 {
-    struct content content = {0};
+    struct merged_content content = {0};
     enum target target = TO_ALL;
     struct test_in in;
     struct str request;
@@ -336,7 +336,7 @@ AWAITS static int push_test(struct req *r)
                 SQL_PUSH_SEND_ADD(.source = target == TO_ALL ? STR("Broadcast") : STR("Test"),
                                   .category = content.texts.category,
                                   .request = request,
-                                  .most = PUSH_SENDS_WAITING)));
+                                  .most = PUSH_SENDS_MAX)));
     if (rows.count == 0)
         return fail_sends_full(r);
     int64_t id = sql_push_send_add_row(&rows, 0).id;
@@ -363,8 +363,8 @@ static const struct route push_test_routes[] = {
         .id = "push_test",
         .auth = AUTH_ADMIN,
         .body = &in_schema,
-        .ok = {202, &out_schema},
-        .fails = {422},
+        .success = {202, &out_schema},
+        .extra_statuses = {422},
         .run = push_test,
         .summary = "Send a notification",
         .doc =

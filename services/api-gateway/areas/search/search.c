@@ -118,7 +118,7 @@ static const struct schema answer_schema = SCHEMA_OUT("SearchAnswer", answer_fie
 
 /* --- reading --- */
 
-static int search_refuse(struct req *r, const char *parameter, const char *message)
+static int refuse_parameter(struct req *r, const char *parameter, const char *message)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
@@ -127,7 +127,7 @@ static int search_refuse(struct req *r, const char *parameter, const char *messa
     return fail_with(r, PROBLEM_INVALID_QUERY, STR("1 parameter is invalid"), errors);
 }
 
-static int64_t number_or(const struct query *query, const char *name, int64_t fallback)
+static int64_t query_number(const struct query *query, const char *name, int64_t fallback)
 {
     int64_t value = 0;
 
@@ -135,17 +135,17 @@ static int64_t number_or(const struct query *query, const char *name, int64_t fa
 }
 
 /* Reads the parameters, and checks what the route table cannot check for each parameter alone. */
-static int read_ask(struct req *r, const struct query *query, struct search_ask *ask)
+static int read_params(struct req *r, const struct query *query, struct search_params *ask)
 {
     struct str order = query_get(query, "order");
 
-    *ask = (struct search_ask){
+    *ask = (struct search_params){
         .records = {.filter = items_filter_read(r->task.arena, query),
                     .fields = query_get(query, "fields"),
                     .expand = query_get(query, "expand"),
                     .sort = query_get(query, "sort")},
-        .page = number_or(query, "page", 1),
-        .page_size = number_or(query, "pageSize", PAGE_SIZE),
+        .page = query_number(query, "page", 1),
+        .page_size = query_number(query, "pageSize", PAGE_SIZE),
         .facets = query_get(query, "facets"),
         .text = query_get(query, "q"),
     };
@@ -154,7 +154,7 @@ static int read_ask(struct req *r, const struct query *query, struct search_ask 
     if (ask->text.ptr == NULL)
         ask->text = STR("*");
     if (ask->page > SEARCH_HITS || (ask->page - 1) * ask->page_size >= SEARCH_HITS)
-        return search_refuse(
+        return refuse_parameter(
             r, "page", "the page begins after the first 1,000 hits; narrow the search instead");
     ask->first = (ask->page - 1) * ask->page_size;
     ask->end = ask->first + ask->page_size;
@@ -165,39 +165,39 @@ static int read_ask(struct req *r, const struct query *query, struct search_ask 
 
 static int check_one_entity(struct req *r,
                             const struct search_plan *plan,
-                            const struct search_ask *ask,
+                            const struct search_params *ask,
                             struct str names)
 {
     static const char needs_one[] = "requires exactly one entity in e";
 
-    if (names.ptr != NULL && plan->named == 1)
+    if (names.ptr != NULL && plan->requested_count == 1)
         return 0;
     if (ask->records.sort.len > 0)
-        return search_refuse(r, "sort", needs_one);
+        return refuse_parameter(r, "sort", needs_one);
     if (ask->records.order != ORDER_NONE)
-        return search_refuse(r, "order", needs_one);
+        return refuse_parameter(r, "order", needs_one);
     if (ask->records.fields.ptr != NULL)
-        return search_refuse(r, "fields", needs_one);
+        return refuse_parameter(r, "fields", needs_one);
     if (ask->records.expand.ptr != NULL)
-        return search_refuse(r, "expand", needs_one);
+        return refuse_parameter(r, "expand", needs_one);
     return 0;
 }
 
-int search_words(struct search_plan *plan, struct str text)
+int search_parse_words(struct search_plan *plan, struct str text)
 {
     const struct search_fields fields = {search_is_field, plan};
     struct arena *arena = plan->r->task.arena;
 
     search_query_parse(arena, text, &fields, &plan->query);
-    if (plan->remembered && !search_is_plain(plan)) { /* searchable fields may differ */
-        TRY(search_targets_anew(plan));
+    if (plan->is_cached && !search_is_plain(plan)) { /* searchable fields may differ */
+        TRY(search_targets_refresh(plan));
         search_query_parse(arena, text, &fields, &plan->query);
     }
-    plan->plain = search_is_plain(plan);
+    plan->is_plain = search_is_plain(plan);
     return 0;
 }
 
-int search_stale(struct req *r)
+int search_fail_stale(struct req *r)
 {
     return fail(
         r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The search index is being replaced. Try again.");
@@ -216,10 +216,10 @@ int search_begin(struct req *r, bool public_only, struct str names, struct searc
     plan->r = r;
     plan->ctx = items_ctx(r);
     plan->ctx->public_only = public_only;
-    plan->complete = true;
+    plan->is_total_exact = true;
     TRY(search_targets(plan, names));
     if (public_only && !plan->settings.is_public)
-        TRY(search_targets_anew(plan));
+        TRY(search_targets_refresh(plan));
     if (public_only && !plan->settings.is_public)
         return fail(r, PROBLEM_NOT_FOUND, "The project's settings disable public search.");
     return 0;
@@ -234,45 +234,47 @@ static bool has_phrase(const struct search_query *query)
 }
 
 /* Returns how many hits of each target are needed: those up to the end of the page and the window,
- * or the target's share of SEARCH_LOOKS if a filter, sort order, facet or phrase applies to all
- * hits. */
-static size_t hits_wanted(const struct search_plan *plan, const struct search_ask *ask)
+ * or the target's share of SEARCH_CHECKED_HITS if a filter, sort order, facet or phrase applies to
+ * all hits. */
+static size_t needed_hits(const struct search_plan *plan, const struct search_params *ask)
 {
     size_t pages = (size_t)ask->end + SEARCH_WINDOW;
-    size_t share = SEARCH_LOOKS / (plan->target_count > 0 ? plan->target_count : 1);
-    bool asks = ask->records.filter.count > 0 || ask->records.sort.len > 0 ||
+    size_t share = SEARCH_CHECKED_HITS / (plan->target_count > 0 ? plan->target_count : 1);
+    bool asks = ask->records.filter.with_total > 0 || ask->records.sort.len > 0 ||
                 ask->facets.ptr != NULL || has_phrase(&plan->query);
 
     return asks && share > pages ? share : pages;
 }
 
-AWAITS static int
-search_try(struct req *r, bool public_only, const struct query *query, const struct search_ask *ask)
+AWAITS static int search_run_once(struct req *r,
+                                  bool public_only,
+                                  const struct query *query,
+                                  const struct search_params *ask)
 {
     struct search_plan *plan;
 
     TRY(search_begin(r, public_only, query_get(query, "e"), &plan));
     TRY(check_one_entity(r, plan, ask, query_get(query, "e")));
     if (ask->facets.ptr != NULL)
-        TRY(search_targets_anew(plan));
+        TRY(search_targets_refresh(plan));
     TRY(search_facets_check(plan, ask->facets));
-    TRY(search_words(plan, ask->text));
-    plan->limit = hits_wanted(plan, ask);
-    TRY(plan->query.all ? search_expand(plan) : search_find(plan));
-    return search_show(plan, ask);
+    TRY(search_parse_words(plan, ask->text));
+    plan->limit = needed_hits(plan, ask);
+    TRY(plan->query.everything ? search_expand_words(plan) : search_find_hits(plan));
+    return search_write_answer(plan, ask);
 }
 
 AWAITS static int search_run(struct req *r, bool public_only)
 {
-    struct search_ask *ask = ARENA_NEW(r->task.arena, ask);
+    struct search_params *ask = ARENA_NEW(r->task.arena, ask);
     const struct query *query;
     int rc = -ESTALE;
 
     TRY(req_query(r, &query));
-    TRY(read_ask(r, query, ask));
+    TRY(read_params(r, query, ask));
     for (int tries = 0; rc == -ESTALE && tries < SEARCH_TRIES; tries++)
-        rc = search_try(r, public_only, query, ask);
-    return rc == -ESTALE ? search_stale(r) : rc;
+        rc = search_run_once(r, public_only, query, ask);
+    return rc == -ESTALE ? search_fail_stale(r) : rc;
 }
 
 AWAITS static int search_all(struct req *r)
@@ -310,7 +312,7 @@ static const struct route search_routes[] = {
         .perm = PERM_SVC_SEARCH_READ,
         .query = search_query_params,
         .headers = HEADER_GROUP_ID,
-        .ok = {200, &answer_schema},
+        .success = {200, &answer_schema},
         .run = search_all,
         .summary = "Search the records that the caller may read",
         .doc = SEARCH_DOC
@@ -323,8 +325,8 @@ static const struct route search_routes[] = {
         .id = "search_public",
         .auth = AUTH_PUBLIC,
         .query = search_query_params,
-        .ok = {200, &answer_schema},
-        .fails = {404},
+        .success = {200, &answer_schema},
+        .extra_statuses = {404},
         .run = search_public,
         .guard = search_public_guard,
         .summary = "Search public fields of public entities",

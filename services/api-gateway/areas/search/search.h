@@ -19,9 +19,9 @@
 
 enum {
     SEARCH_HITS = 1000,              /* hits that pages can show; the last page may be shorter */
-    SEARCH_ENOUGH = 20,              /* with fewer hits typos are excused, then words are dropped */
+    SEARCH_MIN_HITS = 20,            /* with fewer hits typos are excused, then words are dropped */
     SEARCH_WINDOW = 64,              /* first hits, whose texts decide the order among equals */
-    SEARCH_LOOKS = 10000,            /* hits that a filter, sort order or phrase is applied to */
+    SEARCH_CHECKED_HITS = 10000,     /* hits that a filter, sort order or phrase is applied to */
     SEARCH_CANDIDATES = 4096,        /* terms that a word may mean, before some are chosen */
     SEARCH_BYTES = 64 * 1024 * 1024, /* of posting lists, for one query */
     SEARCH_TRIES = 4,                /* the first uses cached indexes and settings */
@@ -36,10 +36,10 @@ struct search_field {
     unsigned rank;   /* 0 = the best of the fields that the caller may read */
     bool typos;      /* typos are excused */
     struct records_text text;
-    bool guarded;  /* a relation to records of which the caller may not see some: records that the
-                      field's lists propose count only if they are in `seen` */
-    int64_t *seen; /* ids of records, ascending */
-    size_t seen_count;
+    bool is_guarded; /* a relation to records of which the caller may not see some: records that the
+                     field's lists propose count only if they are in `seen` */
+    int64_t *seen_ids; /* ids of records, ascending */
+    size_t seen_id_count;
 };
 
 /* A term of the lexicon that a word may mean. */
@@ -48,7 +48,7 @@ struct search_term {
     int64_t df; /* approximate number of records of the project that have it: the cost of reading */
     struct str text;
     enum rank_cost cost;
-    bool late; /* added by search_forgive(), because there were too few hits */
+    bool is_fallback; /* added by search_add_fallbacks(), because there were too few hits */
 };
 
 struct search_terms {
@@ -59,16 +59,16 @@ struct search_terms {
 /* A word of the query as terms. */
 struct search_expansion {
     const struct search_word *word;
-    size_t at;                  /* position in the query */
-    unsigned number;            /* position in `words` or `without` of the plan */
-    struct search_terms whole;  /* terms for the word as a whole */
-    struct search_terms *parts; /* alternative terms for each of word->parts */
+    size_t query_position;           /* position in the query */
+    unsigned rank_position;          /* position in `words` or `without` of the plan */
+    struct search_terms whole_terms; /* terms for the word as a whole */
+    struct search_terms *part_terms; /* alternative terms for each of word->parts */
 };
 
 /* Terms that one statement looks up, and the list that each found term is added to. */
-struct search_lookups {
+struct search_term_lookups {
     struct search_lookup {
-        struct search_terms *to;
+        struct search_terms *target_terms;
         enum rank_cost cost;
     } * items;
     struct str *texts;
@@ -83,15 +83,15 @@ struct search_target {
     int64_t idx; /* id of its live index */
     struct search_field *fields;
     size_t field_count;
-    bool ruled; /* a row rule applies: by the lists of `principals`, or by `visible` */
+    bool has_row_rule; /* a row rule applies: by the lists of `principals`, or by `visible_ids` */
     struct str *principals;
     size_t principal_count;
-    int64_t *visible; /* ids that the caller may see, ascending; NULL = `principals` decide */
-    size_t visible_count;
-    struct search_terms rule; /* the principals' terms */
+    int64_t *visible_ids; /* ids that the caller may see, ascending; NULL = `principals` decide */
+    size_t visible_id_count;
+    struct search_terms principal_terms; /* the principals' terms */
     struct search_lists *lists;
     struct rank_result found;
-    struct rank_result left_out; /* records to exclude, if the query has only words to exclude */
+    struct rank_result excluded; /* records to exclude, if the query has only words to exclude */
 };
 
 struct search_plan {
@@ -99,28 +99,29 @@ struct search_plan {
     struct records_ctx *ctx;
     struct search_settings settings;
     struct str version;  /* of the settings; ptr NULL = no settings are stored */
-    bool remembered;     /* indexes and settings are from the cache (search_known.h) */
+    bool is_cached;      /* indexes and settings are from the cache (search_cache.h) */
     struct str names;    /* requested entities; ptr NULL = all */
     int64_t *entity_ids; /* requested entities, including those without an index */
     size_t entity_count;
-    bool plain;        /* one statement finds the terms and reads their lists (search_plain.c) */
-    size_t beginnings; /* maximum number of terms for a prefix; 0 = LEXICON_PREFIXES */
-    struct str text;   /* the query as typed; only set by search_suggest.c */
+    bool is_plain;       /* one statement finds the terms and reads their lists (search_plain.c) */
+    size_t prefix_limit; /* maximum number of terms for a prefix; 0 = LEXICON_PREFIXES */
+    struct str text;     /* the query as typed; only set by search_suggest.c */
     struct search_query query;
     struct search_target *targets;
     size_t target_count;
     bool sees_all; /* the caller may read each row and field of each entity that is searched */
     size_t bytes;  /* of the leaves that were read */
-    size_t named;  /* number of requested entities; an entity without an index is no target */
-    struct search_expansion *words; /* words that must or may match; phrases first */
-    size_t word_count, needed;      /* needed: number of phrases, which are never dropped */
-    struct search_expansion *without;
-    size_t without_count;
-    bool forgiving; /* there were too few hits: words also match as prefixes and with typos */
-    bool fewer;     /* words may be dropped from the right */
-    size_t limit;   /* maximum number of hits of each target */
-    int64_t total;  /* hits of all targets, by the index */
-    bool complete;  /* `total` is exact */
+    size_t
+        requested_count; /* number of requested entities; an entity without an index is no target */
+    struct search_expansion *words;  /* words that must or may match; phrases first */
+    size_t word_count, phrase_count; /* needed: number of phrases, which are never dropped */
+    struct search_expansion *excluded_words;
+    size_t excluded_word_count;
+    bool is_forgiving;   /* there were too few hits: words also match as prefixes and with typos */
+    bool may_drop_words; /* words may be dropped from the right */
+    size_t limit;        /* maximum number of hits of each target */
+    int64_t total;       /* hits of all targets, by the index */
+    bool is_total_exact; /* `total` is exact */
 };
 
 /* --- search.c --- */
@@ -133,12 +134,12 @@ search_begin(struct req *r, bool public_only, struct str names, struct search_pl
     MUSTCHECK;
 /* co: Parses the query's text into plan->query; updates cached indexes and settings if the query is
  * not plain. Returns 0 or the status of the answer. */
-AWAITS int search_words(struct search_plan *plan, struct str text) MUSTCHECK;
+AWAITS int search_parse_words(struct search_plan *plan, struct str text) MUSTCHECK;
 /* any: Returns how long the request has taken, in milliseconds. */
 int64_t search_took_ms(const struct req *r);
 /* any: Answers 503 after an index was replaced in each of SEARCH_TRIES tries. Functions that read
  * lists return -ESTALE if their index was replaced; the caller then restarts the search. */
-int search_stale(struct req *r);
+int search_fail_stale(struct req *r);
 
 /* --- search_targets.c --- */
 
@@ -147,37 +148,39 @@ int search_stale(struct req *r);
  * answer: 400 for an entity that does not exist or that the caller may not search. */
 AWAITS int search_targets(struct search_plan *plan, struct str names) MUSTCHECK;
 /* co: Sets targets and settings again from the database if they are from the cache. Required before
- * words are expanded, unless search_plain() will verify the cache. */
-AWAITS int search_targets_anew(struct search_plan *plan) MUSTCHECK;
+ * words are expanded, unless search_run_plain() will verify the cache. */
+AWAITS int search_targets_refresh(struct search_plan *plan) MUSTCHECK;
 /* any: Returns whether the caller may search in a field of this name; `plan` is a struct
  * search_plan. Callback of search_query_parse(). */
 bool search_is_field(const void *plan, struct str name);
 
 /* --- search_terms.c --- */
 
-enum { SEARCH_STAR_LETTERS = 3 /* letters of a prefix that may have lexicon rows of its own */ };
+enum {
+    SEARCH_SHORT_PREFIX_LETTERS = 3 /* letters of a prefix that may have lexicon rows of its own */
+};
 
 /* co: Fills the plan's `words` and `without` from the query with exact terms, prefixes and
  * synonyms, and the targets' rules with the terms of principals. Returns 0, -ESTALE or a status. */
-AWAITS int search_expand(struct search_plan *plan) MUSTCHECK;
+AWAITS int search_expand_words(struct search_plan *plan) MUSTCHECK;
 /* any: Adds each found term to the lists of the lookups that have its text. */
 void search_add_found(struct search_plan *plan,
-                      const struct search_lookups *lookups,
+                      const struct search_term_lookups *lookups,
                       const struct search_term *found,
                       size_t count);
-/* co: Adds terms that begin with a prefix: of the `count` found terms those that search_choose()
- * chooses, at most LEXICON_PREFIXES. */
-AWAITS int search_add_beginnings(struct search_plan *plan,
-                                 struct search_terms *terms,
-                                 const struct search_term *found,
-                                 size_t count) MUSTCHECK;
+/* co: Adds terms that begin with a prefix: of the `count` found terms those that
+ * search_choose_terms() chooses, at most LEXICON_PREFIXES. */
+AWAITS int search_add_prefix_terms(struct search_plan *plan,
+                                   struct search_terms *terms,
+                                   const struct search_term *found,
+                                   size_t count) MUSTCHECK;
 /* any: Returns how many terms to query for a prefix. */
-int64_t search_beginnings(const struct search_plan *plan);
+int64_t search_prefix_limit(const struct search_plan *plan);
 /* co: Adds terms that begin with the words, terms with typos and, if there are no hits yet, words
  * without their trailing signs ("c" for "c++"). */
-AWAITS int search_forgive(struct search_plan *plan) MUSTCHECK;
-/* any: Returns whether search_forgive() may treat the word as a prefix. */
-bool search_may_go_on(const struct search_expansion *word);
+AWAITS int search_add_fallbacks(struct search_plan *plan) MUSTCHECK;
+/* any: Returns whether search_add_fallbacks() may treat the word as a prefix. */
+bool search_can_be_prefix(const struct search_expansion *word);
 /* co: Adds terms that begin with `prefix`, except the prefix itself: at most LEXICON_PREFIXES. */
 AWAITS int search_prefix(struct search_plan *plan,
                          struct str prefix,
@@ -189,68 +192,74 @@ AWAITS int search_prefix(struct search_plan *plan,
  * at most one prefix, and row rules apply to all targets or to none. */
 bool search_is_plain(const struct search_plan *plan);
 /* co: Finds the terms of `lookups` and those that begin with `prefix` (ptr NULL = no prefix), which
- * are added to `beginnings`. Reads their lists too, unless they are too long. Returns -ESTALE if
+ * are added to `prefix_limit`. Reads their lists too, unless they are too long. Returns -ESTALE if
  * the cached indexes or settings are outdated. */
-AWAITS int search_plain(struct search_plan *plan,
-                        const struct search_lookups *lookups,
-                        struct str prefix,
-                        struct search_terms *beginnings) MUSTCHECK;
+AWAITS int search_run_plain(struct search_plan *plan,
+                            const struct search_term_lookups *lookups,
+                            struct str prefix,
+                            struct search_terms *beginnings) MUSTCHECK;
 
 /* --- search_lists.c, search_rank.c, search_window.c --- */
 
 /* co: Reads the lists of the plan's words that were not read yet. */
-AWAITS int search_read(struct search_plan *plan, struct search_target *target) MUSTCHECK;
-/* co: Like search_read(), but reads very long lists only for the newest records. */
-AWAITS int search_read_newest(struct search_plan *plan, struct search_target *target) MUSTCHECK;
+AWAITS int search_read_target(struct search_plan *plan, struct search_target *target) MUSTCHECK;
+/* co: Like search_read_target(), but reads very long lists only for the newest records. */
+AWAITS int search_read_newest_lists(struct search_plan *plan, struct search_target *target)
+    MUSTCHECK;
 /* co: Reads and ranks: sets target->found. Reads very long lists first for the newest records, then
  * for more, until no older record can be a better hit. `least`: words that must match. */
-AWAITS int search_look(struct search_plan *plan, struct search_target *target, unsigned least)
-    MUSTCHECK;
+AWAITS int search_read_and_rank(struct search_plan *plan,
+                                struct search_target *target,
+                                unsigned least) MUSTCHECK;
 /* any: Returns up to how many entries lists are read whole for this search. */
-int64_t search_whole(const struct search_plan *plan);
+int64_t search_whole_limit(const struct search_plan *plan);
 /* co: Sets `seen` of guarded fields: the records in the lists that the caller may find by them. */
-AWAITS int search_guard(struct search_plan *plan, struct search_target *target) MUSTCHECK;
+AWAITS int search_fill_seen(struct search_plan *plan, struct search_target *target) MUSTCHECK;
 /* co: Ranks the lists that were read: sets target->found. `least`: words that must match. */
-AWAITS int search_rank(struct search_plan *plan, struct search_target *target, unsigned least)
-    MUSTCHECK;
+AWAITS int search_rank_target(struct search_plan *plan,
+                              struct search_target *target,
+                              unsigned least) MUSTCHECK;
 /* co: Adds to hits[i] how many records match the i-th term of the last word and all words before
- * it, in the lists that were read. At most RANK_TALLIES terms. */
-AWAITS int search_tally(struct search_plan *plan, struct search_target *target, int64_t *hits)
-    MUSTCHECK;
+ * it, in the lists that were read. At most RANK_COUNTED_GROUPS terms. */
+AWAITS int search_count_completions(struct search_plan *plan,
+                                    struct search_target *target,
+                                    int64_t *hits) MUSTCHECK;
 /* co: Adds to hits[i] how many records of all targets have the i-th term and may be found by the
  * caller, independently of the rest of the query. */
-AWAITS int
-search_count(struct search_plan *plan, const struct search_term *terms, size_t count, int64_t *hits)
-    MUSTCHECK;
-/* co: Sets target->left_out for a search with words to exclude only: the newest SEARCH_LOOKS. */
-AWAITS int search_leave_out(struct search_plan *plan, struct search_target *target) MUSTCHECK;
+AWAITS int search_count_terms(struct search_plan *plan,
+                              const struct search_term *terms,
+                              size_t count,
+                              int64_t *hits) MUSTCHECK;
+/* co: Sets target->left_out for a search with words to exclude only: the newest
+ * SEARCH_CHECKED_HITS. */
+AWAITS int search_find_excluded(struct search_plan *plan, struct search_target *target) MUSTCHECK;
 
 /* --- search_choose.c --- */
 
 /* co: Keeps the first `kept` terms and at most `most` of the terms after them: those by which the
  * caller may find most records. Records that the caller may not see have no influence. */
 AWAITS int
-search_choose(struct search_plan *plan, struct search_terms *terms, size_t kept, size_t most)
+search_choose_terms(struct search_plan *plan, struct search_terms *terms, size_t kept, size_t most)
     MUSTCHECK;
 
 /* --- search_admin.c --- */
 
 /* co: Answers 503 because the index of a target (NULL: the lexicon) is malformed. Has the target's
  * index built again. Returns the status. */
-AWAITS int search_broken(struct search_plan *plan, const struct search_target *target);
+AWAITS int search_fail_malformed(struct search_plan *plan, const struct search_target *target);
 
 /* --- search_find.c --- */
 
-/* co: Expands, reads and ranks until there are SEARCH_ENOUGH hits: first the words as typed, then
+/* co: Expands, reads and ranks until there are SEARCH_MIN_HITS hits: first the words as typed, then
  * with typos and as prefixes, then fewer words. Keeps plan->limit hits of each target. */
-AWAITS int search_find(struct search_plan *plan) MUSTCHECK;
+AWAITS int search_find_hits(struct search_plan *plan) MUSTCHECK;
 /* any: Returns the hit's score, 0 to 1; a better hit has a higher score. */
 double search_score(const struct search_plan *plan, const struct rank_hit *hit);
 
 /* --- search_show.c --- */
 
 /* Parameters of a search other than its words. */
-struct search_ask {
+struct search_params {
     struct records_query records; /* filter, sort, fields, expand */
     int64_t page, page_size;
     int64_t first, end; /* the page among all hits; `end` is at most SEARCH_HITS */
@@ -258,4 +267,4 @@ struct search_ask {
     struct str text;    /* the query as typed */
 };
 /* co: Writes the answer. Returns the status. */
-AWAITS int search_show(struct search_plan *plan, const struct search_ask *ask) MUSTCHECK;
+AWAITS int search_write_answer(struct search_plan *plan, const struct search_params *ask) MUSTCHECK;

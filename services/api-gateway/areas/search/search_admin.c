@@ -37,39 +37,40 @@ static const struct field indexing_fields[] = {
 static const struct schema indexing_schema = SCHEMA_OUT("SearchIndexing", indexing_fields);
 
 /* The entities of a command: all searchable entities, or the entity of the path. */
-struct chosen {
+struct chosen_entities {
     int64_t *ids;
     size_t count;
     int64_t target; /* of the audit row: 0 = all */
 };
 
-static void choose_all(struct req *r, struct chosen *ret)
+static void choose_all_entities(struct req *r, struct chosen_entities *ret)
 {
     const struct model *model = r->scope->model;
 
-    *ret = (struct chosen){.ids = ARENA_ARRAY(r->task.arena, ret->ids, model->entity_count + 1)};
+    *ret = (struct chosen_entities){
+        .ids = ARENA_ARRAY(r->task.arena, ret->ids, model->entity_count + 1)};
     for (size_t i = 0; i < model->entity_count; i++)
-        if (model->entities[i].searched)
+        if (model->entities[i].has_index)
             ret->ids[ret->count++] = model->entities[i].id;
 }
 
 AWAITS static int search_status(struct req *r)
 {
-    struct chosen chosen;
+    struct chosen_entities chosen;
 
-    choose_all(r, &chosen);
+    choose_all_entities(r, &chosen);
     return reply_page(
         r, "entity", SQL_SEARCH_STATUS(.entity_ids = sql_i64s(chosen.ids, chosen.count)));
 }
 
-static int choose_one(struct req *r, struct chosen *ret)
+static int choose_path_entity(struct req *r, struct chosen_entities *ret)
 {
     const struct entity *entity;
 
     TRY(gateway_entity(r, &entity));
-    if (!entity->searched)
+    if (!entity->has_index)
         return fail(r, PROBLEM_CONFLICT, "The entity has no searchable field.");
-    *ret = (struct chosen){
+    *ret = (struct chosen_entities){
         .ids = ARENA_NEW(r->task.arena, ret->ids), .count = 1, .target = entity->id};
     ret->ids[0] = entity->id;
     return 0;
@@ -86,7 +87,7 @@ static void notify_indexers(struct req *r)
                                           .traceparent = gateway_traceparent(r)});
 }
 
-int search_broken(struct search_plan *plan, const struct search_target *target)
+int search_fail_malformed(struct search_plan *plan, const struct search_target *target)
 {
     struct req *r = plan->r;
 
@@ -98,7 +99,7 @@ int search_broken(struct search_plan *plan, const struct search_target *target)
     return fail(r, PROBLEM_DEPENDENCY_UNAVAILABLE, "The search index cannot be read.");
 }
 
-AWAITS static int rehydrate(struct req *r, const struct chosen *chosen)
+AWAITS static int rehydrate_entities(struct req *r, const struct chosen_entities *chosen)
 {
     struct db_call audit = gateway_audit(r, "search.rehydrate", "entity", chosen->target, STR_NONE);
     int64_t begun = 0;
@@ -119,10 +120,10 @@ AWAITS static int rehydrate(struct req *r, const struct chosen *chosen)
 
 AWAITS static int search_rehydrate(struct req *r)
 {
-    struct chosen chosen;
+    struct chosen_entities chosen;
 
-    choose_all(r, &chosen);
-    return rehydrate(r, &chosen);
+    choose_all_entities(r, &chosen);
+    return rehydrate_entities(r, &chosen);
 }
 
 AWAITS static int search_entity_guard(struct req *r)
@@ -134,13 +135,13 @@ AWAITS static int search_entity_guard(struct req *r)
 
 AWAITS static int search_rehydrate_entity(struct req *r)
 {
-    struct chosen chosen = {0};
+    struct chosen_entities chosen = {0};
 
-    TRY(choose_one(r, &chosen));
-    return rehydrate(r, &chosen);
+    TRY(choose_path_entity(r, &chosen));
+    return rehydrate_entities(r, &chosen);
 }
 
-AWAITS static int purge(struct req *r, const struct chosen *chosen)
+AWAITS static int purge_entities(struct req *r, const struct chosen_entities *chosen)
 {
     struct sql_i64s ids = sql_i64s(chosen->ids, chosen->count);
     struct db_call calls[] = {
@@ -158,18 +159,18 @@ AWAITS static int purge(struct req *r, const struct chosen *chosen)
 
 AWAITS static int search_purge(struct req *r)
 {
-    struct chosen chosen;
+    struct chosen_entities chosen;
 
-    choose_all(r, &chosen);
-    return purge(r, &chosen);
+    choose_all_entities(r, &chosen);
+    return purge_entities(r, &chosen);
 }
 
 AWAITS static int search_purge_entity(struct req *r)
 {
-    struct chosen chosen = {0};
+    struct chosen_entities chosen = {0};
 
-    TRY(choose_one(r, &chosen));
-    return purge(r, &chosen);
+    TRY(choose_path_entity(r, &chosen));
+    return purge_entities(r, &chosen);
 }
 
 #define INDEXING_DOC                                                                               \
@@ -183,7 +184,7 @@ static const struct route search_admin_routes[] = {
         .id = "search_status",
         .auth = AUTH_ADMIN,
         .query = page_query,
-        .ok = {200, &status_schema, .list = true},
+        .success = {200, &status_schema, .list = true},
         .run = search_status,
         .summary = "List the indexes of searchable entities",
     },
@@ -192,7 +193,7 @@ static const struct route search_admin_routes[] = {
         .path = "/search/rehydrate",
         .id = "search_rehydrate",
         .auth = AUTH_ADMIN,
-        .ok = {202, &indexing_schema},
+        .success = {202, &indexing_schema},
         .run = search_rehydrate,
         .summary = "Index all entities again",
         .doc = INDEXING_DOC " Entities that are being indexed already continue.",
@@ -202,8 +203,8 @@ static const struct route search_admin_routes[] = {
         .path = "/search/rehydrate/{entity}",
         .id = "search_rehydrate_entity",
         .auth = AUTH_ADMIN,
-        .ok = {202, &indexing_schema},
-        .fails = {404, 409},
+        .success = {202, &indexing_schema},
+        .extra_statuses = {404, 409},
         .run = search_rehydrate_entity,
         .guard = search_entity_guard,
         .summary = "Index an entity again",
@@ -214,7 +215,7 @@ static const struct route search_admin_routes[] = {
         .path = "/search/purge",
         .id = "search_purge",
         .auth = AUTH_ADMIN,
-        .ok = {204},
+        .success = {204},
         .run = search_purge,
         .summary = "Empty the index of all entities",
         .doc = "Takes effect at once; no record is found until the entities are indexed again.",
@@ -224,8 +225,8 @@ static const struct route search_admin_routes[] = {
         .path = "/search/purge/{entity}",
         .id = "search_purge_entity",
         .auth = AUTH_ADMIN,
-        .ok = {204},
-        .fails = {404, 409},
+        .success = {204},
+        .extra_statuses = {404, 409},
         .run = search_purge_entity,
         .guard = search_entity_guard,
         .summary = "Empty the index of an entity",

@@ -8,7 +8,7 @@ enum { VALUE_BYTES = 1 << 20 };
 struct facet_value {
     struct str json;
     int64_t count;
-    size_t place; /* position in which it was found */
+    size_t position; /* position in which it was found */
 };
 
 struct facet {
@@ -21,7 +21,7 @@ struct search_facets {
     struct search_plan *plan;
     struct facet items[SEARCH_FACETS];
     size_t count;
-    bool exact;
+    bool is_exact;
 };
 
 /* --- fields --- */
@@ -31,9 +31,9 @@ facet_field(const struct search_plan *plan, const struct entity *entity, struct 
 {
     const struct model_field *field = entity_field(entity, name);
 
-    if (field == NULL || !records_reads_field(plan->ctx, field))
+    if (field == NULL || !records_can_read_field(plan->ctx, field))
         return NULL;
-    if (field->many || field->type == TYPE_SECRET || field->type == TYPE_JSON ||
+    if (field->is_many || field->type == TYPE_SECRET || field->type == TYPE_JSON ||
         field->type == TYPE_TEXT)
         return NULL;
     return field;
@@ -124,9 +124,10 @@ int search_facets_count(struct search_facets *facets,
         struct rows rows;
         if (field == NULL)
             continue;
-        TRY(items_check(plan->r,
-                        plan->ctx,
-                        records_pick_values(plan->ctx, target->entity, &values, field, &rows)));
+        TRY(items_reply_error(
+            plan->r,
+            plan->ctx,
+            records_pick_values(plan->ctx, target->entity, &values, field, &rows)));
         for (size_t row = 0; row < rows.count; row++) {
             struct strbuf json;
             struct jw w;
@@ -148,12 +149,12 @@ static int value_compare(const void *a, const void *b)
 
     if (one->count != other->count)
         return one->count > other->count ? -1 : 1;
-    return one->place < other->place ? -1 : 1;
+    return one->position < other->position ? -1 : 1;
 }
 
 void search_facets_end(struct search_facets *facets, bool exact)
 {
-    facets->exact = exact;
+    facets->is_exact = exact;
     for (size_t i = 0; i < facets->count; i++)
         if (facets->items[i].count > 0)
             qsort(facets->items[i].values,
@@ -180,5 +181,5 @@ void search_facets_write(const struct search_facets *facets, struct jw *w)
         jw_arr_end(w);
     }
     jw_obj_end(w);
-    JW_BOOL(w, "facets_are_exact", facets->exact);
+    JW_BOOL(w, "facets_are_exact", facets->is_exact);
 }

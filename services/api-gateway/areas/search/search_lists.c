@@ -18,7 +18,7 @@ static int list_compare(const void *a, const void *b)
 
 /* --- reading --- */
 
-static bool has_lists(const struct search_lists *lists, int64_t term)
+static bool lists_have_term(const struct search_lists *lists, int64_t term)
 {
     size_t low = 0;
     size_t high = lists->count;
@@ -33,21 +33,23 @@ static bool has_lists(const struct search_lists *lists, int64_t term)
     return low < lists->count && lists->items[low].term == term;
 }
 
-void search_want_terms(struct search_wanted *wanted, const struct search_terms *terms, bool late)
+void search_want_terms(struct search_needed *wanted, const struct search_terms *terms, bool late)
 {
     for (size_t i = 0; i < terms->count; i++)
-        if (terms->items[i].late == late &&
-            (wanted->there == NULL || !has_lists(wanted->there, terms->items[i].id))) {
+        if (terms->items[i].is_fallback == late &&
+            (wanted->known_lists == NULL ||
+             !lists_have_term(wanted->known_lists, terms->items[i].id))) {
             ARENA_PUSH(wanted->arena, wanted->ids, wanted->count, wanted->cap, terms->items[i].id);
             wanted->postings += terms->items[i].df;
         }
 }
 
-static void want_word(struct search_wanted *wanted, const struct search_expansion *word, bool late)
+static void
+wanted_add_word(struct search_needed *wanted, const struct search_expansion *word, bool late)
 {
-    search_want_terms(wanted, &word->whole, late);
+    search_want_terms(wanted, &word->whole_terms, late);
     for (size_t i = 0; i < word->word->part_count; i++)
-        search_want_terms(wanted, &word->parts[i], late);
+        search_want_terms(wanted, &word->part_terms[i], late);
 }
 
 void search_add_leaf(
@@ -90,7 +92,7 @@ static int term_compare(const void *a, const void *b)
 }
 
 /* Returns each wanted term once: two words may mean the same term. */
-static struct sql_i64s wanted_terms(const struct search_wanted *wanted)
+static struct sql_i64s wanted_terms(const struct search_needed *wanted)
 {
     size_t count = 0;
 
@@ -103,8 +105,9 @@ static struct sql_i64s wanted_terms(const struct search_wanted *wanted)
 }
 
 /* Returns -ESTALE if the index is no longer live: it was replaced and is being emptied. */
-AWAITS static int
-check_live(struct search_plan *plan, const struct search_target *target, const struct rows *rows)
+AWAITS static int check_index_live(struct search_plan *plan,
+                                   const struct search_target *target,
+                                   const struct rows *rows)
 {
     struct rows answer;
 
@@ -116,12 +119,12 @@ check_live(struct search_plan *plan, const struct search_target *target, const s
 
 int search_read_lists(struct search_plan *plan,
                       struct search_target *target,
-                      const struct search_wanted *wanted)
+                      const struct search_needed *wanted)
 {
     struct arena *arena = plan->r->task.arena;
     struct sql_i64s fields = search_postings_fields(arena, target);
     struct sql_i64s terms = wanted_terms(wanted);
-    int64_t from = target->lists->from;
+    int64_t from = target->lists->lowest_id;
     struct rows rows;
 
     if (from == 0)
@@ -140,7 +143,7 @@ int search_read_lists(struct search_plan *plan,
                                       .fields = fields,
                                       .lists = (int64_t)fields.count,
                                       .from = from)));
-    TRY(check_live(plan, target, &rows));
+    TRY(check_index_live(plan, target, &rows));
     struct leaf *leaves = ARENA_ARRAY(arena, leaves, rows.count + 1);
     size_t before = target->lists->bytes;
     for (size_t i = 0; i < rows.count; i++) {
@@ -154,35 +157,35 @@ int search_read_lists(struct search_plan *plan,
     return 0;
 }
 
-void search_want_all(struct search_wanted *wanted,
+void search_want_all(struct search_needed *wanted,
                      const struct search_plan *plan,
                      const struct search_target *target,
                      bool late)
 {
     for (size_t i = 0; i < plan->word_count; i++)
-        want_word(wanted, &plan->words[i], late);
-    for (size_t i = 0; i < plan->without_count; i++)
-        want_word(wanted, &plan->without[i], late);
-    search_want_terms(wanted, &target->rule, late);
+        wanted_add_word(wanted, &plan->words[i], late);
+    for (size_t i = 0; i < plan->excluded_word_count; i++)
+        wanted_add_word(wanted, &plan->excluded_words[i], late);
+    search_want_terms(wanted, &target->principal_terms, late);
 }
 
-int search_read(struct search_plan *plan, struct search_target *target)
+int search_read_target(struct search_plan *plan, struct search_target *target)
 {
-    struct search_wanted wanted = {.arena = plan->r->task.arena};
+    struct search_needed wanted = {.arena = plan->r->task.arena};
 
     if (target->lists == NULL)
         target->lists = ARENA_NEW(plan->r->task.arena, target->lists);
-    wanted.there = target->lists;
-    if (!target->lists->early)
+    wanted.known_lists = target->lists;
+    if (!target->lists->has_first_terms)
         search_want_all(&wanted, plan, target, false);
-    if (plan->forgiving && !target->lists->late)
+    if (plan->is_forgiving && !target->lists->has_fallback_terms)
         search_want_all(&wanted, plan, target, true);
-    target->lists->early = true;
-    target->lists->late = plan->forgiving;
+    target->lists->has_first_terms = true;
+    target->lists->has_fallback_terms = plan->is_forgiving;
     if (wanted.count == 0)
         return 0;
     TRY(search_read_lists(plan, target, &wanted));
-    return search_guard(plan, target);
+    return search_fill_seen(plan, target);
 }
 
 const struct search_list *
@@ -195,7 +198,7 @@ search_list_find(const struct search_lists *lists, int64_t term, int64_t field)
     return bsearch(&wanted, lists->items, lists->count, sizeof(wanted), list_compare);
 }
 
-bool search_is_meant(const struct search_word *word, const struct search_field *field)
+bool search_word_has_field(const struct search_word *word, const struct search_field *field)
 {
     return word->field.len == 0 || str_eq(word->field, field->text.field->name);
 }

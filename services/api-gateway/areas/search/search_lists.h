@@ -15,26 +15,30 @@ struct search_lists {
     struct search_list *items;
     size_t count, cap;
     size_t bytes;
-    int64_t from;     /* ids below were not read */
-    bool early, late; /* the lists of terms with `late` false, and true, were read */
+    int64_t lowest_id;                        /* ids below were not read */
+    bool has_first_terms, has_fallback_terms; /* the lists of terms with `has_fallback_terms` false,
+                                                 and true, were read */
 };
 
 /* Terms whose lists have to be read. */
-struct search_wanted {
+struct search_needed {
     struct arena *arena;
-    const struct search_lists *there; /* terms that have lists here are not added; may be NULL */
+    const struct search_lists
+        *known_lists; /* terms that have lists here are not added; may be NULL */
     int64_t *ids;
     size_t count, cap;
     int64_t postings; /* approximate number of entries */
 };
 
-/* any: Adds all terms that the search needs of a target and whose `late` is as given. */
-void search_want_all(struct search_wanted *wanted,
+/* any: Adds all terms that the search needs of a target and whose `has_fallback_terms` is as given.
+ */
+void search_want_all(struct search_needed *wanted,
                      const struct search_plan *plan,
                      const struct search_target *target,
                      bool late);
-/* any: Adds the terms whose `late` is as given and that have no lists in wanted->there. */
-void search_want_terms(struct search_wanted *wanted, const struct search_terms *terms, bool late);
+/* any: Adds the terms whose `has_fallback_terms` is as given and that have no lists in
+ * wanted->there. */
+void search_want_terms(struct search_needed *wanted, const struct search_terms *terms, bool late);
 /* any: Returns the numbers of the fields whose lists are read: the target's fields and
  * PRINCIPAL_FIELD. Arena-owned. */
 struct sql_i64s search_postings_fields(struct arena *arena, const struct search_target *target);
@@ -42,7 +46,7 @@ struct sql_i64s search_postings_fields(struct arena *arena, const struct search_
  * target's index is no longer live. */
 AWAITS int search_read_lists(struct search_plan *plan,
                              struct search_target *target,
-                             const struct search_wanted *wanted) MUSTCHECK;
+                             const struct search_needed *wanted) MUSTCHECK;
 /* any: Adds a leaf, which is borrowed. The leaves of a list have to be added one after the other
  * and be adjacent in memory. */
 void search_add_leaf(struct arena *arena,
@@ -57,4 +61,4 @@ const struct search_list *
 search_list_find(const struct search_lists *lists, int64_t term, int64_t field);
 /* any: Returns whether the word is searched in the field: in all fields unless the word names one.
  */
-bool search_is_meant(const struct search_word *word, const struct search_field *field);
+bool search_word_has_field(const struct search_word *word, const struct search_field *field);

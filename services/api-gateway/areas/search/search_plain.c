@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "areas/search/search_known.h"
+#include "areas/search/search_cache.h"
 #include "areas/search/search_lists.h"
 #include "base/utf8.h"
 #include "search/lexicon.h"
@@ -13,7 +13,7 @@
 /* --- whether a query is plain --- */
 
 /* Returns how many terms of a word are prefixes; *ret_prefix is the last prefix. */
-static size_t prefixes(const struct search_word *word, struct str *ret_prefix)
+static size_t count_prefixes(const struct search_word *word, struct str *ret_prefix)
 {
     size_t count = 0;
 
@@ -31,10 +31,10 @@ static size_t prefixes(const struct search_word *word, struct str *ret_prefix)
 
 /* Returns whether row rules apply to all targets or to none. The statement reads the lists of all
  * terms for all targets, but lists of principals are only for targets with row rules. */
-static bool are_ruled_alike(const struct search_plan *plan)
+static bool have_rules_alike(const struct search_plan *plan)
 {
     for (size_t i = 1; i < plan->target_count; i++)
-        if (plan->targets[i].ruled != plan->targets[0].ruled)
+        if (plan->targets[i].has_row_rule != plan->targets[0].has_row_rule)
             return false;
     return plan->target_count > 0;
 }
@@ -46,14 +46,14 @@ bool search_is_plain(const struct search_plan *plan)
     bool words = false;
 
     for (size_t i = 0; i < plan->query.count; i++) {
-        count += prefixes(&plan->query.words[i], &prefix);
-        words = words || !plan->query.words[i].without;
+        count += count_prefixes(&plan->query.words[i], &prefix);
+        words = words || !plan->query.words[i].excluded;
     }
-    if (!words || count > 1 || !are_ruled_alike(plan))
+    if (!words || count > 1 || !have_rules_alike(plan))
         return false;
     /* For a caller that sees all, short prefixes have lexicon rows of their own (search_prefix()).
      */
-    return count == 0 || !plan->sees_all || utf8_length(prefix) > SEARCH_STAR_LETTERS;
+    return count == 0 || !plan->sees_all || utf8_length(prefix) > SEARCH_SHORT_PREFIX_LETTERS;
 }
 
 /* --- reading --- */
@@ -76,7 +76,7 @@ static struct wanted_lists wanted_lists(const struct search_plan *plan)
     wanted.fields = ARENA_ARRAY(arena, wanted.fields, most);
     for (size_t i = 0; i < plan->target_count; i++) {
         const struct search_target *target = &plan->targets[i];
-        if (target->ruled) {
+        if (target->has_row_rule) {
             wanted.indexes[wanted.count] = target->idx;
             wanted.fields[wanted.count++] = PRINCIPAL_FIELD;
         }
@@ -99,7 +99,7 @@ static struct sql_i64s live_ids(const struct search_plan *plan)
 
 /* Returns whether the live indexes are exactly the targets' indexes, and the settings' version is
  * the plan's. */
-static bool is_as_it_was(const struct search_plan *plan, const struct sql_search_plain_row *row)
+static bool is_cache_current(const struct search_plan *plan, const struct sql_search_plain_row *row)
 {
     return row->live && str_eq(row->version, plan->version);
 }
@@ -125,15 +125,16 @@ static int row_compare(const void *a, const void *b)
                : (one->base.value > other->base.value) - (one->base.value < other->base.value);
 }
 
-struct plain {
+struct plain_result {
     struct sql_search_plain_row *rows; /* in order */
     size_t count;
-    struct search_term *found; /* `looked_up` exact terms, then `goes_on` terms with the prefix */
-    size_t looked_up, goes_on;
-    bool whole; /* all lists were read */
+    struct search_term *terms; /* `exact_count` exact terms, then `goes_on` terms with the prefix */
+    size_t exact_count, prefix_count;
+    bool has_lists; /* all lists were read */
 };
 
-AWAITS static int read_plain(struct search_plan *plan, const struct rows *rows, struct plain *plain)
+AWAITS static int
+read_plain(struct search_plan *plan, const struct rows *rows, struct plain_result *plain)
 {
     struct arena *arena = plan->r->task.arena;
 
@@ -142,13 +143,13 @@ AWAITS static int read_plain(struct search_plan *plan, const struct rows *rows, 
         plain->rows[i] = sql_search_plain_row(arena, rows, i);
         TRY(task_yield_if_due(&plan->r->task));
     }
-    if (rows->count == 0 || !is_as_it_was(plan, &plain->rows[0])) {
-        search_known_drop(plan->r->scope->project->number);
+    if (rows->count == 0 || !is_cache_current(plan, &plain->rows[0])) {
+        search_cache_drop(plan->r->scope->project->number);
         return -ESTALE;
     }
     plain->count = plain->rows[0].id.set ? rows->count : 0;
-    plain->whole = plain->count == 0 || plain->rows[0].whole.value;
-    plain->found = ARENA_ARRAY(arena, plain->found, plain->count + 1);
+    plain->has_lists = plain->count == 0 || plain->rows[0].whole.value;
+    plain->terms = ARENA_ARRAY(arena, plain->terms, plain->count + 1);
     if (plain->count > 0)
         qsort(plain->rows, plain->count, sizeof(*plain->rows), row_compare);
     for (size_t i = 0; i < plain->count; i++) {
@@ -156,36 +157,36 @@ AWAITS static int read_plain(struct search_plan *plan, const struct rows *rows, 
         if (i > 0 && row[-1].id.value == row->id.value &&
             row[-1].goes_on.value == row->goes_on.value)
             continue;
-        plain->found[plain->looked_up + plain->goes_on] = (struct search_term){
+        plain->terms[plain->exact_count + plain->prefix_count] = (struct search_term){
             .id = (int32_t)row->id.value, .df = row->df.value, .text = row->term};
-        plain->looked_up += !row->goes_on.value;
-        plain->goes_on += row->goes_on.value;
+        plain->exact_count += !row->goes_on.value;
+        plain->prefix_count += row->goes_on.value;
     }
     return 0;
 }
 
 /* Returns whether a term with the prefix was also found as an exact term: its leaves are in the
  * rows twice. */
-static bool is_twice(const struct plain *plain, const struct sql_search_plain_row *row)
+static bool is_found_twice(const struct plain_result *plain, const struct sql_search_plain_row *row)
 {
-    for (size_t i = 0; row->goes_on.value && i < plain->looked_up; i++)
-        if (plain->found[i].id == row->id.value)
+    for (size_t i = 0; row->goes_on.value && i < plain->exact_count; i++)
+        if (plain->terms[i].id == row->id.value)
             return true;
     return false;
 }
 
 AWAITS static int
-take_lists(struct search_plan *plan, struct search_target *target, const struct plain *plain)
+add_lists(struct search_plan *plan, struct search_target *target, const struct plain_result *plain)
 {
     struct arena *arena = plan->r->task.arena;
     struct leaf *leaves = ARENA_ARRAY(arena, leaves, plain->count + 1);
     size_t count = 0;
 
     target->lists = ARENA_NEW(arena, target->lists);
-    target->lists->early = true;
+    target->lists->has_first_terms = true;
     for (size_t i = 0; i < plain->count; i++) {
         const struct sql_search_plain_row *row = &plain->rows[i];
-        if (!row->field.set || row->idx.value != target->idx || is_twice(plain, row))
+        if (!row->field.set || row->idx.value != target->idx || is_found_twice(plain, row))
             continue;
         leaves[count] =
             (struct leaf){.base = row->base.value, .n = (int32_t)row->n.value, .docs = row->docs};
@@ -194,16 +195,16 @@ take_lists(struct search_plan *plan, struct search_target *target, const struct 
     }
     search_sort_lists(target->lists);
     plan->bytes += target->lists->bytes;
-    return search_guard(plan, target);
+    return search_fill_seen(plan, target);
 }
 
-int search_plain(struct search_plan *plan,
-                 const struct search_lookups *lookups,
-                 struct str prefix,
-                 struct search_terms *beginnings)
+int search_run_plain(struct search_plan *plan,
+                     const struct search_term_lookups *lookups,
+                     struct str prefix,
+                     struct search_terms *beginnings)
 {
     struct wanted_lists wanted = wanted_lists(plan);
-    struct plain plain = {.count = 0};
+    struct plain_result plain = {.count = 0};
     struct rows rows;
 
     TRY(sql_all(plan->r,
@@ -212,8 +213,8 @@ int search_plain(struct search_plan *plan,
                                  .prefix = prefix,
                                  .candidates = SEARCH_CANDIDATES,
                                  .lists = (int64_t)wanted.count,
-                                 .limit = search_beginnings(plan),
-                                 .postings = search_whole(plan),
+                                 .limit = search_prefix_limit(plan),
+                                 .postings = search_whole_limit(plan),
                                  .most = (int64_t)lookups->count + LEXICON_PREFIXES,
                                  .targets = (int64_t)plan->target_count,
                                  .live_ids = live_ids(plan),
@@ -221,10 +222,11 @@ int search_plain(struct search_plan *plan,
                                  .indexes = sql_i64s(wanted.indexes, wanted.count),
                                  .fields = sql_i64s(wanted.fields, wanted.count))));
     TRY(read_plain(plan, &rows, &plain));
-    search_add_found(plan, lookups, plain.found, plain.looked_up);
+    search_add_found(plan, lookups, plain.terms, plain.exact_count);
     if (beginnings != NULL)
-        TRY(search_add_beginnings(plan, beginnings, plain.found + plain.looked_up, plain.goes_on));
-    for (size_t i = 0; i < plan->target_count && plain.whole; i++)
-        TRY(take_lists(plan, &plan->targets[i], &plain));
+        TRY(search_add_prefix_terms(
+            plan, beginnings, plain.terms + plain.exact_count, plain.prefix_count));
+    for (size_t i = 0; i < plan->target_count && plain.has_lists; i++)
+        TRY(add_lists(plan, &plan->targets[i], &plain));
     return 0;
 }

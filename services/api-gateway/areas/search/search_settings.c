@@ -371,7 +371,7 @@ AWAITS static int search_settings_update(struct req *r)
                       "search_settings.update",
                       "search_settings",
                       0,
-                      gateway_changed(r, members, ARRAY_LEN(members))),
+                      gateway_changed_detail(r, members, ARRAY_LEN(members))),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(sql_commit(r));
@@ -384,7 +384,7 @@ static const struct route search_settings_routes[] = {
         .path = "/search/settings",
         .id = "search_settings_show",
         .auth = AUTH_ADMIN,
-        .ok = {200, &settings_out_schema},
+        .success = {200, &settings_out_schema},
         .run = search_settings_show,
         .summary = "Read the settings of search",
     },
@@ -394,7 +394,7 @@ static const struct route search_settings_routes[] = {
         .id = "search_settings_update",
         .auth = AUTH_ADMIN,
         .body = &settings_schema,
-        .ok = {200, &settings_out_schema},
+        .success = {200, &settings_out_schema},
         .run = search_settings_update,
         .summary = "Change the settings of search",
         .doc = "Members left out keep their value, null restores the default. The next search uses "

@@ -10,7 +10,7 @@ enum { SNIPPET_BYTES = 16384 };
 /* --- filters and phrases, which the index cannot decide --- */
 
 AWAITS static int
-allow_target(struct showing *showing, struct search_target *target, bool *ret_kept)
+filter_target_hits(struct search_answer *showing, struct search_target *target, bool *ret_kept)
 {
     struct search_plan *plan = showing->plan;
     struct arena *arena = plan->r->task.arena;
@@ -23,10 +23,11 @@ allow_target(struct showing *showing, struct search_target *target, bool *ret_ke
         if (showing->found[i].target == target)
             ids[count++] = showing->found[i].hit.id;
     const struct records_pick pick = {
-        .ids = ids, .count = count, .query = &showing->ask->records, .limit = (int64_t)count};
-    TRY(items_check(plan->r,
-                    plan->ctx,
-                    records_pick_ids(plan->ctx, target->entity, &pick, &allowed, &allowed_count)));
+        .ids = ids, .count = count, .query = &showing->params->records, .limit = (int64_t)count};
+    TRY(items_reply_error(
+        plan->r,
+        plan->ctx,
+        records_pick_ids(plan->ctx, target->entity, &pick, &allowed, &allowed_count)));
     for (size_t i = 0, at = 0; i < showing->count && at < allowed_count; i++)
         if (showing->found[i].target == target && showing->found[i].hit.id == allowed[at]) {
             ret_kept[i] = true;
@@ -35,7 +36,7 @@ allow_target(struct showing *showing, struct search_target *target, bool *ret_ke
     return 0;
 }
 
-static void keep_only(struct showing *showing, const bool *kept)
+static void keep_marked_hits(struct search_answer *showing, const bool *kept)
 {
     size_t count = 0;
 
@@ -45,66 +46,67 @@ static void keep_only(struct showing *showing, const bool *kept)
     showing->count = count;
 }
 
-AWAITS static int allow(struct showing *showing)
+AWAITS static int filter_hits(struct search_answer *showing)
 {
     struct search_plan *plan = showing->plan;
     bool *kept = ARENA_ARRAY(plan->r->task.arena, kept, showing->count + 1);
 
     for (size_t i = 0; i < plan->target_count; i++)
-        TRY(allow_target(showing, &plan->targets[i], kept));
-    keep_only(showing, kept);
+        TRY(filter_target_hits(showing, &plan->targets[i], kept));
+    keep_marked_hits(showing, kept);
     return 0;
 }
 
-enum { PHRASE_BATCH = 200, PHRASE_LOOKS = 2000 };
+enum { PHRASE_BATCH = 200, PHRASE_CHECKS = 2000 };
 
 /* Keeps the hits whose texts have all phrases of the query. The index only knows which records have
  * all words of a phrase in one field. */
-AWAITS static int check_phrases(struct showing *showing)
+AWAITS static int check_phrases(struct search_answer *showing)
 {
     struct search_plan *plan = showing->plan;
     bool *kept = ARENA_ARRAY(plan->r->task.arena, kept, showing->count + 1);
-    size_t looks = showing->count < PHRASE_LOOKS ? showing->count : PHRASE_LOOKS;
+    size_t looks = showing->count < PHRASE_CHECKS ? showing->count : PHRASE_CHECKS;
     size_t measured = 0;
     size_t to;
 
-    if (plan->needed == 0)
+    if (plan->phrase_count == 0)
         return 0;
     for (size_t from = 0; from < looks; from = to) {
         if (from == measured) {
             measured = looks - from < PHRASE_BATCH ? looks : from + PHRASE_BATCH;
-            TRY(showing_measure(showing, from, measured));
+            TRY(search_answer_measure_texts(showing, from, measured));
         }
-        TRY(showing_piece(showing, from, measured, &to));
+        TRY(search_answer_read_chunk(showing, from, measured, &to));
         for (size_t i = from; i < to; i++) {
-            const struct found *found = &showing->found[i];
-            kept[i] = found->texts != NULL && showing_has_phrases(showing, found);
+            const struct search_hit *found = &showing->found[i];
+            kept[i] = found->texts != NULL && search_answer_has_phrases(showing, found);
             TRY(task_yield_if_due(&plan->r->task));
         }
     }
-    showing->exact = showing->exact && looks == showing->count && !showing->unread;
-    keep_only(showing, kept);
+    showing->is_total_exact =
+        showing->is_total_exact && looks == showing->count && !showing->has_unread_texts;
+    keep_marked_hits(showing, kept);
     return 0;
 }
 
-static bool asks_more(const struct showing *showing)
+static bool needs_records(const struct search_answer *showing)
 {
-    const struct records_query *query = &showing->ask->records;
+    const struct records_query *query = &showing->params->records;
 
-    return query->filter.count > 0 || query->sort.len > 0 || showing->plan->needed > 0;
+    return query->filter.with_total > 0 || query->sort.len > 0 || showing->plan->phrase_count > 0;
 }
 
 /* Removes the hits that filters, rules and phrases exclude; the total is the number left. */
-AWAITS static int settle(struct showing *showing)
+AWAITS static int filter_and_count(struct search_answer *showing)
 {
     const struct search_plan *plan = showing->plan;
 
     showing->total = plan->total;
-    showing->exact = plan->complete;
-    if (!asks_more(showing))
+    showing->is_total_exact = plan->is_total_exact;
+    if (!needs_records(showing))
         return 0;
-    showing->exact = showing->exact && (int64_t)showing->count == plan->total;
-    TRY(allow(showing));
+    showing->is_total_exact = showing->is_total_exact && (int64_t)showing->count == plan->total;
+    TRY(filter_hits(showing));
     TRY(check_phrases(showing));
     showing->total = (int64_t)showing->count;
     return 0;
@@ -121,7 +123,7 @@ static int hit_compare(const void *a, const void *b)
 }
 
 /* Returns the hits of the only target, ascending by id. */
-static struct rank_hit *hits_by_id(const struct showing *showing)
+static struct rank_hit *hits_by_id(const struct search_answer *showing)
 {
     struct rank_hit *hits = ARENA_ARRAY(showing->plan->r->task.arena, hits, showing->count + 1);
 
@@ -132,47 +134,47 @@ static struct rank_hit *hits_by_id(const struct showing *showing)
     return hits;
 }
 
-AWAITS static int pick_page(struct showing *showing, struct records_pick *pick)
+AWAITS static int pick_page(struct search_answer *showing, struct records_pick *pick)
 {
     struct search_plan *plan = showing->plan;
-    const struct search_ask *ask = showing->ask;
+    const struct search_params *ask = showing->params;
     struct search_target *target = &plan->targets[0];
     struct records_picked *picked = ARENA_NEW(plan->r->task.arena, picked);
     const struct rank_hit *hits = hits_by_id(showing);
     size_t hit_count = showing->count;
 
     pick->query = &ask->records;
-    pick->texts = showing_texts(plan, target);
+    pick->texts = search_answer_texts(plan, target);
     pick->text_count = plan->word_count > 0 ? target->field_count : 0;
     pick->offset = ask->first;
     pick->limit = ask->end - ask->first;
     int rc = records_pick(plan->ctx, target->entity, pick, picked);
-    if (pick->text_count > 0 && showing_too_large(showing, rc)) {
-        showing->apart = true;
+    if (pick->text_count > 0 && search_answer_clear_too_large(showing, rc)) {
+        showing->reads_chunks = true;
         pick->text_count = 0;
         rc = records_pick(plan->ctx, target->entity, pick, picked);
     }
-    TRY(items_check(plan->r, plan->ctx, rc));
+    TRY(items_reply_error(plan->r, plan->ctx, rc));
     showing->found = ARENA_ARRAY(plan->r->task.arena, showing->found, picked->count + 1);
     showing->count = picked->count;
     showing->first = 0;
     showing->end = picked->count;
-    showing->has_next = picked->more;
+    showing->has_next = picked->has_more;
     for (size_t row = 0; row < picked->count; row++) {
         const struct rank_hit wanted = {.id = records_picked_id(picked, row)};
         const struct rank_hit *hit =
             hit_count > 0 ? bsearch(&wanted, hits, hit_count, sizeof(*hits), hit_compare) : NULL;
-        showing->found[row] = (struct found){.target = target,
-                                             .hit = hit != NULL ? *hit : wanted,
-                                             .picked = picked,
-                                             .row = row,
-                                             .texts = pick->text_count > 0 ? picked : NULL,
-                                             .text_row = row};
+        showing->found[row] = (struct search_hit){.target = target,
+                                                  .hit = hit != NULL ? *hit : wanted,
+                                                  .picked = picked,
+                                                  .row = row,
+                                                  .texts = pick->text_count > 0 ? picked : NULL,
+                                                  .text_row = row};
     }
     return 0;
 }
 
-AWAITS static int show_sorted(struct showing *showing)
+AWAITS static int answer_sorted(struct search_answer *showing)
 {
     struct arena *arena = showing->plan->r->task.arena;
     int64_t *ids = ARENA_ARRAY(arena, ids, showing->count + 1);
@@ -185,72 +187,74 @@ AWAITS static int show_sorted(struct showing *showing)
 
 /* Picks all records except those that words to exclude match. If too many match, picks only records
  * above the oldest one known. */
-static struct records_pick pick_all(const struct showing *showing,
-                                    const struct search_target *target)
+static struct records_pick all_records_pick(const struct search_answer *showing,
+                                            const struct search_target *target)
 {
-    const struct rank_result *left_out = &target->left_out;
-    struct records_pick pick = {.query = &showing->ask->records};
+    const struct rank_result *left_out = &target->excluded;
+    struct records_pick pick = {.query = &showing->params->records};
     int64_t *ids = ARENA_ARRAY(showing->plan->r->task.arena, ids, left_out->count + 1);
 
     for (size_t i = 0; i < left_out->count; i++)
         ids[i] = left_out->hits[i].id;
-    pick.without = ids;
-    pick.without_count = left_out->count;
+    pick.excluded_ids = ids;
+    pick.excluded_count = left_out->count;
     if (left_out->total > left_out->count)
-        pick.above = ids[left_out->count - 1];
+        pick.above_id = ids[left_out->count - 1];
     return pick;
 }
 
-AWAITS static int count_all(struct showing *showing, const struct search_target *target)
+AWAITS static int count_all_records(struct search_answer *showing,
+                                    const struct search_target *target)
 {
     struct search_plan *plan = showing->plan;
-    struct records_pick pick = pick_all(showing, target);
+    struct records_pick pick = all_records_pick(showing, target);
     int64_t count;
 
-    TRY(items_check(
+    TRY(items_reply_error(
         plan->r, plan->ctx, records_pick_count(plan->ctx, target->entity, &pick, &count)));
     showing->total += count;
     return 0;
 }
 
 /* Finds the newest records of a target, as many as the page may need. */
-AWAITS static int find_newest(struct showing *showing, struct search_target *target)
+AWAITS static int find_newest(struct search_answer *showing, struct search_target *target)
 {
     struct search_plan *plan = showing->plan;
-    struct records_pick pick = pick_all(showing, target);
+    struct records_pick pick = all_records_pick(showing, target);
     struct rank_result *found = &target->found;
     int64_t *ids;
 
-    pick.limit = showing->ask->end;
-    TRY(items_check(plan->r,
-                    plan->ctx,
-                    records_pick_ids(plan->ctx, target->entity, &pick, &ids, &found->count)));
+    pick.limit = showing->params->end;
+    TRY(items_reply_error(plan->r,
+                          plan->ctx,
+                          records_pick_ids(plan->ctx, target->entity, &pick, &ids, &found->count)));
     found->hits = ARENA_ARRAY(plan->r->task.arena, found->hits, found->count + 1);
     for (size_t i = 0; i < found->count; i++)
         found->hits[i].id = ids[i];
     return 0;
 }
 
-AWAITS static int show_all(struct showing *showing)
+AWAITS static int answer_all_records(struct search_answer *showing)
 {
     struct search_plan *plan = showing->plan;
 
     for (size_t i = 0; i < plan->target_count; i++)
-        TRY(count_all(showing, &plan->targets[i]));
-    showing->exact = plan->complete;
-    if (showing->ask->records.sort.len > 0) {
-        struct records_pick pick = pick_all(showing, &plan->targets[0]);
+        TRY(count_all_records(showing, &plan->targets[i]));
+    showing->is_total_exact = plan->is_total_exact;
+    if (showing->params->records.sort.len > 0) {
+        struct records_pick pick = all_records_pick(showing, &plan->targets[0]);
         return pick_page(showing, &pick);
     }
     for (size_t i = 0; i < plan->target_count; i++)
         TRY(find_newest(showing, &plan->targets[i]));
-    showing_merge(showing);
-    return showing_page(showing);
+    search_answer_merge(showing);
+    return search_answer_fetch_page(showing);
 }
 
 /* --- writing --- */
 
-static void write_highlights(const struct showing *showing, const struct found *found, struct jw *w)
+static void
+write_highlights(const struct search_answer *showing, const struct search_hit *found, struct jw *w)
 {
     struct strbuf snippet;
 
@@ -258,11 +262,11 @@ static void write_highlights(const struct showing *showing, const struct found *
     jw_arr(w);
     for (size_t i = 0; i < found->target->field_count; i++) {
         struct str name = found->target->fields[i].text.field->name;
-        struct str text = showing_text(found, i);
+        struct str text = search_hit_text(found, i);
         if (text.len == 0)
             continue;
         strbuf_init(&snippet, showing->plan->r->task.arena, SNIPPET_BYTES);
-        if (!highlight_field(showing->marks, name, text, &snippet).any || snippet.overflow)
+        if (!highlight_field(showing->highlighter, name, text, &snippet).any || snippet.overflow)
             continue;
         jw_obj(w);
         JW_STR(w, "field", name);
@@ -273,7 +277,7 @@ static void write_highlights(const struct showing *showing, const struct found *
 }
 
 AWAITS static int
-write_found(const struct showing *showing, const struct found *found, struct jw *w)
+write_found(const struct search_answer *showing, const struct search_hit *found, struct jw *w)
 {
     double score = search_score(showing->plan, &found->hit);
 
@@ -285,30 +289,30 @@ write_found(const struct showing *showing, const struct found *found, struct jw 
     write_highlights(showing, found, w);
     TRY(task_yield_if_due(&showing->plan->r->task));
     jw_lit(w, "record");
-    TRY(items_check(showing->plan->r,
-                    showing->plan->ctx,
-                    records_picked_json(showing->plan->ctx, found->picked, found->row, w)));
+    TRY(items_reply_error(showing->plan->r,
+                          showing->plan->ctx,
+                          records_picked_json(showing->plan->ctx, found->picked, found->row, w)));
     jw_obj_end(w);
     return 0;
 }
 
-AWAITS static int write_hits(struct showing *showing, struct jw *w)
+AWAITS static int write_hits(struct search_answer *showing, struct jw *w)
 {
-    size_t end = showing->apart ? showing->first : showing->end; /* of the current chunk */
+    size_t end = showing->reads_chunks ? showing->first : showing->end; /* of the current chunk */
 
-    if (showing->apart)
-        TRY(showing_measure(showing, showing->first, showing->end));
+    if (showing->reads_chunks)
+        TRY(search_answer_measure_texts(showing, showing->first, showing->end));
     for (size_t i = showing->first; i < showing->end; i++) {
         if (i == end)
-            TRY(showing_piece(showing, i, showing->end, &end));
+            TRY(search_answer_read_chunk(showing, i, showing->end, &end));
         TRY(write_found(showing, &showing->found[i], w));
     }
     return 0;
 }
 
-AWAITS static int write_answer(struct showing *showing, struct search_facets *facets)
+AWAITS static int write_answer(struct search_answer *showing, struct search_facets *facets)
 {
-    const struct search_ask *ask = showing->ask;
+    const struct search_params *ask = showing->params;
     struct req *r = showing->plan->r;
     struct jw w = resp_json(r);
 
@@ -318,7 +322,7 @@ AWAITS static int write_answer(struct showing *showing, struct search_facets *fa
     TRY(write_hits(showing, &w));
     jw_arr_end(&w);
     JW_I64(&w, "total_items", showing->total);
-    JW_BOOL(&w, "total_is_exact", showing->exact);
+    JW_BOOL(&w, "total_is_exact", showing->is_total_exact);
     JW_I64(&w, "page", ask->page);
     JW_I64(&w, "page_size", ask->page_size);
     JW_BOOL(&w, "has_next_page", showing->has_next && ask->end < SEARCH_HITS);
@@ -332,58 +336,60 @@ AWAITS static int write_answer(struct showing *showing, struct search_facets *fa
 
 /* --- the answer --- */
 
-AWAITS static int count_facets(const struct showing *showing, struct search_facets **ret_facets)
+AWAITS static int count_facets(const struct search_answer *showing,
+                               struct search_facets **ret_facets)
 {
     struct search_plan *plan = showing->plan;
     struct arena *arena = plan->r->task.arena;
 
     *ret_facets = NULL;
-    if (showing->ask->facets.ptr == NULL)
+    if (showing->params->facets.ptr == NULL)
         return 0;
-    *ret_facets = search_facets_new(plan, showing->ask->facets);
+    *ret_facets = search_facets_new(plan, showing->params->facets);
     for (size_t i = 0; i < plan->target_count; i++) {
         struct search_target *target = &plan->targets[i];
-        struct records_pick pick = pick_all(showing, target);
+        struct records_pick pick = all_records_pick(showing, target);
         int64_t *ids = ARENA_ARRAY(arena, ids, showing->count + 1);
         for (size_t k = 0; k < showing->count; k++)
             if (showing->found[k].target == target)
                 ids[pick.count++] = showing->found[k].hit.id;
-        if (!plan->query.all)
+        if (!plan->query.everything)
             pick.ids = ids;
         TRY(search_facets_count(*ret_facets, target, &pick));
     }
     search_facets_end(*ret_facets,
-                      plan->query.all ? showing->exact : (int64_t)showing->count == showing->total);
+                      plan->query.everything ? showing->is_total_exact
+                                             : (int64_t)showing->count == showing->total);
     return 0;
 }
 
-int search_show(struct search_plan *plan, const struct search_ask *ask)
+int search_write_answer(struct search_plan *plan, const struct search_params *ask)
 {
-    struct showing *showing = ARENA_NEW(plan->r->task.arena, showing);
+    struct search_answer *showing = ARENA_NEW(plan->r->task.arena, showing);
     struct search_facets *facets = NULL;
 
     showing->plan = plan;
-    showing->ask = ask;
-    showing_mark(showing);
-    showing->exact = plan->complete;
+    showing->params = ask;
+    search_answer_mark(showing);
+    showing->is_total_exact = plan->is_total_exact;
     if (plan->target_count == 0) {
         TRY(count_facets(showing, &facets));
         return write_answer(showing, facets);
     }
-    if (plan->query.all) {
-        for (size_t i = 0; i < plan->target_count && plan->without_count > 0; i++)
-            TRY(search_leave_out(plan, &plan->targets[i]));
-        showing->exact = plan->complete;
+    if (plan->query.everything) {
+        for (size_t i = 0; i < plan->target_count && plan->excluded_word_count > 0; i++)
+            TRY(search_find_excluded(plan, &plan->targets[i]));
+        showing->is_total_exact = plan->is_total_exact;
         TRY(count_facets(showing, &facets));
-        TRY(show_all(showing));
+        TRY(answer_all_records(showing));
         return write_answer(showing, facets);
     }
-    showing_merge(showing);
-    TRY(settle(showing));
+    search_answer_merge(showing);
+    TRY(filter_and_count(showing));
     TRY(count_facets(showing, &facets));
     if (ask->records.sort.len > 0)
-        TRY(show_sorted(showing));
+        TRY(answer_sorted(showing));
     else
-        TRY(showing_page(showing));
+        TRY(search_answer_fetch_page(showing));
     return write_answer(showing, facets);
 }

@@ -6,7 +6,12 @@
 
 #include "base/num.h"
 
-enum { SUGGESTIONS = 5, SUGGESTIONS_MAX = 10, LOOKED_AT = 65, LOOKED_AT_FIRST = 16 };
+enum {
+    SUGGESTIONS = 5,
+    SUGGESTIONS_MAX = 10,
+    COMPLETIONS_CHECKED = 65,
+    COMPLETIONS_CHECKED_ALL = 16
+};
 
 /* clang-format off: one line a parameter reads best */
 static const struct query_param suggest_query[] = {
@@ -70,7 +75,7 @@ static struct search_expansion *last_word(struct search_plan *plan)
 {
     for (size_t i = 0; i < plan->word_count; i++) {
         struct search_expansion *word = &plan->words[i];
-        if (word->at + 1 == plan->query.count && word->word->kind == SEARCH_WORD &&
+        if (word->query_position + 1 == plan->query.count && word->word->kind == SEARCH_WORD &&
             word->word->prefix)
             return word;
     }
@@ -79,38 +84,38 @@ static struct search_expansion *last_word(struct search_plan *plan)
 
 /* Finds completions of the last word, and counts their hits together with the words before it. */
 AWAITS static int
-complete(struct search_plan *plan, struct suggestion *suggestions, size_t *ret_count)
+complete_last_word(struct search_plan *plan, struct suggestion *suggestions, size_t *ret_count)
 {
     struct search_expansion *last;
-    int64_t hits[LOOKED_AT] = {0};
+    int64_t hits[COMPLETIONS_CHECKED] = {0};
 
     /* More candidates are counted for a caller that does not see all records, so that words of
      * hidden records do not displace words of visible records. */
-    size_t most = plan->sees_all ? LOOKED_AT_FIRST : LOOKED_AT;
+    size_t most = plan->sees_all ? COMPLETIONS_CHECKED_ALL : COMPLETIONS_CHECKED;
 
-    plan->beginnings = LOOKED_AT_FIRST;
-    TRY(search_expand(plan));
+    plan->prefix_limit = COMPLETIONS_CHECKED_ALL;
+    TRY(search_expand_words(plan));
     last = last_word(plan);
     *ret_count = 0;
     if (last == NULL)
         return 0;
-    if (last->whole.count > most)
-        last->whole.count = most;
-    plan->word_count = last->number + 1; /* only symbols follow */
+    if (last->whole_terms.count > most)
+        last->whole_terms.count = most;
+    plan->word_count = last->rank_position + 1; /* only symbols follow */
     for (size_t i = 0; i < plan->target_count; i++) {
-        TRY(search_read_newest(plan, &plan->targets[i]));
-        TRY(search_tally(plan, &plan->targets[i], hits));
+        TRY(search_read_newest_lists(plan, &plan->targets[i]));
+        TRY(search_count_completions(plan, &plan->targets[i], hits));
     }
-    for (size_t i = 0; i < last->whole.count; i++)
+    for (size_t i = 0; i < last->whole_terms.count; i++)
         if (hits[i] > 0)
             suggestions[(*ret_count)++] =
-                (struct suggestion){.word = last->whole.items[i].text, .hits = hits[i]};
+                (struct suggestion){.word = last->whole_terms.items[i].text, .hits = hits[i]};
     qsort(suggestions, *ret_count, sizeof(*suggestions), suggestion_compare);
     return 0;
 }
 
 /* Returns the text before the last word, as it was typed. */
-static struct str before_last(struct search_plan *plan, struct str typed)
+static struct str text_before_last(struct search_plan *plan, struct str typed)
 {
     const struct search_expansion *last = last_word(plan);
 
@@ -123,7 +128,7 @@ static int reply_suggestions(struct search_plan *plan,
                              size_t count)
 {
     struct req *r = plan->r;
-    struct str before = before_last(plan, typed);
+    struct str before = text_before_last(plan, typed);
     struct jw w = resp_json(r);
 
     jw_obj(&w);
@@ -147,10 +152,10 @@ static int reply_suggestions(struct search_plan *plan,
     return reply_json(r, 200);
 }
 
-AWAITS static int suggest_try(struct req *r, const struct query *query)
+AWAITS static int suggest_once(struct req *r, const struct query *query)
 {
     struct search_plan *plan;
-    struct suggestion *suggestions = ARENA_ARRAY(r->task.arena, suggestions, LOOKED_AT);
+    struct suggestion *suggestions = ARENA_ARRAY(r->task.arena, suggestions, COMPLETIONS_CHECKED);
     int64_t limit = SUGGESTIONS;
     size_t count = 0;
 
@@ -162,11 +167,11 @@ AWAITS static int suggest_try(struct req *r, const struct query *query)
     search_query_parse(r->task.arena, typed, NULL, &plan->query);
     plan->text = typed;
     plan->limit = 1;
-    plan->plain = search_is_plain(plan);
-    if (!plan->plain)
-        TRY(search_targets_anew(plan));
-    if (plan->query.count > 0 && !plan->query.all)
-        TRY(complete(plan, suggestions, &count));
+    plan->is_plain = search_is_plain(plan);
+    if (!plan->is_plain)
+        TRY(search_targets_refresh(plan));
+    if (plan->query.count > 0 && !plan->query.everything)
+        TRY(complete_last_word(plan, suggestions, &count));
     return reply_suggestions(
         plan, typed, suggestions, count < (size_t)limit ? count : (size_t)limit);
 }
@@ -178,8 +183,8 @@ AWAITS static int search_suggest(struct req *r)
 
     TRY(req_query(r, &query));
     for (int tries = 0; rc == -ESTALE && tries < SEARCH_TRIES; tries++)
-        rc = suggest_try(r, query);
-    return rc == -ESTALE ? search_stale(r) : rc;
+        rc = suggest_once(r, query);
+    return rc == -ESTALE ? search_fail_stale(r) : rc;
 }
 
 static const struct route search_suggest_routes[] = {
@@ -191,7 +196,7 @@ static const struct route search_suggest_routes[] = {
         .perm = PERM_SVC_SEARCH_READ,
         .query = suggest_query,
         .headers = HEADER_GROUP_ID,
-        .ok = {200, &suggest_schema},
+        .success = {200, &suggest_schema},
         .run = search_suggest,
         .summary = "Complete the last word of a search",
         .doc = "Suggests words of records that the caller may see, in fields that the caller may "

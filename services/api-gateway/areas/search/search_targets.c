@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "areas/search/search.h"
-#include "areas/search/search_known.h"
+#include "areas/search/search_cache.h"
 #include "search/principal.h"
 #include "search_sql.h"
 
@@ -10,9 +10,9 @@
 
 static bool is_target(const struct search_plan *plan, const struct entity *entity)
 {
-    bool access = plan->ctx->public_only || caller_api_access(plan->ctx->caller);
+    bool access = plan->ctx->public_only || caller_has_api_access(plan->ctx->caller);
 
-    return access && entity->searched && records_reads(plan->ctx, entity);
+    return access && entity->has_index && records_can_read(plan->ctx, entity);
 }
 
 static void add_target(struct search_plan *plan, const struct entity *entity)
@@ -22,7 +22,7 @@ static void add_target(struct search_plan *plan, const struct entity *entity)
             return;
     plan->targets[plan->target_count++] = (struct search_target){
         .entity = entity,
-        .ruled = records_ruled(plan->ctx, entity),
+        .has_row_rule = records_has_row_rule(plan->ctx, entity),
     };
 }
 
@@ -52,7 +52,7 @@ static int choose_targets(struct search_plan *plan, struct str names)
                              PROBLEM_INVALID_QUERY,
                              "there is no searchable entity \"%.*s\"",
                              STR_ARG(name));
-            r->scope->behind = entity == NULL && !r->scope->current;
+            r->scope->may_be_stale = entity == NULL && !r->scope->is_rechecked;
             return fail_with(r, PROBLEM_INVALID_QUERY, STR("1 parameter is invalid"), errors);
         }
         add_target(plan, entity);
@@ -71,13 +71,14 @@ static bool field_text(const struct search_plan *plan,
     *ret_text = (struct records_text){.field = field};
     if (field->type != TYPE_RELATION)
         return true;
-    if (field->target == NULL || !records_reads(plan->ctx, field->target))
+    if (field->target == NULL || !records_can_read(plan->ctx, field->target))
         return false;
     ret_text->shown = entity_display(field->target);
-    return ret_text->shown != NULL && records_reads_field(plan->ctx, ret_text->shown);
+    return ret_text->shown != NULL && records_can_read_field(plan->ctx, ret_text->shown);
 }
 
-static bool excuses_typos(const struct search_settings *settings, const struct model_field *field)
+static bool field_excuses_typos(const struct search_settings *settings,
+                                const struct model_field *field)
 {
     if (!settings->typos)
         return false;
@@ -105,14 +106,14 @@ fill_fields(struct search_plan *plan, struct search_target *target, struct sql_i
     for (size_t i = 0; i < field_ids.count; i++) {
         const struct model_field *field = entity_field_by_id(target->entity, field_ids.items[i]);
         struct records_text text;
-        if (field == NULL || !field_searched(field) || !records_reads_field(plan->ctx, field) ||
-            !field_text(plan, field, &text))
+        if (field == NULL || !field_is_searched(field) ||
+            !records_can_read_field(plan->ctx, field) || !field_text(plan, field, &text))
             continue;
         target->fields[target->field_count++] = (struct search_field){
             .posting = (int64_t)i + 1 /* PRINCIPAL_FIELD is 0 */,
-            .typos = excuses_typos(&plan->settings, field),
+            .typos = field_excuses_typos(&plan->settings, field),
             .text = text,
-            .guarded = text.shown != NULL && records_ruled(plan->ctx, field->target),
+            .is_guarded = text.shown != NULL && records_has_row_rule(plan->ctx, field->target),
         };
     }
     qsort(target->fields, target->field_count, sizeof(*target->fields), field_compare);
@@ -135,7 +136,7 @@ bool search_is_field(const void *arg, struct str name)
 
 struct members {
     struct sql_i64s ids;
-    bool known; /* the group has at most SEARCH_MEMBERS members */
+    bool is_complete; /* the group has at most SEARCH_MEMBERS members */
 };
 
 static void
@@ -152,7 +153,7 @@ static void fill_principals(struct search_plan *plan,
 {
     const struct caller *caller = plan->ctx->caller;
     const struct rights *rights = caller->rights;
-    bool grants = target->entity->granted || caller->group_scope != 0;
+    bool grants = target->entity->has_grants || caller->group_scope != 0;
     size_t most = 2 + members->ids.count;
 
     if (rights != NULL)
@@ -177,12 +178,12 @@ AWAITS static int read_members(struct search_plan *plan, struct members *ret_mem
     int64_t group_id = plan->ctx->caller->group_scope;
     struct rows rows;
 
-    *ret_members = (struct members){.known = true};
+    *ret_members = (struct members){.is_complete = true};
     if (group_id == 0)
         return 0;
     TRY(sql_all(r, &rows, SQL_SEARCH_MEMBERS(.group_id = group_id, .limit = SEARCH_MEMBERS + 1)));
     if (rows.count > SEARCH_MEMBERS) {
-        ret_members->known = false;
+        ret_members->is_complete = false;
         return 0;
     }
     int64_t *ids = ARENA_ARRAY(r->task.arena, ids, rows.count + 1);
@@ -205,31 +206,34 @@ static int id_compare(const void *a, const void *b)
 AWAITS static int read_visible(struct search_plan *plan, struct search_target *target)
 {
     struct records_query everything = {.fields = STR_NONE};
-    struct records_pick pick = {.query = &everything, .limit = SEARCH_LOOKS - 1};
+    struct records_pick pick = {.query = &everything, .limit = SEARCH_CHECKED_HITS - 1};
     int rc = records_pick_ids(
-        plan->ctx, target->entity, &pick, &target->visible, &target->visible_count);
+        plan->ctx, target->entity, &pick, &target->visible_ids, &target->visible_id_count);
 
     if (rc == 0)
-        qsort(target->visible, target->visible_count, sizeof(*target->visible), id_compare);
-    if (target->visible_count == SEARCH_LOOKS)
-        plan->complete = false;
-    return items_check(plan->r, plan->ctx, rc);
+        qsort(target->visible_ids,
+              target->visible_id_count,
+              sizeof(*target->visible_ids),
+              id_compare);
+    if (target->visible_id_count == SEARCH_CHECKED_HITS)
+        plan->is_total_exact = false;
+    return items_reply_error(plan->r, plan->ctx, rc);
 }
 
 AWAITS static int fill_rules(struct search_plan *plan)
 {
-    struct members members = {.known = true};
+    struct members members = {.is_complete = true};
     bool ruled = false;
 
     for (size_t i = 0; i < plan->target_count; i++)
-        ruled = ruled || plan->targets[i].ruled;
+        ruled = ruled || plan->targets[i].has_row_rule;
     if (!ruled)
         return 0;
     TRY(read_members(plan, &members));
     for (size_t i = 0; i < plan->target_count; i++) {
-        if (!plan->targets[i].ruled)
+        if (!plan->targets[i].has_row_rule)
             continue;
-        if (members.known)
+        if (members.is_complete)
             fill_principals(plan, &plan->targets[i], &members);
         else
             TRY(read_visible(plan, &plan->targets[i]));
@@ -240,7 +244,7 @@ AWAITS static int fill_rules(struct search_plan *plan)
 /* --- the targets --- */
 
 /* Removes targets without a live index: their records cannot be found. */
-static void drop_empty(struct search_plan *plan)
+static void drop_unindexed_targets(struct search_plan *plan)
 {
     size_t kept = 0;
 
@@ -251,7 +255,7 @@ static void drop_empty(struct search_plan *plan)
 }
 
 /* Sets the index and fields of the target that the live index belongs to. */
-static void use_index(struct search_plan *plan, const struct search_index *index)
+static void target_set_index(struct search_plan *plan, const struct search_index *index)
 {
     for (size_t i = 0; i < plan->target_count; i++) {
         if (plan->targets[i].entity->id != index->entity_id)
@@ -261,43 +265,43 @@ static void use_index(struct search_plan *plan, const struct search_index *index
     }
 }
 
-static bool sees_field(const struct search_plan *plan, const struct model_field *field)
+static bool caller_sees_field(const struct search_plan *plan, const struct model_field *field)
 {
     struct records_text text;
 
-    if (!field_searched(field))
+    if (!field_is_searched(field))
         return true;
-    return records_reads_field(plan->ctx, field) && field_text(plan, field, &text) &&
-           (text.shown == NULL || !records_ruled(plan->ctx, field->target));
+    return records_can_read_field(plan->ctx, field) && field_text(plan, field, &text) &&
+           (text.shown == NULL || !records_has_row_rule(plan->ctx, field->target));
 }
 
 /* Returns whether the caller may read every row and field of all searchable entities, not only of
  * the requested entities: all of them share one lexicon. */
-static bool sees_everything(const struct search_plan *plan)
+static bool caller_sees_all(const struct search_plan *plan)
 {
     const struct model *model = plan->ctx->model;
 
     for (size_t i = 0; i < model->entity_count; i++) {
         const struct entity *entity = &model->entities[i];
-        if (!entity->searched)
+        if (!entity->has_index)
             continue;
-        if (!is_target(plan, entity) || records_ruled(plan->ctx, entity))
+        if (!is_target(plan, entity) || records_has_row_rule(plan->ctx, entity))
             return false;
         for (size_t k = 0; k < entity->field_count; k++)
-            if (!sees_field(plan, &entity->fields[k]))
+            if (!caller_sees_field(plan, &entity->fields[k]))
                 return false;
     }
     return true;
 }
 
 /* Reads the current indexes and settings from the database, and caches them. */
-AWAITS static int read_known(struct search_plan *plan, struct search_known *ret_known)
+AWAITS static int read_live_indexes(struct search_plan *plan, struct search_cached *ret_known)
 {
     struct req *r = plan->r;
     struct rows rows;
 
     TRY(sql_all(r, &rows, SQL_SEARCH_LIVE()));
-    *ret_known = (struct search_known){
+    *ret_known = (struct search_cached){
         .indexes = ARENA_ARRAY(r->task.arena, ret_known->indexes, rows.count + 1)};
     for (size_t row = 0; row < rows.count; row++) {
         struct sql_search_live_row live = sql_search_live_row(r->task.arena, &rows, row);
@@ -309,11 +313,11 @@ AWAITS static int read_known(struct search_plan *plan, struct search_known *ret_
         ret_known->version = live.version;
         ret_known->doc = live.doc;
     }
-    search_known_put(r->scope->project->number, ret_known);
+    search_cache_put(r->scope->project->number, ret_known);
     return 0;
 }
 
-static void use_known(struct search_plan *plan, const struct search_known *known)
+static void apply_cached(struct search_plan *plan, const struct search_cached *known)
 {
     struct arena *arena = plan->r->task.arena;
 
@@ -324,30 +328,30 @@ static void use_known(struct search_plan *plan, const struct search_known *known
     plan->version = known->version;
     search_settings_read(arena, known->doc, &plan->settings);
     for (size_t i = 0; i < known->count; i++)
-        use_index(plan, &known->indexes[i]);
-    drop_empty(plan);
+        target_set_index(plan, &known->indexes[i]);
+    drop_unindexed_targets(plan);
 }
 
 int search_targets(struct search_plan *plan, struct str names)
 {
     struct req *r = plan->r;
-    struct search_known known;
+    struct search_cached known;
 
     plan->names = names;
     TRY(choose_targets(plan, names));
-    plan->named = plan->target_count;
-    plan->sees_all = sees_everything(plan);
-    plan->remembered = search_known_get(r->task.arena, r->scope->project->number, &known);
-    if (!plan->remembered)
-        TRY(read_known(plan, &known));
-    use_known(plan, &known);
+    plan->requested_count = plan->target_count;
+    plan->sees_all = caller_sees_all(plan);
+    plan->is_cached = search_cache_get(r->task.arena, r->scope->project->number, &known);
+    if (!plan->is_cached)
+        TRY(read_live_indexes(plan, &known));
+    apply_cached(plan, &known);
     return fill_rules(plan);
 }
 
-int search_targets_anew(struct search_plan *plan)
+int search_targets_refresh(struct search_plan *plan)
 {
-    if (!plan->remembered)
+    if (!plan->is_cached)
         return 0;
-    search_known_drop(plan->r->scope->project->number);
+    search_cache_drop(plan->r->scope->project->number);
     return search_targets(plan, plan->names);
 }

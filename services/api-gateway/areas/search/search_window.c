@@ -4,16 +4,16 @@
 #include "search_sql.h"
 
 enum {
-    WIDER = 8,        /* factor by which the next window is wider */
-    RULED_TIMES = 32, /* multiple that is read whole for a caller that does not see all records */
-    POSTING_BYTES = 2 /* approximate size of an entry */
+    WINDOW_FACTOR = 8, /* factor by which the next window is wider */
+    RULED_FACTOR = 32, /* multiple that is read whole for a caller that does not see all records */
+    POSTING_BYTES = 2  /* approximate size of an entry */
 };
 
 /* Returns up to how many entries lists are read whole. A caller that does not see all records must
  * not learn how many entries exist, so its totals stay exact for much longer. */
-int64_t search_whole(const struct search_plan *plan)
+int64_t search_whole_limit(const struct search_plan *plan)
 {
-    int64_t most = search_bounds_postings() * (plan->sees_all ? 1 : RULED_TIMES);
+    int64_t most = search_bounds_postings() * (plan->sees_all ? 1 : RULED_FACTOR);
     int64_t left = plan->bytes < SEARCH_BYTES ? (int64_t)(SEARCH_BYTES - plan->bytes) : 0;
 
     return most < left / POSTING_BYTES ? most : left / POSTING_BYTES;
@@ -22,17 +22,17 @@ int64_t search_whole(const struct search_plan *plan)
 /* Sets *ret_top to the highest base of the needed lists; 0 = the lists are short enough to be read
  * whole. */
 AWAITS static int
-newest_from(struct search_plan *plan, const struct search_target *target, int64_t *ret_top)
+newest_window_top(struct search_plan *plan, const struct search_target *target, int64_t *ret_top)
 {
-    struct search_wanted wanted = {.arena = plan->r->task.arena};
+    struct search_needed wanted = {.arena = plan->r->task.arena};
     struct rows rows;
     struct sql_i64s fields;
 
     search_want_all(&wanted, plan, target, false);
-    if (plan->forgiving)
+    if (plan->is_forgiving)
         search_want_all(&wanted, plan, target, true);
     *ret_top = 0;
-    if (wanted.postings <= search_whole(plan))
+    if (wanted.postings <= search_whole_limit(plan))
         return 0;
     fields = search_postings_fields(wanted.arena, target);
     TRY(sql_one(plan->r,
@@ -49,17 +49,17 @@ newest_from(struct search_plan *plan, const struct search_target *target, int64_
 static void begin_window(struct search_plan *plan, struct search_target *target, int64_t from)
 {
     target->lists = ARENA_NEW(plan->r->task.arena, target->lists);
-    target->lists->from = from > 0 ? from : 0;
+    target->lists->lowest_id = from > 0 ? from : 0;
 }
 
-int search_read_newest(struct search_plan *plan, struct search_target *target)
+int search_read_newest_lists(struct search_plan *plan, struct search_target *target)
 {
     int64_t top;
 
-    TRY(newest_from(plan, target, &top));
+    TRY(newest_window_top(plan, target, &top));
     if (top > 0 || target->lists == NULL)
         begin_window(plan, target, top - search_bounds_window());
-    return search_read(plan, target);
+    return search_read_target(plan, target);
 }
 
 /* The best cost and field that one word can match with. */
@@ -67,7 +67,7 @@ struct best_match {
     unsigned cost, field;
 };
 
-static void offer_match(struct best_match *best, unsigned cost, unsigned field)
+static void best_match_offer(struct best_match *best, unsigned cost, unsigned field)
 {
     if (cost < best->cost || (cost == best->cost && field < best->field))
         *best = (struct best_match){cost, field};
@@ -81,17 +81,18 @@ static void offer_field(const struct search_target *target,
                         struct best_match *best)
 {
     if (word->word->part_count > 0) /* at best all parts are in this field */
-        offer_match(best, word->word->kind == SEARCH_CODE ? RANK_PREFIX : RANK_EXACT, field->rank);
-    for (size_t i = 0; i < word->whole.count; i++) {
-        const struct search_term *term = &word->whole.items[i];
+        best_match_offer(
+            best, word->word->kind == SEARCH_CODE ? RANK_PREFIX : RANK_EXACT, field->rank);
+    for (size_t i = 0; i < word->whole_terms.count; i++) {
+        const struct search_term *term = &word->whole_terms.items[i];
         if ((term->cost < RANK_ONE_TYPO || field->typos) &&
             search_list_find(target->lists, term->id, field->posting) != NULL)
-            offer_match(best, term->cost, field->rank);
+            best_match_offer(best, term->cost, field->rank);
     }
 }
 
 /* Returns whether no record below the window can be better than the hits found. */
-static bool window_is_full(const struct search_plan *plan, const struct search_target *target)
+static bool is_window_sufficient(const struct search_plan *plan, const struct search_target *target)
 {
     const struct rank_result *found = &target->found;
     struct rank_hit best = {.matched = (uint8_t)plan->word_count};
@@ -101,7 +102,7 @@ static bool window_is_full(const struct search_plan *plan, const struct search_t
     for (size_t i = 0; i < plan->word_count; i++) {
         struct best_match match = {RANK_COST, RANK_FIELD};
         for (size_t k = 0; k < target->field_count; k++)
-            if (search_is_meant(plan->words[i].word, &target->fields[k]))
+            if (search_word_has_field(plan->words[i].word, &target->fields[k]))
                 offer_field(target, &plan->words[i], &target->fields[k], &match);
         best.cost = (uint8_t)(best.cost + match.cost);
         best.field = (uint16_t)(best.field + match.field);
@@ -111,23 +112,23 @@ static bool window_is_full(const struct search_plan *plan, const struct search_t
            (last->cost < best.cost || (last->cost == best.cost && last->field <= best.field));
 }
 
-int search_look(struct search_plan *plan, struct search_target *target, unsigned least)
+int search_read_and_rank(struct search_plan *plan, struct search_target *target, unsigned least)
 {
     int64_t top;
 
-    TRY(newest_from(plan, target, &top));
+    TRY(newest_window_top(plan, target, &top));
     if (top <= search_bounds_window()) {
-        if (target->lists != NULL && target->lists->from > 0)
+        if (target->lists != NULL && target->lists->lowest_id > 0)
             target->lists = NULL;
-        TRY(search_read(plan, target));
-        return search_rank(plan, target, least);
+        TRY(search_read_target(plan, target));
+        return search_rank_target(plan, target, least);
     }
-    for (int64_t width = search_bounds_window();; width *= WIDER) {
+    for (int64_t width = search_bounds_window();; width *= WINDOW_FACTOR) {
         begin_window(plan, target, top - width);
-        TRY(search_read(plan, target));
-        TRY(search_rank(plan, target, least));
-        if (target->lists->from == 0 || window_is_full(plan, target) ||
-            plan->bytes + target->lists->bytes * WIDER > SEARCH_BYTES)
+        TRY(search_read_target(plan, target));
+        TRY(search_rank_target(plan, target, least));
+        if (target->lists->lowest_id == 0 || is_window_sufficient(plan, target) ||
+            plan->bytes + target->lists->bytes * WINDOW_FACTOR > SEARCH_BYTES)
             return 0;
     }
 }

@@ -78,24 +78,24 @@ static const struct schema out_schema = SCHEMA_OUT("Secret", out_fields);
 
 /* --- helpers --- */
 
-static bool secrets_name_ok(struct str name)
+static bool is_secret_name(struct str name)
 {
     return name.len > 0 && name.len <= NAME_BYTES_MAX && !ascii_is(name.ptr[0], ASCII_DIGIT) &&
-           ascii_only(name, ASCII_ALNUM, "_");
+           ascii_has_only(name, ASCII_ALNUM, "_");
 }
 
-static struct str seal(struct req *r, struct str name, struct str value)
+static struct str secret_seal(struct req *r, struct str name, struct str value)
 {
     struct arena *arena = r->task.arena;
 
     return aead_seal(arena,
                      &r->scope->project->data_key,
                      value,
-                     place_secret(arena, r->scope->project->number, name));
+                     aad_secret(arena, r->scope->project->number, name));
 }
 
 /* Returns the audit call. A secret's name needs no escaping in JSON. */
-static struct db_call audit(struct req *r, const char *action, struct str name)
+static struct db_call secret_audit(struct req *r, const char *action, struct str name)
 {
     struct str detail = arena_printf(r->task.arena, "{\"name\":\"%.*s\"}", STR_ARG(name));
 
@@ -103,12 +103,13 @@ static struct db_call audit(struct req *r, const char *action, struct str name)
 }
 
 /* Checks a host as in a URL: a name, or an IP address, IPv6 in brackets. */
-static bool secrets_host_ok(struct str host)
+static bool is_host_valid(struct str host)
 {
     bool address = host.len > 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']';
 
-    return ascii_only(host, ASCII_LOWER | ASCII_DIGIT, address ? "-.:[]" : "-.") && host.len > 0 &&
-           host.len <= HOST_BYTES_MAX && host.ptr[0] != '.' && host.ptr[host.len - 1] != '.';
+    return ascii_has_only(host, ASCII_LOWER | ASCII_DIGIT, address ? "-.:[]" : "-.") &&
+           host.len > 0 && host.len <= HOST_BYTES_MAX && host.ptr[0] != '.' &&
+           host.ptr[host.len - 1] != '.';
 }
 
 /* Checks what the schema of a body cannot express. Makes the hosts lower case. */
@@ -125,7 +126,7 @@ static int secrets_check_value(struct req *r, struct secret_in *in)
             "must have at least %d characters, not counting white space around them: a shorter "
             "value could not be masked in histories without masking everything",
             VALUE_LEAST);
-    if (secret_given(in->value.value, STR_NONE) != SECRET_NEW)
+    if (secret_classify(in->value.value, STR_NONE) != SECRET_NEW)
         schema_error_add(r->task.arena,
                          errors,
                          STR("value"),
@@ -135,7 +136,7 @@ static int secrets_check_value(struct req *r, struct secret_in *in)
     for (size_t i = 0; i < in->hosts.count; i++) {
         struct str *host = &in->hosts.items[i];
         *host = arena_lower(r->task.arena, *host);
-        if (!secrets_host_ok(*host))
+        if (!is_host_valid(*host))
             schema_error_add(r->task.arena,
                              errors,
                              arena_printf(r->task.arena, "allowed_hosts[%zu]", i),
@@ -151,7 +152,7 @@ static int secrets_check_value(struct req *r, struct secret_in *in)
     return errors->count ? fail_fields(r, errors) : 0;
 }
 
-static int no_such_secret(struct req *r)
+static int fail_no_secret(struct req *r)
 {
     return fail(r, PROBLEM_NOT_FOUND, "There is no such secret.");
 }
@@ -168,13 +169,13 @@ AWAITS static int secrets_get(struct req *r)
     struct str name = req_param(r, "name");
     struct rows rows;
 
-    if (!secrets_name_ok(name))
-        return no_such_secret(r);
+    if (!is_secret_name(name))
+        return fail_no_secret(r);
     TRY(sql_all(r, &rows, SQL_SECRET_GET(.name = name)));
-    return rows.count ? reply_row(r, 200, &rows) : no_such_secret(r);
+    return rows.count ? reply_row(r, 200, &rows) : fail_no_secret(r);
 }
 
-static int name_taken(struct req *r)
+static int fail_name_taken(struct req *r)
 {
     struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
 
@@ -191,7 +192,7 @@ AWAITS static int secrets_create(struct req *r)
     struct rows rows;
 
     TRY(req_json(r, &create_schema, &in));
-    if (!secrets_name_ok(in.name.value))
+    if (!is_secret_name(in.name.value))
         return fail_field(
             r, "name", PROBLEM_PATTERN, "must be a letter or _, then letters, digits and _");
     TRY(secrets_check_value(r, &in));
@@ -200,11 +201,11 @@ AWAITS static int secrets_create(struct req *r)
     TRY(sql_all(r,
                 &rows,
                 SQL_SECRET_ADD(.name = in.name.value,
-                               .sealed = seal(r, in.name.value, in.value.value),
+                               .sealed = secret_seal(r, in.name.value, in.value.value),
                                .allowed_hosts = sql_strs(in.hosts.items, in.hosts.count))));
     if (!rows.count)
-        return name_taken(r);
-    TRY(gateway_commit(r, audit(r, "secrets.create", in.name.value)));
+        return fail_name_taken(r);
+    TRY(gateway_commit(r, secret_audit(r, "secrets.create", in.name.value)));
     resp_header_printf(r, "Location", "%.*s/%.*s", STR_ARG(r->path), STR_ARG(in.name.value));
     return reply_row(r, 201, &rows);
 }
@@ -216,19 +217,19 @@ AWAITS static int secrets_update(struct req *r)
     struct rows rows;
 
     TRY(req_json(r, &update_schema, &in));
-    if (!secrets_name_ok(name))
-        return no_such_secret(r);
+    if (!is_secret_name(name))
+        return fail_no_secret(r);
     TRY(secrets_check_value(r, &in));
     TRY(sql_begin(r));
     TRY(sql_all(r,
                 &rows,
                 SQL_SECRET_SET(.name = name,
-                               .sealed = seal(r, name, in.value.value),
+                               .sealed = secret_seal(r, name, in.value.value),
                                .allowed_hosts = sql_strs(in.hosts.items, in.hosts.count),
                                .set_hosts = in.hosts.set)));
     if (!rows.count)
-        return no_such_secret(r);
-    TRY(gateway_commit(r, audit(r, "secrets.update", name)));
+        return fail_no_secret(r);
+    TRY(gateway_commit(r, secret_audit(r, "secrets.update", name)));
     return reply_row(r, 200, &rows);
 }
 
@@ -236,7 +237,7 @@ AWAITS static int secrets_update(struct req *r)
 
 /* Returns whether a workflow's definition uses the secret. A definition that can no longer be read
  * counts as using it. */
-static bool uses(struct arena *arena, struct str text, struct str name)
+static bool has_secret_use(struct arena *arena, struct str text, struct str name)
 {
     struct schema_errors errors = {0};
     struct definition_secret *used;
@@ -264,7 +265,7 @@ AWAITS static int secrets_check_unused(struct req *r, const struct rows *mention
     for (size_t i = 0; i < mentions->count; i++) {
         const struct sql_secret_mentions_row workflow = sql_secret_mentions_row(mentions, i);
         TRY(task_yield_if_due(&r->task));
-        if (!uses(r->task.arena, workflow.doc, name) || users++ >= NAMED_MAX)
+        if (!has_secret_use(r->task.arena, workflow.doc, name) || users++ >= NAMED_MAX)
             continue;
         strbuf_printf(&list,
                       "%s%.*s (%lld)",
@@ -285,8 +286,8 @@ AWAITS static int secrets_delete(struct req *r)
     struct str name = req_param(r, "name");
     struct rows rows;
 
-    if (!secrets_name_ok(name))
-        return no_such_secret(r);
+    if (!is_secret_name(name))
+        return fail_no_secret(r);
     TRY(sql_begin(r));
     /* Workflows are saved under this lock, so none that uses the secret can appear before the
      * commit. */
@@ -295,8 +296,8 @@ AWAITS static int secrets_delete(struct req *r)
     TRY(secrets_check_unused(r, &rows, name));
     TRY(sql_all(r, &rows, SQL_SECRET_REMOVE(.name = name)));
     if (!rows.count)
-        return no_such_secret(r);
-    TRY(gateway_commit(r, audit(r, "secrets.delete", name)));
+        return fail_no_secret(r);
+    TRY(gateway_commit(r, secret_audit(r, "secrets.delete", name)));
     return reply_empty(r, 204);
 }
 
@@ -308,7 +309,7 @@ static const struct route secrets_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_SECRETS_READ,
         .query = page_query,
-        .ok = {200, &out_schema, .list = true},
+        .success = {200, &out_schema, .list = true},
         .run = secrets_list,
         .summary = "List the names of secrets; values are never returned",
     },
@@ -319,8 +320,8 @@ static const struct route secrets_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_SECRETS_CREATE,
         .body = &create_schema,
-        .ok = {201, &out_schema},
-        .fails = {409},
+        .success = {201, &out_schema},
+        .extra_statuses = {409},
         .run = secrets_create,
         .summary = "Store a secret",
     },
@@ -330,8 +331,8 @@ static const struct route secrets_routes[] = {
         .id = "secrets_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_SECRETS_READ,
-        .ok = {200, &out_schema},
-        .fails = {404},
+        .success = {200, &out_schema},
+        .extra_statuses = {404},
         .run = secrets_get,
         .summary = "Get a secret; its value is never returned",
     },
@@ -342,8 +343,8 @@ static const struct route secrets_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_SECRETS_UPDATE,
         .body = &update_schema,
-        .ok = {200, &out_schema},
-        .fails = {404},
+        .success = {200, &out_schema},
+        .extra_statuses = {404},
         .run = secrets_update,
         .guard = secrets_get,
         .summary = "Replace a secret's value",
@@ -356,8 +357,8 @@ static const struct route secrets_routes[] = {
         .id = "secrets_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_SECRETS_DELETE,
-        .ok = {204},
-        .fails = {404, 409},
+        .success = {204},
+        .extra_statuses = {404, 409},
         .run = secrets_delete,
         .guard = secrets_get,
         .summary = "Delete a secret that no enabled workflow uses",

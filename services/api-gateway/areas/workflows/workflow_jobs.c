@@ -2,7 +2,7 @@
 #include "areas/workflows/workflows.h"
 #include "catalog/status.h"
 #include "http/query.h"
-#include "json/jr_beside.h"
+#include "json/jr_off_thread.h"
 #include "stages/stages.h"
 #include "workflow/jobs.h"
 #include "workflow/trigger_access.h"
@@ -13,7 +13,7 @@
 #define RETRIES_MAX 100 /* by one request */
 
 static const struct query_param jobs_query[] = {
-    WALK_QUERY,
+    KEYSET_QUERY,
     {.name = "status",
      .type = FIELD_STR,
      .values = job_statuses,
@@ -21,14 +21,14 @@ static const struct query_param jobs_query[] = {
     {0},
 };
 
-static const struct walk_list project_jobs = {
+static const struct keyset_list project_jobs = {
     &SQL_RUNS_OF_PROJECT_DESC, &SQL_RUNS_OF_PROJECT_ASC, &SQL_RUNS_OF_PROJECT_COUNT, "id"};
-static const struct walk_list workflow_jobs = {
+static const struct keyset_list workflow_jobs = {
     &SQL_RUNS_OF_WORKFLOW_DESC, &SQL_RUNS_OF_WORKFLOW_ASC, &SQL_RUNS_OF_WORKFLOW_COUNT, "id"};
 
 /* Returns the caller as the statements' `:viewer`. A key sees only the data of versions that this
  * key saved, because the key's user may have more rights. */
-static struct sql_i64s viewer(struct req *r)
+static struct sql_i64s viewer_ids(struct req *r)
 {
     int64_t *ids = ARENA_ARRAY(r->task.arena, ids, 2);
 
@@ -44,10 +44,10 @@ AWAITS static int jobs_list(struct req *r)
     const struct query *query;
 
     TRY(req_query(r, &query));
-    return walk_reply(
+    return keyset_reply(
         r,
         &project_jobs,
-        SQL_RUNS_OF_PROJECT_ARGS(.viewer = viewer(r), .status = query_get(query, "status")));
+        SQL_RUNS_OF_PROJECT_ARGS(.viewer = viewer_ids(r), .status = query_get(query, "status")));
 }
 
 AWAITS static int jobs_of_workflow(struct req *r)
@@ -61,11 +61,11 @@ AWAITS static int jobs_of_workflow(struct req *r)
     TRY(sql_one(r, &known, SQL_RUNS_WORKFLOW_KNOWN(.workflow_id = id)));
     if (!sql_runs_workflow_known_row(&known, 0).known)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
-    return walk_reply(r,
-                      &workflow_jobs,
-                      SQL_RUNS_OF_WORKFLOW_ARGS(.viewer = viewer(r),
-                                                .status = query_get(query, "status"),
-                                                .workflow_id = id));
+    return keyset_reply(r,
+                        &workflow_jobs,
+                        SQL_RUNS_OF_WORKFLOW_ARGS(.viewer = viewer_ids(r),
+                                                  .status = query_get(query, "status"),
+                                                  .workflow_id = id));
 }
 
 /* --- one job --- */
@@ -73,7 +73,7 @@ AWAITS static int jobs_of_workflow(struct req *r)
 /* co: Returns the trigger's data as JSON text; STR_NONE when the caller may not see the data. An
  * event's record has only the fields that the caller may read. The caller is the job's editor, so
  * the job sees the same. */
-AWAITS static struct str visible_data(struct req *r, const struct sql_run_data_row *found)
+AWAITS static struct str trigger_data_visible(struct req *r, const struct sql_run_data_row *found)
 {
     int64_t entity_id = found->entity_id.value;
     struct jr_error error;
@@ -83,14 +83,14 @@ AWAITS static struct str visible_data(struct req *r, const struct sql_run_data_r
         (!found->event.len && entity_id == 0))
         return found->data;
     const struct entity *entity = entity_id ? model_entity_by_id(r->scope->model, entity_id) : NULL;
-    if (!found->admitted || !trigger_allowed(r->scope->caller, found->event, entity))
+    if (!found->admitted || !trigger_is_allowed(r->scope->caller, found->event, entity))
         return STR_NONE;
     if (!entity)
         return found->data;
-    if (jr_parse_beside(&r->task, r->task.arena, found->data, true, &data, &error) != 0)
+    if (jr_parse_off_thread(&r->task, r->task.arena, found->data, true, &data, &error) != 0)
         return STR_NONE;
     const struct trigger_view view = {r->scope->caller, entity, found->at};
-    trigger_trim(&view, data);
+    trigger_data_trim(&view, data);
     return jr_print(r->task.arena, data);
 }
 
@@ -114,18 +114,18 @@ AWAITS static int reply_job(struct req *r, int status, int64_t id)
     struct rows job;
     struct jw w;
 
-    TRY(sql_one(r, &job, SQL_RUN_GET(.viewer = viewer(r), .id = id)));
+    TRY(sql_one(r, &job, SQL_RUN_GET(.viewer = viewer_ids(r), .id = id)));
     struct db_call calls[] = {
-        db_call(SQL_RUN_TRIGGER(.viewer = viewer(r), .id = id)),
-        db_call(SQL_RUN_DATA(.viewer = viewer(r), .id = id)),
-        db_call(SQL_RUN_STEPS(.viewer = viewer(r), .id = id)),
+        db_call(SQL_RUN_TRIGGER(.viewer = viewer_ids(r), .id = id)),
+        db_call(SQL_RUN_DATA(.viewer = viewer_ids(r), .id = id)),
+        db_call(SQL_RUN_STEPS(.viewer = viewer_ids(r), .id = id)),
     };
     const struct rows *steps = &calls[2].rows;
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     if (!calls[0].rows.count || !calls[1].rows.count)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
     const struct sql_run_data_row found = sql_run_data_row(&calls[1].rows, 0);
-    struct str data = visible_data(r, &found);
+    struct str data = trigger_data_visible(r, &found);
     bool withheld = !data.ptr && found.data.ptr;
     w = resp_json(r);
     jw_obj(&w);
@@ -152,7 +152,7 @@ AWAITS static int job_guard(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    return sql_one(r, &job, SQL_RUN_STATUS(.viewer = viewer(r), .id = id));
+    return sql_one(r, &job, SQL_RUN_STATUS(.viewer = viewer_ids(r), .id = id));
 }
 
 /* The job's runner notices at its next write that its token is no longer valid; the hint notifies
@@ -167,7 +167,7 @@ AWAITS static int jobs_cancel(struct req *r)
     TRY(sql_one(r, &found, SQL_RUN_SET_TIMEOUT()));
     TRY(sql_all(r, &found, SQL_RUN_CANCEL(.id = id)));
     if (!found.count) {
-        TRY(sql_one(r, &found, SQL_RUN_STATUS(.viewer = viewer(r), .id = id)));
+        TRY(sql_one(r, &found, SQL_RUN_STATUS(.viewer = viewer_ids(r), .id = id)));
         return fail(r,
                     PROBLEM_CONFLICT,
                     "The job has already ended: its status is %.*s.",
@@ -179,7 +179,7 @@ AWAITS static int jobs_cancel(struct req *r)
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(sql_commit(r));
-    jobs_cancel_hint(gateway_directory(), r->scope->project, id);
+    jobs_notify_cancel(gateway_directory(), r->scope->project, id);
     return reply_job(r, 200, id);
 }
 
@@ -250,7 +250,7 @@ static int find_step(struct req *r,
     return 0;
 }
 
-static int may_retry(struct req *r, bool own)
+static int check_retry_permission(struct req *r, bool own)
 {
     if (own || caller_can(r->scope->caller, PERM_SVC_WORKFLOWS_UPDATE))
         return 0;
@@ -263,9 +263,10 @@ static int may_retry(struct req *r, bool own)
 /* Without svc_workflows:update a caller retries only own jobs, from the start step or the step in
  * which the job ended. Another step might follow a condition that did not hold, and would run with
  * its editor's rights. */
-static int check_own(struct req *r, const struct sql_run_lock_row *job, const struct in_str *wanted)
+static int
+check_retry_step(struct req *r, const struct sql_run_lock_row *job, const struct in_str *wanted)
 {
-    TRY(may_retry(r, job->own.value));
+    TRY(check_retry_permission(r, job->own.value));
     if (caller_can(r->scope->caller, PERM_SVC_WORKFLOWS_UPDATE))
         return 0;
     if (!wanted->set || wanted->null || str_eq(wanted->value, job->ended_in) ||
@@ -279,18 +280,18 @@ static int check_own(struct req *r, const struct sql_run_lock_row *job, const st
 }
 
 /* co: Puts a 429 when the project's queue is full, as for started jobs (workflow_trigger.c). */
-AWAITS static int check_room(struct req *r)
+AWAITS static int check_queue_limit(struct req *r)
 {
     int64_t most = daemon_app()->conf->queued_jobs;
     struct rows room;
 
-    TRY(sql_one(r, &room, SQL_RUN_ROOM(.most = most)));
-    return sql_run_room_row(&room, 0).room ? 0 : fail_queue_full(r, most);
+    TRY(sql_one(r, &room, SQL_RUN_QUEUE_LIMIT(.most = most)));
+    return sql_run_queue_limit_row(&room, 0).room ? 0 : fail_queue_full(r, most);
 }
 
 /* Returns the caller's API key. Returns NO_I64 for a user, who owns the jobs of all of the
  * user's keys. */
-static struct opt_i64 actor_key(const struct req *r)
+static struct opt_i64 caller_key_id(const struct req *r)
 {
     const struct caller *caller = r->scope->caller;
 
@@ -305,11 +306,11 @@ AWAITS static int retry_guard(struct req *r)
     TRY(req_id(r, "id", &id));
     TRY(sql_one(r,
                 &job,
-                SQL_RUN_OWN(.viewer = viewer(r),
-                            .id = id,
-                            .actor_id = r->scope->caller->user_id,
-                            .actor_key_id = actor_key(r))));
-    return may_retry(r, sql_run_own_row(&job, 0).own.value);
+                SQL_RUN_IS_OWN(.viewer = viewer_ids(r),
+                               .id = id,
+                               .actor_id = r->scope->caller->user_id,
+                               .actor_key_id = caller_key_id(r))));
+    return check_retry_permission(r, sql_run_is_own_row(&job, 0).own.value);
 }
 
 /* co: Retries one job in a transaction of its own. */
@@ -321,22 +322,22 @@ AWAITS static int retry_job(struct req *r, int64_t id, const struct in_str *from
     TRY(sql_begin(r));
     TRY(sql_one(r,
                 &rows,
-                SQL_RUN_LOCK(.viewer = viewer(r),
+                SQL_RUN_LOCK(.viewer = viewer_ids(r),
                              .id = id,
                              .actor_id = r->scope->caller->user_id,
-                             .actor_key_id = actor_key(r))));
+                             .actor_key_id = caller_key_id(r))));
     const struct sql_run_lock_row job = sql_run_lock_row(r->task.arena, &rows, 0);
-    TRY(check_own(r, &job, from_step));
+    TRY(check_retry_step(r, &job, from_step));
     TRY(check_retry(r, &job));
-    TRY(check_room(r));
+    TRY(check_queue_limit(r));
     TRY(find_step(r, &job, from_step, &step));
     struct db_call calls[] = {
-        db_call(SQL_RUN_AGAIN(.id = id, .step = step)),
+        db_call(SQL_RUN_RETRY(.id = id, .step = step)),
         gateway_audit(r, "jobs.retry", "job", id, STR_NONE),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(sql_commit(r));
-    jobs_notify(gateway_directory(), r->scope->project, id);
+    jobs_notify_queued(gateway_directory(), r->scope->project, id);
     return 0;
 }
 
@@ -419,7 +420,7 @@ AWAITS static int jobs_retry_many(struct req *r)
         if (rc)
             gateway_roll_back(r);
         put_retried(r, &w, in.ids.items[i], rc);
-        handler_forget(r, headers);
+        handler_discard_answer(r, headers);
     }
     jw_arr_end(&w);
     jw_obj_end(&w);
@@ -443,7 +444,7 @@ static const struct route workflow_jobs_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_WORKFLOWS_READ,
         .query = jobs_query,
-        .ok = {200, &job_listed_schema, .list = true},
+        .success = {200, &job_listed_schema, .list = true},
         .run = jobs_list,
         .summary = "List the jobs of all workflows, newest first",
     },
@@ -454,8 +455,8 @@ static const struct route workflow_jobs_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_WORKFLOWS_READ,
         .query = jobs_query,
-        .ok = {200, &job_listed_schema, .list = true},
-        .fails = {404},
+        .success = {200, &job_listed_schema, .list = true},
+        .extra_statuses = {404},
         .run = jobs_of_workflow,
         .summary = "List the jobs of a workflow, newest first",
         .doc = "Also works for a workflow that was deleted.",
@@ -466,8 +467,8 @@ static const struct route workflow_jobs_routes[] = {
         .id = "jobs_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_WORKFLOWS_READ,
-        .ok = {200, &job_schema},
-        .fails = {404},
+        .success = {200, &job_schema},
+        .extra_statuses = {404},
         .run = jobs_get,
         .summary = "Read a job with its steps",
         .doc = JOB_DATA_DOC,
@@ -478,8 +479,8 @@ static const struct route workflow_jobs_routes[] = {
         .id = "jobs_cancel",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_WORKFLOWS_TRIGGER,
-        .ok = {200, &job_schema},
-        .fails = {404, 409},
+        .success = {200, &job_schema},
+        .extra_statuses = {404, 409},
         .run = jobs_cancel,
         .guard = job_guard,
         .summary = "Cancel a job that has not ended",
@@ -493,7 +494,7 @@ static const struct route workflow_jobs_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_WORKFLOWS_TRIGGER,
         .body = &retry_many_schema,
-        .ok = {200, &retried_schema},
+        .success = {200, &retried_schema},
         .class = CLASS_HEAVY,
         .run = jobs_retry_many,
         .summary = "Run several jobs again, with a result for each",
@@ -506,8 +507,8 @@ static const struct route workflow_jobs_routes[] = {
         .perm = PERM_SVC_WORKFLOWS_TRIGGER,
         .body = &retry_schema,
         .body_optional = true,
-        .ok = {202, &job_schema},
-        .fails = {404, 409},
+        .success = {202, &job_schema},
+        .extra_statuses = {404, 409},
         .run = jobs_retry,
         .guard = retry_guard,
         .summary = "Run a failed, cancelled or skipped job again",

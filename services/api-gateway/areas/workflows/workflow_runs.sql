@@ -124,7 +124,7 @@ set status = 'interrupted', finished_at = now(),
   error = jsonb_build_object('code', 'interrupted', 'message', 'The job was cancelled while this was under way.')
 where s.job_id = :id::bigint and s.status = 'sent'
 
--- name: run_own :opt
+-- name: run_is_own :opt
 select j.trigger_kind in ('manual', 'api') and {started} as own:boolean? from {p}.jobs j where j.id = :id::bigint and {known}
 
 -- ended_in: a failed job names the step that failed; a cancelled job may have been interrupted inside a step. status: the
@@ -146,7 +146,7 @@ left join {p}.workflow_versions v on v.workflow_id = j.workflow_id and v.version
 where j.id = :id::bigint and {known}
 for update of j
 
--- name: run_again :exec
+-- name: run_retry :exec
 with again as (
   update {p}.jobs j
   set status = null, run = j.run + 1, attempt = 0, resume_step = :step::text?, error = null, reason = null,
@@ -156,7 +156,7 @@ with again as (
 insert into {p}.job_leases (job_id, token) select a.id, a.token + 1 from again a
 
 -- Whether one more job may be queued: the same condition as in job_start.sql.
--- name: run_room :one
+-- name: run_queue_limit :one
 select (select l.job_id from {p}.job_leases l
     where l.job_id <= (select j.id from {p}.jobs j order by j.id desc limit 1) - :most::bigint + 1
     order by l.job_id limit 1) is null

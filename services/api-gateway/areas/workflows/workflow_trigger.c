@@ -48,7 +48,7 @@ AWAITS static int queue_job(struct req *r, struct job_start *start, int64_t *ret
         return fail_queue_full(r, start->queued_max);
     *ret_job = started.count ? sql_job_start_row(&started, 0).job_id.value : 0;
     if (*ret_job)
-        jobs_notify(gateway_directory(), r->scope->project, *ret_job);
+        jobs_notify_queued(gateway_directory(), r->scope->project, *ret_job);
     return 0;
 }
 
@@ -97,7 +97,7 @@ static const struct query_param route_query[] = {
     {0},
 };
 
-static int no_such_route(struct req *r)
+static int fail_no_route(struct req *r)
 {
     return fail(r, PROBLEM_NOT_FOUND, "No enabled workflow has this route.");
 }
@@ -112,7 +112,7 @@ AWAITS static int route_guard(struct req *r)
     struct rows known;
 
     TRY(sql_all(r, &known, SQL_WORKFLOW_ROUTE_KNOWN(.route = path_route(r))));
-    return known.count ? 0 : no_such_route(r);
+    return known.count ? 0 : fail_no_route(r);
 }
 
 /* The segment need not be a valid route (letters, digits, '-' and '_'): an invalid route is
@@ -133,7 +133,7 @@ AWAITS static int workflows_route(struct req *r)
             r, "entity_name", PROBLEM_TOO_LONG, "may have at most %d bytes", ENTITY_NAME_BYTES);
     TRY(queue_job(r, &start, &job_id));
     if (!job_id)
-        return no_such_route(r);
+        return fail_no_route(r);
     return reply_empty(r, 204);
 }
 
@@ -142,7 +142,7 @@ AWAITS static int workflows_route(struct req *r)
     {                                                                                              \
         .method = HTTP_POST_M, .path = (path_), .id = (id_), .auth = AUTH_USER_OR_KEY,             \
         .perm = PERM_SVC_WORKFLOWS_TRIGGER, .query = route_query, .body = &data_schema,            \
-        .body_optional = true, .ok = {204}, .fails = {404}, .run = workflows_route,                \
+        .body_optional = true, .success = {204}, .extra_statuses = {404}, .run = workflows_route,  \
         .guard = route_guard, .run_decides = true, .summary = (summary_),                          \
         .doc = "Answers as soon as the job is queued, without waiting for its end. Upper and "     \
                "lower case of the route are equal. 404 when no enabled workflow has the route.",   \
@@ -157,8 +157,8 @@ static const struct route workflow_trigger_routes[] = {
         .perm = PERM_SVC_WORKFLOWS_TRIGGER,
         .body = &data_schema,
         .body_optional = true,
-        .ok = {202, &started_schema},
-        .fails = {404, 409},
+        .success = {202, &started_schema},
+        .extra_statuses = {404, 409},
         .run = workflows_trigger,
         .guard = workflow_guard,
         .run_decides = true,

@@ -123,17 +123,17 @@ AWAITS static int workflows_delete(struct req *r)
     TRY(items_if_match(r, &removal.match));
     TRY(model_change(r, remove_workflow, &removal));
     for (size_t i = 0; i < removal.running.count; i++)
-        jobs_cancel_hint(
+        jobs_notify_cancel(
             gateway_directory(), r->scope->project, sql_stop_running_row(&removal.running, i).id);
     return reply_empty(r, 204);
 }
 
 /* --- versions --- */
 
-static const struct walk_list versions = {&SQL_WORKFLOW_VERSIONS_DESC,
-                                          &SQL_WORKFLOW_VERSIONS_ASC,
-                                          &SQL_WORKFLOW_VERSIONS_COUNT,
-                                          "version"};
+static const struct keyset_list versions = {&SQL_WORKFLOW_VERSIONS_DESC,
+                                            &SQL_WORKFLOW_VERSIONS_ASC,
+                                            &SQL_WORKFLOW_VERSIONS_COUNT,
+                                            "version"};
 
 AWAITS static int workflows_versions(struct req *r)
 {
@@ -142,7 +142,7 @@ AWAITS static int workflows_versions(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(sql_one(r, &workflow, SQL_WORKFLOW_EXISTS(.id = id)));
-    return walk_reply(r, &versions, SQL_WORKFLOW_VERSIONS_ARGS(.workflow_id = id));
+    return keyset_reply(r, &versions, SQL_WORKFLOW_VERSIONS_ARGS(.workflow_id = id));
 }
 
 AWAITS static int workflows_version_get(struct req *r)
@@ -173,7 +173,7 @@ static const struct route workflows_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_WORKFLOWS_READ,
         .query = list_query,
-        .ok = {200, &workflow_schema, .list = true},
+        .success = {200, &workflow_schema, .list = true},
         .run = workflows_list,
         .summary = "List workflows",
     },
@@ -184,8 +184,8 @@ static const struct route workflows_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_WORKFLOWS_CREATE,
         .body = &workflow_create_schema,
-        .ok = {201, &workflow_schema},
-        .fails = {409},
+        .success = {201, &workflow_schema},
+        .extra_statuses = {409},
         .run = workflows_create,
         .summary = "Create a workflow",
         .doc = CHECK_DOC,
@@ -197,8 +197,8 @@ static const struct route workflows_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_WORKFLOWS_READ,
         .headers = HEADER_IF_NONE_MATCH,
-        .ok = {200, &workflow_schema},
-        .fails = {404},
+        .success = {200, &workflow_schema},
+        .extra_statuses = {404},
         .run = workflows_get,
         .summary = "Read a workflow",
         .doc = "The answer has an ETag.",
@@ -211,8 +211,8 @@ static const struct route workflows_routes[] = {
         .perm = PERM_SVC_WORKFLOWS_UPDATE,
         .headers = HEADER_IF_MATCH,
         .body = &workflow_update_schema,
-        .ok = {200, &workflow_schema},
-        .fails = {404, 409},
+        .success = {200, &workflow_schema},
+        .extra_statuses = {404, 409},
         .run = workflows_update,
         .guard = workflows_get,
         .summary = "Change a workflow",
@@ -229,8 +229,8 @@ static const struct route workflows_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_WORKFLOWS_DELETE,
         .headers = HEADER_IF_MATCH,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = workflows_delete,
         .guard = workflows_get,
         .summary = "Delete a workflow with its versions",
@@ -244,9 +244,9 @@ static const struct route workflows_routes[] = {
         .id = "workflows_versions",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_WORKFLOWS_READ,
-        .query = walk_query,
-        .ok = {200, &workflow_version_listed_schema, .list = true},
-        .fails = {404},
+        .query = keyset_query,
+        .success = {200, &workflow_version_listed_schema, .list = true},
+        .extra_statuses = {404},
         .run = workflows_versions,
         .summary = "List the versions of a workflow, newest first",
     },
@@ -256,8 +256,8 @@ static const struct route workflows_routes[] = {
         .id = "workflows_version_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_WORKFLOWS_READ,
-        .ok = {200, &workflow_version_schema},
-        .fails = {404},
+        .success = {200, &workflow_version_schema},
+        .extra_statuses = {404},
         .run = workflows_version_get,
         .summary = "Read a version of a workflow",
     },

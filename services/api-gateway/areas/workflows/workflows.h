@@ -4,7 +4,7 @@
  * Every save keeps the previous version, because a job runs the version that it was queued with.
  */
 #include "app.h"
-#include "walk.h"
+#include "keyset.h"
 
 /* Body of create and update. */
 struct workflow_in {

@@ -17,7 +17,7 @@
 
 #define WORKFLOWS_MAX 1000
 
-struct save {
+struct save_request {
     const struct workflow_in *in;
     int64_t id; /* 0 = new */
     struct items_match match;
@@ -26,20 +26,20 @@ struct save {
 };
 
 /* A workflow that is being checked and written. */
-struct draft {
+struct workflow_draft {
     struct definition definition;
-    bool fresh;        /* the request has trigger or steps */
-    bool adopts;       /* what the workflow does changes: the caller becomes its editor */
-    int64_t entity_id; /* 0 = none */
+    bool has_definition; /* the request has trigger or steps */
+    bool changes_editor; /* what the workflow does changes: the caller becomes its editor */
+    int64_t entity_id;   /* 0 = none */
     int64_t fire_ms;
     struct str doc;
 };
 
 /* The stored workflow. */
-struct stored {
+struct stored_workflow {
     struct sql_workflow_lock_row row;
-    bool found;  /* false = the workflow is new */
-    json_t *doc; /* the document before merge(); NULL = new */
+    bool is_found; /* false = the workflow is new */
+    json_t *doc;   /* the document before definition_merge(); NULL = new */
 };
 
 /* --- the document: the request's members, else the stored members --- */
@@ -49,20 +49,20 @@ static void save_put(json_t *doc, const char *member, json_t *value)
     (void)json_object_set_new(doc, member, value);
 }
 
-static json_t *text(struct str value)
+static json_t *string_new(struct str value)
 {
     return json_stringn(value.ptr, value.len);
 }
 
 /* Parses the stored document and gives the trigger's entity its current name. */
-static int stored_doc(struct req *r, const struct stored *stored, json_t **ret_doc)
+static int stored_doc(struct req *r, const struct stored_workflow *stored, json_t **ret_doc)
 {
     struct jr_error error;
 
     if (jr_parse_stored(r->task.arena, stored->row.doc, ret_doc, &error) != 0)
         return fail_internal(r, -EBADMSG);
     if (stored->row.entity.ptr)
-        save_put(json_object_get(*ret_doc, "trigger"), "entity", text(stored->row.entity));
+        save_put(json_object_get(*ret_doc, "trigger"), "entity", string_new(stored->row.entity));
     return 0;
 }
 
@@ -77,7 +77,7 @@ static json_t *steps_of(const struct in_list *list)
 }
 
 /* Removes start_step when the new steps do not have it. */
-static void drop_lost_start(json_t *doc)
+static void remove_missing_start(json_t *doc)
 {
     struct str start = jr_str(doc, "start_step");
     const json_t *steps = json_object_get(doc, "steps");
@@ -89,32 +89,34 @@ static void drop_lost_start(json_t *doc)
     (void)json_object_del(doc, "start_step");
 }
 
-static int
-merge(struct req *r, const struct workflow_in *in, struct stored *stored, json_t **ret_doc)
+static int definition_merge(struct req *r,
+                            const struct workflow_in *in,
+                            struct stored_workflow *stored,
+                            json_t **ret_doc)
 {
     json_t *doc = NULL;
-    bool enabled = !stored->found || stored->row.enabled;
+    bool enabled = !stored->is_found || stored->row.enabled;
 
-    if (stored->found) {
+    if (stored->is_found) {
         TRY(stored_doc(r, stored, &doc));
         /* A shallow copy: the members are replaced below, never changed. */
-        stored->doc = jr_adopt(r->task.arena, json_copy(doc));
+        stored->doc = jr_attach(r->task.arena, json_copy(doc));
     } else {
-        doc = jr_adopt(r->task.arena, json_object());
+        doc = jr_attach(r->task.arena, json_object());
     }
     if (in->name.set)
-        save_put(doc, "name", text(in->name.value));
+        save_put(doc, "name", string_new(in->name.value));
     save_put(doc, "enabled", json_boolean(in->enabled.set ? in->enabled.value : enabled));
     if (in->trigger.set)
         save_put(doc, "trigger", json_incref(in->trigger.value));
     if (in->start_step.set && in->start_step.null)
         (void)json_object_del(doc, "start_step");
     else if (in->start_step.set)
-        save_put(doc, "start_step", text(in->start_step.value));
+        save_put(doc, "start_step", string_new(in->start_step.value));
     if (in->steps.set)
         save_put(doc, "steps", steps_of(&in->steps));
     if (in->steps.set && !in->start_step.set)
-        drop_lost_start(doc);
+        remove_missing_start(doc);
     *ret_doc = doc;
     return 0;
 }
@@ -122,7 +124,7 @@ merge(struct req *r, const struct workflow_in *in, struct stored *stored, json_t
 /* --- checks --- */
 
 /* Whether two lists have the same steps; the steps' names may differ. */
-static bool same_steps(const json_t *was, const json_t *is)
+static bool has_same_steps(const json_t *was, const json_t *is)
 {
     size_t count = json_array_size(is);
 
@@ -142,7 +144,7 @@ static bool same_steps(const json_t *was, const json_t *is)
     return true;
 }
 
-static bool same_member(const json_t *was, const json_t *is, const char *member)
+static bool has_same_member(const json_t *was, const json_t *is, const char *member)
 {
     const json_t *value = json_object_get(is, member);
 
@@ -152,18 +154,20 @@ static bool same_member(const json_t *was, const json_t *is, const char *member)
 /* Whether the save changes what the workflow does, or when. Steps run with the rights of the
  * workflow's editor, which must be the rights of the user or key that made this change. Both
  * documents have all members. */
-static bool is_other(const struct workflow_in *in, const struct stored *stored, const json_t *doc)
+static bool changes_behavior(const struct workflow_in *in,
+                             const struct stored_workflow *stored,
+                             const json_t *doc)
 {
-    if (!stored->found)
+    if (!stored->is_found)
         return true;
     if (!in->trigger.set && !in->steps.set && !in->start_step.set)
         return false;
-    return !same_member(stored->doc, doc, "trigger") ||
-           !same_member(stored->doc, doc, "start_step") ||
-           !same_steps(json_object_get(stored->doc, "steps"), json_object_get(doc, "steps"));
+    return !has_same_member(stored->doc, doc, "trigger") ||
+           !has_same_member(stored->doc, doc, "start_step") ||
+           !has_same_steps(json_object_get(stored->doc, "steps"), json_object_get(doc, "steps"));
 }
 
-static bool listed(const struct rows *rows, struct str name)
+static bool secret_is_known(const struct rows *rows, struct str name)
 {
     for (size_t i = 0; i < rows->count; i++) {
         if (str_eq(sql_workflow_secrets_row(rows, i).name, name))
@@ -183,7 +187,7 @@ static int fail_secret(struct req *r, const struct definition *definition, int s
 }
 
 AWAITS static int
-check_secrets(struct req *r, const struct draft *draft, struct schema_errors *errors)
+check_secrets(struct req *r, const struct workflow_draft *draft, struct schema_errors *errors)
 {
     const struct definition *definition = &draft->definition;
     struct arena *arena = r->task.arena;
@@ -196,12 +200,12 @@ check_secrets(struct req *r, const struct draft *draft, struct schema_errors *er
         return 0;
     /* Without this permission the caller must not learn which secrets exist. */
     if (!caller_can(r->scope->caller, PERM_SVC_SECRETS_READ))
-        return draft->adopts ? fail_secret(r, definition, secrets[0].step) : 0;
+        return draft->changes_editor ? fail_secret(r, definition, secrets[0].step) : 0;
     for (size_t i = 0; i < count; i++)
         names[i] = secrets[i].name;
     TRY(sql_all(r, &known, SQL_WORKFLOW_SECRETS(.names = sql_strs(names, count))));
     for (size_t i = 0; i < count; i++) {
-        if (listed(&known, names[i]))
+        if (secret_is_known(&known, names[i]))
             continue;
         schema_error_add(arena,
                          errors,
@@ -221,9 +225,9 @@ check_secrets(struct req *r, const struct draft *draft, struct schema_errors *er
  * or secrets were deleted can still be disabled, and renamed while it is disabled. */
 AWAITS static int save_check(struct req *r,
                              const struct workflow_in *in,
-                             const struct stored *stored,
+                             const struct stored_workflow *stored,
                              json_t *doc,
-                             struct draft *draft)
+                             struct workflow_draft *draft)
 {
     struct arena *arena = r->task.arena;
     struct schema_errors *errors = ARENA_NEW(arena, errors);
@@ -232,17 +236,17 @@ AWAITS static int save_check(struct req *r,
     if (!definition_parse(arena, doc, &draft->definition, errors))
         return fail_fields(r, errors);
     doc = definition_doc(arena, &draft->definition);
-    draft->adopts = is_other(in, stored, doc);
-    if (draft->fresh || draft->definition.enabled) {
+    draft->changes_editor = changes_behavior(in, stored, doc);
+    if (draft->has_definition || draft->definition.enabled) {
         (void)definition_check_model(arena, &draft->definition, r->scope->model, errors);
         TRY(check_secrets(r, draft, errors));
         TRY(workflow_check_integrations(r, &draft->definition, errors));
         if (errors->count)
             return fail_fields(r, errors);
     }
-    if (definition_of_records(&draft->definition)) {
+    if (definition_has_record_event(&draft->definition)) {
         entity = model_entity(r->scope->model, draft->definition.entity);
-        draft->entity_id = entity ? entity->id : stored->found ? stored->row.entity_id.value : 0;
+        draft->entity_id = entity ? entity->id : stored->is_found ? stored->row.entity_id.value : 0;
     }
     (void)json_object_del(doc, "enabled");
     draft->doc = jr_print(arena, doc);
@@ -259,17 +263,19 @@ AWAITS static int save_check(struct req *r,
 /* Whether the stored next tick stays valid: the schedule is the same, and the tick is at most
  * TICK_LATE_MS late. Thus a save does not lose a tick that is due but not yet taken. A later tick
  * is dropped: a workflow does not run ticks that an earlier version of the workflow missed. */
-static bool
-same_schedule(const struct stored *stored, const struct definition *definition, int64_t now_ms)
+static bool has_same_schedule(const struct stored_workflow *stored,
+                              const struct definition *definition,
+                              int64_t now_ms)
 {
-    return stored->found && stored->row.enabled && stored->row.next_fire_at &&
+    return stored->is_found && stored->row.enabled && stored->row.next_fire_at &&
            stored->row.next_fire_at >= now_ms - TICK_LATE_MS &&
            str_eq(stored->row.cron, definition->cron_text) &&
            str_eq(stored->row.timezone, definition->timezone);
 }
 
 /* co: Finds the next tick by the database's clock, which runners use as well. */
-AWAITS static int next_tick(struct req *r, const struct stored *stored, struct draft *draft)
+AWAITS static int
+compute_next_tick(struct req *r, const struct stored_workflow *stored, struct workflow_draft *draft)
 {
     const struct definition *definition = &draft->definition;
     struct rows now;
@@ -281,7 +287,7 @@ AWAITS static int next_tick(struct req *r, const struct stored *stored, struct d
         return 0;
     TRY(sql_one(r, &now, SQL_WORKFLOW_NOW()));
     now_ms = sql_workflow_now_row(&now, 0).at;
-    if (same_schedule(stored, definition, now_ms)) {
+    if (has_same_schedule(stored, definition, now_ms)) {
         draft->fire_ms = stored->row.next_fire_at;
         return 0;
     }
@@ -316,8 +322,8 @@ static struct str event_of(const struct definition *definition)
  */
 static struct str category_of(const struct definition *definition)
 {
-    return definition->entity.len && !definition_of_records(definition) ? definition->entity
-                                                                        : STR_NONE;
+    return definition->entity.len && !definition_has_record_event(definition) ? definition->entity
+                                                                              : STR_NONE;
 }
 
 static struct str filter_of(struct arena *arena, const struct definition *definition)
@@ -327,18 +333,19 @@ static struct str filter_of(struct arena *arena, const struct definition *defini
 
 static int fail_route(struct req *r)
 {
-    return fail_taken(r,
-                      "trigger.route",
-                      "is the route of another workflow, which may be disabled",
-                      "Another workflow has this route.");
+    return fail_unique_violation(r,
+                                 "trigger.route",
+                                 "is the route of another workflow, which may be disabled",
+                                 "Another workflow has this route.");
 }
 
 /* co: Writes the version and replaces the events that the workflow listens to. */
-AWAITS static int
-write_parts(struct req *r, const struct draft *draft, const struct sql_saved_workflow_row *saved)
+AWAITS static int write_version_and_listeners(struct req *r,
+                                              const struct workflow_draft *draft,
+                                              const struct sql_saved_workflow_row *saved)
 {
     const struct definition *definition = &draft->definition;
-    bool listens = definition_of_records(definition) && definition->enabled;
+    bool listens = definition_has_record_event(definition) && definition->enabled;
     struct db_call calls[] = {
         db_call(SQL_WORKFLOW_VERSION_ADD(.workflow_id = saved->id,
                                          .version = saved->version,
@@ -355,7 +362,7 @@ write_parts(struct req *r, const struct draft *draft, const struct sql_saved_wor
 }
 
 AWAITS static int
-workflow_put(struct req *r, const struct draft *draft, int64_t id, struct rows *ret_row)
+workflow_put(struct req *r, const struct workflow_draft *draft, int64_t id, struct rows *ret_row)
 {
     const struct definition *definition = &draft->definition;
 
@@ -374,13 +381,14 @@ workflow_put(struct req *r, const struct draft *draft, int64_t id, struct rows *
                                       .cron = definition->cron_text,
                                       .timezone = definition->timezone,
                                       .next_fire_at = draft->fire_ms,
-                                      .adopts = draft->adopts,
+                                      .adopts = draft->changes_editor,
                                       .editor_id = r->scope->caller->user_id,
                                       .editor_key_id = some_id(r->scope->caller->key_id)),
                     ret_row);
 }
 
-AWAITS static int write_rows(struct req *r, const struct draft *draft, int64_t id, int64_t *ret_id)
+AWAITS static int
+write_rows(struct req *r, const struct workflow_draft *draft, int64_t id, int64_t *ret_id)
 {
     struct rows row;
     int rc = workflow_put(r, draft, id, &row);
@@ -390,7 +398,7 @@ AWAITS static int write_rows(struct req *r, const struct draft *draft, int64_t i
     TRY(sql_check(r, rc));
     const struct sql_saved_workflow_row saved = sql_saved_workflow_row(&row, 0);
     *ret_id = saved.id;
-    return write_parts(r, draft, &saved);
+    return write_version_and_listeners(r, draft, &saved);
 }
 
 /* --- the change --- */
@@ -407,12 +415,13 @@ int workflow_check_version(struct req *r, const struct items_match *match, int64
                         : 0;
 }
 
-AWAITS static int read_stored(struct req *r, const struct save *save, struct stored *stored)
+AWAITS static int
+read_stored(struct req *r, const struct save_request *save, struct stored_workflow *stored)
 {
     struct rows rows;
 
-    *stored = (struct stored){.found = save->id != 0};
-    if (stored->found) {
+    *stored = (struct stored_workflow){.is_found = save->id != 0};
+    if (stored->is_found) {
         TRY(sql_one(r, &rows, SQL_WORKFLOW_LOCK(.id = save->id)));
         stored->row = sql_workflow_lock_row(&rows, 0);
         return workflow_check_version(r, &save->match, stored->row.version);
@@ -425,10 +434,10 @@ AWAITS static int read_stored(struct req *r, const struct save *save, struct sto
 
 /* co: Stops the queued jobs of a workflow that the save disables; ends an unfinished stop when the
  * save enables the workflow. */
-AWAITS static int stop_or_go(struct req *r,
-                             const struct save *save,
-                             const struct stored *stored,
-                             const struct draft *draft)
+AWAITS static int update_stops(struct req *r,
+                               const struct save_request *save,
+                               const struct stored_workflow *stored,
+                               const struct workflow_draft *draft)
 {
     struct db_call stop[] = {
         db_call(SQL_STOP_MARK(.workflow_id = save->saved_id, .deleted = false)),
@@ -436,28 +445,28 @@ AWAITS static int stop_or_go(struct req *r,
     };
     struct db_call go = db_call(SQL_STOP_UNMARK(.workflow_id = save->saved_id));
 
-    if (!stored->found || stored->row.enabled == draft->definition.enabled)
+    if (!stored->is_found || stored->row.enabled == draft->definition.enabled)
         return 0;
     return draft->definition.enabled ? sql_batch(r, &go, 1) : sql_batch(r, stop, ARRAY_LEN(stop));
 }
 
 AWAITS static int save_change(struct req *r, void *arg, struct model_audit *audit)
 {
-    struct save *save = arg;
-    struct draft *draft = ARENA_NEW(r->task.arena, draft);
-    struct stored stored;
+    struct save_request *save = arg;
+    struct workflow_draft *draft = ARENA_NEW(r->task.arena, draft);
+    struct stored_workflow stored;
     json_t *doc;
 
-    draft->fresh = save->in->trigger.set || save->in->steps.set;
+    draft->has_definition = save->in->trigger.set || save->in->steps.set;
     TRY(read_stored(r, save, &stored));
-    TRY(merge(r, save->in, &stored, &doc));
+    TRY(definition_merge(r, save->in, &stored, &doc));
     TRY(save_check(r, save->in, &stored, doc, draft));
-    TRY(next_tick(r, &stored, draft));
+    TRY(compute_next_tick(r, &stored, draft));
     TRY(write_rows(r, draft, save->id, &save->saved_id));
-    TRY(stop_or_go(r, save, &stored, draft));
+    TRY(update_stops(r, save, &stored, draft));
     TRY(sql_check(r, notify_runners(r, draft->fire_ms)));
     save->fire_ms = draft->fire_ms;
-    *audit = (struct model_audit){stored.found ? "workflows.update" : "workflows.create",
+    *audit = (struct model_audit){stored.is_found ? "workflows.update" : "workflows.create",
                                   "workflow",
                                   save->saved_id,
                                   STR_NONE};
@@ -466,7 +475,7 @@ AWAITS static int save_change(struct req *r, void *arg, struct model_audit *audi
 
 int workflow_save(struct req *r, const struct workflow_in *in, int64_t id, int64_t *ret_id)
 {
-    struct save save = {.in = in, .id = id};
+    struct save_request save = {.in = in, .id = id};
 
     if (id)
         TRY(items_if_match(r, &save.match));

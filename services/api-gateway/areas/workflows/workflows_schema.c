@@ -29,10 +29,10 @@ static const struct schema filter_schema = {
     .name = "WorkflowTriggerFilter",
     .fields = filter_fields,
     .count = ARRAY_LEN(filter_fields),
-    .loose = true,
+    .is_unchecked = true,
 };
 
-static const char *const late_ways[] = {"once", "skip", NULL};
+static const char *const run_late_values[] = {"once", "skip", NULL};
 static const struct field trigger_fields[] = {
     {.name = "kind",
      .type = FIELD_STR,
@@ -49,7 +49,7 @@ static const struct field trigger_fields[] = {
      .example = "\"Europe/Paris\""},
     {.name = "run_late",
      .type = FIELD_STR,
-     .values = late_ways,
+     .values = run_late_values,
      .doc = "timed: what happens to a tick that could not run within five minutes. once (also when "
             "left out): the last missed tick runs once; skip: one skipped job (reason late) stands "
             "for the missed ticks. A workflow that was saved or enabled after a tick does not run "
@@ -84,7 +84,7 @@ static const struct schema trigger_schema = {
     .name = "WorkflowTrigger",
     .fields = trigger_fields,
     .count = ARRAY_LEN(trigger_fields),
-    .loose = true,
+    .is_unchecked = true,
     .example = "{\"kind\":\"event\",\"event\":\"EntityCreated\",\"entity\":\"orders\"}",
 };
 
@@ -154,7 +154,7 @@ static const struct schema step_schema = {
     .name = "WorkflowStep",
     .fields = step_fields,
     .count = ARRAY_LEN(step_fields),
-    .loose = true,
+    .is_unchecked = true,
     .example = "{\"key\":\"save\",\"action\":\"CreateData\",\"params\":" EXAMPLE_PARAMS "}",
 };
 /* clang-format on */

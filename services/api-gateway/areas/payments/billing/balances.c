@@ -8,7 +8,7 @@
 #include "balances_sql.h"
 #include "base/ascii.h"
 #include "http/query.h"
-#include "walk.h"
+#include "keyset.h"
 
 #define WHOLE_MAX 9007199254740991 /* largest integer that a JSON number carries exactly */
 
@@ -17,7 +17,7 @@
 struct str balance_unit(struct arena *arena, struct str text)
 {
     if (!text.len || text.len > BALANCE_UNIT_MAX || !ascii_is(text.ptr[0], ASCII_LETTER) ||
-        !ascii_only(text, ASCII_ALNUM, "-_"))
+        !ascii_has_only(text, ASCII_ALNUM, "-_"))
         return STR_NONE;
     return arena_lower(arena, text);
 }
@@ -139,11 +139,11 @@ static const struct query_param holders_query[] = {
     {0},
 };
 static const struct query_param history_query[] = {
-    WALK_QUERY,
+    KEYSET_QUERY,
     {.name = "unit", .type = FIELD_STR, .doc = "Only entries in this unit"},
     {0},
 };
-static const struct walk_list entries = {
+static const struct keyset_list entries_keyset = {
     &SQL_BALANCE_ENTRIES_DESC, &SQL_BALANCE_ENTRIES_ASC, &SQL_BALANCE_ENTRIES_COUNT, "id"};
 
 /* Returns the unit in its stored form. A malformed unit matches no balance. */
@@ -190,8 +190,8 @@ AWAITS static int balances_history(struct req *r)
     TRY(req_id(r, "user_id", &id));
     TRY(req_query(r, &query));
     TRY(sql_one(r, &rows, SQL_BALANCE_USER(.id = id)));
-    return walk_reply(
-        r, &entries, SQL_BALANCE_ENTRIES_ARGS(.user_id = id, .unit = unit_param(r, query)));
+    return keyset_reply(
+        r, &entries_keyset, SQL_BALANCE_ENTRIES_ARGS(.user_id = id, .unit = unit_param(r, query)));
 }
 
 /* --- adjusting --- */
@@ -240,7 +240,8 @@ static const struct field adjust_fields[] = {
 static const struct schema adjust_schema = SCHEMA("BalanceAdjust", struct adjust_in, adjust_fields);
 
 /* Writes the balance, its entry, the audit row and the idempotent answer in one transaction. */
-AWAITS static int adjust(struct req *r, const struct balance_change *change, struct idem *idem)
+AWAITS static int
+adjust_balance(struct req *r, const struct balance_change *change, struct idem *idem)
 {
     struct rows rows;
 
@@ -250,7 +251,7 @@ AWAITS static int adjust(struct req *r, const struct balance_change *change, str
     struct db_call entry = gateway_audit(r, "balances.adjust", "user", change->user_id, STR_NONE);
     TRY(sql_batch(r, &entry, 1));
     int status = reply_row(r, 200, &rows);
-    TRY(idem_keep(r, idem, status));
+    TRY(idem_store_answer(r, idem, status));
     TRY(sql_commit(r));
     return status;
 }
@@ -282,7 +283,7 @@ AWAITS static int balances_adjust(struct req *r)
     if (change.delta_minor == 0)
         return fail_field(r, "amount", PROBLEM_OUT_OF_RANGE, "must not be 0");
     TRY(idem_begin(r, &in.idempotency_key, &idem));
-    return idem_end(r, &idem, adjust(r, &change, &idem));
+    return idem_finish(r, &idem, adjust_balance(r, &change, &idem));
 }
 
 static const struct route balances_routes[] = {
@@ -293,7 +294,7 @@ static const struct route balances_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_BALANCES_READ,
         .query = holders_query,
-        .ok = {200, &balance_schema, .list = true},
+        .success = {200, &balance_schema, .list = true},
         .run = balances_list,
         .summary = "List balances and their holders",
     },
@@ -303,8 +304,8 @@ static const struct route balances_routes[] = {
         .id = "balances_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_BALANCES_READ,
-        .ok = {200, &user_balances_schema},
-        .fails = {404},
+        .success = {200, &user_balances_schema},
+        .extra_statuses = {404},
         .run = balances_get,
         .summary = "Get a user's balances",
     },
@@ -315,8 +316,8 @@ static const struct route balances_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_BALANCES_READ,
         .query = history_query,
-        .ok = {200, &entry_schema, .list = true},
-        .fails = {404},
+        .success = {200, &entry_schema, .list = true},
+        .extra_statuses = {404},
         .run = balances_history,
         .summary = "List the entries of a user's balances",
     },
@@ -328,8 +329,8 @@ static const struct route balances_routes[] = {
         .perm = PERM_SVC_BALANCES_UPDATE,
         .body = &adjust_schema,
         .headers = HEADER_IDEMPOTENCY_KEY,
-        .ok = {200, &balance_schema},
-        .fails = {404, 409, 422},
+        .success = {200, &balance_schema},
+        .extra_statuses = {404, 409, 422},
         .run = balances_adjust,
         .guard = balances_get,
         .summary = "Change a user's balance, once per idempotency key",

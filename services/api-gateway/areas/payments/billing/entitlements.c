@@ -40,7 +40,7 @@ AWAITS static int reply_entitlement(struct req *r, int64_t user_id)
     struct entitlement best;
     struct jw w;
 
-    TRY(pay_settings(r, false, &settings));
+    TRY(pay_settings_get(r, false, &settings));
     TRY(sql_check(r, entitlement_get(&r->task, r->scope->project, settings, user_id, &best)));
     if (settings->store.configured)
         store_account_token(user_id, token);
@@ -63,12 +63,12 @@ AWAITS static int reply_entitlement(struct req *r, int64_t user_id)
 }
 
 /* An API key reads the access of the user who created the key. */
-AWAITS static int entitlements_mine(struct req *r)
+AWAITS static int entitlements_get_own(struct req *r)
 {
     return reply_entitlement(r, r->scope->caller->user_id);
 }
 
-AWAITS static int entitlements_of_user(struct req *r)
+AWAITS static int entitlements_get_by_user(struct req *r)
 {
     struct rows user;
     int64_t id;
@@ -94,8 +94,8 @@ static const struct route entitlements_routes[] = {
         .id = "subscriptions_my_entitlement",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
-        .ok = {200, &entitlement_schema},
-        .run = entitlements_mine,
+        .success = {200, &entitlement_schema},
+        .run = entitlements_get_own,
         .summary = "Read the caller's access",
         .doc = RULE_DOC " An API key reads the access of the user who created the key.",
     },
@@ -104,9 +104,9 @@ static const struct route entitlements_routes[] = {
         .path = PAYMENTS_BASE "/subscriptions/by-user/{userId}",
         .id = "subscriptions_by_user",
         .auth = AUTH_ADMIN,
-        .ok = {200, &entitlement_schema},
-        .fails = {404},
-        .run = entitlements_of_user,
+        .success = {200, &entitlement_schema},
+        .extra_statuses = {404},
+        .run = entitlements_get_by_user,
         .summary = "Read a user's access",
         .doc = RULE_DOC,
     },

@@ -19,7 +19,7 @@ struct offer_in {
     struct in_bool is_active;
 };
 
-static const char *const kinds[] = {"percent", "amount", "trial", "credit", "store", NULL};
+static const char *const offer_kinds[] = {"percent", "amount", "trial", "credit", "store", NULL};
 
 #define OFFER_MEMBERS(new)                                                                         \
     NAMED_MEMBERS(struct offer_in, new, "\"Autumn\""),                                             \
@@ -27,7 +27,7 @@ static const char *const kinds[] = {"percent", "amount", "trial", "credit", "sto
          FIELD_AT(struct offer_in, kind),                                                          \
          .type = FIELD_STR,                                                                        \
          .required = (new),                                                                        \
-         .values = kinds,                                                                          \
+         .values = offer_kinds,                                                                    \
          .doc = "percent, amount: discount on a subscription; trial: days without a charge; "      \
                 "credit: added to a balance; store: an offer of the app store",                    \
          .example = "\"trial\""},                                                                  \
@@ -108,7 +108,7 @@ static const struct field out_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
     {.name = "name", .type = FIELD_STR, .required = true},
     {.name = "description", .type = FIELD_STR, .required = true, .nullable = true},
-    {.name = "kind", .type = FIELD_STR, .required = true, .values = kinds},
+    {.name = "kind", .type = FIELD_STR, .required = true, .values = offer_kinds},
     {.name = "percent_off", .type = FIELD_F64, .required = true, .nullable = true},
     {.name = "amount", .type = FIELD_F64, .required = true, .nullable = true},
     {.name = "amount_minor", .type = FIELD_I64, .required = true, .nullable = true},
@@ -190,7 +190,7 @@ static int merge_amount(struct req *r, const struct offer_in *in, struct sql_off
 }
 
 /* Returns the member that the offer's kind requires and that has no value; NULL when it has one. */
-static const char *missing(const struct sql_offer_lock_row *offer)
+static const char *missing_member(const struct sql_offer_lock_row *offer)
 {
     if (str_is(offer->kind, "percent"))
         return offer->percent_off.set ? NULL : "percent_off";
@@ -204,7 +204,7 @@ static const char *missing(const struct sql_offer_lock_row *offer)
 static int
 offers_check(struct req *r, const struct offer_in *in, const struct sql_offer_lock_row *offer)
 {
-    const char *member = missing(offer);
+    const char *member = missing_member(offer);
 
     if (in->percent_off.set && !in->percent_off.null &&
         fabs(in->percent_off.value * 100 - round(in->percent_off.value * 100)) > 1e-6)
@@ -217,7 +217,7 @@ offers_check(struct req *r, const struct offer_in *in, const struct sql_offer_lo
 }
 
 /* Returns the time of the body, otherwise the stored one; 0 = none. */
-static int64_t offers_time_of(const struct in_str *in, int64_t stored_ms)
+static int64_t offers_time_merged(const struct in_str *in, int64_t stored_ms)
 {
     int64_t at_ms = 0;
 
@@ -229,8 +229,8 @@ static int64_t offers_time_of(const struct in_str *in, int64_t stored_ms)
 static int
 check_times(struct req *r, const struct offer_in *in, const struct sql_offer_lock_row *stored)
 {
-    int64_t starts_ms = offers_time_of(&in->starts_at, stored->starts_ms);
-    int64_t ends_ms = offers_time_of(&in->ends_at, stored->ends_ms);
+    int64_t starts_ms = offers_time_merged(&in->starts_at, stored->starts_ms);
+    int64_t ends_ms = offers_time_merged(&in->ends_at, stored->ends_ms);
 
     if (starts_ms && ends_ms && ends_ms <= starts_ms)
         return fail_field(r, "ends_at", PROBLEM_OUT_OF_RANGE, "must be later than starts_at");
@@ -238,7 +238,8 @@ check_times(struct req *r, const struct offer_in *in, const struct sql_offer_loc
 }
 
 /* Merges the body into `offer` and checks the result. */
-static int offers_take(struct req *r, const struct offer_in *in, struct sql_offer_lock_row *offer)
+static int
+offers_merge_body(struct req *r, const struct offer_in *in, struct sql_offer_lock_row *offer)
 {
     offers_merge(in, offer);
     TRY(merge_amount(r, in, offer));
@@ -289,7 +290,7 @@ offers_finish(struct req *r, const char *action, int64_t id, struct rows *ret_of
 
 /* Adds the offer when `id` is 0, otherwise changes the offer with this id. *ret_id: its id. */
 AWAITS static int
-offers_put(struct req *r, const struct sql_offer_lock_row *offer, int64_t id, int64_t *ret_id)
+offers_store(struct req *r, const struct sql_offer_lock_row *offer, int64_t id, int64_t *ret_id)
 {
     struct rows saved;
     int rc = db_query(&r->task,
@@ -326,9 +327,9 @@ AWAITS static int offers_create(struct req *r)
     int64_t id = 0;
 
     TRY(req_json(r, &create_schema, &in));
-    TRY(offers_take(r, &in, &offer));
+    TRY(offers_merge_body(r, &in, &offer));
     TRY(sql_begin(r));
-    TRY(offers_put(r, &offer, 0, &id));
+    TRY(offers_store(r, &offer, 0, &id));
     TRY(offers_finish(r, "offers.create", id, &rows));
     return reply_created(r, &rows);
 }
@@ -344,8 +345,8 @@ AWAITS static int offers_update(struct req *r)
     TRY(sql_begin(r));
     TRY(sql_one(r, &rows, SQL_OFFER_LOCK(.id = id)));
     struct sql_offer_lock_row offer = sql_offer_lock_row(r->task.arena, &rows, 0);
-    TRY(offers_take(r, &in, &offer));
-    TRY(offers_put(r, &offer, id, &id));
+    TRY(offers_merge_body(r, &in, &offer));
+    TRY(offers_store(r, &offer, id, &id));
     TRY(offers_finish(r, "offers.update", id, &rows));
     return reply_row(r, 200, &rows);
 }
@@ -372,7 +373,7 @@ static const struct route offers_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_OFFERS_READ,
         .query = page_query,
-        .ok = {200, &out_schema, .list = true},
+        .success = {200, &out_schema, .list = true},
         .run = offers_list,
         .summary = "List offers",
     },
@@ -383,8 +384,8 @@ static const struct route offers_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_OFFERS_CREATE,
         .body = &create_schema,
-        .ok = {201, &out_schema},
-        .fails = {409},
+        .success = {201, &out_schema},
+        .extra_statuses = {409},
         .run = offers_create,
         .summary = "Create an offer",
     },
@@ -394,8 +395,8 @@ static const struct route offers_routes[] = {
         .id = "offers_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_OFFERS_READ,
-        .ok = {200, &out_schema},
-        .fails = {404},
+        .success = {200, &out_schema},
+        .extra_statuses = {404},
         .run = offers_get,
         .summary = "Get an offer",
     },
@@ -406,8 +407,8 @@ static const struct route offers_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_OFFERS_UPDATE,
         .body = &update_schema,
-        .ok = {200, &out_schema},
-        .fails = {404, 409},
+        .success = {200, &out_schema},
+        .extra_statuses = {404, 409},
         .run = offers_update,
         .guard = offers_get,
         .summary = "Change an offer",
@@ -418,8 +419,8 @@ static const struct route offers_routes[] = {
         .id = "offers_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_OFFERS_DELETE,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = offers_delete,
         .guard = offers_get,
         .summary = "Delete an offer with its codes",

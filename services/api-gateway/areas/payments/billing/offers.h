@@ -26,4 +26,4 @@ AWAITS int offer_redeem(struct req *r,
 int64_t offer_price(const struct offer *offer, int64_t amount_minor);
 /* any: Returns a code in the form in which codes are stored and compared: upper case, without
  * surrounding blanks. STR_NONE when `code` is malformed. Arena-owned. */
-struct str offer_code_normal(struct arena *arena, struct str code);
+struct str offer_code_normalize(struct arena *arena, struct str code);

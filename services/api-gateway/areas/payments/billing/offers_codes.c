@@ -10,15 +10,15 @@
 
 #define CODES_AT_ONCE  1000
 #define CODE_CHARS_MAX 40
-#define CODE_RANDOM    12 /* characters of a generated code */
+#define CODE_CHARS     12 /* characters of a generated code */
 
 /* --- codes --- */
 
-struct str offer_code_normal(struct arena *arena, struct str code)
+struct str offer_code_normalize(struct arena *arena, struct str code)
 {
     struct str text = str_trim(code);
 
-    if (!text.len || text.len > CODE_CHARS_MAX || !ascii_only(text, ASCII_ALNUM, "-_"))
+    if (!text.len || text.len > CODE_CHARS_MAX || !ascii_has_only(text, ASCII_ALNUM, "-_"))
         return STR_NONE;
     return arena_upper(arena, text);
 }
@@ -28,14 +28,14 @@ struct str offer_code_normal(struct arena *arena, struct str code)
 static struct str random_code(struct arena *arena)
 {
     static const char alphabet[] = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
-    uint8_t bytes[CODE_RANDOM];
-    char *code = arena_alloc(arena, CODE_RANDOM + 1);
+    uint8_t bytes[CODE_CHARS];
+    char *code = arena_alloc(arena, CODE_CHARS + 1);
 
     rand_bytes(bytes, sizeof(bytes));
-    for (size_t i = 0; i < CODE_RANDOM; i++)
+    for (size_t i = 0; i < CODE_CHARS; i++)
         code[i] = alphabet[bytes[i] % (sizeof(alphabet) - 1)];
-    code[CODE_RANDOM] = '\0';
-    return (struct str){code, CODE_RANDOM};
+    code[CODE_CHARS] = '\0';
+    return (struct str){code, CODE_CHARS};
 }
 
 struct codes_in {
@@ -120,7 +120,7 @@ read_codes(struct req *r, const struct codes_in *in, struct str **ret_codes, siz
     if (count == 0)
         return fail_field(r, "codes", PROBLEM_OUT_OF_RANGE, "must have at least one code");
     for (size_t i = 0; i < count; i++) {
-        codes[i] = in->codes.set ? offer_code_normal(r->task.arena, in->codes.items[i])
+        codes[i] = in->codes.set ? offer_code_normalize(r->task.arena, in->codes.items[i])
                                  : random_code(r->task.arena);
         if (!codes[i].ptr)
             return fail_field(r,
@@ -285,7 +285,7 @@ AWAITS int offer_redeem(struct req *r,
                         int64_t subscription_id,
                         struct offer *ret_offer)
 {
-    struct str normal = offer_code_normal(r->task.arena, code);
+    struct str normal = offer_code_normalize(r->task.arena, code);
     struct rows rows;
 
     if (!normal.ptr)
@@ -328,7 +328,7 @@ int64_t offer_price(const struct offer *offer, int64_t amount_minor)
 
 /* --- codes of the caller --- */
 
-static const struct field mine_fields[] = {
+static const struct field own_code_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
     {.name = "code", .type = FIELD_STR, .required = true},
     {.name = "expires_at", .type = FIELD_TIME, .required = true, .nullable = true},
@@ -338,7 +338,7 @@ static const struct field mine_fields[] = {
     {.name = "kind", .type = FIELD_STR, .required = true},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
 };
-static const struct schema mine_schema = SCHEMA_OUT("OfferCodeOwn", mine_fields);
+static const struct schema own_code_schema = SCHEMA_OUT("OfferCodeOwn", own_code_fields);
 
 struct redeem_in {
     struct in_str code;
@@ -367,7 +367,7 @@ static const struct field redeemed_fields[] = {
 };
 static const struct schema redeemed_schema = SCHEMA_OUT("OfferRedeemed", redeemed_fields);
 
-AWAITS static int offers_mine(struct req *r)
+AWAITS static int offer_codes_list_own(struct req *r)
 {
     return reply_page(r, "id", SQL_OFFER_CODES_MINE(.user_id = r->scope->caller->user_id));
 }
@@ -384,7 +384,7 @@ static int reply_redeemed(struct req *r,
         url = arena_printf(r->task.arena,
                            "https://apps.apple.com/redeem?ctx=offercodes&id=%lld&code=%.*s",
                            (long long)settings->store.app_apple_id,
-                           STR_ARG(offer_code_normal(r->task.arena, code)));
+                           STR_ARG(offer_code_normalize(r->task.arena, code)));
     jw_obj(&w);
     JW_I64(&w, "redemption_id", offer->redemption_id);
     JW_I64(&w, "offer_id", offer->id);
@@ -395,12 +395,12 @@ static int reply_redeemed(struct req *r,
 }
 
 /* Redeems offers of the kinds store and credit; POST /subscriptions redeems the other kinds. */
-AWAITS static int redeem(struct req *r, struct str code, struct idem *idem)
+AWAITS static int redeem_code(struct req *r, struct str code, struct idem *idem)
 {
     const struct payment_settings *settings;
     struct offer offer = {0};
 
-    TRY(pay_settings(r, false, &settings));
+    TRY(pay_settings_get(r, false, &settings));
     TRY(sql_begin(r));
     TRY(offer_redeem(r, code, r->scope->caller->user_id, 0, 0, &offer));
     if (!str_is(offer.kind, "store") && !str_is(offer.kind, "credit"))
@@ -409,7 +409,7 @@ AWAITS static int redeem(struct req *r, struct str code, struct idem *idem)
                     "This code is for a subscription: send it as offer_code to POST " PAYMENTS_BASE
                     "/subscriptions.");
     int status = reply_redeemed(r, settings, &offer, code);
-    TRY(idem_keep(r, idem, status));
+    TRY(idem_store_answer(r, idem, status));
     TRY(sql_commit(r));
     return status;
 }
@@ -421,7 +421,7 @@ AWAITS static int offers_redeem(struct req *r)
 
     TRY(req_json(r, &redeem_schema, &in));
     TRY(idem_begin(r, &in.idempotency_key, &idem));
-    return idem_end(r, &idem, redeem(r, in.code.value, &idem));
+    return idem_finish(r, &idem, redeem_code(r, in.code.value, &idem));
 }
 
 /* --- redemptions --- */
@@ -458,8 +458,8 @@ static const struct route offer_codes_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_OFFERS_READ,
         .query = page_query,
-        .ok = {200, &code_schema, .list = true},
-        .fails = {404},
+        .success = {200, &code_schema, .list = true},
+        .extra_statuses = {404},
         .run = offer_codes_list,
         .summary = "List the codes of an offer",
     },
@@ -470,8 +470,8 @@ static const struct route offer_codes_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_OFFERS_CREATE,
         .body = &add_schema,
-        .ok = {201, &codes_schema},
-        .fails = {404, 409},
+        .success = {201, &codes_schema},
+        .extra_statuses = {404, 409},
         .run = offer_codes_create,
         .guard = offer_guard,
         .summary = "Add given or generated codes to an offer",
@@ -483,8 +483,8 @@ static const struct route offer_codes_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_OFFERS_UPDATE,
         .body = &save_schema,
-        .ok = {200, &code_schema},
-        .fails = {404},
+        .success = {200, &code_schema},
+        .extra_statuses = {404},
         .run = offer_codes_update,
         .guard = offer_code_guard,
         .summary = "Change a code",
@@ -495,8 +495,8 @@ static const struct route offer_codes_routes[] = {
         .id = "offer_codes_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_OFFERS_DELETE,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = offer_codes_delete,
         .guard = offer_code_guard,
         .summary = "Delete a code; its redemptions stay valid",
@@ -508,8 +508,8 @@ static const struct route offer_codes_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_OFFERS_READ,
         .query = page_query,
-        .ok = {200, &redemption_schema, .list = true},
-        .fails = {404},
+        .success = {200, &redemption_schema, .list = true},
+        .extra_statuses = {404},
         .run = offer_redemptions,
         .summary = "List the redemptions of an offer",
     },
@@ -520,8 +520,8 @@ static const struct route offer_codes_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
         .query = page_query,
-        .ok = {200, &mine_schema, .list = true},
-        .run = offers_mine,
+        .success = {200, &own_code_schema, .list = true},
+        .run = offer_codes_list_own,
         .summary = "List codes that the caller can redeem",
     },
     {
@@ -532,8 +532,8 @@ static const struct route offer_codes_routes[] = {
         .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
         .body = &redeem_schema,
         .headers = HEADER_IDEMPOTENCY_KEY,
-        .ok = {200, &redeemed_schema},
-        .fails = {404, 409, 422},
+        .success = {200, &redeemed_schema},
+        .extra_statuses = {404, 409, 422},
         .run = offers_redeem,
         .summary = "Redeem a code for the caller, once per idempotency key",
     },

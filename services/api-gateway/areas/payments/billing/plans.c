@@ -158,12 +158,12 @@ AWAITS static int sync_processor(struct req *r, int64_t id)
 {
     const struct payment_settings *settings;
 
-    TRY(pay_settings(r, false, &settings));
+    TRY(pay_settings_get(r, false, &settings));
     return plan_sync(r, settings, id);
 }
 
 /* Adds the plan when `id` is 0, otherwise changes the plan with this id. *ret_id: the plan's id. */
-AWAITS static int plans_put(struct req *r, const struct plan *plan, int64_t id, int64_t *ret_id)
+AWAITS static int plans_store(struct req *r, const struct plan *plan, int64_t id, int64_t *ret_id)
 {
     struct rows saved;
     int rc = db_query(&r->task,
@@ -203,7 +203,7 @@ AWAITS static int plans_create(struct req *r)
     TRY(req_json(r, &create_schema, &in));
     TRY(plans_merge(r, &in, &plan));
     TRY(sql_begin(r));
-    TRY(plans_put(r, &plan, 0, &id));
+    TRY(plans_store(r, &plan, 0, &id));
     TRY(plans_finish(r, "subscription_plans.create", id));
     return reply_plan(r, 201, id);
 }
@@ -243,7 +243,7 @@ AWAITS static int plans_update(struct req *r)
     TRY(sql_begin(r));
     TRY(lock_plan(r, id, &plan));
     TRY(plans_merge(r, &in, &plan));
-    TRY(plans_put(r, &plan, id, &id));
+    TRY(plans_store(r, &plan, id, &id));
     TRY(plans_finish(r, "subscription_plans.update", id));
     return reply_plan(r, 200, id);
 }
@@ -276,7 +276,7 @@ AWAITS static int plans_delete(struct req *r)
 
     TRY(req_id(r, "id", &id));
     TRY(plans_check_unused(r, id));
-    TRY(pay_settings(r, false, &settings));
+    TRY(pay_settings_get(r, false, &settings));
     rc = plan_retire(r, settings, id, &reply);
     /* A plan can be deleted even if the processor no longer accepts the credentials. */
     if (rc != 0 && rc != PROCESSOR_REFUSED && rc != PROCESSOR_INVALID)
@@ -306,7 +306,7 @@ static const struct route plans_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
         .query = list_query,
-        .ok = {200, &plan_schema, .list = true},
+        .success = {200, &plan_schema, .list = true},
         .run = plans_list,
         .summary = "List subscription plans",
     },
@@ -316,8 +316,8 @@ static const struct route plans_routes[] = {
         .id = "subscription_plans_create",
         .auth = AUTH_ADMIN,
         .body = &create_schema,
-        .ok = {201, &plan_schema},
-        .fails = {409},
+        .success = {201, &plan_schema},
+        .extra_statuses = {409},
         .run = plans_create,
         .timeout_ms = SAVE_TIMEOUT_MS,
         .summary = "Create a subscription plan",
@@ -329,8 +329,8 @@ static const struct route plans_routes[] = {
         .id = "subscription_plans_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
-        .ok = {200, &plan_schema},
-        .fails = {404},
+        .success = {200, &plan_schema},
+        .extra_statuses = {404},
         .run = plans_get,
         .summary = "Read a subscription plan",
     },
@@ -340,8 +340,8 @@ static const struct route plans_routes[] = {
         .id = "subscription_plans_update",
         .auth = AUTH_ADMIN,
         .body = &update_schema,
-        .ok = {200, &plan_schema},
-        .fails = {404, 409},
+        .success = {200, &plan_schema},
+        .extra_statuses = {404, 409},
         .run = plans_update,
         .guard = plans_get,
         .timeout_ms = SAVE_TIMEOUT_MS,
@@ -354,8 +354,8 @@ static const struct route plans_routes[] = {
         .path = PAYMENTS_BASE "/subscription-plans/{id}",
         .id = "subscription_plans_delete",
         .auth = AUTH_ADMIN,
-        .ok = {204},
-        .fails = {404, 409, 502},
+        .success = {204},
+        .extra_statuses = {404, 409, 502},
         .run = plans_delete,
         .guard = plans_get,
         .timeout_ms = SAVE_TIMEOUT_MS,

@@ -30,4 +30,4 @@ AWAITS int plan_price(struct req *r,
                       struct str *ret_product) MUSTCHECK;
 /* any: Returns a new idempotency key for a call that is harmless to repeat. The processor must
  * carry out each such call, not replay the answer to an earlier one. Arena-owned. */
-struct str plan_fresh_key(struct req *r, const char *what, int64_t id);
+struct str plan_random_key(struct req *r, const char *what, int64_t id);

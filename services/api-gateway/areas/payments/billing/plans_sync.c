@@ -30,8 +30,8 @@ struct plan_state {
     bool active;
     struct str product_state, price_state; /* as the row has them now */
     /* The state at the processor, updated after each call. */
-    struct str product, price, known_product, known_price;
-    struct str retired[RETIRED_MAX];
+    struct str product, price, sent_product_state, sent_price_state;
+    struct str prices_to_retire[RETIRED_MAX];
     size_t retired_count;
 };
 
@@ -59,7 +59,7 @@ AWAITS static int sync_claim(struct sync *sync, int64_t id, bool *ret_ours)
 
 /* co: Extends our lease for the next call. PLAN_LEASE_LOST when we no longer hold the lease or the
  * database fails, or a negative. */
-AWAITS static int extend(struct sync *sync)
+AWAITS static int sync_extend_lease(struct sync *sync)
 {
     struct rows extended;
     int rc = db_query(
@@ -84,7 +84,7 @@ AWAITS static int sync_release(struct sync *sync)
 
 /* --- calls --- */
 
-AWAITS static int sync_ask(
+AWAITS static int sync_request(
     struct sync *sync, const char *method, struct str path, const struct form *form, struct str key)
 {
     const struct processor_request request = {
@@ -95,24 +95,24 @@ AWAITS static int sync_ask(
         .limit_ms = CALL_LIMIT_MS,
     };
 
-    TRY(extend(sync));
+    TRY(sync_extend_lease(sync));
     return processor_call(&sync->r->task, sync->settings, &request, &sync->reply);
 }
 
 /* Makes a POST that creates an object. Equal states give equal keys, so repeating a call whose
  * answer was lost returns that answer. */
 AWAITS static int
-sync_call(struct sync *sync, const char *what, struct str path, const struct form *form)
+sync_create_object(struct sync *sync, const char *what, struct str path, const struct form *form)
 {
     struct arena *arena = sync->r->task.arena;
     struct str salt =
         arena_printf(arena, "%lld:%.*s", (long long)sync->plan.failures, STR_ARG(form_text(form)));
     struct str key = processor_key(arena, sync->r->scope->project, what, sync->plan.id, salt);
 
-    return sync_ask(sync, "POST", path, form, key);
+    return sync_request(sync, "POST", path, form, key);
 }
 
-struct str plan_fresh_key(struct req *r, const char *what, int64_t id)
+struct str plan_random_key(struct req *r, const char *what, int64_t id)
 {
     char *salt = arena_alloc(r->task.arena, 27);
 
@@ -122,9 +122,9 @@ struct str plan_fresh_key(struct req *r, const char *what, int64_t id)
 
 /* Makes a POST that sets a state, under a new key: the state may have changed since an equal call,
  * so the processor must not replay the answer to that call. */
-AWAITS static int call_again(struct sync *sync, struct str path, const struct form *form)
+AWAITS static int sync_update_object(struct sync *sync, struct str path, const struct form *form)
 {
-    return sync_ask(sync, "POST", path, form, plan_fresh_key(sync->r, "plan", sync->plan.id));
+    return sync_request(sync, "POST", path, form, plan_random_key(sync->r, "plan", sync->plan.id));
 }
 
 static struct str product_id(struct sync *sync)
@@ -151,7 +151,7 @@ static void product_form(struct sync *sync, struct form *form, bool is_new)
     if (plan->description.len > 0 || !is_new)
         form_str(form, "description", plan->description.len ? plan->description : STR(""));
     form_bool(form, "active", plan->active);
-    form_map(form, "metadata", pay_metadata(sync->r, "plan_id", plan->id));
+    form_map(form, "metadata", pay_metadata_new(sync->r, "plan_id", plan->id));
 }
 
 AWAITS static int update_product(struct sync *sync, struct str id)
@@ -159,7 +159,8 @@ AWAITS static int update_product(struct sync *sync, struct str id)
     struct form form;
 
     product_form(sync, &form, false);
-    return call_again(sync, processor_path(sync->r->task.arena, "/v1/products", id, ""), &form);
+    return sync_update_object(
+        sync, processor_path(sync->r->task.arena, "/v1/products", id, ""), &form);
 }
 
 AWAITS static int create_product(struct sync *sync)
@@ -170,7 +171,7 @@ AWAITS static int create_product(struct sync *sync)
 
     product_form(sync, &form, true);
     form_str(&form, "id", id);
-    rc = sync_call(sync, "product", STR("/v1/products"), &form);
+    rc = sync_create_object(sync, "product", STR("/v1/products"), &form);
     if (rc == PROCESSOR_INVALID && str_is(sync->reply.code, "resource_already_exists"))
         rc = update_product(sync, id);
     if (rc == 0)
@@ -185,17 +186,17 @@ AWAITS static int sync_product(struct sync *sync)
     struct plan_state *plan = &sync->plan;
     int rc = PROCESSOR_NOT_FOUND;
 
-    if (plan->product.len && str_eq(plan->known_product, plan->product_state))
+    if (plan->product.len && str_eq(plan->sent_product_state, plan->product_state))
         return 0;
     if (plan->product.len)
         rc = update_product(sync, plan->product);
     if (rc == PROCESSOR_NOT_FOUND) {
-        plan->price = plan->known_price = STR_NONE;
+        plan->price = plan->sent_price_state = STR_NONE;
         plan->retired_count = 0;
         rc = create_product(sync);
     }
     if (rc == 0)
-        plan->known_product = plan->product_state;
+        plan->sent_product_state = plan->product_state;
     return rc;
 }
 
@@ -220,7 +221,7 @@ AWAITS static int find_price(struct sync *sync, struct str lookup, struct str *r
     form_init(&form, sync->r->task.arena);
     form_str(&form, "lookup_keys[0]", lookup);
     form_i64(&form, "limit", 1);
-    rc = sync_ask(sync, "GET", STR("/v1/prices"), &form, STR_NONE);
+    rc = sync_request(sync, "GET", STR("/v1/prices"), &form, STR_NONE);
     if (rc)
         return rc;
     *ret_price = jr_str(json_array_get(json_object_get(sync->reply.body, "data"), 0), "id");
@@ -244,21 +245,21 @@ AWAITS static int create_price(struct sync *sync, struct str *ret_price)
     form_str(&form, "recurring[interval]", plan->interval);
     form_i64(&form, "recurring[interval_count]", plan->interval_count);
     form_str(&form, "lookup_key", lookup);
-    form_map(&form, "metadata", pay_metadata(sync->r, "plan_id", plan->id));
-    rc = sync_call(sync, "price", STR("/v1/prices"), &form);
+    form_map(&form, "metadata", pay_metadata_new(sync->r, "plan_id", plan->id));
+    rc = sync_create_object(sync, "price", STR("/v1/prices"), &form);
     if (rc == PROCESSOR_INVALID)
         return find_price(sync, lookup, ret_price);
     if (rc)
         return rc;
     *ret_price = jr_str(sync->reply.body, "id");
-    return ret_price->len ? 0 : PROCESSOR_UNKNOWN;
+    return ret_price->len ? 0 : PROCESSOR_OUTCOME_UNKNOWN;
 }
 
 /* Sends the product again before its price: it was deleted at the processor, or the key now belongs
  * to another account. */
-AWAITS static int create_price_anew(struct sync *sync, struct str *ret_price)
+AWAITS static int recreate_price(struct sync *sync, struct str *ret_price)
 {
-    sync->plan.known_product = STR_NONE;
+    sync->plan.sent_product_state = STR_NONE;
     int rc = sync_product(sync);
     return rc ? rc : create_price(sync, ret_price);
 }
@@ -269,17 +270,17 @@ AWAITS static int sync_price(struct sync *sync)
     struct str made;
     int rc;
 
-    if (plan->price.len && str_eq(plan->known_price, plan->price_state))
+    if (plan->price.len && str_eq(plan->sent_price_state, plan->price_state))
         return 0;
     rc = create_price(sync, &made);
     if (rc == PROCESSOR_INVALID && str_is(sync->reply.code, "resource_missing"))
-        rc = create_price_anew(sync, &made);
+        rc = recreate_price(sync, &made);
     if (rc)
         return rc;
     if (plan->price.len && plan->retired_count < RETIRED_MAX)
-        plan->retired[plan->retired_count++] = plan->price;
+        plan->prices_to_retire[plan->retired_count++] = plan->price;
     plan->price = made;
-    plan->known_price = plan->price_state;
+    plan->sent_price_state = plan->price_state;
     return 0;
 }
 
@@ -291,7 +292,8 @@ AWAITS static int retire_price(struct sync *sync, struct str price)
 
     form_init(&form, sync->r->task.arena);
     form_bool(&form, "active", false);
-    rc = call_again(sync, processor_path(sync->r->task.arena, "/v1/prices", price, ""), &form);
+    rc = sync_update_object(
+        sync, processor_path(sync->r->task.arena, "/v1/prices", price, ""), &form);
     return rc == PROCESSOR_NOT_FOUND ? 0 : rc;
 }
 
@@ -299,11 +301,11 @@ AWAITS static int retire_price(struct sync *sync, struct str price)
 
 /* Forgets the product and prices of another account. An account whose id is unknown (mode own)
  * counts as the same account. */
-static void leave_account(struct plan_state *plan, struct str theirs, struct str ours)
+static void forget_other_account(struct plan_state *plan, struct str theirs, struct str ours)
 {
     if (!theirs.len || !ours.len || str_eq(theirs, ours))
         return;
-    plan->product = plan->price = plan->known_product = plan->known_price = STR_NONE;
+    plan->product = plan->price = plan->sent_product_state = plan->sent_price_state = STR_NONE;
     plan->retired_count = 0;
 }
 
@@ -330,26 +332,26 @@ AWAITS static int read_state(struct sync *sync, int64_t id)
         .price_state = row.price_state,
         .product = row.product,
         .price = row.price,
-        .known_product = row.known_product,
-        .known_price = row.known_price,
+        .sent_product_state = row.known_product,
+        .sent_price_state = row.known_price,
     };
     plan->retired_count = row.retired.count < RETIRED_MAX ? row.retired.count : RETIRED_MAX;
     for (size_t i = 0; i < plan->retired_count; i++)
-        plan->retired[i] = row.retired.items[i];
-    leave_account(plan, row.account, sync->settings->processor.account);
+        plan->prices_to_retire[i] = row.retired.items[i];
+    forget_other_account(plan, row.account, sync->settings->processor.account);
     return 0;
 }
 
-static bool usable(const struct plan_state *plan)
+static bool is_plan_sent(const struct plan_state *plan)
 {
     return plan->product.len && plan->price.len &&
-           str_eq(plan->known_product, plan->product_state) &&
-           str_eq(plan->known_price, plan->price_state);
+           str_eq(plan->sent_product_state, plan->product_state) &&
+           str_eq(plan->sent_price_state, plan->price_state);
 }
 
-static bool in_step(const struct plan_state *plan)
+static bool is_in_sync(const struct plan_state *plan)
 {
-    return usable(plan) && !plan->retired_count;
+    return is_plan_sent(plan) && !plan->retired_count;
 }
 
 /* Returns the sync_error that administrators read: the processor's message, or that it refused or
@@ -384,21 +386,21 @@ AWAITS static int write_state(struct sync *sync, int rc)
                             .processor_product_id = plan->product,
                             .processor_price_id = plan->price,
                             .processor_account = account.len ? account : STR(""),
-                            .known_product = plan->known_product,
-                            .known_price = plan->known_price,
-                            .retired = sql_strs(plan->retired, plan->retired_count),
+                            .known_product = plan->sent_product_state,
+                            .known_price = plan->sent_price_state,
+                            .retired = sql_strs(plan->prices_to_retire, plan->retired_count),
                             .error = error_text(sync, rc),
                             .failures = plan->failures + (rc == PROCESSOR_UNAVAILABLE)));
 }
 
 /* Makes the listed prices inactive. *ret_changed: the list has become shorter. */
-AWAITS static int retire_noted(struct sync *sync, bool *ret_changed)
+AWAITS static int retire_listed_prices(struct sync *sync, bool *ret_changed)
 {
     struct plan_state *plan = &sync->plan;
 
     *ret_changed = false;
     while (plan->retired_count) {
-        int rc = retire_price(sync, plan->retired[plan->retired_count - 1]);
+        int rc = retire_price(sync, plan->prices_to_retire[plan->retired_count - 1]);
         if (rc)
             return rc;
         plan->retired_count--;
@@ -420,7 +422,7 @@ AWAITS static int sync_send(struct sync *sync, int *ret_rc)
     /* Store the list of prices to retire before retiring them. */
     TRY(write_state(sync, rc));
     if (rc == 0) {
-        rc = retire_noted(sync, &changed);
+        rc = retire_listed_prices(sync, &changed);
         if (rc < 0)
             return rc;
         if (rc || changed)
@@ -438,7 +440,7 @@ AWAITS static int sync_send_all(struct sync *sync, int64_t plan_id)
 
     for (int i = 0; i < ROUNDS_MAX && rc == 0; i++) {
         TRY(read_state(sync, plan_id));
-        if (in_step(&sync->plan))
+        if (is_in_sync(&sync->plan))
             break;
         TRY(sync_send(sync, &rc));
     }
@@ -452,7 +454,7 @@ AWAITS static int sync_send_all(struct sync *sync, int64_t plan_id)
 
 /* co: Waits for the lease. *ret_ours is false when the plan is in sync already, or when another
  * gateway holds the lease for longer than WAIT_MS. */
-AWAITS static int wait_lease(struct sync *sync, int64_t plan_id, bool *ret_ours)
+AWAITS static int sync_wait_lease(struct sync *sync, int64_t plan_id, bool *ret_ours)
 {
     struct backoff pause = {.first_ms = POLL_MS, .most_ms = INT64_C(4) * POLL_MS};
     int64_t until_ms = clock_mono_ms() + WAIT_MS;
@@ -460,7 +462,7 @@ AWAITS static int wait_lease(struct sync *sync, int64_t plan_id, bool *ret_ours)
     *ret_ours = false;
     for (;;) {
         TRY(read_state(sync, plan_id));
-        if (in_step(&sync->plan))
+        if (is_in_sync(&sync->plan))
             return 0;
         TRY(sync_claim(sync, plan_id, ret_ours));
         if (*ret_ours || clock_mono_ms() >= until_ms)
@@ -485,7 +487,7 @@ int plan_sync(struct req *r, const struct payment_settings *settings, int64_t pl
 
     if (!payment_processor_ready(settings))
         return 0;
-    TRY(wait_lease(sync, plan_id, &ours));
+    TRY(sync_wait_lease(sync, plan_id, &ours));
     if (!ours)
         return 0;
     TRY(sync_send_all(sync, plan_id));
@@ -493,18 +495,18 @@ int plan_sync(struct req *r, const struct payment_settings *settings, int64_t pl
 }
 
 /* co: Makes the product and all its known prices inactive. */
-AWAITS static int retire_all(struct sync *sync)
+AWAITS static int retire_plan_objects(struct sync *sync)
 {
     struct plan_state *plan = &sync->plan;
     bool changed;
     int rc;
 
     if (plan->price.len && plan->retired_count < RETIRED_MAX)
-        plan->retired[plan->retired_count++] = plan->price;
+        plan->prices_to_retire[plan->retired_count++] = plan->price;
     /* If the plan is not deleted after all, its next save must send product and price again. */
-    plan->known_product = plan->known_price = STR_NONE;
+    plan->sent_product_state = plan->sent_price_state = STR_NONE;
     TRY(write_state(sync, 0));
-    rc = retire_noted(sync, &changed);
+    rc = retire_listed_prices(sync, &changed);
     if (rc == 0) {
         plan->active = false;
         rc = update_product(sync, plan->product);
@@ -532,7 +534,7 @@ int plan_retire(struct req *r,
         return fail(
             r, PROBLEM_CONFLICT, "The plan is being sent to the processor; try again soon.");
     TRY(read_state(sync, plan_id));
-    int rc = retire_all(sync);
+    int rc = retire_plan_objects(sync);
     *ret_reply = sync->reply;
     return rc;
 }
@@ -548,13 +550,13 @@ int plan_price(struct req *r,
 
     *ret_price = *ret_product = STR_NONE;
     TRY(read_state(sync, plan_id));
-    if (!usable(plan)) {
+    if (!is_plan_sent(plan)) {
         TRY(plan_sync(r, settings, plan_id));
         TRY(read_state(sync, plan_id));
     }
-    if (str_eq(plan->known_product, plan->product_state))
+    if (str_eq(plan->sent_product_state, plan->product_state))
         *ret_product = plan->product;
-    if (usable(plan))
+    if (is_plan_sent(plan))
         *ret_price = plan->price;
     return 0;
 }

@@ -3,8 +3,8 @@
 
 #include "base/num.h"
 #include "http/query.h"
+#include "keyset.h"
 #include "subscriptions_sql.h"
-#include "walk.h"
 
 #define USERS_MAX 1000
 
@@ -63,7 +63,7 @@ static const struct field out_fields[] = {
 };
 
 static const struct query_param list_query[] = {
-    WALK_QUERY,
+    KEYSET_QUERY,
     {.name = "status", .type = FIELD_STR, .values = statuses, .doc = "Only subscriptions in this state"},
     {.name = "plan_id", .type = FIELD_I64, .doc = "Only subscriptions to this plan"},
     {.name = "subscriber_id", .type = FIELD_I64, .doc = "Only subscriptions of this user"},
@@ -107,7 +107,7 @@ bool subscription_has_ended(const struct subscription *subscription)
            subscription->status == STATUS_SUBSCRIPTION_INCOMPLETE_EXPIRED;
 }
 
-int subscription_check_ours(struct req *r, const struct subscription *subscription)
+int subscription_check_changeable(struct req *r, const struct subscription *subscription)
 {
     if (str_is(subscription->provider, "iap_store"))
         return fail(r,
@@ -139,7 +139,7 @@ int subscription_reply(struct req *r, int status, int64_t id, struct str checkou
 
 /* --- reading --- */
 
-static const struct walk_list walk = {
+static const struct keyset_list subscriptions_keyset = {
     &SQL_SUBSCRIPTIONS_DESC, &SQL_SUBSCRIPTIONS_ASC, &SQL_SUBSCRIPTIONS_COUNT, "id"};
 
 static struct opt_i64 subscriptions_number_of(const struct query *query, const char *name)
@@ -154,9 +154,9 @@ AWAITS static int subscriptions_list(struct req *r)
     const struct query *query;
 
     TRY(req_query(r, &query));
-    return walk_reply(
+    return keyset_reply(
         r,
-        &walk,
+        &subscriptions_keyset,
         SQL_SUBSCRIPTIONS_ARGS(.status = query_get(query, "status"),
                                .plan_id = subscriptions_number_of(query, "plan_id"),
                                .subscriber_id = subscriptions_number_of(query, "subscriber_id"),
@@ -210,7 +210,7 @@ AWAITS static int subscriptions_users_list(struct req *r)
     return reply_page(r, "user_id", SQL_SUBSCRIPTION_USERS_LIST(.subscription_id = id));
 }
 
-AWAITS static int users_put(struct req *r)
+AWAITS static int subscription_users_set(struct req *r)
 {
     struct subscription subscription;
     struct users_in in;
@@ -256,7 +256,7 @@ AWAITS static int subscription_user_guard(struct req *r)
     return sql_one(r, &known, SQL_SUBSCRIPTION_USER(.subscription_id = id, .user_id = user_id));
 }
 
-AWAITS static int users_remove(struct req *r)
+AWAITS static int subscription_users_remove(struct req *r)
 {
     struct rows removed;
     int64_t user_id;
@@ -280,7 +280,7 @@ static const struct route subscriptions_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_READ,
         .query = list_query,
-        .ok = {200, &subscription_listed_schema, .list = true},
+        .success = {200, &subscription_listed_schema, .list = true},
         .run = subscriptions_list,
         .summary = "List subscriptions, newest first",
     },
@@ -290,8 +290,8 @@ static const struct route subscriptions_routes[] = {
         .id = "subscriptions_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_READ,
-        .ok = {200, &subscription_schema},
-        .fails = {404},
+        .success = {200, &subscription_schema},
+        .extra_statuses = {404},
         .run = subscriptions_get,
         .summary = "Read a subscription with its history",
     },
@@ -302,8 +302,8 @@ static const struct route subscriptions_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_READ,
         .query = page_query,
-        .ok = {200, &user_schema, .list = true},
-        .fails = {404},
+        .success = {200, &user_schema, .list = true},
+        .extra_statuses = {404},
         .run = subscriptions_users_list,
         .summary = "List the users, other than the subscriber, to whom a subscription gives access",
     },
@@ -313,9 +313,9 @@ static const struct route subscriptions_routes[] = {
         .id = "subscriptions_users_set",
         .auth = AUTH_ADMIN,
         .body = &users_schema,
-        .ok = {200, &set_schema},
-        .fails = {404},
-        .run = users_put,
+        .success = {200, &set_schema},
+        .extra_statuses = {404},
+        .run = subscription_users_set,
         .guard = subscriptions_get,
         .summary = "Set the users, other than the subscriber, to whom a subscription gives access",
     },
@@ -324,9 +324,9 @@ static const struct route subscriptions_routes[] = {
         .path = PAYMENTS_BASE "/subscriptions/{id}/users/{user_id}",
         .id = "subscriptions_users_remove",
         .auth = AUTH_ADMIN,
-        .ok = {204},
-        .fails = {404},
-        .run = users_remove,
+        .success = {204},
+        .extra_statuses = {404},
+        .run = subscription_users_remove,
         .guard = subscription_user_guard,
         .summary = "Remove a user from a subscription",
     },

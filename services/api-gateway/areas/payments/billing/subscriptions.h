@@ -29,13 +29,13 @@ AWAITS int subscription_reply(struct req *r, int status, int64_t id, struct str 
  * then. */
 bool subscription_has_ended(const struct subscription *subscription);
 /* any: 409 payment_state when the app store manages the subscription, or when it has ended. */
-int subscription_check_ours(struct req *r, const struct subscription *subscription) MUSTCHECK;
+int subscription_check_changeable(struct req *r, const struct subscription *subscription) MUSTCHECK;
 
 /* --- creating --- */
 
 /* any: Returns a call that creates a subscription. The caller fills its settings, row id, path and
  * form. */
-struct pay_call subscription_call(struct req *r, struct idem *idem);
+struct pay_call subscription_call_begin(struct req *r, struct idem *idem);
 /* co: Continues with the row that an earlier request with this key created (pay->idem->target). 201
  * with a checkout_url, or the problem. */
 AWAITS int subscription_call_resume(struct pay_call *pay) MUSTCHECK;

@@ -13,19 +13,19 @@ AWAITS static int subscription_answer(struct pay_call *pay)
         return status == 201 ? 0 : DB_FAILED;
     }
     TRY(subscription_load(pay->r, call->id, &known));
-    pay_customer_gone(pay->r, &call->reply, known.customer);
+    pay_customer_forget(pay->r, &call->reply, known.customer);
     (void)pay_fail(pay->r, call->rc, &call->reply);
     return 0;
 }
 
-struct pay_call subscription_call(struct req *r, struct idem *idem)
+struct pay_call subscription_call_begin(struct req *r, struct idem *idem)
 {
     struct pay_call pay = {
-        .call = pay_call_of(r, &call_subscription, NULL, 0),
+        .call = pay_call_begin(r, &call_subscription, NULL, 0),
         .r = r,
         .idem = idem,
         .status = 201,
-        .answer = subscription_answer,
+        .write_answer = subscription_answer,
     };
 
     pay.call.creates = true;
@@ -38,7 +38,7 @@ struct pay_call subscription_call(struct req *r, struct idem *idem)
 AWAITS static int read_url(struct pay_call *pay, struct str session_id, struct str *ret_url)
 {
     struct processor_reply reply = {0};
-    int rc = call_read(&pay->call, CALL_SESSIONS, session_id, 0, &reply);
+    int rc = call_fetch(&pay->call, CALL_SESSIONS, session_id, 0, &reply);
 
     if (rc)
         return pay_fail(pay->r, rc, &reply);

@@ -5,10 +5,10 @@
 #include "json/jr.h"
 #include "subscriptions_write_sql.h"
 
-#define TIMEOUT_MS 60000
+#define CHANGE_TIMEOUT_MS 60000
 
 /* A change of a subscription. Its calls are harmless to repeat. */
-struct change {
+struct subscription_change {
     struct req *r;
     struct call call;
     struct subscription subscription;
@@ -21,40 +21,40 @@ struct change {
 
 /* --- calls --- */
 
-AWAITS static int change_ask(struct req *r,
-                             struct change *change,
-                             const char *method,
-                             struct str path,
-                             const struct form *form)
+AWAITS static int change_request(struct req *r,
+                                 struct subscription_change *change,
+                                 const char *method,
+                                 struct str path,
+                                 const struct form *form)
 {
     struct processor_request request = {.method = method, .path = path};
 
     if (form)
         request.form = form_text(form);
     if (str_is(str_from(method), "POST"))
-        request.key = plan_fresh_key(r, "subscription-change", change->subscription.id);
+        request.key = plan_random_key(r, "subscription-change", change->subscription.id);
     return processor_call(&r->task, change->call.settings, &request, &change->call.reply);
 }
 
-static struct str subscription_path(struct req *r, const struct change *change)
+static struct str subscription_path(struct req *r, const struct subscription_change *change)
 {
     return processor_path(r->task.arena, "/v1/subscriptions", change->subscription.provider_id, "");
 }
 
 /* A change is harmless to repeat, so its call is not stored in the row. If its outcome is unknown,
  * the timer of payments-webhook reads the subscription from the processor. */
-AWAITS static int fail_call(struct req *r, const struct change *change, int rc)
+AWAITS static int fail_call(struct req *r, const struct subscription_change *change, int rc)
 {
     if (rc < 0)
         return rc;
-    if (rc == PROCESSOR_UNKNOWN)
+    if (rc == PROCESSOR_OUTCOME_UNKNOWN)
         TRY(sql_exec(r, NULL, SQL_SUBSCRIPTION_IN_DOUBT(.id = change->subscription.id)));
     return pay_fail(r, rc, &change->call.reply);
 }
 
 /* --- writing the change --- */
 
-AWAITS static int write_own(const struct change *change, struct db *tx)
+AWAITS static int change_write_members(const struct subscription_change *change, struct db *tx)
 {
     const struct subscription *subscription = &change->subscription;
     struct task *task = change->call.task;
@@ -82,13 +82,13 @@ AWAITS static int write_own(const struct change *change, struct db *tx)
  * before the call. */
 AWAITS static int change_write(struct call *call, struct db *tx, void *arg)
 {
-    const struct change *change = arg;
+    const struct subscription_change *change = arg;
 
     if (!change->object)
-        TRY(sql_begun(change->r, tx));
+        TRY(sql_run_begin_hook(change->r, tx));
     else
         TRY(call_apply(call, tx, change->object, clock_wall_ms()));
-    TRY(write_own(change, tx));
+    TRY(change_write_members(change, tx));
     if (!change->subscriber_set)
         return 0;
     struct db_call audit = gateway_audit(
@@ -96,16 +96,16 @@ AWAITS static int change_write(struct call *call, struct db *tx, void *arg)
     return db_batch(call->task, tx, &audit, 1, NULL);
 }
 
-AWAITS static int change_finish(struct req *r, struct change *change)
+AWAITS static int change_finish(struct req *r, struct subscription_change *change)
 {
     int rc = call_transact(&change->call, change_write, change);
 
     if (rc == 0)
-        r->scope->begun = NULL;
+        r->scope->begin_hook = NULL;
     if (rc == DB_FOREIGN_KEY)
         return fail_field(
             r, "subscriber_id", PROBLEM_FOREIGN_KEY_VIOLATION, "names a user that does not exist");
-    if (rc == APPLY_FOREIGN || rc == APPLY_BROKEN || rc == APPLY_AGAIN)
+    if (rc == APPLY_OTHER_PROJECT || rc == APPLY_MALFORMED || rc == APPLY_LATER)
         return fail(r, PROBLEM_PROVIDER_ERROR, "The processor's answer cannot be read.");
     if (rc > 0 && rc < RESULT_FIRST)
         return rc; /* the status of a refusal that was written */
@@ -117,7 +117,7 @@ AWAITS static int change_finish(struct req *r, struct change *change)
 }
 
 /* Finishes the change with the object in the processor's reply. */
-AWAITS static int finish_answered(struct req *r, struct change *change)
+AWAITS static int change_finish_with_reply(struct req *r, struct subscription_change *change)
 {
     change->object = change->call.reply.body;
     return change_finish(r, change);
@@ -137,25 +137,25 @@ static const struct field cancel_fields[] = {
 static const struct schema cancel_schema =
     SCHEMA("SubscriptionCancel", struct cancel_in, cancel_fields);
 
-AWAITS static int load(struct req *r, struct change *change)
+AWAITS static int change_load(struct req *r, struct subscription_change *change)
 {
     int64_t id;
 
     TRY(req_id(r, "id", &id));
     change->r = r;
-    change->call = pay_call_of(r, &call_subscription, NULL, id);
+    change->call = pay_call_begin(r, &call_subscription, NULL, id);
     return subscription_load(r, id, &change->subscription);
 }
 
 AWAITS static int subscription_guard(struct req *r)
 {
-    struct change *change = ARENA_NEW(r->task.arena, change);
+    struct subscription_change *change = ARENA_NEW(r->task.arena, change);
 
-    return load(r, change);
+    return change_load(r, change);
 }
 
 /* Cancels a subscription that has not begun, by expiring its checkout. */
-AWAITS static int cancel_checkout(struct req *r, struct change *change)
+AWAITS static int cancel_checkout(struct req *r, struct subscription_change *change)
 {
     const struct subscription *subscription = &change->subscription;
     int rc;
@@ -163,7 +163,7 @@ AWAITS static int cancel_checkout(struct req *r, struct change *change)
     if (!subscription->session_id.len)
         return fail(
             r, PROBLEM_PAYMENT_STATE, "The subscription is still being created; try again later.");
-    rc = change_ask(
+    rc = change_request(
         r,
         change,
         "POST",
@@ -176,45 +176,45 @@ AWAITS static int cancel_checkout(struct req *r, struct change *change)
                     "try again.");
     if (rc)
         return fail_call(r, change, rc);
-    return finish_answered(r, change);
+    return change_finish_with_reply(r, change);
 }
 
 /* Cancels immediately. PROCESSOR_NOT_FOUND: the subscription has already ended at the processor, so
  * read its final state. */
-AWAITS static int cancel_now(struct req *r, struct change *change)
+AWAITS static int cancel_now(struct req *r, struct subscription_change *change)
 {
-    int rc = change_ask(r, change, "DELETE", subscription_path(r, change), NULL);
+    int rc = change_request(r, change, "DELETE", subscription_path(r, change), NULL);
 
     if (rc == PROCESSOR_NOT_FOUND)
-        rc = change_ask(r, change, "GET", subscription_path(r, change), NULL);
+        rc = change_request(r, change, "GET", subscription_path(r, change), NULL);
     if (rc)
         return fail_call(r, change, rc);
-    return finish_answered(r, change);
+    return change_finish_with_reply(r, change);
 }
 
-AWAITS static int set_period_end(struct req *r, struct change *change, bool cancel)
+AWAITS static int set_period_end(struct req *r, struct subscription_change *change, bool cancel)
 {
     struct form form;
     int rc;
 
     form_init(&form, r->task.arena);
     form_bool(&form, "cancel_at_period_end", cancel);
-    rc = change_ask(r, change, "POST", subscription_path(r, change), &form);
+    rc = change_request(r, change, "POST", subscription_path(r, change), &form);
     if (rc)
         return fail_call(r, change, rc);
-    return finish_answered(r, change);
+    return change_finish_with_reply(r, change);
 }
 
 AWAITS static int subscriptions_cancel(struct req *r)
 {
-    struct change *change = ARENA_NEW(r->task.arena, change);
+    struct subscription_change *change = ARENA_NEW(r->task.arena, change);
     const struct subscription *subscription = &change->subscription;
     struct cancel_in in;
 
     TRY(req_json(r, &cancel_schema, &in));
-    TRY(load(r, change));
-    TRY(subscription_check_ours(r, subscription));
-    TRY(pay_settings(r, true, &change->call.settings));
+    TRY(change_load(r, change));
+    TRY(subscription_check_changeable(r, subscription));
+    TRY(pay_settings_get(r, true, &change->call.settings));
     if (!subscription->provider_id.len)
         return cancel_checkout(r, change);
     bool now = in.at_period_end.set && !in.at_period_end.value;
@@ -226,16 +226,16 @@ AWAITS static int subscriptions_cancel(struct req *r)
 
 AWAITS static int subscriptions_resume(struct req *r)
 {
-    struct change *change = ARENA_NEW(r->task.arena, change);
+    struct subscription_change *change = ARENA_NEW(r->task.arena, change);
 
-    TRY(load(r, change));
-    TRY(subscription_check_ours(r, &change->subscription));
+    TRY(change_load(r, change));
+    TRY(subscription_check_changeable(r, &change->subscription));
     if (!change->subscription.cancel_at_period_end)
         return fail(
             r,
             PROBLEM_PAYMENT_STATE,
             "The subscription has no cancellation to undo: its cancel_at_period_end is false.");
-    TRY(pay_settings(r, true, &change->call.settings));
+    TRY(pay_settings_get(r, true, &change->call.settings));
     return set_period_end(r, change, false);
 }
 
@@ -296,7 +296,7 @@ static struct str item_of(const json_t *object)
                   "id");
 }
 
-AWAITS static int move(struct req *r, struct change *change)
+AWAITS static int move_to_plan(struct req *r, struct subscription_change *change)
 {
     struct str price;
     struct str product;
@@ -305,13 +305,13 @@ AWAITS static int move(struct req *r, struct change *change)
     int rc;
 
     TRY(check_plan(r, change->plan_id));
-    TRY(pay_settings(r, true, &change->call.settings));
+    TRY(pay_settings_get(r, true, &change->call.settings));
     TRY(plan_price(r, change->call.settings, change->plan_id, &price, &product));
     if (!price.len)
         return fail(r,
                     PROBLEM_DEPENDENCY_UNAVAILABLE,
                     "The processor does not have this plan yet; try again.");
-    rc = change_ask(r, change, "GET", subscription_path(r, change), NULL);
+    rc = change_request(r, change, "GET", subscription_path(r, change), NULL);
     if (rc)
         return fail_call(r, change, rc);
     item = item_of(change->call.reply.body);
@@ -321,21 +321,22 @@ AWAITS static int move(struct req *r, struct change *change)
     form_str(&form, "items[0][id]", item);
     form_str(&form, "items[0][price]", price);
     form_i64(&form, "metadata[plan_id]", change->plan_id);
-    rc = change_ask(r, change, "POST", subscription_path(r, change), &form);
+    rc = change_request(r, change, "POST", subscription_path(r, change), &form);
     if (rc)
         return fail_call(r, change, rc);
     change->object = change->call.reply.body;
     return 0;
 }
 
-static int check_update(struct req *r, const struct update_in *in, struct change *change)
+static int
+check_update(struct req *r, const struct update_in *in, struct subscription_change *change)
 {
     bool store = str_is(change->subscription.provider, "iap_store");
 
     if (in->subscriber_id.set && !caller_is_admin(r->scope->caller))
         return fail(r, PROBLEM_ADMIN_REQUIRED, "Only an administrator can change subscriber_id.");
     if (in->plan_id.set || (in->metadata.set && store))
-        TRY(subscription_check_ours(r, &change->subscription));
+        TRY(subscription_check_changeable(r, &change->subscription));
     if (in->plan_id.set && !can_move(&change->subscription))
         return fail(
             r,
@@ -347,13 +348,13 @@ static int check_update(struct req *r, const struct update_in *in, struct change
 
 AWAITS static int subscriptions_update(struct req *r)
 {
-    struct change *change = ARENA_NEW(r->task.arena, change);
+    struct subscription_change *change = ARENA_NEW(r->task.arena, change);
     struct update_in in;
     json_t *metadata;
     struct rows user;
 
     TRY(req_json(r, &update_schema, &in));
-    TRY(load(r, change));
+    TRY(change_load(r, change));
     TRY(check_update(r, &in, change));
     if (in.metadata.set) {
         TRY(pay_user_metadata(r, in.metadata.null ? NULL : in.metadata.value, &metadata));
@@ -372,7 +373,7 @@ AWAITS static int subscriptions_update(struct req *r)
     }
     if (in.plan_id.set && in.plan_id.value != change->subscription.plan_id) {
         change->plan_id = in.plan_id.value;
-        TRY(move(r, change));
+        TRY(move_to_plan(r, change));
     }
     return change_finish(r, change);
 }
@@ -386,11 +387,11 @@ static const struct route subscriptions_change_routes[] = {
         .perm = PERM_SVC_PAYMENTS_UPDATE,
         .body = &cancel_schema,
         .body_optional = true,
-        .ok = {200, &subscription_schema},
-        .fails = {404, 409, 502},
+        .success = {200, &subscription_schema},
+        .extra_statuses = {404, 409, 502},
         .run = subscriptions_cancel,
         .guard = subscription_guard,
-        .timeout_ms = TIMEOUT_MS,
+        .timeout_ms = CHANGE_TIMEOUT_MS,
         .summary = "Cancel a subscription",
         .doc = "The subscription ends with the paid period, or now. If its checkout is still open, "
                "the checkout is closed. 409 payment_state when the subscription has ended, or when "
@@ -402,11 +403,11 @@ static const struct route subscriptions_change_routes[] = {
         .id = "subscriptions_resume",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_UPDATE,
-        .ok = {200, &subscription_schema},
-        .fails = {404, 409, 502},
+        .success = {200, &subscription_schema},
+        .extra_statuses = {404, 409, 502},
         .run = subscriptions_resume,
         .guard = subscription_guard,
-        .timeout_ms = TIMEOUT_MS,
+        .timeout_ms = CHANGE_TIMEOUT_MS,
         .summary = "Undo a cancellation at the end of the period",
     },
     {
@@ -416,11 +417,11 @@ static const struct route subscriptions_change_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_UPDATE,
         .body = &update_schema,
-        .ok = {200, &subscription_schema},
-        .fails = {402, 404, 409, 502},
+        .success = {200, &subscription_schema},
+        .extra_statuses = {402, 404, 409, 502},
         .run = subscriptions_update,
         .guard = subscription_guard,
-        .timeout_ms = TIMEOUT_MS,
+        .timeout_ms = CHANGE_TIMEOUT_MS,
         .summary = "Move a subscription to another plan, change its subscriber or its metadata",
         .doc = "Only administrators can change subscriber_id. 409 for plan_id and metadata of a "
                "subscription that the app store manages.",

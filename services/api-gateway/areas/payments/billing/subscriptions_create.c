@@ -11,12 +11,12 @@
 #include "offers_sql.h"
 #include "subscriptions_write_sql.h"
 
-#define NAME_MAX_CHARS 200
-#define TEXT_MAX_CHARS 500
-#define URL_MAX_CHARS  2000
-#define PRODUCT_DIGITS 32
-#define TIMEOUT_MS     60000
-#define BASIS_POINTS   100 /* in one percent */
+#define NAME_MAX_CHARS    200
+#define TEXT_MAX_CHARS    500
+#define URL_MAX_CHARS     2000
+#define PRODUCT_DIGITS    32
+#define CREATE_TIMEOUT_MS 60000
+#define BASIS_POINTS      100 /* in one percent */
 
 struct create_in {
     struct in_i64 plan_id, template_id, subscriber_id;
@@ -62,7 +62,7 @@ static const struct schema create_schema =
     SCHEMA("SubscriptionCreate", struct create_in, in_fields);
 
 /* The subscription to create. */
-struct draft {
+struct subscription_draft {
     const struct payment_settings *settings;
     int64_t plan_id, subscriber_id;
     struct str name, description, email;
@@ -76,7 +76,7 @@ struct draft {
 
 /* --- terms --- */
 
-static int no_terms(struct req *r, const struct create_in *in, const char *whose)
+static int refuse_terms(struct req *r, const struct create_in *in, const char *whose)
 {
     const struct terms_in *terms = &in->terms;
     const char *field = terms->amount.set             ? "amount"
@@ -90,7 +90,8 @@ static int no_terms(struct req *r, const struct create_in *in, const char *whose
         r, field, PROBLEM_VALIDATION_FAILED, "is given by the %s: leave it out", whose);
 }
 
-AWAITS static int take_plan(struct req *r, const char *field, int64_t id, struct draft *draft)
+AWAITS static int
+draft_set_plan(struct req *r, const char *field, int64_t id, struct subscription_draft *draft)
 {
     struct rows found;
 
@@ -114,7 +115,7 @@ AWAITS static int take_plan(struct req *r, const char *field, int64_t id, struct
     return 0;
 }
 
-AWAITS static int take_template(struct req *r, int64_t id, struct draft *draft)
+AWAITS static int draft_set_template(struct req *r, int64_t id, struct subscription_draft *draft)
 {
     struct rows found;
 
@@ -129,7 +130,7 @@ AWAITS static int take_template(struct req *r, int64_t id, struct draft *draft)
         return fail(
             r, PROBLEM_CONFLICT, "The template is no longer offered: its is_active is false.");
     if (row.plan_id.set)
-        TRY(take_plan(r, "template_id", row.plan_id.value, draft));
+        TRY(draft_set_plan(r, "template_id", row.plan_id.value, draft));
     else
         draft->terms = (struct terms){
             .amount_minor = row.amount_minor.value,
@@ -145,25 +146,26 @@ AWAITS static int take_template(struct req *r, int64_t id, struct draft *draft)
     return 0;
 }
 
-static bool subscription_given(const struct in_i64 *number)
+static bool is_id_given(const struct in_i64 *number)
 {
     return number->set && !number->null;
 }
 
-AWAITS static int take_terms(struct req *r, const struct create_in *in, struct draft *draft)
+AWAITS static int
+draft_set_terms(struct req *r, const struct create_in *in, struct subscription_draft *draft)
 {
     const struct in_i64 *trial = &in->terms.trial_period_days;
 
     draft->terms = TERMS_NONE;
-    if (subscription_given(&in->plan_id) && subscription_given(&in->template_id))
+    if (is_id_given(&in->plan_id) && is_id_given(&in->template_id))
         return fail_field(
             r, "template_id", PROBLEM_VALIDATION_FAILED, "cannot be combined with plan_id");
-    if (subscription_given(&in->plan_id)) {
-        TRY(no_terms(r, in, "plan"));
-        TRY(take_plan(r, "plan_id", in->plan_id.value, draft));
-    } else if (subscription_given(&in->template_id)) {
-        TRY(no_terms(r, in, "template"));
-        TRY(take_template(r, in->template_id.value, draft));
+    if (is_id_given(&in->plan_id)) {
+        TRY(refuse_terms(r, in, "plan"));
+        TRY(draft_set_plan(r, "plan_id", in->plan_id.value, draft));
+    } else if (is_id_given(&in->template_id)) {
+        TRY(refuse_terms(r, in, "template"));
+        TRY(draft_set_template(r, in->template_id.value, draft));
     } else {
         if (!in->name.set)
             return fail_field(
@@ -174,7 +176,7 @@ AWAITS static int take_terms(struct req *r, const struct create_in *in, struct d
         draft->name = in->name.value;
     if (in->description.set)
         draft->description = in->description.value;
-    if (subscription_given(trial))
+    if (is_id_given(trial))
         draft->terms.trial_period_days = trial->value;
     return 0;
 }
@@ -183,7 +185,8 @@ AWAITS static int take_terms(struct req *r, const struct create_in *in, struct d
 
 /* A method that the payer has just saved may not have been reported to us yet.
  * payment_method_find() then reads it from the processor. */
-AWAITS static int take_method(struct req *r, const json_t *id, struct draft *draft)
+AWAITS static int
+draft_set_method(struct req *r, const json_t *id, struct subscription_draft *draft)
 {
     struct payment_method method;
 
@@ -206,14 +209,15 @@ AWAITS static int take_method(struct req *r, const json_t *id, struct draft *dra
     return 0;
 }
 
-AWAITS static int take_payer(struct req *r, const struct create_in *in, struct draft *draft)
+AWAITS static int
+draft_set_payer(struct req *r, const struct create_in *in, struct subscription_draft *draft)
 {
     const struct in_str *email = &in->customer_email;
     struct rows user;
 
     draft->email = email->set && !email->null ? email->value : STR_NONE;
-    draft->subscriber_id = subscription_given(&in->subscriber_id) ? in->subscriber_id.value : 0;
-    TRY(take_method(r, in->payment_method_id.value, draft));
+    draft->subscriber_id = is_id_given(&in->subscriber_id) ? in->subscriber_id.value : 0;
+    TRY(draft_set_method(r, in->payment_method_id.value, draft));
     if (!in->subscriber_id.set && !draft->subscriber_id && !draft->email.len &&
         r->scope->caller->kind == CALLER_USER)
         draft->subscriber_id = r->scope->caller->user_id;
@@ -232,7 +236,7 @@ AWAITS static int take_payer(struct req *r, const struct create_in *in, struct d
 
 /* A subscription that is charged at once must refer to a product. Without a plan there is one
  * product for each name and description. */
-AWAITS static int make_product(struct req *r, struct draft *draft)
+AWAITS static int make_product(struct req *r, struct subscription_draft *draft)
 {
     struct arena *arena = r->task.arena;
     struct processor_reply reply = {0};
@@ -258,7 +262,7 @@ AWAITS static int make_product(struct req *r, struct draft *draft)
         .method = "POST",
         .path = STR("/v1/products"),
         .form = form_text(&form),
-        .key = plan_fresh_key(r, "product", 0),
+        .key = plan_random_key(r, "product", 0),
     };
     int rc = processor_call(&r->task, draft->settings, &request, &reply);
     if (rc == 0 || (rc == PROCESSOR_INVALID && str_is(reply.code, "resource_already_exists")))
@@ -266,20 +270,21 @@ AWAITS static int make_product(struct req *r, struct draft *draft)
     return rc < 0 ? rc : pay_fail(r, rc, &reply);
 }
 
-AWAITS static int prepare_draft(struct req *r, struct draft *draft)
+AWAITS static int prepare_draft(struct req *r, struct subscription_draft *draft)
 {
     if (draft->plan_id)
         TRY(plan_price(r, draft->settings, draft->plan_id, &draft->price, &draft->product));
     if (draft->method.len && !draft->price.len && !draft->product.len)
         TRY(make_product(r, draft));
     if (!draft->customer.len)
-        TRY(pay_customer(r, draft->settings, draft->subscriber_id, draft->email, &draft->customer));
+        TRY(pay_customer_find_or_create(
+            r, draft->settings, draft->subscriber_id, draft->email, &draft->customer));
     return 0;
 }
 
 /* --- the call --- */
 
-static void put_price(struct form *form, const struct draft *draft, bool checkout)
+static void put_price(struct form *form, const struct subscription_draft *draft, bool checkout)
 {
 #define ITEM(tail) (checkout ? "line_items[0]" tail : "items[0]" tail)
     if (draft->price.len) {
@@ -303,8 +308,10 @@ static void put_price(struct form *form, const struct draft *draft, bool checkou
 }
 
 /* The platform's share in percent. The processor takes no fixed fee from recurring charges. */
-static void
-subscription_put_fee(struct req *r, struct form *form, const struct draft *draft, const char *key)
+static void subscription_put_fee(struct req *r,
+                                 struct form *form,
+                                 const struct subscription_draft *draft,
+                                 const char *key)
 {
     const struct payment_settings *settings = draft->settings;
     long long points = (long long)settings->fee.basis_points;
@@ -316,9 +323,10 @@ subscription_put_fee(struct req *r, struct form *form, const struct draft *draft
                      r->task.arena, "%lld.%02lld", points / BASIS_POINTS, points % BASIS_POINTS));
 }
 
-static void checkout_form(struct req *r, struct form *form, const struct draft *draft, int64_t id)
+static void
+checkout_form(struct req *r, struct form *form, const struct subscription_draft *draft, int64_t id)
 {
-    json_t *metadata = pay_metadata_with(r, draft->metadata, "subscription_id", id);
+    json_t *metadata = pay_metadata_merge(r, draft->metadata, "subscription_id", id);
 
     form_str(form, "mode", STR("subscription"));
     put_price(form, draft, true);
@@ -342,7 +350,8 @@ static void checkout_form(struct req *r, struct form *form, const struct draft *
 
 /* error_if_incomplete: when the first charge fails no subscription is created, because we have no
  * page on which the payer could complete the payment. */
-static void charge_form(struct req *r, struct form *form, const struct draft *draft, int64_t id)
+static void
+charge_form(struct req *r, struct form *form, const struct subscription_draft *draft, int64_t id)
 {
     form_str(form, "customer", draft->customer);
     put_price(form, draft, false);
@@ -351,13 +360,14 @@ static void charge_form(struct req *r, struct form *form, const struct draft *dr
     form_str(form, "payment_behavior", STR("error_if_incomplete"));
     if (draft->description.len)
         form_str(form, "description", draft->description);
-    form_map(form, "metadata", pay_metadata_with(r, draft->metadata, "subscription_id", id));
+    form_map(form, "metadata", pay_metadata_merge(r, draft->metadata, "subscription_id", id));
     if (draft->terms.trial_period_days > 0)
         form_i64(form, "trial_period_days", draft->terms.trial_period_days);
     subscription_put_fee(r, form, draft, "application_fee_percent");
 }
 
-AWAITS static int subscription_add_row(struct req *r, const struct draft *draft, int64_t *ret_id)
+AWAITS static int
+subscription_add_row(struct req *r, const struct subscription_draft *draft, int64_t *ret_id)
 {
     const struct terms *terms = &draft->terms;
     struct rows added;
@@ -383,7 +393,7 @@ AWAITS static int subscription_add_row(struct req *r, const struct draft *draft,
 
 /* Rounds down to an amount that the currency allows: whole units, or a multiple of ten minor units
  * in a currency with three decimals. */
-static int64_t whole(struct arena *arena, int64_t minor, struct str currency)
+static int64_t round_to_currency(struct arena *arena, int64_t minor, struct str currency)
 {
     int64_t fits;
 
@@ -398,10 +408,12 @@ static int64_t whole(struct arena *arena, int64_t minor, struct str currency)
 /* co: Redeems the offer code in the transaction that added the row. Before it counts the limits it
  * frees codes of checkouts that expired unpaid. A lower price replaces the plan's price in the
  * call. */
-AWAITS static int
-take_code(struct req *r, const struct in_str *code, struct draft *draft, int64_t id)
+AWAITS static int draft_redeem_code(struct req *r,
+                                    const struct in_str *code,
+                                    struct subscription_draft *draft,
+                                    int64_t id)
 {
-    struct str normal = offer_code_normal(r->task.arena, code->value);
+    struct str normal = offer_code_normalize(r->task.arena, code->value);
     struct terms *terms = &draft->terms;
     struct offer offer;
 
@@ -419,8 +431,8 @@ take_code(struct req *r, const struct in_str *code, struct draft *draft, int64_t
         return fail(
             r, PROBLEM_OFFER_UNAVAILABLE, "The offer has another currency than the subscription.");
     if (price) {
-        terms->amount_minor =
-            whole(r->task.arena, offer_price(&offer, terms->amount_minor), terms->currency);
+        terms->amount_minor = round_to_currency(
+            r->task.arena, offer_price(&offer, terms->amount_minor), terms->currency);
         draft->price = STR_NONE;
     } else if (offer.trial_days > terms->trial_period_days) {
         terms->trial_period_days = offer.trial_days;
@@ -434,17 +446,17 @@ take_code(struct req *r, const struct in_str *code, struct draft *draft, int64_t
 
 AWAITS static int subscription_create(struct req *r, const struct create_in *in, struct idem *idem)
 {
-    struct pay_call pay = subscription_call(r, idem);
-    struct draft draft = {0};
+    struct pay_call pay = subscription_call_begin(r, idem);
+    struct subscription_draft draft = {0};
     struct form form;
 
     TRY(pay_user_metadata(r, in->metadata.null ? NULL : in->metadata.value, &draft.metadata));
-    TRY(pay_settings(r, true, &pay.call.settings));
+    TRY(pay_settings_get(r, true, &pay.call.settings));
     if (idem->target.len)
         return subscription_call_resume(&pay);
     draft.settings = pay.call.settings;
-    TRY(take_terms(r, in, &draft));
-    TRY(take_payer(r, in, &draft));
+    TRY(draft_set_terms(r, in, &draft));
+    TRY(draft_set_payer(r, in, &draft));
     pay_return_urls(r,
                     draft.settings,
                     &in->success_url,
@@ -454,7 +466,7 @@ AWAITS static int subscription_create(struct req *r, const struct create_in *in,
     TRY(prepare_draft(r, &draft));
     TRY(subscription_add_row(r, &draft, &pay.call.id));
     if (in->offer_code.set && !in->offer_code.null)
-        TRY(take_code(r, &in->offer_code, &draft, pay.call.id));
+        TRY(draft_redeem_code(r, &in->offer_code, &draft, pay.call.id));
     form_init(&form, r->task.arena);
     if (draft.method.len)
         charge_form(r, &form, &draft, pay.call.id);
@@ -473,7 +485,7 @@ AWAITS static int subscriptions_create(struct req *r)
 
     TRY(req_json(r, &create_schema, &in));
     TRY(idem_begin(r, &in.idempotency_key, &idem));
-    return idem_end(r, &idem, subscription_create(r, &in, &idem));
+    return idem_finish(r, &idem, subscription_create(r, &in, &idem));
 }
 
 static const struct route subscriptions_create_routes[] = {
@@ -485,10 +497,10 @@ static const struct route subscriptions_create_routes[] = {
         .perm = PERM_SVC_PAYMENTS_CREATE,
         .body = &create_schema,
         .headers = HEADER_IDEMPOTENCY_KEY,
-        .ok = {201, &subscription_schema},
-        .fails = {402, 404, 409, 422, 502},
+        .success = {201, &subscription_schema},
+        .extra_statuses = {402, 404, 409, 422, 502},
         .run = subscriptions_create,
-        .timeout_ms = TIMEOUT_MS,
+        .timeout_ms = CREATE_TIMEOUT_MS,
         .summary = "Create a subscription",
         .doc =
             "From a plan, a template, or with name, amount, currency and billing_interval. The "

@@ -143,16 +143,16 @@ static int templates_merge(struct req *r, const struct template_in *in, struct t
 }
 
 /* Returns the template's own value; null when a plan gives the terms. */
-static struct opt_i64 templates_own(const struct template *template, int64_t value)
+static struct opt_i64 templates_own_or_null(const struct template *template, int64_t value)
 {
     return template->plan_id ? NO_I64 : some_i64(value);
 }
 
-static struct opt_i64 trial(const struct template *template)
+static struct opt_i64 templates_trial_days(const struct template *template)
 {
     int64_t days = template->terms.trial_period_days;
 
-    return template->trial_set ? some_i64(days) : templates_own(template, days);
+    return template->trial_set ? some_i64(days) : templates_own_or_null(template, days);
 }
 
 static int templates_fail_save(struct req *r, int rc)
@@ -199,24 +199,25 @@ AWAITS static int templates_finish(struct req *r, const char *action, int64_t id
 
 /* Adds the template when `id` is 0, otherwise changes that template. *ret_id: its id. */
 AWAITS static int
-templates_put(struct req *r, const struct template *template, int64_t id, int64_t *ret_id)
+templates_store(struct req *r, const struct template *template, int64_t id, int64_t *ret_id)
 {
     struct rows saved;
-    int rc = db_query(
-        &r->task,
-        r->scope->db,
-        id ? &SQL_TEMPLATE_SAVE : &SQL_TEMPLATE_ADD,
-        SQL_TEMPLATE_ARGS(.id = id,
-                          .name = template->name,
-                          .description = template->description,
-                          .plan_id = some_id(template->plan_id),
-                          .amount_minor = templates_own(template, template->terms.amount_minor),
-                          .currency = template->terms.currency,
-                          .billing_interval = template->terms.billing_interval,
-                          .interval_count = templates_own(template, template->terms.interval_count),
-                          .trial_period_days = trial(template),
-                          .is_active = template->is_active),
-        &saved);
+    int rc = db_query(&r->task,
+                      r->scope->db,
+                      id ? &SQL_TEMPLATE_SAVE : &SQL_TEMPLATE_ADD,
+                      SQL_TEMPLATE_ARGS(.id = id,
+                                        .name = template->name,
+                                        .description = template->description,
+                                        .plan_id = some_id(template->plan_id),
+                                        .amount_minor = templates_own_or_null(
+                                            template, template->terms.amount_minor),
+                                        .currency = template->terms.currency,
+                                        .billing_interval = template->terms.billing_interval,
+                                        .interval_count = templates_own_or_null(
+                                            template, template->terms.interval_count),
+                                        .trial_period_days = templates_trial_days(template),
+                                        .is_active = template->is_active),
+                      &saved);
 
     if (rc)
         return templates_fail_save(r, rc);
@@ -233,7 +234,7 @@ AWAITS static int templates_create(struct req *r)
     TRY(req_json(r, &create_schema, &in));
     TRY(templates_merge(r, &in, &template));
     TRY(sql_begin(r));
-    TRY(templates_put(r, &template, 0, &id));
+    TRY(templates_store(r, &template, 0, &id));
     TRY(templates_finish(r, "subscription_templates.create", id));
     return reply_template(r, 201, id);
 }
@@ -249,7 +250,7 @@ AWAITS static int templates_update(struct req *r)
     TRY(sql_begin(r));
     TRY(lock_template(r, id, &template));
     TRY(templates_merge(r, &in, &template));
-    TRY(templates_put(r, &template, id, &id));
+    TRY(templates_store(r, &template, id, &id));
     TRY(templates_finish(r, "subscription_templates.update", id));
     return reply_template(r, 200, id);
 }
@@ -275,7 +276,7 @@ static const struct route templates_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
         .query = list_query,
-        .ok = {200, &template_schema, .list = true},
+        .success = {200, &template_schema, .list = true},
         .run = templates_list,
         .summary = "List subscription templates",
     },
@@ -285,8 +286,8 @@ static const struct route templates_routes[] = {
         .id = "subscription_templates_create",
         .auth = AUTH_ADMIN,
         .body = &create_schema,
-        .ok = {201, &template_schema},
-        .fails = {409},
+        .success = {201, &template_schema},
+        .extra_statuses = {409},
         .run = templates_create,
         .summary = "Create a subscription template",
         .doc = "plan_id is required, or amount, currency and billing_interval.",
@@ -297,8 +298,8 @@ static const struct route templates_routes[] = {
         .id = "subscription_templates_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
-        .ok = {200, &template_schema},
-        .fails = {404},
+        .success = {200, &template_schema},
+        .extra_statuses = {404},
         .run = templates_get,
         .summary = "Read a subscription template",
     },
@@ -308,8 +309,8 @@ static const struct route templates_routes[] = {
         .id = "subscription_templates_update",
         .auth = AUTH_ADMIN,
         .body = &update_schema,
-        .ok = {200, &template_schema},
-        .fails = {404, 409},
+        .success = {200, &template_schema},
+        .extra_statuses = {404, 409},
         .run = templates_update,
         .guard = templates_get,
         .summary = "Change a subscription template",
@@ -321,8 +322,8 @@ static const struct route templates_routes[] = {
         .path = PAYMENTS_BASE "/subscription-templates/{id}",
         .id = "subscription_templates_delete",
         .auth = AUTH_ADMIN,
-        .ok = {204},
-        .fails = {404},
+        .success = {204},
+        .extra_statuses = {404},
         .run = templates_delete,
         .guard = templates_get,
         .summary = "Delete a subscription template",

@@ -48,7 +48,7 @@ static int read_storefront(struct req *r, const struct query *query, struct str 
                      errors);
 }
 
-static bool allows_web(const struct payment_settings *settings, struct str storefront)
+static bool storefront_allows_web(const struct payment_settings *settings, struct str storefront)
 {
     for (size_t i = 0; i < settings->web_checkout_storefront_count; i++) {
         if (storefront.len && str_ieq(settings->web_checkout_storefronts[i], storefront))
@@ -69,9 +69,10 @@ AWAITS static int options_get(struct req *r)
 
     TRY(req_query(r, &query));
     TRY(read_storefront(r, query, &storefront));
-    TRY(pay_settings(r, false, &settings));
+    TRY(pay_settings_get(r, false, &settings));
     bool store = settings->store.configured && str_is(query_get(query, "platform"), "ios");
-    bool web = !store || (payment_processor_ready(settings) && allows_web(settings, storefront));
+    bool web = !store ||
+               (payment_processor_ready(settings) && storefront_allows_web(settings, storefront));
 
     w = resp_json(r);
     jw_obj(&w);
@@ -97,7 +98,7 @@ static const struct route options_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
         .query = options_query,
-        .ok = {200, &options_schema},
+        .success = {200, &options_schema},
         .run = options_get,
         .summary = "Read the payment options of a client",
         .doc = "While no app store is configured: processor_web on every platform. With an app "

@@ -5,20 +5,24 @@
 #include "payments_sql.h"
 
 /* One kind of action on a payment. build() fills the call, or answers with a problem. */
-struct act {
-    const char *what, *done; /* "capture", "captured" */
-    const char *const *states;
-    int (*build)(struct req *r, struct act *act, const struct payment *payment, struct call *call);
+struct payment_action {
+    const char *key_name, *participle; /* "capture", "captured" */
+    const char *const *allowed_states;
+    int (*build)(struct req *r,
+                 struct payment_action *act,
+                 const struct payment *payment,
+                 struct call *call);
     const void *in;
     struct form form;
-    int64_t method_id;   /* confirm: id of the method's row; 0 = none */
-    struct str method;   /* confirm: the processor's id; empty = the intent's method */
-    bool ready;          /* requires an account that can take payments */
-    bool adds;           /* equal actions add up, so they cannot share a call */
-    const char *session; /* tail of the session's path for this action; NULL = needs an intent */
+    int64_t method_id;        /* confirm: id of the method's row; 0 = none */
+    struct str method;        /* confirm: the processor's id; empty = the intent's method */
+    bool needs_ready_account; /* requires an account that can take payments */
+    bool is_cumulative;       /* equal actions add up, so they cannot share a call */
+    const char
+        *session_tail; /* tail of the session's path for this action; NULL = needs an intent */
 };
 
-static bool among(struct str status, const char *const *states)
+static bool is_in_states(struct str status, const char *const *states)
 {
     for (; *states; states++) {
         if (str_is(status, *states))
@@ -27,7 +31,7 @@ static bool among(struct str status, const char *const *states)
     return false;
 }
 
-/* conflict is not a final answer (idem_end()): the same request may succeed later. */
+/* conflict is not a final answer (idem_finish()): the same request may succeed later. */
 static int fail_unsettled(struct req *r)
 {
     return fail(
@@ -36,30 +40,31 @@ static int fail_unsettled(struct req *r)
         "The outcome of an earlier change of the payment is not known yet; try again later.");
 }
 
-static int check_payment(struct req *r, const struct act *act, const struct payment *payment)
+static int
+check_payment(struct req *r, const struct payment_action *act, const struct payment *payment)
 {
     if (!str_is(payment->provider, "processor"))
         return fail(r, PROBLEM_PAYMENT_STATE, "The payment was made in an app store.");
-    if (!among(payment->status, act->states))
+    if (!is_in_states(payment->status, act->allowed_states))
         return fail(r,
                     PROBLEM_PAYMENT_STATE,
                     "The payment is %.*s: it cannot be %s.",
                     STR_ARG(payment->status),
-                    act->done);
+                    act->participle);
     if (payment->call_key.len && !payment->intent_id.len && !payment->session_id.len)
         return fail_unsettled(r);
-    if (!payment->intent_id.len && !(act->session && payment->session_id.len))
+    if (!payment->intent_id.len && !(act->session_tail && payment->session_id.len))
         return fail(r,
                     PROBLEM_PAYMENT_STATE,
                     "The payer has not begun to pay: there is nothing that can be %s.",
-                    act->done);
+                    act->participle);
     return 0;
 }
 
 /* Joins the open call of another request when both make the same change, by using its key. Refuses
  * a different change, and actions that add up. */
 static int join_open_call(struct req *r,
-                          const struct act *act,
+                          const struct payment_action *act,
                           const struct payment *payment,
                           struct pay_call *pay)
 {
@@ -68,14 +73,15 @@ static int join_open_call(struct req *r,
     if (!payment->call_key.len)
         return 0;
     if (!str_eq(payment->call_path, call->path) || !str_eq(payment->call_form, call->form) ||
-        act->adds)
+        act->is_cumulative)
         return fail_unsettled(r);
     call->key = payment->call_key;
-    call->again = true;
+    call->may_repeat = true;
     return 0;
 }
 
-AWAITS static int intent_begin(struct req *r, struct act *act, int64_t id, struct pay_call *pay)
+AWAITS static int
+action_note(struct req *r, struct payment_action *act, int64_t id, struct pay_call *pay)
 {
     struct payment payment;
 
@@ -90,51 +96,51 @@ AWAITS static int intent_begin(struct req *r, struct act *act, int64_t id, struc
     if (act->method_id)
         TRY(sql_exec(
             r, NULL, SQL_PAYMENT_SET_METHOD(.id = id, .payment_method_id = act->method_id)));
-    return pay_call_note(pay, act->what);
+    return pay_call_note(pay, act->key_name);
 }
 
 /* Continues the action of an abandoned request, which noted its call. Repeats the call while it is
  * open. Otherwise another process has closed the call: if the payment can still take the action,
  * makes the call again under the same key, so that it is not carried out twice. */
-AWAITS static int intent_go_on(struct req *r, struct act *act, struct pay_call *pay)
+AWAITS static int action_resume(struct req *r, struct payment_action *act, struct pay_call *pay)
 {
-    struct payment_extra extra;
+    struct payment_next_step extra;
     struct payment payment;
 
     TRY(payment_load_target(r, pay->idem, &payment));
-    if (payment_call_is_ours(pay->idem, &payment))
+    if (payment_call_is_own(pay->idem, &payment))
         return payment_call_resume(pay);
-    TRY(payment_reread(r, pay->call.settings, &payment, &extra));
-    if (!among(payment.status, act->states))
+    TRY(payment_refresh(r, pay->call.settings, &payment, &extra));
+    if (!is_in_states(payment.status, act->allowed_states))
         return payment_reply(r, 200, &payment, &extra);
-    pay->call.again = true;
-    TRY(intent_begin(r, act, payment.id, pay));
+    pay->call.may_repeat = true;
+    TRY(action_note(r, act, payment.id, pay));
     return pay_call_run(pay);
 }
 
-AWAITS static int run_act(struct req *r, struct act *act, struct idem *idem)
+AWAITS static int run_action_once(struct req *r, struct payment_action *act, struct idem *idem)
 {
-    struct pay_call pay = payment_call(r, idem, false);
-    struct payment_extra extra;
+    struct pay_call pay = payment_call_begin(r, idem, false);
+    struct payment_next_step extra;
     struct payment payment;
 
-    TRY(pay_settings(r, act->ready, &pay.call.settings));
+    TRY(pay_settings_get(r, act->needs_ready_account, &pay.call.settings));
     if (idem->target.len)
-        return intent_go_on(r, act, &pay);
+        return action_resume(r, act, &pay);
     TRY(payment_load_path(r, &payment));
     /* Not every change is reported by an event, so the stored state may be out of date. */
-    if (!among(payment.status, act->states) || !payment.intent_id.len)
-        TRY(payment_reread(r, pay.call.settings, &payment, &extra));
-    TRY(intent_begin(r, act, payment.id, &pay));
+    if (!is_in_states(payment.status, act->allowed_states) || !payment.intent_id.len)
+        TRY(payment_refresh(r, pay.call.settings, &payment, &extra));
+    TRY(action_note(r, act, payment.id, &pay));
     return pay_call_run(&pay);
 }
 
-AWAITS static int act_run(struct req *r, struct act *act, const struct in_str *key)
+AWAITS static int run_action(struct req *r, struct payment_action *act, const struct in_str *key)
 {
     struct idem idem;
 
     TRY(idem_begin(r, key, &idem));
-    return idem_end(r, &idem, run_act(r, act, &idem));
+    return idem_finish(r, &idem, run_action_once(r, act, &idem));
 }
 
 static struct str intent_path(struct req *r, const struct payment *payment, const char *tail)
@@ -154,12 +160,12 @@ AWAITS static int intent_guard(struct req *r)
 AWAITS static int intents_get(struct req *r)
 {
     const struct payment_settings *settings;
-    struct payment_extra extra;
+    struct payment_next_step extra;
     struct payment payment;
 
     TRY(payment_load_path(r, &payment));
-    TRY(pay_settings(r, false, &settings));
-    TRY(payment_reread(r, settings, &payment, &extra));
+    TRY(pay_settings_get(r, false, &settings));
+    TRY(payment_refresh(r, settings, &payment, &extra));
     return payment_reply(r, 200, &payment, &extra);
 }
 
@@ -190,11 +196,13 @@ static const struct field confirm_fields[] = {
 static const struct schema confirm_schema =
     SCHEMA("PaymentConfirm", struct confirm_in, confirm_fields);
 
-static const char *const confirmable[] = {
+static const char *const confirmable_states[] = {
     "requires_payment_method", "requires_confirmation", "requires_action", "failed", NULL};
 
-static int
-build_confirm(struct req *r, struct act *act, const struct payment *payment, struct call *call)
+static int build_confirm(struct req *r,
+                         struct payment_action *act,
+                         const struct payment *payment,
+                         struct call *call)
 {
     const struct confirm_in *in = act->in;
     static const struct in_str none;
@@ -210,7 +218,7 @@ build_confirm(struct req *r, struct act *act, const struct payment *payment, str
 
 /* Reads the body's payment_method_id. The processor's id of a method is used as it is: a method
  * that was created on the payer's device need not be stored here. */
-AWAITS static int resolve_method(struct req *r, const json_t *id, struct act *act)
+AWAITS static int resolve_method(struct req *r, const json_t *id, struct payment_action *act)
 {
     struct payment_method method;
 
@@ -226,30 +234,30 @@ AWAITS static int resolve_method(struct req *r, const json_t *id, struct act *ac
     return 0;
 }
 
-AWAITS static int intent_confirm(struct req *r, struct act *act, struct idem *idem)
+AWAITS static int intent_confirm(struct req *r, struct payment_action *act, struct idem *idem)
 {
     const struct confirm_in *in = act->in;
 
     TRY(resolve_method(r, in->payment_method_id.set ? in->payment_method_id.value : NULL, act));
-    return run_act(r, act, idem);
+    return run_action_once(r, act, idem);
 }
 
 AWAITS static int intents_confirm(struct req *r)
 {
     struct confirm_in in;
-    struct act act = {
-        .what = "confirm",
-        .done = "confirmed",
-        .states = confirmable,
+    struct payment_action act = {
+        .key_name = "confirm",
+        .participle = "confirmed",
+        .allowed_states = confirmable_states,
         .build = build_confirm,
         .in = &in,
-        .ready = true,
+        .needs_ready_account = true,
     };
     struct idem idem;
 
     TRY(req_json(r, &confirm_schema, &in));
     TRY(idem_begin(r, &in.idempotency_key, &idem));
-    return idem_end(r, &idem, intent_confirm(r, &act, &idem));
+    return idem_finish(r, &idem, intent_confirm(r, &act, &idem));
 }
 
 /* --- capture --- */
@@ -272,14 +280,14 @@ static const struct field capture_fields[] = {
 static const struct schema capture_schema =
     SCHEMA("PaymentCapture", struct capture_in, capture_fields);
 
-static const char *const capturable[] = {"requires_capture", NULL};
+static const char *const capturable_states[] = {"requires_capture", NULL};
 
 /* *ret_minor is 0 when the body has no amount. */
-static int part_amount(struct req *r,
-                       const struct in_f64 *amount,
-                       const struct payment *payment,
-                       int64_t most_minor,
-                       int64_t *ret_minor)
+static int read_part_amount(struct req *r,
+                            const struct in_f64 *amount,
+                            const struct payment *payment,
+                            int64_t most_minor,
+                            int64_t *ret_minor)
 {
     struct str currency;
 
@@ -305,13 +313,15 @@ static int64_t part_fee(const struct payment *payment, int64_t amount_minor)
     return fee < amount_minor ? fee : amount_minor;
 }
 
-static int
-build_capture(struct req *r, struct act *act, const struct payment *payment, struct call *call)
+static int build_capture(struct req *r,
+                         struct payment_action *act,
+                         const struct payment *payment,
+                         struct call *call)
 {
     const struct capture_in *in = act->in;
     int64_t amount_minor;
 
-    TRY(part_amount(r, &in->amount, payment, payment->amount_minor, &amount_minor));
+    TRY(read_part_amount(r, &in->amount, payment, payment->amount_minor, &amount_minor));
     call->path = intent_path(r, payment, "/capture");
     if (amount_minor)
         form_i64(&act->form, "amount_to_capture", amount_minor);
@@ -323,16 +333,16 @@ build_capture(struct req *r, struct act *act, const struct payment *payment, str
 AWAITS static int intents_capture(struct req *r)
 {
     struct capture_in in;
-    struct act act = {
-        .what = "capture",
-        .done = "captured",
-        .states = capturable,
+    struct payment_action act = {
+        .key_name = "capture",
+        .participle = "captured",
+        .allowed_states = capturable_states,
         .build = build_capture,
         .in = &in,
     };
 
     TRY(req_json(r, &capture_schema, &in));
-    return act_run(r, &act, &in.idempotency_key);
+    return run_action(r, &act, &in.idempotency_key);
 }
 
 /* --- cancel --- */
@@ -355,23 +365,25 @@ static const struct field cancel_fields[] = {
 };
 static const struct schema cancel_schema = SCHEMA("PaymentCancel", struct cancel_in, cancel_fields);
 
-static const char *const cancelable[] = {"requires_payment_method",
-                                         "requires_confirmation",
-                                         "requires_action",
-                                         "processing",
-                                         "requires_capture",
-                                         "failed",
-                                         NULL};
+static const char *const cancelable_states[] = {"requires_payment_method",
+                                                "requires_confirmation",
+                                                "requires_action",
+                                                "processing",
+                                                "requires_capture",
+                                                "failed",
+                                                NULL};
 
-static int
-build_cancel(struct req *r, struct act *act, const struct payment *payment, struct call *call)
+static int build_cancel(struct req *r,
+                        struct payment_action *act,
+                        const struct payment *payment,
+                        struct call *call)
 {
     const struct cancel_in *in = act->in;
 
     /* While the checkout page is open it controls the intent, so the session is expired instead. */
     if (payment->session_id.len && !str_is(payment->status, "requires_capture")) {
         call->path = processor_path(
-            r->task.arena, "/v1/checkout/sessions", payment->session_id, act->session);
+            r->task.arena, "/v1/checkout/sessions", payment->session_id, act->session_tail);
         return 0;
     }
     call->path = intent_path(r, payment, "/cancel");
@@ -383,17 +395,17 @@ build_cancel(struct req *r, struct act *act, const struct payment *payment, stru
 AWAITS static int intents_cancel(struct req *r)
 {
     struct cancel_in in;
-    struct act act = {
-        .what = "cancel",
-        .done = "canceled",
-        .states = cancelable,
+    struct payment_action act = {
+        .key_name = "cancel",
+        .participle = "canceled",
+        .allowed_states = cancelable_states,
         .build = build_cancel,
         .in = &in,
-        .session = "/expire",
+        .session_tail = "/expire",
     };
 
     TRY(req_json(r, &cancel_schema, &in));
-    return act_run(r, &act, &in.idempotency_key);
+    return run_action(r, &act, &in.idempotency_key);
 }
 
 /* --- refund --- */
@@ -423,25 +435,27 @@ static const struct field refund_fields[] = {
 };
 static const struct schema refund_schema = SCHEMA("PaymentRefund", struct refund_in, refund_fields);
 
-static const char *const refundable[] = {"succeeded", "partially_refunded", NULL};
+static const char *const refundable_states[] = {"succeeded", "partially_refunded", NULL};
 
-static int
-build_refund(struct req *r, struct act *act, const struct payment *payment, struct call *call)
+static int build_refund(struct req *r,
+                        struct payment_action *act,
+                        const struct payment *payment,
+                        struct call *call)
 {
     const struct refund_in *in = act->in;
     /* When we repeat a refund it may already be included in refunded_minor, so do not subtract that
      * amount. */
-    int64_t left_minor = payment->amount_minor - (call->again ? 0 : payment->refunded_minor);
+    int64_t left_minor = payment->amount_minor - (call->may_repeat ? 0 : payment->refunded_minor);
     int64_t amount_minor;
 
-    TRY(part_amount(r, &in->amount, payment, left_minor, &amount_minor));
+    TRY(read_part_amount(r, &in->amount, payment, left_minor, &amount_minor));
     call->path = STR("/v1/refunds");
     form_str(&act->form, "payment_intent", payment->intent_id);
     if (amount_minor)
         form_i64(&act->form, "amount", amount_minor);
     if (in->reason.set && !in->reason.null)
         form_str(&act->form, "reason", in->reason.value);
-    form_map(&act->form, "metadata", pay_metadata(r, "payment_id", payment->id));
+    form_map(&act->form, "metadata", pay_metadata_new(r, "payment_id", payment->id));
     return 0;
 }
 
@@ -456,19 +470,19 @@ AWAITS static int refund_guard(struct req *r)
 AWAITS static int payments_refund(struct req *r)
 {
     struct refund_in in;
-    struct act act = {
-        .what = "refund",
-        .done = "refunded",
-        .states = refundable,
+    struct payment_action act = {
+        .key_name = "refund",
+        .participle = "refunded",
+        .allowed_states = refundable_states,
         .build = build_refund,
         .in = &in,
-        .adds = true,
+        .is_cumulative = true,
     };
     int64_t id;
 
     TRY(req_id(r, "id", &id));
     TRY(req_json(r, &refund_schema, &in));
-    return act_run(r, &act, &in.idempotency_key);
+    return run_action(r, &act, &in.idempotency_key);
 }
 
 /* --- routes --- */
@@ -486,8 +500,8 @@ static const struct route payment_intents_routes[] = {
         .id = "payment_intents_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_READ,
-        .ok = {200, &payment_schema},
-        .fails = {404},
+        .success = {200, &payment_schema},
+        .extra_statuses = {404},
         .run = intents_get,
         .guard = intent_guard,
         .summary = "Read the current state of a payment from the processor",
@@ -503,8 +517,8 @@ static const struct route payment_intents_routes[] = {
         .body = &confirm_schema,
         .body_optional = true,
         .headers = HEADER_IDEMPOTENCY_KEY,
-        .ok = {200, &payment_schema},
-        .fails = {402, 404, 409, 422, 502},
+        .success = {200, &payment_schema},
+        .extra_statuses = {402, 404, 409, 422, 502},
         .run = intents_confirm,
         .guard = intent_guard,
         .summary = "Confirm a payment with a method",
@@ -521,8 +535,8 @@ static const struct route payment_intents_routes[] = {
         .body = &capture_schema,
         .body_optional = true,
         .headers = HEADER_IDEMPOTENCY_KEY,
-        .ok = {200, &payment_schema},
-        .fails = {402, 404, 409, 422, 502},
+        .success = {200, &payment_schema},
+        .extra_statuses = {402, 404, 409, 422, 502},
         .run = intents_capture,
         .guard = intent_guard,
         .summary = "Capture the reserved amount of a payment",
@@ -538,8 +552,8 @@ static const struct route payment_intents_routes[] = {
         .body = &cancel_schema,
         .body_optional = true,
         .headers = HEADER_IDEMPOTENCY_KEY,
-        .ok = {200, &payment_schema},
-        .fails = {402, 404, 409, 422, 502},
+        .success = {200, &payment_schema},
+        .extra_statuses = {402, 404, 409, 422, 502},
         .run = intents_cancel,
         .guard = intent_guard,
         .summary = "Cancel a payment that is not paid",
@@ -555,8 +569,8 @@ static const struct route payment_intents_routes[] = {
         .body = &refund_schema,
         .body_optional = true,
         .headers = HEADER_IDEMPOTENCY_KEY,
-        .ok = {200, &payment_schema},
-        .fails = {402, 404, 409, 422, 502},
+        .success = {200, &payment_schema},
+        .extra_statuses = {402, 404, 409, 422, 502},
         .run = payments_refund,
         .guard = refund_guard,
         .summary = "Refund a payment, or a part of it",

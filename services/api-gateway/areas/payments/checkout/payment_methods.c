@@ -7,9 +7,9 @@
 #include "base/rand.h"
 #include "http/query.h"
 #include "json/jr.h"
+#include "keyset.h"
 #include "payment_methods_sql.h"
 #include "project/project.h"
-#include "walk.h"
 
 static const char *const statuses[] = {"active", "setup_failed", "detached", NULL};
 
@@ -183,7 +183,7 @@ int payment_method_find(struct req *r,
 }
 
 /* Reads {id} of the path: our id, or the processor's pm_...; false when it is neither. */
-static bool path_id(struct req *r, int64_t *ret_id, struct str *ret_provider_id)
+static bool read_path_id(struct req *r, int64_t *ret_id, struct str *ret_provider_id)
 {
     struct str text = req_param(r, "id");
 
@@ -201,7 +201,7 @@ AWAITS static int methods_get(struct req *r)
     struct rows rows;
     int64_t id;
 
-    if (!path_id(r, &id, &provider_id))
+    if (!read_path_id(r, &id, &provider_id))
         return no_such_method(r);
     TRY(sql_one(r,
                 &rows,
@@ -213,7 +213,7 @@ AWAITS static int methods_get(struct req *r)
 /* --- list --- */
 
 static const struct query_param list_query[] = {
-    WALK_QUERY,
+    KEYSET_QUERY,
     {.name = "subscriber_id", .type = FIELD_I64, .doc = "Only methods of this user"},
     {.name = "customer_email", .type = FIELD_STR, .doc = "Only methods of this address"},
     {.name = "status", .type = FIELD_STR, .values = statuses, .doc = "Only methods in this state"},
@@ -225,7 +225,7 @@ static const struct query_param list_query[] = {
     {0},
 };
 
-static const struct walk_list list = {
+static const struct keyset_list methods_keyset = {
     .newest = &SQL_METHODS_DESC,
     .oldest = &SQL_METHODS_ASC,
     .count = &SQL_METHODS_COUNT,
@@ -264,7 +264,7 @@ AWAITS static int sync_payer(struct req *r, struct opt_i64 subscriber, struct st
     const struct payment_settings *settings;
     struct rows customers;
 
-    TRY(pay_settings(r, true, &settings));
+    TRY(pay_settings_get(r, true, &settings));
     TRY(sql_all(r, &customers, SQL_METHOD_CUSTOMERS(.subscriber_id = subscriber, .email = email)));
     for (size_t i = 0; i < customers.count; i++)
         TRY(sync_customer(r, settings, sql_method_customers_row(&customers, i).provider_id));
@@ -287,11 +287,11 @@ AWAITS static int methods_list(struct req *r)
                         "Query parameter 'sync': requires subscriber_id or customer_email.");
         TRY(sync_payer(r, subscriber, email));
     }
-    return walk_reply(r,
-                      &list,
-                      SQL_METHODS_ARGS(.subscriber_id = subscriber,
-                                       .subscriber_email = email,
-                                       .status = query_get(query, "status")));
+    return keyset_reply(r,
+                        &methods_keyset,
+                        SQL_METHODS_ARGS(.subscriber_id = subscriber,
+                                         .subscriber_email = email,
+                                         .status = query_get(query, "status")));
 }
 
 /* --- set-up --- */
@@ -353,7 +353,7 @@ static int reply_setup(struct req *r, const json_t *body)
     return reply_json(r, 200);
 }
 
-AWAITS static int setup(struct req *r, const struct setup_in *in, struct idem *idem)
+AWAITS static int create_setup_intent(struct req *r, const struct setup_in *in, struct idem *idem)
 {
     const struct payment_settings *settings;
     struct processor_reply reply = {0};
@@ -362,13 +362,13 @@ AWAITS static int setup(struct req *r, const struct setup_in *in, struct idem *i
     struct str customer;
     struct form form;
 
-    TRY(pay_settings(r, true, &settings));
-    TRY(pay_customer(r, settings, subscriber_id, email, &customer));
+    TRY(pay_settings_get(r, true, &settings));
+    TRY(pay_customer_find_or_create(r, settings, subscriber_id, email, &customer));
     form_init(&form, r->task.arena);
     form_str(&form, "customer", customer);
     form_str(&form, "usage", STR("off_session"));
     form_bool(&form, "automatic_payment_methods[enabled]", true);
-    form_map(&form, "metadata", pay_metadata(r, "subscriber_id", subscriber_id));
+    form_map(&form, "metadata", pay_metadata_new(r, "subscriber_id", subscriber_id));
     const struct processor_request request = {
         .method = "POST",
         .path = STR("/v1/setup_intents"),
@@ -378,8 +378,8 @@ AWAITS static int setup(struct req *r, const struct setup_in *in, struct idem *i
     int rc = processor_call(&r->task, settings, &request, &reply);
     if (rc == 0)
         return reply_setup(r, reply.body);
-    if (processor_refused(rc))
-        pay_customer_gone(r, &reply, customer);
+    if (processor_is_refusal(rc))
+        pay_customer_forget(r, &reply, customer);
     return pay_fail(r, rc, &reply);
 }
 
@@ -394,20 +394,20 @@ AWAITS static int methods_setup(struct req *r)
         return fail_field(
             r, "customer_email", PROBLEM_REQUIRED, "is required without subscriber_id");
     TRY(idem_begin(r, NULL, &idem));
-    return idem_end(r, &idem, setup(r, &in, &idem));
+    return idem_finish(r, &idem, create_setup_intent(r, &in, &idem));
 }
 
 /* --- removal --- */
 
 /* Whether the processor refused because the method is already detached: it answers a detach of a
  * method without a customer with 400, or with 404. */
-static bool was_detached(int rc, const struct processor_reply *reply)
+static bool is_detached(int rc, const struct processor_reply *reply)
 {
     return rc == PROCESSOR_NOT_FOUND ||
            (rc == PROCESSOR_INVALID && !str_is(reply->code, "parameter_unknown"));
 }
 
-AWAITS static int detach(struct req *r, const struct payment_method *method)
+AWAITS static int methods_detach(struct req *r, const struct payment_method *method)
 {
     struct arena *arena = r->task.arena;
     const struct payment_settings *settings;
@@ -416,7 +416,7 @@ AWAITS static int detach(struct req *r, const struct payment_method *method)
     struct jr_error error;
     json_t *gone;
 
-    TRY(pay_settings(r, false, &settings));
+    TRY(pay_settings_get(r, false, &settings));
     const struct processor_request request = {
         .method = "POST",
         .path = processor_path(arena, "/v1/payment_methods", method->provider_id, "/detach"),
@@ -424,7 +424,7 @@ AWAITS static int detach(struct req *r, const struct payment_method *method)
         .key = processor_key(arena, r->scope->project, "detach", method->id, salt),
     };
     int rc = processor_call(&r->task, settings, &request, &reply);
-    if (rc && !was_detached(rc, &reply))
+    if (rc && !is_detached(rc, &reply))
         return pay_fail(r, rc, &reply);
     const json_t *body = reply.body;
     if (rc) {
@@ -445,7 +445,7 @@ AWAITS static int methods_delete(struct req *r)
     bool found = false;
     int64_t id;
 
-    if (!path_id(r, &id, &provider_id))
+    if (!read_path_id(r, &id, &provider_id))
         return no_such_method(r);
     TRY(methods_find_row(r, id, provider_id, &method, &found));
     if (!found)
@@ -458,7 +458,7 @@ AWAITS static int methods_delete(struct req *r)
         TRY(sql_commit(r));
         return reply_empty(r, 204);
     }
-    return detach(r, &method);
+    return methods_detach(r, &method);
 }
 
 #define ID_DOC "{id} is the method's id here or the processor's id (pm_...). "
@@ -472,8 +472,8 @@ static const struct route payment_methods_routes[] = {
         .perm = PERM_SVC_PAYMENTS_READ,
         .perm_or = PERM_SVC_PAYMENT_METHODS_READ,
         .query = list_query,
-        .ok = {200, &method_schema, .list = true},
-        .fails = {409, 502},
+        .success = {200, &method_schema, .list = true},
+        .extra_statuses = {409, 502},
         .run = methods_list,
         .summary = "List saved payment methods, newest first",
     },
@@ -485,8 +485,8 @@ static const struct route payment_methods_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_READ,
         .perm_or = PERM_SVC_PAYMENT_METHODS_READ,
-        .ok = {200, &method_schema},
-        .fails = {404},
+        .success = {200, &method_schema},
+        .extra_statuses = {404},
         .run = methods_get,
         .summary = "Read a saved payment method",
         .doc = ID_DOC,
@@ -499,8 +499,8 @@ static const struct route payment_methods_routes[] = {
         .perm = PERM_SVC_PAYMENTS_CREATE,
         .perm_or = PERM_SVC_PAYMENT_METHODS_CREATE,
         .body = &setup_schema,
-        .ok = {200, &setup_out_schema},
-        .fails = {404, 409, 422, 502},
+        .success = {200, &setup_out_schema},
+        .extra_statuses = {404, 409, 422, 502},
         .run = methods_setup,
         .summary = "Begin to save a payment method without charging it",
         .doc = "The method appears in the list after the payer has entered it.",
@@ -513,8 +513,8 @@ static const struct route payment_methods_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_UPDATE,
         .perm_or = PERM_SVC_PAYMENT_METHODS_DELETE,
-        .ok = {204},
-        .fails = {404, 409, 502},
+        .success = {204},
+        .extra_statuses = {404, 409, 502},
         .run = methods_delete,
         .guard = methods_get,
         .summary = "Remove a saved payment method",

@@ -4,8 +4,8 @@
 #include "base/num.h"
 #include "http/query.h"
 #include "json/jr.h"
+#include "keyset.h"
 #include "payments_sql.h"
-#include "walk.h"
 
 /* --- rows --- */
 
@@ -41,7 +41,7 @@ void payment_write(struct jw *w, const struct rows *rows, size_t row)
 int payment_reply(struct req *r,
                   int status,
                   const struct payment *payment,
-                  const struct payment_extra *extra)
+                  const struct payment_next_step *extra)
 {
     struct jw w = resp_json(r);
 
@@ -117,7 +117,7 @@ int payment_amount(struct req *r,
     json_t *number = NULL;
 
     if (amount->set && !amount->null)
-        number = jr_adopt(r->task.arena, json_real(amount->value));
+        number = jr_attach(r->task.arena, json_real(amount->value));
     return pay_amount(r, number, currency, ret_minor, ret_currency);
 }
 
@@ -152,7 +152,7 @@ static const char *const providers[] = {"processor", "iap_store", NULL};
     }
 
 static const struct query_param list_query[] = {
-    WALK_QUERY,
+    KEYSET_QUERY,
     {.name = "status",
      .type = FIELD_STR,
      .values = payment_statuses,
@@ -160,9 +160,9 @@ static const struct query_param list_query[] = {
     FILTERS,
     {0},
 };
-static const struct query_param status_query[] = {WALK_QUERY, FILTERS, {0}};
+static const struct query_param status_query[] = {KEYSET_QUERY, FILTERS, {0}};
 
-static const struct walk_list list = {
+static const struct keyset_list payments_keyset = {
     .newest = &SQL_PAYMENTS_DESC,
     .oldest = &SQL_PAYMENTS_ASC,
     .count = &SQL_PAYMENTS_COUNT,
@@ -209,9 +209,9 @@ AWAITS static int reply_list(struct req *r, const struct query *query, struct st
 
     TRY(time_param(r, query, "created_from", &from));
     TRY(time_param(r, query, "created_to", &until));
-    return walk_reply_with(
+    return keyset_reply_rows(
         r,
-        &list,
+        &payments_keyset,
         SQL_PAYMENTS_ARGS(.status = status,
                           .type = query_get(query, "type"),
                           .provider = query_get(query, "provider"),
@@ -261,7 +261,7 @@ static const struct route payments_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_READ,
         .query = list_query,
-        .ok = {200, &payment_schema, .list = true},
+        .success = {200, &payment_schema, .list = true},
         .run = payments_list,
         .summary = "List payments, newest first",
     },
@@ -272,7 +272,7 @@ static const struct route payments_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_READ,
         .query = status_query,
-        .ok = {200, &payment_schema, .list = true},
+        .success = {200, &payment_schema, .list = true},
         .run = payments_by_status,
         .summary = "List the payments in a state, newest first",
         .doc = "An unknown state is a 400.",
@@ -283,8 +283,8 @@ static const struct route payments_routes[] = {
         .id = "payments_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_PAYMENTS_READ,
-        .ok = {200, &payment_schema},
-        .fails = {404},
+        .success = {200, &payment_schema},
+        .extra_statuses = {404},
         .run = payments_get,
         .summary = "Read the stored state of a payment",
     },

@@ -18,7 +18,7 @@ extern const char *const payment_statuses[];
 
 /* Members that are never stored, shown only in the answer to this request. Text and tree are
  * borrowed. */
-struct payment_extra {
+struct payment_next_step {
     struct str client_secret;
     const json_t *next_action; /* NULL = none */
 };
@@ -28,7 +28,7 @@ void payment_write(struct jw *w, const struct rows *rows, size_t row);
 int payment_reply(struct req *r,
                   int status,
                   const struct payment *payment,
-                  const struct payment_extra *extra);
+                  const struct payment_next_step *extra);
 /* co: Reads a payment. `lock`: locks the row for update, in the open transaction. 404 when the
  * payment does not exist. */
 AWAITS int payment_load(struct req *r, int64_t id, bool lock, struct payment *ret_payment)
@@ -89,18 +89,18 @@ AWAITS int payment_add(struct req *r, const struct payment_draft *draft, int64_t
 /* any: Returns a call that creates (`creates`) or changes a payment. The caller fills its settings,
  * row id, path and form. A payment becomes failed when the processor refuses the call that creates
  * it. */
-struct pay_call payment_call(struct req *r, struct idem *idem, bool creates);
+struct pay_call payment_call_begin(struct req *r, struct idem *idem, bool creates);
 /* co: Reads the payment that an abandoned request created or changed (idem->target). */
 AWAITS int payment_load_target(struct req *r, const struct idem *idem, struct payment *ret_payment)
     MUSTCHECK;
 /* any: Whether this request, or a request that it has taken over, noted the payment's open call. */
-bool payment_call_is_ours(const struct idem *idem, const struct payment *payment);
+bool payment_call_is_own(const struct idem *idem, const struct payment *payment);
 /* co: Continues an abandoned request (idem->target): repeats its call when that is still open,
  * otherwise answers with the payment's current state. */
 AWAITS int payment_call_resume(struct pay_call *pay) MUSTCHECK;
 /* co: Reads the payment's object from the processor and applies it. *payment is the current state,
  * or the stored one when the processor cannot be reached. *ret_extra is always set. */
-AWAITS int payment_reread(struct req *r,
-                          const struct payment_settings *settings,
-                          struct payment *payment,
-                          struct payment_extra *ret_extra) MUSTCHECK;
+AWAITS int payment_refresh(struct req *r,
+                           const struct payment_settings *settings,
+                           struct payment *payment,
+                           struct payment_next_step *ret_extra) MUSTCHECK;

@@ -61,25 +61,25 @@ static void extend_problem(struct req *r, int64_t payment_id, struct str client_
 }
 
 /* The secret brings a payer back who must authenticate. It is of no use after a decline. */
-static struct str secret_for(struct str code, const struct payment_extra *extra)
+static struct str secret_after_failure(struct str code, const struct payment_next_step *extra)
 {
     return str_is(code, "authentication_required") ? extra->client_secret : STR_NONE;
 }
 
 /* The secret is shown only while the payer must act, not when money has moved or is reserved. */
-static struct payment_extra extra_of(const struct call *call)
+static struct payment_next_step next_step_of_call(const struct call *call)
 {
     const struct intent_object *intent = &call->intent;
     bool waits =
         str_starts(intent->status, STR("requires_")) && !str_is(intent->status, "requires_capture");
 
-    return (struct payment_extra){
+    return (struct payment_next_step){
         .client_secret = waits ? intent->client_secret : STR_NONE,
         .next_action = intent->next_action,
     };
 }
 
-static void unknown(struct pay_call *pay)
+static void extend_unknown_problem(struct pay_call *pay)
 {
     extend_problem(pay->r, pay->call.id, STR_NONE);
 }
@@ -87,7 +87,7 @@ static void unknown(struct pay_call *pay)
 AWAITS static int payment_answer(struct pay_call *pay)
 {
     const struct processor_reply *reply = &pay->call.reply;
-    const struct payment_extra extra = extra_of(&pay->call);
+    const struct payment_next_step extra = next_step_of_call(&pay->call);
     struct payment payment;
 
     TRY(payment_load(pay->r, pay->call.id, false, &payment));
@@ -95,21 +95,21 @@ AWAITS static int payment_answer(struct pay_call *pay)
         (void)payment_reply(pay->r, pay->status, &payment, &extra);
         return 0;
     }
-    pay_customer_gone(pay->r, reply, payment.customer);
+    pay_customer_forget(pay->r, reply, payment.customer);
     (void)pay_fail(pay->r, pay->call.rc, reply);
-    extend_problem(pay->r, payment.id, secret_for(reply->code, &extra));
+    extend_problem(pay->r, payment.id, secret_after_failure(reply->code, &extra));
     return 0;
 }
 
-struct pay_call payment_call(struct req *r, struct idem *idem, bool creates)
+struct pay_call payment_call_begin(struct req *r, struct idem *idem, bool creates)
 {
     struct pay_call pay = {
-        .call = pay_call_of(r, &call_payment, NULL, 0),
+        .call = pay_call_begin(r, &call_payment, NULL, 0),
         .r = r,
         .idem = idem,
         .status = creates ? 201 : 200,
-        .answer = payment_answer,
-        .unknown = unknown,
+        .write_answer = payment_answer,
+        .extend_unknown = extend_unknown_problem,
     };
 
     pay.call.creates = creates;
@@ -121,17 +121,17 @@ struct pay_call payment_call(struct req *r, struct idem *idem, bool creates)
 /* Another process has settled the call. Answers with the payment's current state. */
 AWAITS static int payment_answer_settled(struct pay_call *pay, struct payment *payment)
 {
-    struct payment_extra extra;
+    struct payment_next_step extra;
     struct req *r = pay->r;
 
-    TRY(payment_reread(r, pay->call.settings, payment, &extra));
+    TRY(payment_refresh(r, pay->call.settings, payment, &extra));
     if (pay->call.creates && str_is(payment->status, "failed")) {
         const struct processor_reply reply = {
             .code = payment->failure_code,
             .message = payment->failure_message,
         };
         (void)pay_fail(r, PROCESSOR_DECLINED, &reply);
-        extend_problem(r, payment->id, secret_for(payment->failure_code, &extra));
+        extend_problem(r, payment->id, secret_after_failure(payment->failure_code, &extra));
         return r->status;
     }
     if (pay->status == 201)
@@ -150,7 +150,7 @@ int payment_load_target(struct req *r, const struct idem *idem, struct payment *
     return payment_load(r, number, false, ret_payment);
 }
 
-bool payment_call_is_ours(const struct idem *idem, const struct payment *payment)
+bool payment_call_is_own(const struct idem *idem, const struct payment *payment)
 {
     return str_ends(payment->call_key, idem->salt);
 }
@@ -161,7 +161,7 @@ int payment_call_resume(struct pay_call *pay)
 
     TRY(payment_load_target(pay->r, pay->idem, &payment));
     pay->call.id = payment.id;
-    if (!payment_call_is_ours(pay->idem, &payment))
+    if (!payment_call_is_own(pay->idem, &payment))
         return payment_answer_settled(pay, &payment);
     return pay_call_repeat(pay, payment.call_key, payment.call_path, payment.call_form);
 }
@@ -174,26 +174,26 @@ AWAITS static int apply_read(struct call *call, struct db *tx, void *arg)
     return call_apply(call, tx, call->reply.body, call->read_ms);
 }
 
-int payment_reread(struct req *r,
-                   const struct payment_settings *settings,
-                   struct payment *payment,
-                   struct payment_extra *ret_extra)
+int payment_refresh(struct req *r,
+                    const struct payment_settings *settings,
+                    struct payment *payment,
+                    struct payment_next_step *ret_extra)
 {
-    struct call call = pay_call_of(r, &call_payment, settings, payment->id);
+    struct call call = pay_call_begin(r, &call_payment, settings, payment->id);
     bool begun = payment->intent_id.len > 0;
 
-    *ret_extra = (struct payment_extra){0};
+    *ret_extra = (struct payment_next_step){0};
     if (!str_is(payment->provider, "processor") || (!begun && !payment->session_id.len))
         return 0;
-    int rc = call_read(&call,
-                       begun ? call_payment.objects : CALL_SESSIONS,
-                       begun ? payment->intent_id : payment->session_id,
-                       READ_LIMIT_MS,
-                       &call.reply);
+    int rc = call_fetch(&call,
+                        begun ? call_payment.objects : CALL_SESSIONS,
+                        begun ? payment->intent_id : payment->session_id,
+                        READ_LIMIT_MS,
+                        &call.reply);
     if (rc)
         return rc < 0 ? rc : 0;
     rc = call_transact(&call, apply_read, NULL);
-    *ret_extra = extra_of(&call);
+    *ret_extra = next_step_of_call(&call);
     if (rc < 0) /* after a positive result the stored state is shown */
         return rc;
     return payment_load(r, payment->id, false, payment);

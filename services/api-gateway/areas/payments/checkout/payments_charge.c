@@ -39,11 +39,11 @@ AWAITS static int payments_charge_once(struct req *r,
                                        struct payment_draft *draft,
                                        struct idem *idem)
 {
-    struct pay_call pay = payment_call(r, idem, true);
+    struct pay_call pay = payment_call_begin(r, idem, true);
     struct payment_method method;
     struct form form;
 
-    TRY(pay_settings(r, true, &pay.call.settings));
+    TRY(pay_settings_get(r, true, &pay.call.settings));
     if (idem->target.len)
         return payment_call_resume(&pay);
     TRY(payment_method_find(r, pay.call.settings, in->payment_method_id.value, &method));
@@ -75,7 +75,7 @@ AWAITS static int payments_charge(struct req *r)
     if (in.description.set && !in.description.null)
         draft.description = in.description.value;
     TRY(idem_begin(r, &in.idempotency_key, &idem));
-    return idem_end(r, &idem, payments_charge_once(r, &in, &draft, &idem));
+    return idem_finish(r, &idem, payments_charge_once(r, &in, &draft, &idem));
 }
 
 static const struct route payments_charge_routes[] = {
@@ -87,8 +87,8 @@ static const struct route payments_charge_routes[] = {
         .perm = PERM_SVC_PAYMENTS_CREATE,
         .body = &charge_schema,
         .headers = HEADER_IDEMPOTENCY_KEY,
-        .ok = {201, &payment_schema},
-        .fails = {402, 404, 409, 422, 502},
+        .success = {201, &payment_schema},
+        .extra_statuses = {402, 404, 409, 422, 502},
         .run = payments_charge,
         .summary = "Charge a saved payment method",
         .doc = "201 with a payment whose status is succeeded, processing or requires_capture. 402 "

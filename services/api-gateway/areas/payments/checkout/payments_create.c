@@ -70,22 +70,22 @@ static const struct field create_fields[] = {
 };
 static const struct schema create_schema = SCHEMA("PaymentCreate", struct create_in, create_fields);
 
-static bool payment_given(const struct in_str *text)
+static bool is_text_given(const struct in_str *text)
 {
     return text->set && !text->null && text->value.len > 0;
 }
 
 static struct str payment_text_of(const struct in_str *text)
 {
-    return payment_given(text) ? text->value : STR_NONE;
+    return is_text_given(text) ? text->value : STR_NONE;
 }
 
 static bool is_checkout(const struct create_in *in)
 {
-    return !payment_given(&in->mode) || str_is(in->mode.value, "checkout");
+    return !is_text_given(&in->mode) || str_is(in->mode.value, "checkout");
 }
 
-static bool saves(const struct create_in *in)
+static bool saves_method(const struct create_in *in)
 {
     return in->save_payment_method.set && in->save_payment_method.value;
 }
@@ -98,7 +98,7 @@ static void put_checkout(struct req *r,
                          const struct call *call,
                          const struct payment_draft *draft)
 {
-    json_t *metadata = pay_metadata_with(r, draft->metadata, "payment_id", call->id);
+    json_t *metadata = pay_metadata_merge(r, draft->metadata, "payment_id", call->id);
     struct str name = draft->description.len ? draft->description : r->scope->project->name;
     struct str success;
     struct str cancel;
@@ -122,9 +122,9 @@ static void put_checkout(struct req *r,
         form_str(form, "payment_intent_data[description]", draft->description);
     if (draft->fee_minor)
         form_i64(form, "payment_intent_data[application_fee_amount]", draft->fee_minor);
-    if (saves(in))
+    if (saves_method(in))
         form_str(form, "payment_intent_data[setup_future_usage]", STR("off_session"));
-    if (payment_given(&in->capture_method))
+    if (is_text_given(&in->capture_method))
         form_str(form, "payment_intent_data[capture_method]", in->capture_method.value);
 }
 
@@ -141,7 +141,7 @@ void payment_put_intent(struct req *r,
     if (draft->description.len)
         form_str(form, "description", draft->description);
     form_bool(form, "automatic_payment_methods[enabled]", true);
-    form_map(form, "metadata", pay_metadata_with(r, draft->metadata, "payment_id", payment_id));
+    form_map(form, "metadata", pay_metadata_merge(r, draft->metadata, "payment_id", payment_id));
     if (draft->fee_minor)
         form_i64(form, "application_fee_amount", draft->fee_minor);
     if (capture_method.len)
@@ -153,7 +153,7 @@ put_device(struct form *form, const struct create_in *in, const struct payment_d
 {
     if (draft->customer_email.len)
         form_str(form, "receipt_email", draft->customer_email);
-    if (saves(in))
+    if (saves_method(in))
         form_str(form, "setup_future_usage", STR("off_session"));
 }
 
@@ -172,9 +172,10 @@ AWAITS static int draft_payment(struct req *r,
     draft->subscriber_id = subscriber ? in->subscriber_id.value : 0;
     draft->fee_minor = payment_fee(settings, draft->amount_minor, draft->currency);
     /* A payer who pays only once needs no customer at the processor. */
-    if (!subscriber && !saves(in))
+    if (!subscriber && !saves_method(in))
         return 0;
-    return pay_customer(r, settings, draft->subscriber_id, draft->customer_email, &draft->customer);
+    return pay_customer_find_or_create(
+        r, settings, draft->subscriber_id, draft->customer_email, &draft->customer);
 }
 
 AWAITS static int payment_create(struct req *r,
@@ -182,10 +183,10 @@ AWAITS static int payment_create(struct req *r,
                                  struct payment_draft *draft,
                                  struct idem *idem)
 {
-    struct pay_call pay = payment_call(r, idem, true);
+    struct pay_call pay = payment_call_begin(r, idem, true);
     struct form form;
 
-    TRY(pay_settings(r, true, &pay.call.settings));
+    TRY(pay_settings_get(r, true, &pay.call.settings));
     if (idem->target.len)
         return payment_call_resume(&pay);
     TRY(draft_payment(r, in, pay.call.settings, draft));
@@ -213,14 +214,14 @@ AWAITS static int payments_create(struct req *r)
     TRY(req_json(r, &create_schema, &in));
     TRY(payment_amount(r, &in.amount, in.currency.value, &draft.amount_minor, &draft.currency));
     TRY(pay_user_metadata(r, in.metadata.null ? NULL : in.metadata.value, &draft.metadata));
-    if (saves(&in) && !payment_given(&in.customer_email) &&
+    if (saves_method(&in) && !is_text_given(&in.customer_email) &&
         (!in.subscriber_id.set || in.subscriber_id.null))
         return fail_field(r,
                           "customer_email",
                           PROBLEM_REQUIRED,
                           "is required without subscriber_id to save the payment method");
     TRY(idem_begin(r, &in.idempotency_key, &idem));
-    return idem_end(r, &idem, payment_create(r, &in, &draft, &idem));
+    return idem_finish(r, &idem, payment_create(r, &in, &draft, &idem));
 }
 
 static const struct route payments_create_routes[] = {
@@ -232,8 +233,8 @@ static const struct route payments_create_routes[] = {
         .perm = PERM_SVC_PAYMENTS_CREATE,
         .body = &create_schema,
         .headers = HEADER_IDEMPOTENCY_KEY,
-        .ok = {201, &payment_schema},
-        .fails = {402, 404, 409, 422, 502},
+        .success = {201, &payment_schema},
+        .extra_statuses = {402, 404, 409, 422, 502},
         .run = payments_create,
         .summary = "Create a payment, or a payment intent",
         .doc = "The answer has checkout_url, or client_secret with mode intent. A request that is "

@@ -101,7 +101,7 @@ reply_status(struct req *r, int status, const struct processor_account *account,
 
 /* --- reported accounts --- */
 
-static void connect_take(struct str *text, struct str reported)
+static void take_reported_text(struct str *text, struct str reported)
 {
     if (reported.len)
         *text = reported;
@@ -113,9 +113,9 @@ static void merge_reported(struct arena *arena,
                            struct processor_account *account)
 {
     account->account = reported->id;
-    connect_take(&account->business_type, reported->business_type);
-    connect_take(&account->country, reported->country);
-    connect_take(&account->email, reported->email);
+    take_reported_text(&account->business_type, reported->business_type);
+    take_reported_text(&account->country, reported->country);
+    take_reported_text(&account->email, reported->email);
     account->charges_enabled = reported->charges_enabled;
     account->payouts_enabled = reported->payouts_enabled;
     account->details_submitted = reported->details_submitted;
@@ -123,7 +123,7 @@ static void merge_reported(struct arena *arena,
         reported->requirements ? jr_print(arena, reported->requirements) : account->requirements;
 }
 
-static bool connect_is_same(const struct processor_account *a, const struct processor_account *b)
+static bool accounts_are_equal(const struct processor_account *a, const struct processor_account *b)
 {
     return str_eq(a->account, b->account) && str_eq(a->business_type, b->business_type) &&
            str_eq(a->country, b->country) && str_eq(a->email, b->email) &&
@@ -157,7 +157,7 @@ static void set_account(json_t *doc,
     (void)json_object_del(doc, "event_id");
 }
 
-static int64_t second_of(int64_t ms)
+static int64_t floor_to_second(int64_t ms)
 {
     return ms - ms % 1000;
 }
@@ -183,7 +183,7 @@ AWAITS static int save_doc(struct req *r, json_t *doc, const struct db_call *aud
 
 /* Times of events have whole seconds. An event of the second in which our read began may be newer
  * than the read, so the event's data stays. */
-static bool older_than_event(const json_t *doc, int64_t at_ms)
+static bool is_older_than_event(const json_t *doc, int64_t at_ms)
 {
     int64_t event_ms;
 
@@ -194,23 +194,23 @@ static bool older_than_event(const json_t *doc, int64_t at_ms)
 
 /* Stores the reported status, unless an event has stored newer data or the credentials have changed
  * since the read. */
-AWAITS static int keep_status(struct req *r,
-                              const struct processor_account *known,
-                              const struct account_object *reported,
-                              const struct processor_account *account,
-                              int64_t at_ms)
+AWAITS static int store_reported_status(struct req *r,
+                                        const struct processor_account *known,
+                                        const struct account_object *reported,
+                                        const struct processor_account *account,
+                                        int64_t at_ms)
 {
     struct processor_account stored = {0};
     json_t *doc = NULL;
 
     TRY(sql_begin(r));
-    TRY(pay_lock_processor(r, &doc, &stored));
-    if (older_than_event(doc, at_ms) || !str_eq(stored.secret_key, known->secret_key) ||
+    TRY(pay_processor_lock(r, &doc, &stored));
+    if (is_older_than_event(doc, at_ms) || !str_eq(stored.secret_key, known->secret_key) ||
         stored.mode != known->mode || !str_eq(stored.account, known->account))
         return sql_commit(r);
     set_account(doc, reported, account, at_ms);
     TRY(save_doc(r, doc, NULL));
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     return 0;
 }
 
@@ -220,7 +220,7 @@ AWAITS static int connect_get(struct req *r)
     struct processor_reply reply = {0};
     struct account_object reported = {0};
 
-    TRY(pay_settings(r, false, &settings));
+    TRY(pay_settings_get(r, false, &settings));
     const struct processor_account *known = &settings->processor;
     bool own = known->mode == PROCESSOR_OWN;
     if (!known->secret_key.len || (!own && !known->account.len))
@@ -232,7 +232,7 @@ AWAITS static int connect_get(struct req *r)
         .platform = true,
         .limit_ms = STATUS_LIMIT_MS,
     };
-    int64_t at_ms = second_of(clock_wall_ms());
+    int64_t at_ms = floor_to_second(clock_wall_ms());
     int rc = processor_call(&r->task, settings, &request, &reply);
     if (rc < 0)
         return rc;
@@ -240,8 +240,8 @@ AWAITS static int connect_get(struct req *r)
         return reply_status(r, 200, known, false);
     struct processor_account account = *known;
     merge_reported(r->task.arena, &reported, &account);
-    if (!connect_is_same(&account, known))
-        TRY(keep_status(r, known, &reported, &account, at_ms));
+    if (!accounts_are_equal(&account, known))
+        TRY(store_reported_status(r, known, &reported, &account, at_ms));
     return reply_status(r, 200, &account, true);
 }
 
@@ -269,9 +269,9 @@ static struct str account_form(struct req *r, const struct connect_in *in)
 
 /* The call to make: the stored call of another request, whose outcome is not known, otherwise the
  * call of this request. */
-struct creation {
+struct account_creation {
     struct str form, key;
-    bool ours;
+    bool is_own_call;
     struct payment_settings settings; /* as stored now */
 };
 
@@ -283,7 +283,8 @@ static struct str new_key(struct req *r)
     return processor_key(r->task.arena, r->scope->project, "account", 0, str_from(salt));
 }
 
-static bool pending(struct arena *arena, const json_t *doc, struct creation *creation)
+static bool
+read_pending_call(struct arena *arena, const json_t *doc, struct account_creation *creation)
 {
     const json_t *creating = json_object_get(doc, "creating");
     int64_t at_ms;
@@ -295,14 +296,14 @@ static bool pending(struct arena *arena, const json_t *doc, struct creation *cre
     return creation->key.len > 0;
 }
 
-AWAITS static int begin_creation(struct req *r, struct str form, struct creation *creation)
+AWAITS static int begin_creation(struct req *r, struct str form, struct account_creation *creation)
 {
     struct processor_account account = {0};
     char at[CLOCK_TEXT_BYTES];
     json_t *doc = NULL;
 
     TRY(sql_begin(r));
-    TRY(pay_lock_processor(r, &doc, &account));
+    TRY(pay_processor_lock(r, &doc, &account));
     if (!account.secret_key.len)
         return fail(r,
                     PROBLEM_PAYMENTS_NOT_CONFIGURED,
@@ -319,13 +320,13 @@ AWAITS static int begin_creation(struct req *r, struct str form, struct creation
                     "The project already has an account: %.*s.",
                     STR_ARG(account.account));
     creation->settings = (struct payment_settings){.processor = account};
-    if (pending(r->task.arena, doc, creation)) {
-        creation->ours = str_eq(creation->form, form);
+    if (read_pending_call(r->task.arena, doc, creation)) {
+        creation->is_own_call = str_eq(creation->form, form);
         return sql_commit(r);
     }
     creation->form = form;
     creation->key = new_key(r);
-    creation->ours = true;
+    creation->is_own_call = true;
     json_t *creating = json_object();
     connect_set_text(creating, "form", creation->form);
     connect_set_text(creating, "key", creation->key);
@@ -335,30 +336,30 @@ AWAITS static int begin_creation(struct req *r, struct str form, struct creation
 }
 
 /* The call ended without an account. Removes it, so that the next request makes a new call. */
-AWAITS static int end_creation(struct req *r, const struct creation *creation)
+AWAITS static int end_creation(struct req *r, const struct account_creation *creation)
 {
     struct processor_account account = {0};
     json_t *doc = NULL;
 
     TRY(sql_begin(r));
-    TRY(pay_lock_processor(r, &doc, &account));
+    TRY(pay_processor_lock(r, &doc, &account));
     if (!str_eq(jr_str(json_object_get(doc, "creating"), "key"), creation->key))
         return sql_commit(r);
     (void)json_object_del(doc, "creating");
     return save_doc(r, doc, NULL);
 }
 
-AWAITS static int keep_created(struct req *r,
-                               const struct account_object *reported,
-                               int64_t at_ms,
-                               struct processor_account *ret)
+AWAITS static int store_created_account(struct req *r,
+                                        const struct account_object *reported,
+                                        int64_t at_ms,
+                                        struct processor_account *ret)
 {
     struct arena *arena = r->task.arena;
     struct processor_account account = {0};
     json_t *doc = NULL;
 
     TRY(sql_begin(r));
-    TRY(pay_lock_processor(r, &doc, &account));
+    TRY(pay_processor_lock(r, &doc, &account));
     if (account.account.len && !str_eq(account.account, reported->id))
         return fail(r,
                     PROBLEM_ALREADY_EXISTS,
@@ -378,7 +379,7 @@ AWAITS static int keep_created(struct req *r,
                       0,
                       arena_printf(arena, "{\"account\":\"%.*s\"}", STR_ARG(reported->id)));
     TRY(save_doc(r, doc, &audit));
-    gateway_touch(r);
+    gateway_raise_epoch(r);
     return 0;
 }
 
@@ -396,19 +397,19 @@ static int fail_create(struct req *r, int rc, const struct processor_reply *repl
 
 /* Whether this key can no longer create an account: the call was refused, not carried out, or
  * failed for good. */
-static bool nothing_follows(int rc, const struct processor_reply *reply)
+static bool is_final_failure(int rc, const struct processor_reply *reply)
 {
-    return processor_refused(rc) || processor_not_done(rc, reply) || rc == PROCESSOR_REUSED_KEY ||
-           (rc == PROCESSOR_UNAVAILABLE && reply->replayed);
+    return processor_is_refusal(rc) || processor_is_not_done(rc, reply) ||
+           rc == PROCESSOR_REUSED_KEY || (rc == PROCESSOR_UNAVAILABLE && reply->replayed);
 }
 
 /* Returns 0 when another request's call was made and has failed: make our own call next. */
-AWAITS static int create_once(struct req *r, struct str form)
+AWAITS static int create_or_repeat(struct req *r, struct str form)
 {
     struct processor_reply reply = {0};
     struct processor_account account = {0};
     struct account_object reported = {0};
-    struct creation creation = {0};
+    struct account_creation creation = {0};
 
     TRY(begin_creation(r, form, &creation));
     const struct processor_request request = {
@@ -418,20 +419,20 @@ AWAITS static int create_once(struct req *r, struct str form)
         .key = creation.key,
         .platform = true,
     };
-    int64_t at_ms = second_of(clock_wall_ms());
+    int64_t at_ms = floor_to_second(clock_wall_ms());
     int rc = processor_call(&r->task, &creation.settings, &request, &reply);
     if (rc < 0)
         return rc;
     if (rc == 0 && account_read(reply.body, &reported) != 0)
-        rc = PROCESSOR_UNKNOWN;
-    if (nothing_follows(rc, &reply)) {
+        rc = PROCESSOR_OUTCOME_UNKNOWN;
+    if (is_final_failure(rc, &reply)) {
         TRY(end_creation(r, &creation));
-        return creation.ours ? fail_create(r, rc, &reply) : 0;
+        return creation.is_own_call ? fail_create(r, rc, &reply) : 0;
     }
     if (rc)
         return pay_fail(r, rc, &reply);
-    TRY(keep_created(r, &reported, at_ms, &account));
-    if (!creation.ours)
+    TRY(store_created_account(r, &reported, at_ms, &account));
+    if (!creation.is_own_call)
         return fail(r,
                     PROBLEM_ALREADY_EXISTS,
                     "The project's account, %.*s, was created by an earlier request.",
@@ -443,7 +444,7 @@ AWAITS static int create_once(struct req *r, struct str form)
 static bool connect_read_country(struct req *r, struct in_str *country)
 {
     country->value = arena_upper(r->task.arena, country->value);
-    return ascii_only(country->value, ASCII_UPPER, "");
+    return ascii_has_only(country->value, ASCII_UPPER, "");
 }
 
 AWAITS static int connect_create(struct req *r)
@@ -454,8 +455,8 @@ AWAITS static int connect_create(struct req *r)
     if (!connect_read_country(r, &in.country))
         return fail_field(r, "country", PROBLEM_PATTERN, "must be a country code of two letters");
     struct str form = account_form(r, &in);
-    TRY(create_once(r, form));
-    TRY(create_once(r, form));
+    TRY(create_or_repeat(r, form));
+    TRY(create_or_repeat(r, form));
     return fail(r,
                 PROBLEM_CONFLICT,
                 "Other requests are creating the account at the same time; try again.");
@@ -473,7 +474,7 @@ AWAITS static int onboarding_create(struct req *r)
     char salt[27];
 
     TRY(req_json(r, &onboarding_schema, &in));
-    TRY(pay_settings(r, false, &settings));
+    TRY(pay_settings_get(r, false, &settings));
     if (settings->processor.secret_key.len && settings->processor.mode == PROCESSOR_OWN)
         return fail(
             r,
@@ -498,7 +499,7 @@ AWAITS static int onboarding_create(struct req *r)
         .limit_ms = LINK_LIMIT_MS,
     };
     int rc = processor_call(&r->task, settings, &request, &reply);
-    if (rc == PROCESSOR_UNKNOWN) /* a link that was not received does no harm: try again */
+    if (rc == PROCESSOR_OUTCOME_UNKNOWN) /* a link that was not received does no harm: try again */
         rc = PROCESSOR_UNAVAILABLE;
     if (rc)
         return rc == PROCESSOR_INVALID ? fail_create(r, rc, &reply) : pay_fail(r, rc, &reply);
@@ -524,7 +525,7 @@ static const struct route processor_connect_routes[] = {
         .path = PAYMENTS_BASE "/processor-connect",
         .id = "processor_connect_get",
         .auth = AUTH_ADMIN,
-        .ok = {200, &status_schema},
+        .success = {200, &status_schema},
         .run = connect_get,
         .summary = "Read the project's account at the processor",
         .doc = "Reads the account from the processor. When the processor cannot be reached the "
@@ -536,8 +537,8 @@ static const struct route processor_connect_routes[] = {
         .id = "processor_connect_create",
         .auth = AUTH_ADMIN,
         .body = &connect_schema,
-        .ok = {201, &status_schema},
-        .fails = {409, 502},
+        .success = {201, &status_schema},
+        .extra_statuses = {409, 502},
         .run = connect_create,
         .summary = "Create the project's account at the processor",
         .doc = "A project gets one account, however often this is requested: the next request "
@@ -549,8 +550,8 @@ static const struct route processor_connect_routes[] = {
         .id = "processor_connect_onboarding",
         .auth = AUTH_ADMIN,
         .body = &onboarding_schema,
-        .ok = {200, &link_schema},
-        .fails = {409, 502},
+        .success = {200, &link_schema},
+        .extra_statuses = {409, 502},
         .run = onboarding_create,
         .summary = "Get a link to the processor's onboarding",
     },

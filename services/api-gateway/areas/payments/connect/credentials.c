@@ -102,7 +102,7 @@ static const struct schema out_schema = SCHEMA_OUT("ProcessorCredentials", out_f
 
 /* --- the answer --- */
 
-static struct str hint(struct arena *arena, struct str secret)
+static struct str mask_secret(struct arena *arena, struct str secret)
 {
     size_t shown = secret.len < HINT_CHARACTERS ? secret.len : HINT_CHARACTERS;
 
@@ -117,15 +117,16 @@ static int credentials_reply(struct req *r, const struct processor_account *acco
     jw_obj(&w);
     JW_CSTR(&w, "mode", modes[account->mode == PROCESSOR_OWN]);
     JW_BOOL(&w, "configured", account->secret_key.len > 0);
-    JW_STR_OR_NULL(
-        &w, "secret_key", account->secret_key.len ? hint(arena, account->secret_key) : STR_NONE);
+    JW_STR_OR_NULL(&w,
+                   "secret_key",
+                   account->secret_key.len ? mask_secret(arena, account->secret_key) : STR_NONE);
     JW_STR_OR_NULL(&w, "account_id", account->account);
     jw_lit(&w, "webhook_secrets");
     jw_arr(&w);
     for (size_t i = 0; i < account->webhook_secret_count; i++) {
         const struct webhook_secret *secret = &account->webhook_secrets[i];
         jw_obj(&w);
-        JW_STR(&w, "secret", hint(arena, secret->secret));
+        JW_STR(&w, "secret", mask_secret(arena, secret->secret));
         jw_lit(&w, "expires_at");
         if (secret->expires_ms)
             jw_time(&w, secret->expires_ms);
@@ -148,7 +149,7 @@ AWAITS static int credentials_get(struct req *r)
 {
     const struct payment_settings *settings;
 
-    TRY(pay_settings_now(r, &settings));
+    TRY(pay_settings_read(r, &settings));
     return credentials_reply(r, &settings->processor);
 }
 
@@ -156,9 +157,9 @@ AWAITS static int credentials_get(struct req *r)
 
 /* Whether the text can be sent in a header. A mask passes: merge_key() and merge_secrets() check it
  * against the stored secrets. */
-static bool printable(struct str text)
+static bool is_header_text(struct str text)
 {
-    if (secret_given(text, STR_NONE) != SECRET_NEW)
+    if (secret_classify(text, STR_NONE) != SECRET_NEW)
         return true;
     for (size_t i = 0; i < text.len; i++)
         if (text.ptr[i] <= ' ' || text.ptr[i] > '~')
@@ -166,7 +167,7 @@ static bool printable(struct str text)
     return true;
 }
 
-static bool account_ok(struct str text)
+static bool is_account_id(struct str text)
 {
     if (!str_starts(text, STR("acct_")) || text.len == 5)
         return false;
@@ -184,7 +185,7 @@ static int credentials_check(struct req *r, const struct credentials_in *in)
     const struct secret_in *secrets = in->webhook_secrets.items;
     struct arena *arena = r->task.arena;
 
-    if (!printable(in->secret_key.value))
+    if (!is_header_text(in->secret_key.value))
         schema_error_add(arena,
                          errors,
                          STR("secret_key"),
@@ -196,11 +197,11 @@ static int credentials_check(struct req *r, const struct credentials_in *in)
                          STR("secret_key"),
                          PROBLEM_PATTERN,
                          "must be a secret or restricted key, not a publishable key");
-    if (in->account_id.value.len && !account_ok(in->account_id.value))
+    if (in->account_id.value.len && !is_account_id(in->account_id.value))
         schema_error_add(
             arena, errors, STR("account_id"), PROBLEM_PATTERN, "must be an account id (acct_...)");
     for (size_t i = 0; i < in->webhook_secrets.count; i++)
-        if (!printable(secrets[i].secret.value))
+        if (!is_header_text(secrets[i].secret.value))
             schema_error_add(arena,
                              errors,
                              arena_printf(arena, "webhook_secrets[%zu].secret", i),
@@ -220,7 +221,7 @@ static struct str find_masked(struct arena *arena,
 
     for (size_t i = 0; i < count; i++) {
         struct str secret = account->webhook_secrets[(place + i) % count].secret;
-        if (secret_given(text, hint(arena, secret)) == SECRET_SAME)
+        if (secret_classify(text, mask_secret(arena, secret)) == SECRET_SAME)
             return secret;
     }
     return STR_NONE;
@@ -234,7 +235,7 @@ merge_secrets(struct req *r, const struct in_list *list, struct processor_accoun
 
     for (size_t i = 0; i < list->count; i++) {
         struct str secret = items[i].secret.value;
-        if (secret_given(secret, STR_NONE) != SECRET_NEW)
+        if (secret_classify(secret, STR_NONE) != SECRET_NEW)
             secret = find_masked(r->task.arena, account, i, secret);
         if (!secret.len) {
             struct str field = arena_printf(r->task.arena, "webhook_secrets[%zu].secret", i);
@@ -254,8 +255,8 @@ merge_secrets(struct req *r, const struct in_list *list, struct processor_accoun
 static int merge_key(struct req *r, const struct in_str *key, struct processor_account *account)
 {
     struct str shown =
-        account->secret_key.len ? hint(r->task.arena, account->secret_key) : STR_NONE;
-    enum secret_given meant = secret_given(key->value, shown);
+        account->secret_key.len ? mask_secret(r->task.arena, account->secret_key) : STR_NONE;
+    enum secret_input meant = secret_classify(key->value, shown);
 
     if (meant == SECRET_WRONG_MASK)
         return fail_field(r, "secret_key", PROBLEM_VALIDATION_FAILED, SECRET_MASK_WRONG);
@@ -336,7 +337,7 @@ static struct str credentials_changed_members(struct req *r, const struct creden
         {"account_id", in->account_id.set},
         {"webhook_secrets", in->webhook_secrets.set},
     };
-    return gateway_changed(r, members, ARRAY_LEN(members));
+    return gateway_changed_detail(r, members, ARRAY_LEN(members));
 }
 
 AWAITS static int credentials_update(struct req *r)
@@ -349,7 +350,7 @@ AWAITS static int credentials_update(struct req *r)
     TRY(credentials_check(r, &in));
     TRY(pay_register(r));
     TRY(sql_begin(r));
-    TRY(pay_lock_processor(r, &doc, &account));
+    TRY(pay_processor_lock(r, &doc, &account));
     TRY(merge_key(r, &in.secret_key, &account));
     if (in.webhook_secrets.set)
         TRY(merge_secrets(r, &in.webhook_secrets, &account));
@@ -380,7 +381,7 @@ static const struct route processor_credentials_routes[] = {
         .path = PAYMENTS_BASE "/processor-connect/credentials",
         .id = "processor_credentials_get",
         .auth = AUTH_ADMIN,
-        .ok = {200, &out_schema},
+        .success = {200, &out_schema},
         .run = credentials_get,
         .summary = "Read which processor credentials are stored; answers mask the secrets",
     },
@@ -390,7 +391,7 @@ static const struct route processor_credentials_routes[] = {
         .id = "processor_credentials_update",
         .auth = AUTH_ADMIN,
         .body = &in_schema,
-        .ok = {200, &out_schema},
+        .success = {200, &out_schema},
         .run = credentials_update,
         .summary = "Store the processor's key and webhook secrets",
         .doc = "Members left out keep their value, null removes it. The key is not tested: GET "
@@ -401,7 +402,7 @@ static const struct route processor_credentials_routes[] = {
         .path = PAYMENTS_BASE "/processor-connect/credentials",
         .id = "processor_credentials_delete",
         .auth = AUTH_ADMIN,
-        .ok = {204},
+        .success = {204},
         .run = credentials_delete,
         .summary = "Delete the stored key, webhook secrets and account of the processor",
         .doc = "The account stays at the processor: store its account_id to connect it again.",

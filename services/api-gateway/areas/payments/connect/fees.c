@@ -211,12 +211,12 @@ AWAITS static int fees_get(struct req *r)
 {
     const struct payment_settings *settings;
 
-    TRY(pay_settings_now(r, &settings));
+    TRY(pay_settings_read(r, &settings));
     return reply_fee(r, &settings->fee);
 }
 
 /* Copies the stored value of each member that the body leaves out. */
-static void keep_stored(struct req *r, const json_t *doc, struct fee_in *in)
+static void fill_from_stored(struct req *r, const json_t *doc, struct fee_in *in)
 {
     const json_t *percent = json_object_get(doc, "percent");
     const json_t *fixed = json_object_get(doc, "fixed");
@@ -255,7 +255,7 @@ AWAITS static int fees_update(struct req *r)
     TRY(req_json(r, &fee_in_schema, &in));
     TRY(sql_begin(r));
     TRY(pay_settings_lock(r, PAYMENT_SETTINGS_FEES, &doc, NULL));
-    keep_stored(r, doc, &in);
+    fill_from_stored(r, doc, &in);
     fee.currency = read_currency(r, in.currency.value, "currency", errors);
     fee.basis_points = read_rate(r, &in.percent, "percent", errors);
     fee.fixed_minor = fees_read_number(r, &in.fixed, "fixed", fee.currency, errors);
@@ -306,7 +306,7 @@ AWAITS static int schedule_get(struct req *r)
 {
     const struct payment_settings *settings;
 
-    TRY(pay_settings_now(r, &settings));
+    TRY(pay_settings_read(r, &settings));
     return reply_schedule(r, settings);
 }
 
@@ -314,7 +314,7 @@ AWAITS static int schedule_get(struct req *r)
 static struct str fees_read_country(struct arena *arena, struct str text)
 {
     struct str country = arena_upper(arena, text);
-    bool code = text.len == 2 && ascii_only(country, ASCII_UPPER, "");
+    bool code = text.len == 2 && ascii_has_only(country, ASCII_UPPER, "");
 
     return code || str_is(country, COUNTRY_ANY) || str_is(country, COUNTRY_EEA) ? country
                                                                                 : STR_NONE;
@@ -401,7 +401,7 @@ AWAITS static int schedule_update(struct req *r)
     TRY(sql_begin(r));
     TRY(fees_save(
         r, PAYMENT_SETTINGS_SCHEDULE, "processor_fees.update", schedule_doc(r, rows, count)));
-    TRY(pay_settings(r, false, &settings));
+    TRY(pay_settings_get(r, false, &settings));
     struct payment_settings shown = *settings;
     shown.schedule = rows;
     shown.schedule_count = count;
@@ -421,7 +421,7 @@ AWAITS static int fees_calculate(struct req *r)
 
     TRY(req_json(r, &calculate_in_schema, &in));
     TRY(pay_amount(r, in.amount.value, in.currency.value, &amount, &currency));
-    TRY(pay_settings(r, false, &settings));
+    TRY(pay_settings_get(r, false, &settings));
     struct str country = settings->processor.country;
     if (in.country.value.len) {
         country = fees_read_country(r->task.arena, in.country.value);
@@ -458,7 +458,7 @@ static const struct route processor_fees_routes[] = {
         .path = PAYMENTS_BASE "/processor-connect/fees",
         .id = "platform_fee_get",
         .auth = AUTH_ADMIN,
-        .ok = {200, &fee_out_schema},
+        .success = {200, &fee_out_schema},
         .run = fees_get,
         .summary = "Read the platform's fee",
     },
@@ -468,7 +468,7 @@ static const struct route processor_fees_routes[] = {
         .id = "platform_fee_update",
         .auth = AUTH_ADMIN,
         .body = &fee_in_schema,
-        .ok = {200, &fee_out_schema},
+        .success = {200, &fee_out_schema},
         .run = fees_update,
         .summary = "Change the platform's fee",
         .doc = "Members left out keep their value, null restores the default: no fee.",
@@ -478,7 +478,7 @@ static const struct route processor_fees_routes[] = {
         .path = PAYMENTS_BASE "/processor-connect/processor-fees",
         .id = "processor_fees_get",
         .auth = AUTH_ADMIN,
-        .ok = {200, &rows_out_schema},
+        .success = {200, &rows_out_schema},
         .run = schedule_get,
         .summary = "Read the processor's fee schedule",
     },
@@ -488,7 +488,7 @@ static const struct route processor_fees_routes[] = {
         .id = "processor_fees_update",
         .auth = AUTH_ADMIN,
         .body = &rows_in_schema,
-        .ok = {200, &rows_out_schema},
+        .success = {200, &rows_out_schema},
         .run = schedule_update,
         .summary = "Replace the processor's fee schedule",
     },
@@ -498,8 +498,8 @@ static const struct route processor_fees_routes[] = {
         .id = "fees_calculate",
         .auth = AUTH_ADMIN,
         .body = &calculate_in_schema,
-        .ok = {200, &calculate_out_schema},
-        .fails = {409},
+        .success = {200, &calculate_out_schema},
+        .extra_statuses = {409},
         .run = fees_calculate,
         .class = CLASS_READ,
         .summary = "Estimate what remains of an amount after both fees",

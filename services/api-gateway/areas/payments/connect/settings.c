@@ -48,7 +48,7 @@ AWAITS static int settings_get(struct req *r)
 {
     const struct payment_settings *settings;
 
-    TRY(pay_settings_now(r, &settings));
+    TRY(pay_settings_read(r, &settings));
     struct jw w = resp_json(r);
     jw_obj(&w);
     JW_I64(&w, "grace_days", settings->grace_days);
@@ -67,7 +67,7 @@ static int read_storefronts(struct req *r, struct in_strs *in)
 {
     for (size_t i = 0; i < in->count; i++) {
         in->items[i] = arena_upper(r->task.arena, in->items[i]);
-        if (in->items[i].len != 3 || !ascii_only(in->items[i], ASCII_UPPER, "")) {
+        if (in->items[i].len != 3 || !ascii_has_only(in->items[i], ASCII_UPPER, "")) {
             struct str field = arena_printf(r->task.arena, "web_checkout_storefronts[%zu]", i);
             return fail_field(
                 r, field.ptr, PROBLEM_PATTERN, "must be a country code of three letters");
@@ -127,7 +127,7 @@ static const struct route payment_settings_routes[] = {
         .path = PAYMENTS_BASE "/settings",
         .id = "payment_settings_get",
         .auth = AUTH_ADMIN,
-        .ok = {200, &out_schema},
+        .success = {200, &out_schema},
         .run = settings_get,
         .summary = "Read the project's payment settings",
     },
@@ -137,7 +137,7 @@ static const struct route payment_settings_routes[] = {
         .id = "payment_settings_update",
         .auth = AUTH_ADMIN,
         .body = &in_schema,
-        .ok = {200, &out_schema},
+        .success = {200, &out_schema},
         .run = settings_update,
         .summary = "Change the project's payment settings",
         .doc = "Members left out keep their value, null restores the default.",

@@ -2,7 +2,7 @@
 #include "areas/payments/pay_common.h"
 #include "bus/bus.h"
 #include "http/query.h"
-#include "walk.h"
+#include "keyset.h"
 #include "webhook_events_sql.h"
 
 static const char *const states[] = {
@@ -64,14 +64,14 @@ static const struct schema listed_schema = SCHEMA_OUT("WebhookEventListed", list
 static const struct schema event_schema = SCHEMA_OUT("WebhookEvent", event_fields);
 
 static const struct query_param events_query[] = {
-    WALK_QUERY,
+    KEYSET_QUERY,
     {.name = "state", .type = FIELD_STR, .values = states, .doc = "Only events in this state"},
     {.name = "source", .type = FIELD_STR, .values = sources, .doc = "Only events of this sender"},
     {.name = "type", .type = FIELD_STR, .doc = "Only events of this type"},
     {0},
 };
 
-static const struct walk_list all_events = {
+static const struct keyset_list webhook_events_keyset = {
     &SQL_WEBHOOK_EVENTS_DESC, &SQL_WEBHOOK_EVENTS_ASC, &SQL_WEBHOOK_EVENTS_COUNT, "id"};
 
 AWAITS static int webhook_events_list(struct req *r)
@@ -79,11 +79,11 @@ AWAITS static int webhook_events_list(struct req *r)
     const struct query *query;
 
     TRY(req_query(r, &query));
-    return walk_reply(r,
-                      &all_events,
-                      SQL_WEBHOOK_EVENTS_ARGS(.state = query_get(query, "state"),
-                                              .source = query_get(query, "source"),
-                                              .type = query_get(query, "type")));
+    return keyset_reply(r,
+                        &webhook_events_keyset,
+                        SQL_WEBHOOK_EVENTS_ARGS(.state = query_get(query, "state"),
+                                                .source = query_get(query, "source"),
+                                                .type = query_get(query, "type")));
 }
 
 AWAITS static int webhook_events_get(struct req *r)
@@ -124,7 +124,7 @@ static const struct route webhook_events_routes[] = {
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_WEBHOOK_EVENTS_READ,
         .query = events_query,
-        .ok = {200, &listed_schema, .list = true},
+        .success = {200, &listed_schema, .list = true},
         .run = webhook_events_list,
         .summary = "List events received from the processor and the app store",
     },
@@ -134,8 +134,8 @@ static const struct route webhook_events_routes[] = {
         .id = "webhook_events_get",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_WEBHOOK_EVENTS_READ,
-        .ok = {200, &event_schema},
-        .fails = {404},
+        .success = {200, &event_schema},
+        .extra_statuses = {404},
         .run = webhook_events_get,
         .summary = "Get a received event with its payload",
     },
@@ -145,8 +145,8 @@ static const struct route webhook_events_routes[] = {
         .id = "webhook_events_replay",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_WEBHOOK_EVENTS_UPDATE,
-        .ok = {202, &listed_schema},
-        .fails = {404},
+        .success = {202, &listed_schema},
+        .extra_statuses = {404},
         .run = webhook_events_replay,
         .guard = webhook_events_get,
         .summary = "Apply a received event again",

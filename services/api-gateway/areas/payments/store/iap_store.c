@@ -125,13 +125,14 @@ AWAITS static int store_get(struct req *r)
 {
     const struct payment_settings *settings;
 
-    TRY(pay_settings_now(r, &settings));
+    TRY(pay_settings_read(r, &settings));
     return iap_reply(r, &settings->store);
 }
 
 /* --- changes --- */
 
-static void wrong(struct req *r, struct schema_errors *errors, const char *field, const char *text)
+static void
+add_pattern_error(struct req *r, struct schema_errors *errors, const char *field, const char *text)
 {
     schema_error_add(r->task.arena, errors, str_from(field), PROBLEM_PATTERN, "%s", text);
 }
@@ -148,25 +149,25 @@ read_environments(struct req *r, const struct in_strs *names, struct schema_erro
             if (str_is(names->items[i], environment_names[k]))
                 bit = environment_bits[k];
         if (!bit)
-            wrong(r,
-                  errors,
-                  arena_printf(r->task.arena, "environments[%zu]", i).ptr,
-                  "must be production or sandbox");
+            add_pattern_error(r,
+                              errors,
+                              arena_printf(r->task.arena, "environments[%zu]", i).ptr,
+                              "must be production or sandbox");
         bits |= bit;
     }
     if (names->set && !names->count)
-        wrong(r, errors, "environments", "must name at least one environment");
+        add_pattern_error(r, errors, "environments", "must name at least one environment");
     return bits;
 }
 
 static void check_texts(struct req *r, const struct store_in *in, struct schema_errors *errors)
 {
     if (in->issuer_id.set && !schema_format_ok("uuid", in->issuer_id.value))
-        wrong(r, errors, "issuer_id", "must be a UUID");
-    if (!ascii_only(in->key_id.value, ASCII_ALNUM, ""))
-        wrong(r, errors, "key_id", "must be letters and digits");
-    if (!ascii_only(in->bundle_id.value, ASCII_ALNUM, ".-"))
-        wrong(r, errors, "bundle_id", "must be letters, digits, '.' and '-'");
+        add_pattern_error(r, errors, "issuer_id", "must be a UUID");
+    if (!ascii_has_only(in->key_id.value, ASCII_ALNUM, ""))
+        add_pattern_error(r, errors, "key_id", "must be letters and digits");
+    if (!ascii_has_only(in->bundle_id.value, ASCII_ALNUM, ".-"))
+        add_pattern_error(r, errors, "bundle_id", "must be letters, digits, '.' and '-'");
 }
 
 static void merge_text(struct str *member, const struct in_str *in)
@@ -176,8 +177,9 @@ static void merge_text(struct str *member, const struct in_str *in)
 }
 
 /* Checks the merged account for missing members. */
-static void
-check_whole(struct req *r, const struct store_account *account, struct schema_errors *errors)
+static void check_required_members(struct req *r,
+                                   const struct store_account *account,
+                                   struct schema_errors *errors)
 {
     const struct {
         const char *name;
@@ -211,7 +213,8 @@ static int iap_merge(struct req *r, const struct store_in *in, struct store_acco
     check_texts(r, in, errors);
     if (in->private_key.set &&
         store_key_read(r->task.arena, in->private_key.value, &account->private_key) != 0)
-        wrong(r, errors, "private_key", "must be a .p8 file: PEM with a PKCS #8 key of P-256");
+        add_pattern_error(
+            r, errors, "private_key", "must be a .p8 file: PEM with a PKCS #8 key of P-256");
     else if (!in->private_key.set && other_key)
         account->private_key = STR_NONE;
     merge_text(&account->issuer_id, &in->issuer_id);
@@ -225,7 +228,7 @@ static int iap_merge(struct req *r, const struct store_in *in, struct store_acco
         account->environments =
             account->app_apple_id ? STORE_PRODUCTION | STORE_SANDBOX : STORE_SANDBOX;
     if (!errors->count)
-        check_whole(r, account, errors);
+        check_required_members(r, account, errors);
     account->configured = true;
     return errors->count ? fail_fields(r, errors) : 0;
 }
@@ -266,7 +269,7 @@ static struct str iap_changed_members(struct req *r, const struct store_in *in)
         {"app_apple_id", in->app_apple_id.set},
         {"environments", in->environments.set},
     };
-    return gateway_changed(r, members, ARRAY_LEN(members));
+    return gateway_changed_detail(r, members, ARRAY_LEN(members));
 }
 
 /* Reads the stored account and locks it until the transaction ends. */
@@ -279,7 +282,7 @@ AWAITS static int lock_account(struct req *r, struct store_account *ret_account)
 
     TRY(pay_settings_lock(r, PAYMENT_SETTINGS_STORE, &doc, &sealed));
     if (sealed.len && jr_parse(r->task.arena, sealed, &secret, &error) != 0)
-        secret = NULL; /* check_whole() then requires the key again */
+        secret = NULL; /* check_required_members() then requires the key again */
     store_account_read(r->task.arena, doc, secret, ret_account);
     return 0;
 }
@@ -315,7 +318,7 @@ static const struct route iap_store_routes[] = {
         .path = PAYMENTS_BASE "/iap-store/credentials",
         .id = "iap_store_get",
         .auth = AUTH_ADMIN,
-        .ok = {200, &out_schema},
+        .success = {200, &out_schema},
         .run = store_get,
         .summary = "Read the app store's settings and the address for its notifications",
         .doc = "The private key is never returned.",
@@ -326,7 +329,7 @@ static const struct route iap_store_routes[] = {
         .id = "iap_store_update",
         .auth = AUTH_ADMIN,
         .body = &in_schema,
-        .ok = {200, &out_schema},
+        .success = {200, &out_schema},
         .run = store_put,
         .summary = "Store the app store's settings and key",
         .doc = "The first time issuer_id, key_id, private_key and bundle_id are required; later, "
@@ -337,7 +340,7 @@ static const struct route iap_store_routes[] = {
         .path = PAYMENTS_BASE "/iap-store/credentials",
         .id = "iap_store_delete",
         .auth = AUTH_ADMIN,
-        .ok = {204},
+        .success = {204},
         .run = store_delete,
         .summary = "Delete the app store's settings and key",
         .doc = "Notifications are refused from then on; the effects of earlier ones stay.",

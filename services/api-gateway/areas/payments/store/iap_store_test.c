@@ -52,7 +52,7 @@ static const struct schema outcome_schema = SCHEMA_OUT("StoreTestOutcome", outco
 /* Checks the query and reads the credentials for a call to the store. They stay valid until the
  * request ends. */
 AWAITS static int
-call_begin(struct req *r, const struct store_account **ret_account, bool *ret_sandbox)
+store_call_begin(struct req *r, const struct store_account **ret_account, bool *ret_sandbox)
 {
     const struct payment_settings *settings;
     const struct query *query;
@@ -61,7 +61,7 @@ call_begin(struct req *r, const struct store_account **ret_account, bool *ret_sa
     struct str environment = query_get(query, "environment");
     if (!environment.len)
         return fail_field(r, "environment", PROBLEM_REQUIRED, "must be production or sandbox");
-    TRY(pay_settings(r, false, &settings));
+    TRY(pay_settings_get(r, false, &settings));
     if (!settings->store.configured)
         return fail(r,
                     PROBLEM_PAYMENTS_NOT_CONFIGURED,
@@ -72,7 +72,7 @@ call_begin(struct req *r, const struct store_account **ret_account, bool *ret_sa
     return 0;
 }
 
-static int call_failed(struct req *r, int rc, struct str reason)
+static int fail_store_call(struct req *r, int rc, struct str reason)
 {
     if (rc < 0)
         return rc;
@@ -88,10 +88,10 @@ AWAITS static int store_test(struct req *r)
     struct str token;
     bool sandbox = false;
 
-    TRY(call_begin(r, &account, &sandbox));
+    TRY(store_call_begin(r, &account, &sandbox));
     int rc = store_request_test(&r->task, account, sandbox, &token, &reason);
     if (rc != 0)
-        return call_failed(r, rc, reason);
+        return fail_store_call(r, rc, reason);
     struct jw w = resp_json(r);
     jw_obj(&w);
     JW_STR(&w, "test_notification_token", token);
@@ -102,7 +102,7 @@ AWAITS static int store_test(struct req *r)
 
 /* *ret_ms: when the notification was received and accepted; 0 = it was not. */
 AWAITS static int
-received_at(struct req *r, bool sandbox, const struct store_test *test, int64_t *ret_ms)
+find_received_at(struct req *r, bool sandbox, const struct store_test *test, int64_t *ret_ms)
 {
     struct rows rows;
 
@@ -129,9 +129,9 @@ static const char *test_state(const struct store_test *test, int64_t received_ms
 
 /* The store's tokens consist of a UUID and a time. A token with other characters is refused,
  * because it becomes part of a URL. */
-static bool token_ok(struct str token)
+static bool is_test_token(struct str token)
 {
-    return token.len > 0 && token.len <= TOKEN_MAX && ascii_only(token, ASCII_ALNUM, "-_");
+    return token.len > 0 && token.len <= TOKEN_MAX && ascii_has_only(token, ASCII_ALNUM, "-_");
 }
 
 /* Accepts any token: only the store knows its test notifications. */
@@ -149,8 +149,8 @@ AWAITS static int store_outcome(struct req *r)
     int64_t received_ms = 0;
     bool sandbox = false;
 
-    TRY(call_begin(r, &account, &sandbox));
-    if (!token_ok(token))
+    TRY(store_call_begin(r, &account, &sandbox));
+    if (!is_test_token(token))
         return fail(r, PROBLEM_NOT_FOUND, "The app store has no such test notification.");
     int rc = store_test_outcome(&r->task, account, sandbox, token, &test, &reason);
     if (rc == STORE_API_NOT_FOUND)
@@ -158,8 +158,8 @@ AWAITS static int store_outcome(struct req *r)
                     PROBLEM_NOT_FOUND,
                     "The app store has no such test notification, or has not sent it yet.");
     if (rc != 0)
-        return call_failed(r, rc, reason);
-    TRY(received_at(r, sandbox, &test, &received_ms));
+        return fail_store_call(r, rc, reason);
+    TRY(find_received_at(r, sandbox, &test, &received_ms));
     struct jw w = resp_json(r);
     jw_obj(&w);
     JW_CSTR(&w, "status", test_state(&test, received_ms));
@@ -213,8 +213,8 @@ static const struct route iap_store_test_routes[] = {
         .id = "iap_store_test",
         .auth = AUTH_ADMIN,
         .query = environment_query,
-        .ok = {202, &sent_schema},
-        .fails = {409, 502, 503},
+        .success = {202, &sent_schema},
+        .extra_statuses = {409, 502, 503},
         .run = store_test,
         .summary = "Ask the app store to send a test notification",
     },
@@ -224,8 +224,8 @@ static const struct route iap_store_test_routes[] = {
         .id = "iap_store_test_outcome",
         .auth = AUTH_ADMIN,
         .query = environment_query,
-        .ok = {200, &outcome_schema},
-        .fails = {404, 409, 502, 503},
+        .success = {200, &outcome_schema},
+        .extra_statuses = {404, 409, 502, 503},
         .run = store_outcome,
         .guard = store_guard,
         .summary = "Read the outcome of a test notification",
@@ -236,7 +236,7 @@ static const struct route iap_store_test_routes[] = {
         .id = "iap_store_account_token",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_SUBSCRIPTION_PLANS_READ,
-        .ok = {200, &token_schema},
+        .success = {200, &token_schema},
         .run = store_token,
         .summary = "Read the token that assigns purchases in the app store to the caller",
         .doc = "An API key reads the token of the user who created the key.",

@@ -1,0 +1,33 @@
+/* A batch is at most twice and at least half as large as the one before, within the bounds
+ * batch_size_least() and pace->most. */
+#include "batch_size.h"
+
+#define LEAST_WORDS         30000 /* smaller batches are hardly faster, unless their records are large */
+#define LEAST_RECORDS       10
+#define SMALL_BATCH_RECORDS 400 /* a batch of small records need not be smaller */
+
+static size_t batch_size_least(const struct batch_timing *took)
+{
+    size_t words = took->words / took->records + 1;
+    size_t least = LEAST_WORDS / words;
+
+    return least < LEAST_RECORDS         ? LEAST_RECORDS
+           : least < SMALL_BATCH_RECORDS ? least
+                                         : SMALL_BATCH_RECORDS;
+}
+
+size_t batch_size_next(const struct batch_limits *pace, const struct batch_timing *took)
+{
+    size_t fits = took->records * (size_t)pace->target_ms / (took->ms > 0 ? (size_t)took->ms : 1);
+    size_t least = batch_size_least(took);
+
+    if (fits > pace->records && took->records < pace->records) /* no measure of a full batch */
+        return pace->records;
+    if (fits > pace->records * 2)
+        fits = pace->records * 2;
+    if (fits < pace->records / 2)
+        fits = pace->records / 2;
+    if (fits < least)
+        fits = least;
+    return fits < pace->most ? fits : pace->most;
+}
