@@ -45,16 +45,14 @@ UNUSED static void run(void (*fn)(struct task *task, struct redis *redis))
     assert_int_equal(task_count(), 0);
 }
 
-UNUSED static int with_redis(void **state)
+UNUSED static int with_redis(void **state UNUSED)
 {
-    (void)state;
     bus_url = redis_start();
     return 0;
 }
 
-UNUSED static int without_redis(void **state)
+UNUSED static int without_redis(void **state UNUSED)
 {
-    (void)state;
     redis_stop();
     return 0;
 }

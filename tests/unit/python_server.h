@@ -33,9 +33,8 @@ static int python_server_start(const char *program)
     return server_port > 0 ? 0 : -1;
 }
 
-static int python_server_stop(void **state)
+static int python_server_stop(void **state UNUSED)
 {
-    (void)state;
     (void)kill(server_pid, SIGKILL);
     (void)waitpid(server_pid, NULL, 0);
     return 0;

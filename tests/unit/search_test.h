@@ -21,17 +21,15 @@ static uint64_t number(uint64_t below)
     return seed % below;
 }
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     seed = 88172645463325252;
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }

@@ -1,5 +1,7 @@
 /* A list endpoint against PostgreSQL: the envelope, the order, the last page, statements in
  * tasks. */
+#include "unit.h"
+
 #include "db_test.h"
 #undef fail /* cmocka's; here it is a function of app/reply.h */
 
@@ -79,23 +81,12 @@ static void order(struct task *task, struct db *db, void *arg)
     }
 }
 
-static void test_envelope(void **state)
+TEST(test_envelope)
 {
-    (void)state;
     run(envelope);
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     run(order);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_envelope),
-        cmocka_unit_test(test_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include "unit.h"
 #undef fail /* here it is a function of app/reply.h */
 
 #include <libpq-fe.h>
@@ -17,16 +19,14 @@
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -68,11 +68,10 @@ static const char *member(json_t *object, const char *name)
     return text ? text : "";
 }
 
-static void test_problem_shape(void **state)
+TEST_WITH(test_problem_shape, setup, teardown)
 {
     struct req *r = new_req("");
 
-    (void)state;
     assert_int_equal(fail(r, PROBLEM_NOT_FOUND, NULL), 404);
     assert_text(strbuf_view(&r->body),
                 "{\"type\":\"about:blank\",\"title\":\"Not found\",\"status\":404,"
@@ -94,7 +93,7 @@ static void test_problem_shape(void **state)
 }
 
 /* The advice names only parameters that the route has. */
-static void test_too_large_advises(void **state)
+TEST_WITH(test_too_large_advises, setup, teardown)
 {
     static const struct query_param searched[] = {
         {.name = "q"}, {.name = "pageSize"}, {.name = "fields"}, {0}};
@@ -113,7 +112,6 @@ static void test_too_large_advises(void **state)
          ": request fewer fields (fields), fewer relations (expand)."},
         {{.path = "/charts/{id}/data"}, "."},
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct req *r = new_req("");
@@ -128,12 +126,11 @@ static void test_too_large_advises(void **state)
 }
 
 /* A problem replaces all that the handler has written, also a body that overflowed. */
-static void test_problem_replaces(void **state)
+TEST_WITH(test_problem_replaces, setup, teardown)
 {
     struct req *r = new_req("");
     struct jw w = resp_json(r);
 
-    (void)state;
     jw_obj(&w);
     JW_CSTR(&w, "half", "written");
     assert_int_equal(fail(r, PROBLEM_TIMEOUT, NULL), 504);
@@ -145,9 +142,8 @@ static void test_problem_replaces(void **state)
     assert_string_equal(member(body_of(r), "code"), "internal");
 }
 
-static void test_every_code(void **state)
+TEST_WITH(test_every_code, setup, teardown)
 {
-    (void)state;
     for (enum problem i = PROBLEM_NONE + 1; i < PROBLEM_COUNT; i++) {
         const struct problem_info *problem = problem_info(i);
         if (problem->status == 0)
@@ -170,9 +166,8 @@ static void assert_header(enum problem problem, const char *expected)
     assert_text(strbuf_view(&r->extra_headers), expected);
 }
 
-static void test_status_headers(void **state)
+TEST_WITH(test_status_headers, setup, teardown)
 {
-    (void)state;
     assert_header(PROBLEM_UNAUTHORIZED, "WWW-Authenticate: Bearer\r\n");
     assert_header(PROBLEM_INVALID_CREDENTIALS, "WWW-Authenticate: Bearer\r\n");
     assert_header(PROBLEM_TOKEN_EXPIRED, "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n");
@@ -181,11 +176,10 @@ static void test_status_headers(void **state)
     assert_header(PROBLEM_FORBIDDEN, "");
 }
 
-static void test_problem_put(void **state)
+TEST_WITH(test_problem_put, setup, teardown)
 {
     struct req *r = new_req("");
 
-    (void)state;
     problem_put(r, 405, PROBLEM_METHOD_NOT_ALLOWED, "Only GET.");
     assert_int_equal(r->status, 405);
     assert_string_equal(member(body_of(r), "detail"), "Only GET.");
@@ -194,12 +188,11 @@ static void test_problem_put(void **state)
     assert_text(strbuf_view(&r->extra_headers), "Retry-After: 1\r\n");
 }
 
-static void test_findings(void **state)
+TEST_WITH(test_findings, setup, teardown)
 {
     struct req *r = new_req("");
     struct schema_errors *errors = ARENA_NEW(arena, errors);
 
-    (void)state;
     assert_int_equal(fail_field(r, "role_ids[2]", PROBLEM_OUT_OF_RANGE, "at most %d", 9), 400);
     assert_text(strbuf_view(&r->body),
                 "{\"type\":\"about:blank\",\"title\":\"Unprocessable request\",\"status\":400,"
@@ -220,7 +213,7 @@ static void test_findings(void **state)
     assert_string_equal(member(body_of(r), "detail"), "Taken.");
 }
 
-static void test_database(void **state)
+TEST_WITH(test_database, setup, teardown)
 {
     static const struct {
         int rc;
@@ -240,7 +233,6 @@ static void test_database(void **state)
         {DB_FAILED, 500, "internal"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
         struct req *r = new_req("");
         assert_int_equal(fail_db(r, expected[i].rc), expected[i].status);
@@ -266,12 +258,11 @@ static struct rows one_row(void)
     return (struct rows){.result = result, .count = 1, .columns = 3};
 }
 
-static void test_rows(void **state)
+TEST_WITH(test_rows, setup, teardown)
 {
     struct rows rows = one_row();
     struct req *r = new_req("");
 
-    (void)state;
     assert_int_equal(reply_row(r, 200, &rows), 200);
     assert_text(strbuf_view(&r->body), "{\"id\":7,\"name\":\"a\\\"b\"}");
     assert_text(r->content_type, "application/json");
@@ -299,13 +290,12 @@ static int id_status(const char *text, int64_t *ret_id)
 }
 
 /* An impossible id is answered like an id that does not exist. */
-static void test_ids(void **state)
+TEST_WITH(test_ids, setup, teardown)
 {
     static const char *const wrong[] = {
         "", "0", "-1", "+1", " 1", "1 ", "1.0", "1e3", "0x1", "9223372036854775808", "abc"};
     int64_t id = -5;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
         assert_int_equal(id_status(wrong[i], &id), 404);
     assert_int_equal(id, -5);
@@ -324,12 +314,11 @@ static void assert_query(const char *query, const char *code, const char *field)
     assert_string_equal(member(json_array_get(json_object_get(body, "errors"), 0), "field"), field);
 }
 
-static void test_queries(void **state)
+TEST_WITH(test_queries, setup, teardown)
 {
     struct req *r = new_req("page=3&limit=500&sort=-name&count=false");
     struct page page;
 
-    (void)state;
     assert_int_equal(req_page(r, &page), 0);
     assert_int_equal(page_offset(&page), 1000);
     assert_false(page.count);
@@ -350,22 +339,4 @@ static void test_queries(void **state)
     r = new_req("a=1");
     r->route = &bare;
     assert_int_equal(req_query(r, &query), 400);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_problem_shape, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_too_large_advises, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_problem_replaces, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_every_code, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_status_headers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_problem_put, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_findings, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_database, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_rows, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_ids, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_queries, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

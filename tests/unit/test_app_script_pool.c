@@ -1,5 +1,6 @@
 /* The runner's pool of script processes, against the real script-sandbox of the same build. */
 #include "deadline.h"
+#include "unit.h"
 
 #include <errno.h>
 
@@ -41,18 +42,16 @@ static void in_task(void (*fn)(struct task *task))
     assert_int_equal(slots.held, 0);
 }
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     loop_init();
     arena = arena_new(0);
     set_up((struct script_pool_config){.processes = 2});
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -114,9 +113,8 @@ static void values(struct task *task)
     assert_int_equal(stats.failures, 0);
 }
 
-static void test_values(void **state)
+TEST_WITH(test_values, setup, teardown)
 {
-    (void)state;
     in_task(values);
 }
 
@@ -139,9 +137,8 @@ static void failures(struct task *task)
     assert_int_equal(stats.memory, 1);
 }
 
-static void test_failures(void **state)
+TEST_WITH(test_failures, setup, teardown)
 {
-    (void)state;
     in_task(failures);
 }
 
@@ -182,9 +179,8 @@ static void many(struct task *task)
     assert_int_equal(stats.alive, 2);
 }
 
-static void test_queue(void **state)
+TEST_WITH(test_queue, setup, teardown)
 {
-    (void)state;
     set_up((struct script_pool_config){.processes = 2, .waiting = 3});
     in_task(many);
 }
@@ -196,9 +192,8 @@ static void retired(struct task *task)
     assert_int_equal(stats.spawned, 3);
 }
 
-static void test_retired_after_runs(void **state)
+TEST_WITH(test_retired_after_runs, setup, teardown)
 {
-    (void)state;
     set_up((struct script_pool_config){.runs = 3});
     in_task(retired);
 }
@@ -212,9 +207,8 @@ static void expired(struct task *task)
     assert_int_equal(stats.spawned, 2);
 }
 
-static void test_idle_process_leaves(void **state)
+TEST_WITH(test_idle_process_leaves, setup, teardown)
 {
-    (void)state;
     set_up((struct script_pool_config){.idle_ms = 50});
     in_task(expired);
 }
@@ -235,9 +229,8 @@ static void deadline(struct task *task)
     assert_int_equal(stats.spawned, 2); /* the first process ended with the abandoned script */
 }
 
-static void test_deadline_of_task(void **state)
+TEST_WITH(test_deadline_of_task, setup, teardown)
 {
-    (void)state;
     in_task(deadline);
 }
 
@@ -262,9 +255,8 @@ static void cancelled(struct task *task)
     assert_int_equal(rc, -ECANCELED);
 }
 
-static void test_cancel(void **state)
+TEST_WITH(test_cancel, setup, teardown)
 {
-    (void)state;
     in_task(cancelled);
 }
 
@@ -285,9 +277,8 @@ static void crashed(struct task *task)
     assert_value(run_text(task, "2"), "2");
 }
 
-static void test_crash(void **state)
+TEST_WITH(test_crash, setup, teardown)
 {
-    (void)state;
     in_task(crashed);
 }
 
@@ -300,9 +291,8 @@ static void killed_idle(struct task *task)
     assert_int_equal(stats.spawned, 2);
 }
 
-static void test_idle_process_killed(void **state)
+TEST_WITH(test_idle_process_killed, setup, teardown)
 {
-    (void)state;
     in_task(killed_idle);
 }
 
@@ -315,9 +305,8 @@ static void unavailable(struct task *task)
         -ENOENT);
 }
 
-static void test_no_program(void **state)
+TEST_WITH(test_no_program, setup, teardown)
 {
-    (void)state;
     set_up((struct script_pool_config){.program = "/nonexistent/script-sandbox"});
     in_task(unavailable);
 }
@@ -327,9 +316,8 @@ static void wrong_program(struct task *task)
     assert_str(run_text(task, "1").code, "script_crashed");
 }
 
-static void test_wrong_program(void **state)
+TEST_WITH(test_wrong_program, setup, teardown)
 {
-    (void)state;
     set_up((struct script_pool_config){.program = "/bin/false"});
     in_task(wrong_program);
     loop_init();
@@ -348,9 +336,8 @@ static void drained(struct task *task)
         -ESHUTDOWN);
 }
 
-static void test_drain(void **state)
+TEST_WITH(test_drain, setup, teardown)
 {
-    (void)state;
     in_task(drained);
 }
 
@@ -369,36 +356,21 @@ static void speed(struct task *task)
     assert_in_range(best_us, 0, allowed(50000));
 }
 
-static void test_speed(void **state)
+TEST_WITH(test_speed, setup, teardown)
 {
-    (void)state;
     in_task(speed);
 }
 
-int main(void)
+static int begin(void **state UNUSED)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_values, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_failures, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_queue, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_retired_after_runs, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_idle_process_leaves, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_deadline_of_task, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_cancel, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_crash, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_idle_process_killed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_no_program, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_wrong_program, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_drain, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_speed, setup, teardown),
-    };
     size_t len = sizeof(sandbox);
 
-    /* <build>/unit/<this> -> <build>/bin/script-sandbox */
     if (uv_exepath(sandbox, &len) != 0)
         return 1;
     *strrchr(sandbox, '/') = '\0';
     *strrchr(sandbox, '/') = '\0';
     strncat(sandbox, "/bin/script-sandbox", sizeof(sandbox) - strlen(sandbox) - 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+GROUP(begin, NULL)

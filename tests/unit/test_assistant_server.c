@@ -7,10 +7,12 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "assistant/model_server.h"
 #include "json/jr.h"
 
-static void bodies_without_members(void **state)
+TEST(bodies_without_members)
 {
     const unsigned both = MODEL_NO_MAX_TOKENS | MODEL_NO_STREAM_OPTIONS;
     const struct {
@@ -38,7 +40,6 @@ static void bodies_without_members(void **state)
         {"{}", both, NULL},
     };
     struct arena *arena = arena_new(0);
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct str without = model_body_without(arena, str_from(rows[i].body), rows[i].quirks);
@@ -49,7 +50,7 @@ static void bodies_without_members(void **state)
     arena_free(arena);
 }
 
-static void words_of_errors(void **state)
+TEST(words_of_errors)
 {
     const struct model_server server = {.key = STR("sk-1")};
     static const struct {
@@ -64,7 +65,6 @@ static void words_of_errors(void **state)
         {"[]", ""},
     };
     struct arena *arena = arena_new(0);
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct jr_error fault;
@@ -73,13 +73,4 @@ static void words_of_errors(void **state)
         assert_string_equal(arena_cstr(arena, model_error_message(&server, error)), rows[i].words);
     }
     arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bodies_without_members),
-        cmocka_unit_test(words_of_errors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,22 +7,22 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "assistant/completion.h"
 #include "assistant/event_stream.h"
 #include "json/jr.h"
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -54,7 +54,7 @@ static struct str events_of(struct str text, size_t size, int *ret_rc)
     return strbuf_view(&noted);
 }
 
-static void events(void **state)
+TEST_WITH(events, setup, teardown)
 {
     static const struct {
         const char *text, *noted;
@@ -77,7 +77,6 @@ static void events(void **state)
         {"data: never ended\n", ""},
         {"", ""},
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         for (size_t size = 1; size < 12; size++) {
@@ -91,22 +90,20 @@ static void events(void **state)
         }
 }
 
-static void events_end_where_they_are_refused(void **state)
+TEST_WITH(events_end_where_they_are_refused, setup, teardown)
 {
     int rc;
-    (void)state;
 
     struct str noted = events_of(STR("data: a\n\ndata: stop\n\ndata: b\n\n"), 100, &rc);
     assert_int_equal(rc, FETCH_BUSY);
     assert_string_equal(arena_cstr(arena, noted), "<a><stop>");
 }
 
-static void too_long_events(void **state)
+TEST_WITH(too_long_events, setup, teardown)
 {
     char *line = arena_alloc(arena, EVENT_STREAM_BYTES + 100);
     struct strbuf lines;
     int rc;
-    (void)state;
 
     memset(line, 'x', EVENT_STREAM_BYTES + 100);
     memcpy(line, "data:", 5);
@@ -135,10 +132,9 @@ static int add(struct completion *completion, const char *text)
 #define DELTA(delta)  CHUNK("{\"index\":0,\"delta\":{" delta "}}")
 #define CALL(call)    DELTA("\"tool_calls\":[{" call "}]")
 
-static void texts(void **state)
+TEST_WITH(texts, setup, teardown)
 {
     struct completion completion;
-    (void)state;
 
     completion_init(&completion, arena);
     assert_int_equal(add(&completion, DELTA("\"role\":\"assistant\",\"content\":\"\"")), 0);
@@ -160,10 +156,9 @@ static void texts(void **state)
     assert_false(completion.has_failed);
 }
 
-static void calls_come_in_parts(void **state)
+TEST_WITH(calls_come_in_parts, setup, teardown)
 {
     struct completion completion;
-    (void)state;
 
     completion_init(&completion, arena);
     assert_int_equal(
@@ -189,10 +184,9 @@ static void calls_come_in_parts(void **state)
     assert_int_equal(completion.bytes, 10);
 }
 
-static void calls_without_numbers(void **state)
+TEST_WITH(calls_without_numbers, setup, teardown)
 {
     struct completion completion;
-    (void)state;
 
     completion_init(&completion, arena);
     for (int i = 0; i < 2; i++) {
@@ -204,7 +198,7 @@ static void calls_without_numbers(void **state)
 }
 
 /* The chunk that is passed on has the form that OpenAI's clients expect. */
-static void calls_as_servers_write_them(void **state)
+TEST_WITH(calls_as_servers_write_them, setup, teardown)
 {
     static const struct {
         const char *parts[4];
@@ -240,7 +234,6 @@ static void calls_as_servers_write_them(void **state)
           "\"function\":{\"name\":\"b\",\"arguments\":\"{}\"}"},
          "{\"function\":{\"name\":\"b\",\"arguments\":\"{}\"},\"id\":\"call_1\",\"index\":1}"},
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct completion completion;
@@ -270,10 +263,9 @@ static void calls_as_servers_write_them(void **state)
 }
 
 /* Two calls of one tool stay two calls, though they have the same index and no ids. */
-static void one_tool_called_twice(void **state)
+TEST_WITH(one_tool_called_twice, setup, teardown)
 {
     struct completion completion;
-    (void)state;
 
     completion_init(&completion, arena);
     for (int i = 0; i < 2; i++)
@@ -285,10 +277,9 @@ static void one_tool_called_twice(void **state)
     assert_true(str_is(strbuf_view(&completion.calls[1].arguments), "{\"id\":7}"));
 }
 
-static void content_in_parts(void **state)
+TEST_WITH(content_in_parts, setup, teardown)
 {
     struct completion completion;
-    (void)state;
 
     completion_init(&completion, arena);
     assert_int_equal(
@@ -300,14 +291,13 @@ static void content_in_parts(void **state)
     assert_true(str_is(strbuf_view(&completion.text), "ab"));
 }
 
-static void errors_in_place_of_chunks(void **state)
+TEST_WITH(errors_in_place_of_chunks, setup, teardown)
 {
     static const char *const chunks[] = {
         "{\"error\":{\"message\":\"m\"}}",
         "{\"error\":\"m\"}",
         "{\"object\":\"error\",\"message\":\"m\"}",
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(chunks); i++) {
         struct completion completion;
@@ -318,7 +308,7 @@ static void errors_in_place_of_chunks(void **state)
     }
 }
 
-static void what_makes_no_sense(void **state)
+TEST_WITH(what_makes_no_sense, setup, teardown)
 {
     static const char *const chunks[] = {
         "[]",
@@ -328,7 +318,6 @@ static void what_makes_no_sense(void **state)
              "ccccccccccccccc\""),
     };
     struct completion completion;
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(chunks); i++) {
         completion_init(&completion, arena);
@@ -341,7 +330,7 @@ static void what_makes_no_sense(void **state)
     }
 }
 
-static void what_is_passed_over(void **state)
+TEST_WITH(what_is_passed_over, setup, teardown)
 {
     static const char *const chunks[] = {
         "{}",
@@ -352,7 +341,6 @@ static void what_is_passed_over(void **state)
         "{\"choices\":[],\"usage\":{\"prompt_tokens\":-5,\"completion_tokens\":\"7\"}}",
     };
     struct completion completion;
-    (void)state;
 
     completion_init(&completion, arena);
     for (size_t i = 0; i < ARRAY_LEN(chunks); i++)
@@ -365,7 +353,7 @@ static void what_is_passed_over(void **state)
     assert_true(completion.has_failed);
 }
 
-static void usage_is_believed_within_reason(void **state)
+TEST_WITH(usage_is_believed_within_reason, setup, teardown)
 {
     static const struct {
         int64_t said;
@@ -383,30 +371,8 @@ static void usage_is_believed_within_reason(void **state)
         {1001, 400, 1000, 100},  /* more than allowed */
         {INT64_MAX, 400, 1000, 100},
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         assert_int_equal(completion_tokens(rows[i].said, rows[i].bytes, rows[i].most),
                          rows[i].counted);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(events, setup, teardown),
-        cmocka_unit_test_setup_teardown(events_end_where_they_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(too_long_events, setup, teardown),
-        cmocka_unit_test_setup_teardown(texts, setup, teardown),
-        cmocka_unit_test_setup_teardown(calls_come_in_parts, setup, teardown),
-        cmocka_unit_test_setup_teardown(calls_without_numbers, setup, teardown),
-        cmocka_unit_test_setup_teardown(calls_as_servers_write_them, setup, teardown),
-        cmocka_unit_test_setup_teardown(one_tool_called_twice, setup, teardown),
-        cmocka_unit_test_setup_teardown(content_in_parts, setup, teardown),
-        cmocka_unit_test_setup_teardown(errors_in_place_of_chunks, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_makes_no_sense, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_passed_over, setup, teardown),
-        cmocka_unit_test_setup_teardown(usage_is_believed_within_reason, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

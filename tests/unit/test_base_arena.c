@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/arena.h"
 #include "base/list.h"
 #include "base/map.h"
@@ -19,10 +21,9 @@
 
 /* --- arena --- */
 
-static void arena_aligns_and_zeroes(void **state)
+TEST(arena_aligns_and_zeroes)
 {
     struct arena *arena = arena_new(0);
-    (void)state;
 
     for (size_t bytes = 0; bytes < 9000; bytes = bytes * 2 + 1) {
         unsigned char *memory = arena_zalloc(arena, bytes);
@@ -35,11 +36,10 @@ static void arena_aligns_and_zeroes(void **state)
     arena_free(NULL);
 }
 
-static void arena_allocations_do_not_overlap(void **state)
+TEST(arena_allocations_do_not_overlap)
 {
     struct arena *arena = arena_new(256);
     unsigned char *all[200];
-    (void)state;
 
     for (unsigned i = 0; i < 200; i++) {
         all[i] = arena_alloc(arena, i * 7);
@@ -52,11 +52,10 @@ static void arena_allocations_do_not_overlap(void **state)
     arena_free(arena);
 }
 
-static void arena_reset_keeps_first_block_only(void **state)
+TEST(arena_reset_keeps_first_block_only)
 {
     struct arena *arena = arena_new(0);
     size_t held = arena_held_bytes(arena);
-    (void)state;
 
     assert_int_equal(arena_used_bytes(arena), 0);
     arena_alloc(arena, 100);
@@ -94,11 +93,10 @@ static void defer_another(void *ptr)
     arena_defer(item->log->arena, note_cleanup, item + 1);
 }
 
-static void arena_cleanups_run_last_first(void **state)
+TEST(arena_cleanups_run_last_first)
 {
     struct cleanup_log log = {.arena = arena_new(0)};
     struct cleanup_item items[] = {{&log, 'a'}, {&log, 'b'}, {&log, 'c'}, {&log, 'd'}};
-    (void)state;
 
     arena_defer(log.arena, note_cleanup, &items[0]);
     arena_defer(log.arena, note_cleanup, &items[1]);
@@ -112,11 +110,10 @@ static void arena_cleanups_run_last_first(void **state)
     assert_string_equal(log.text, "cdbaa");
 }
 
-static void arena_texts(void **state)
+TEST(arena_texts)
 {
     struct arena *arena = arena_new(0);
     struct str text;
-    (void)state;
 
     text = arena_dup(arena, (struct str){"a\0b", 3});
     assert_int_equal(text.len, 3);
@@ -184,9 +181,8 @@ static void panic_with_hook(void)
     PANIC("out of %s", "luck");
 }
 
-static void panics_are_loud(void **state)
+TEST(panics_are_loud)
 {
-    (void)state;
     assert_true(aborts_with(overflow_array, "broken invariant"));
     assert_true(aborts_with(overflow_alloc, "broken invariant"));
     assert_true(aborts_with(panic_with_hook, "bye panic: out of luck (tests/unit/"));
@@ -194,11 +190,10 @@ static void panics_are_loud(void **state)
 
 /* --- strbuf --- */
 
-static void strbuf_appends(void **state)
+TEST(strbuf_appends)
 {
     struct arena *arena = arena_new(0);
     struct strbuf buf;
-    (void)state;
 
     strbuf_init(&buf, arena, 1000);
     assert_string_equal(strbuf_cstring(&buf), "");
@@ -218,11 +213,10 @@ static void strbuf_appends(void **state)
     arena_free(arena);
 }
 
-static void strbuf_maximum_is_exact_and_sticks(void **state)
+TEST(strbuf_maximum_is_exact_and_sticks)
 {
     struct arena *arena = arena_new(0);
     struct strbuf buf;
-    (void)state;
 
     for (size_t max = 0; max < 600; max += 37) {
         strbuf_init(&buf, arena, max);
@@ -250,13 +244,12 @@ static void strbuf_maximum_is_exact_and_sticks(void **state)
 
 /* --- map --- */
 
-static void map_basics(void **state)
+TEST(map_basics)
 {
     struct map *map = map_new();
     char key[] = "key";
     int one;
     int two;
-    (void)state;
 
     assert_null(map_get(map, STR("key")));
     assert_null(map_put(map, str_from(key), &one));
@@ -280,7 +273,7 @@ static void map_basics(void **state)
 #define MANY 3000U
 
 /* Every key is added and removed several times, so that graves, sweeps and growth all happen. */
-static void map_survives_churn(void **state)
+TEST(map_survives_churn)
 {
     struct map *map = map_new();
     static char values[MANY];
@@ -288,7 +281,6 @@ static void map_survives_churn(void **state)
     char text[16];
     size_t size = 0;
     uint32_t dice = 12345;
-    (void)state;
 
     for (unsigned step = 0; step < 60000; step++) {
         dice = dice * 1664525U + 1013904223U;
@@ -312,7 +304,19 @@ static void map_survives_churn(void **state)
     map_free(map);
 }
 
-static void map_iterates_while_removing(void **state)
+static int with_arena(void **state UNUSED)
+{
+    *state = arena_new(0);
+    return 0;
+}
+
+static int without_arena(void **state UNUSED)
+{
+    arena_free(*state);
+    return 0;
+}
+
+TEST_WITH(map_iterates_while_removing, with_arena, without_arena)
 {
     struct map *map = map_new();
     static char values[500];
@@ -322,7 +326,6 @@ static void map_iterates_while_removing(void **state)
     size_t count = 0;
     struct str key;
     void *value;
-    (void)state;
 
     for (unsigned i = 0; i < 500; i++) {
         key = (struct str){text, (size_t)snprintf(text, sizeof(text), "%u", i)};
@@ -341,26 +344,13 @@ static void map_iterates_while_removing(void **state)
     map_free(map);
 }
 
-static int with_arena(void **state)
-{
-    *state = arena_new(0);
-    return 0;
-}
-
-static int without_arena(void **state)
-{
-    arena_free(*state);
-    return 0;
-}
-
 /* --- list --- */
 
-static void list_removal_is_idempotent(void **state)
+TEST(list_removal_is_idempotent)
 {
     struct list head;
     struct list nodes[3];
     int count = 0;
-    (void)state;
 
     list_init(&head);
     assert_true(list_empty(&head));
@@ -379,7 +369,7 @@ static void list_removal_is_idempotent(void **state)
 }
 
 /* Arrays grow until their allocation has a block of its own, which grows in place. */
-static void arena_arrays_grow(void **state)
+TEST(arena_arrays_grow)
 {
     struct arena *arena = arena_new(0);
     struct {
@@ -387,7 +377,6 @@ static void arena_arrays_grow(void **state)
         size_t count, cap;
     } list = {0};
 
-    (void)state;
     for (uint64_t i = 0; i < 100000; i++)
         ARENA_PUSH(arena, list.items, list.count, list.cap, i * i);
     assert_int_equal(list.count, 100000);
@@ -396,9 +385,8 @@ static void arena_arrays_grow(void **state)
     arena_free(arena);
 }
 
-static void test_lower_and_upper(void **state)
+TEST(test_lower_and_upper)
 {
-    (void)state;
     struct arena *arena = arena_new(0);
     struct str text = arena_lower(arena, STR("A@[Zaz\xc3\x84 9"));
     assert_string_equal(text.ptr, "a@[zaz\xc3\x84 9");
@@ -406,25 +394,4 @@ static void test_lower_and_upper(void **state)
     assert_int_equal(arena_lower(arena, STR_NONE).len, 0);
     assert_string_equal(arena_upper(arena, STR("A@[`{zaz\xc3\xa4 9")).ptr, "A@[`{ZAZ\xc3\xa4 9");
     arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lower_and_upper),
-        cmocka_unit_test(arena_arrays_grow),
-        cmocka_unit_test(arena_aligns_and_zeroes),
-        cmocka_unit_test(arena_allocations_do_not_overlap),
-        cmocka_unit_test(arena_reset_keeps_first_block_only),
-        cmocka_unit_test(arena_cleanups_run_last_first),
-        cmocka_unit_test(arena_texts),
-        cmocka_unit_test(panics_are_loud),
-        cmocka_unit_test(strbuf_appends),
-        cmocka_unit_test(strbuf_maximum_is_exact_and_sticks),
-        cmocka_unit_test(map_basics),
-        cmocka_unit_test(map_survives_churn),
-        cmocka_unit_test_setup_teardown(map_iterates_while_removing, with_arena, without_arena),
-        cmocka_unit_test(list_removal_is_idempotent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

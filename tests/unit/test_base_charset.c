@@ -6,9 +6,11 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/charset.h"
 
-static void charsets_become_utf8(void **state)
+TEST(charsets_become_utf8)
 {
     static const struct {
         const char *charset;
@@ -39,7 +41,6 @@ static void charsets_become_utf8(void **state)
     struct arena *arena = arena_new(0);
     struct str text;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         int rc = charset_decode(arena, str_from(cases[i].charset), cases[i].bytes, 7, &text);
         assert_int_equal(rc, cases[i].rc);
@@ -49,13 +50,4 @@ static void charsets_become_utf8(void **state)
     assert_true(charset_is_utf8(STR("UTF-8")) && charset_is_utf8(STR("us-ascii")));
     assert_false(charset_is_utf8(STR("utf-16")) || charset_is_utf8(STR_NONE));
     arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(charsets_become_utf8),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/arena.h"
 #include "base/gunzip.h"
 
@@ -15,7 +17,7 @@ static const char empty_member[20] = {'\x1f', '\x8b', '\x08', 0, 0, 0, 0, 0, 0, 
                                       '\x03', 0,      0,      0, 0, 0, 0, 0, 0, 0};
 
 /* Empty members produce no output, so a call must end by the bytes that it has read. */
-static void test_a_call_takes_few_bytes(void **state)
+TEST(test_a_call_takes_few_bytes)
 {
     const size_t members = 50000;
     struct arena *arena = arena_new(0);
@@ -25,7 +27,6 @@ static void test_a_call_takes_few_bytes(void **state)
     char out[64];
     size_t made;
 
-    (void)state;
     for (size_t i = 0; i < members; i++)
         memcpy(body + i * sizeof(empty_member), empty_member, sizeof(empty_member));
     while (input.len > 0) {
@@ -39,7 +40,7 @@ static void test_a_call_takes_few_bytes(void **state)
 }
 
 /* "aaaaaaaa" in each of the formats that servers call deflate, one byte at a time. */
-static void deflate_has_three_formats(void **state)
+TEST(deflate_has_three_formats)
 {
     static const struct str packed[] = {
         STR_INIT("\x78\x9c\x4b\x4c\x84\x00\x00\x0d\xac\x03\x09"),
@@ -49,7 +50,6 @@ static void deflate_has_three_formats(void **state)
     };
     struct arena *arena = arena_new(0);
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(packed); i++) {
         struct gunzip *gunzip = gunzip_new_deflate(arena);
         char out[16];
@@ -66,14 +66,4 @@ static void deflate_has_three_formats(void **state)
         assert_true(gunzip_is_complete(gunzip));
     }
     arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_call_takes_few_bytes),
-        cmocka_unit_test(deflate_has_three_formats),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

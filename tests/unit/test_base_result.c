@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/result.h"
 
 static const struct {
@@ -19,9 +21,8 @@ static const struct {
 #undef RESULT
 };
 
-static void test_every_condition_has_a_value_and_a_line_of_its_own(void **state)
+TEST(test_every_condition_has_a_value_and_a_line_of_its_own)
 {
-    (void)state;
     assert_int_equal(ARRAY_LEN(table), RESULT_END - RESULT_FIRST - 1);
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         assert_int_equal(table[i].rc, RESULT_FIRST + 1 + (int)i);
@@ -32,16 +33,14 @@ static void test_every_condition_has_a_value_and_a_line_of_its_own(void **state)
 
 /* Handlers return HTTP statuses where other functions return conditions, so no condition may be a
  * status. */
-static void test_no_condition_is_an_http_status(void **state)
+TEST(test_no_condition_is_an_http_status)
 {
-    (void)state;
     assert_true(RESULT_FIRST > 599);
     assert_string_equal(result_name(404), "HTTP_STATUS");
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     assert_string_equal(result_name(0), "OK");
     assert_string_equal(result_name(DB_UNIQUE), "DB_UNIQUE");
     assert_string_equal(result_name(-EINVAL), "EINVAL");
@@ -65,11 +64,10 @@ static int pass_on(int rc)
     return 0;
 }
 
-static void test_what_arises_is_noted_where_it_arose(void **state)
+TEST(test_what_arises_is_noted_where_it_arose)
 {
     struct result_site site = {0};
 
-    (void)state;
     result_site_set(&site);
     assert_int_equal(pass_on(-EINVAL), -EINVAL);
     assert_string_equal(site.file, "tests/unit/test_base_result.c");
@@ -90,29 +88,15 @@ static void *on_thread(void *arg)
     return NULL;
 }
 
-static void test_without_a_task_a_note_stays_with_its_thread(void **state)
+TEST(test_without_a_task_a_note_stays_with_its_thread)
 {
     struct result_site site = {0};
     pthread_t thread;
 
-    (void)state;
     (void)ERROR(-EPROTO);
     result_site_set(&site);
     assert_int_equal(pthread_create(&thread, NULL, on_thread, NULL), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(site.rc, 0);
     result_site_set(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_condition_has_a_value_and_a_line_of_its_own),
-        cmocka_unit_test(test_no_condition_is_an_http_status),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_what_arises_is_noted_where_it_arose),
-        cmocka_unit_test(test_without_a_task_a_note_stays_with_its_thread),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -56,9 +58,8 @@ static void compute(void)
     munmap(memory, 1 << 20);
 }
 
-static void test_computing_is_allowed(void **state)
+TEST(test_computing_is_allowed)
 {
-    (void)state;
     assert_int_equal(WEXITSTATUS(confined(do_nothing)), 7);
     assert_int_equal(WEXITSTATUS(confined(compute)), 7);
 }
@@ -128,7 +129,7 @@ static void do_sleep(void)
     syscall(SYS_nanosleep, NULL, NULL);
 }
 
-static void test_all_else_kills(void **state)
+TEST(test_all_else_kills)
 {
     static void (*const fns[])(void) = {
         do_open,
@@ -149,7 +150,6 @@ static void test_all_else_kills(void **state)
         do_sleep,
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(fns); i++) {
         int status = confined(fns[i]);
         if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSYS)
@@ -167,9 +167,8 @@ static void write_elsewhere(void)
         syscall(SYS_exit_group, 1);
 }
 
-static void test_no_other_descriptor(void **state)
+TEST(test_no_other_descriptor)
 {
-    (void)state;
     assert_int_equal(WEXITSTATUS(confined(write_elsewhere)), 7);
 }
 
@@ -181,9 +180,8 @@ static void allocate_much(void)
         syscall(SYS_exit_group, 1);
 }
 
-static void test_memory_has_a_wall(void **state)
+TEST(test_memory_has_a_wall)
 {
-    (void)state;
     assert_int_equal(WEXITSTATUS(confined(allocate_much)), 7);
 }
 
@@ -200,12 +198,11 @@ static void assert_text(struct text *text, const char *expected)
     *text = (struct text){0};
 }
 
-static void test_quoted(void **state)
+TEST(test_quoted)
 {
     static const uint16_t broken[] = {'a', 0xD800, 'b', 0xDC00, 0, 0xD83D};
     struct text text = {0};
 
-    (void)state;
     text_quoted(&text, UNITS(u"a\"b\\c\n\t\x7f ü € 😀"), 100);
     assert_text(&text, "\"a\\\"b\\\\c\\n\\u0009\\u007f ü € 😀\"");
     text_quoted(&text, broken, ARRAY_LEN(broken), 100);
@@ -236,9 +233,8 @@ static void assert_refused(const uint16_t *units, size_t count, const char *word
     free(text.ptr);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
-    (void)state;
     assert_json(UNITS(u"{\"a\":[1,-2.5e+30,true,null,\"ü😀\\\"\\\\u0000 \\u0001\"]}"),
                 "{\"a\":[1,-2.5e+30,true,null,\"ü😀\\\"\\\\u0000 \\u0001\"]}");
     assert_json(UNITS(u"999999999999999999"), "999999999999999999");
@@ -250,11 +246,10 @@ static void test_json(void **state)
     assert_refused(UNITS(u"\"x\\u0000\""), "U+0000");
 }
 
-static void test_json_limits(void **state)
+TEST(test_json_limits)
 {
     static uint16_t units[RESULT_BYTES_MAX + 3];
 
-    (void)state;
     for (size_t i = 0; i < 51; i++)
         units[i] = '[';
     for (size_t i = 51; i < 102; i++)
@@ -270,19 +265,4 @@ static void test_json_limits(void **state)
     units[0] = '"';
     units[ARRAY_LEN(units) - 1] = '"';
     assert_refused(units, ARRAY_LEN(units), "1 MB");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_computing_is_allowed),
-        cmocka_unit_test(test_all_else_kills),
-        cmocka_unit_test(test_no_other_descriptor),
-        cmocka_unit_test(test_memory_has_a_wall),
-        cmocka_unit_test(test_quoted),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_json_limits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

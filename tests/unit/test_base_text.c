@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/ascii.h"
 #include "base/backoff.h"
 #include "base/clock.h"
@@ -24,9 +26,8 @@
 
 /* --- str --- */
 
-static void str_compares(void **state)
+TEST(str_compares)
 {
-    (void)state;
     assert_true(str_eq(STR_NONE, STR("")));
     assert_true(str_is(STR_NONE, NULL));
     assert_false(str_eq(STR("a"), STR("b")));
@@ -48,10 +49,9 @@ static void str_compares(void **state)
     assert_true(str_hash(STR("foobar")) == 0x85944171f73967e8ULL);
 }
 
-static void str_cuts(void **state)
+TEST(str_cuts)
 {
     struct str rest = STR("a,,b,");
-    (void)state;
 
     assert_str(str_split(&rest, ','), "a");
     assert_str(str_split(&rest, ','), "");
@@ -68,7 +68,7 @@ static void str_cuts(void **state)
 
 /* --- num --- */
 
-static void integers_parse_exactly(void **state)
+TEST(integers_parse_exactly)
 {
     static const char *const bad[] = {"",
                                       "-",
@@ -89,7 +89,6 @@ static void integers_parse_exactly(void **state)
     static const int64_t good[] = {0, 1, -1, 9, 10, 99, 100, -12345, INT64_MAX, INT64_MIN};
     int64_t value = 77;
     char text[32];
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_false(num_parse_i64(str_from(bad[i]), &value));
@@ -105,7 +104,7 @@ static void integers_parse_exactly(void **state)
     }
 }
 
-static void doubles_parse_json_only(void **state)
+TEST(doubles_parse_json_only)
 {
     static const char *const bad[] = {"",    "-",   ".5",   "1.",   "01",  "+1",       "1e",
                                       "1e+", "inf", "nan",  "0x10", "1 ",  "1e999",    "-1e999",
@@ -126,7 +125,6 @@ static void doubles_parse_json_only(void **state)
                                        "9007199254740993"};
     double value = 77;
     char many[600];
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_false(num_parse_f64(str_from(bad[i]), &value));
@@ -149,9 +147,8 @@ static void assert_prints(double value, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void doubles_print_shortest(void **state)
+TEST(doubles_print_shortest)
 {
-    (void)state;
     assert_prints(0.0, "0");
     assert_prints(-0.0, "-0");
     assert_prints(-17.0, "-17");
@@ -169,12 +166,11 @@ static void doubles_print_shortest(void **state)
     assert_prints((double)NAN, "null");
 }
 
-static void doubles_round_trip(void **state)
+TEST(doubles_round_trip)
 {
     char text[32];
     double value;
     double back;
-    (void)state;
 
     for (int i = 0; i < 20000; i++) {
         uint64_t bits = rand_u64();
@@ -190,10 +186,9 @@ static void doubles_round_trip(void **state)
     }
 }
 
-static void numbers_ignore_the_locale(void **state)
+TEST(numbers_ignore_the_locale)
 {
     double value;
-    (void)state;
 
     /* This test proves something only where such a locale is installed. */
     if (!setlocale(LC_ALL, "de_DE.UTF-8"))
@@ -213,11 +208,10 @@ static void assert_time(const char *text, const char *utc)
     assert_string_equal(clock_format(buf, ms), utc);
 }
 
-static void times_parse_and_print(void **state)
+TEST(times_parse_and_print)
 {
     char buf[CLOCK_TEXT_BYTES];
     int64_t ms;
-    (void)state;
 
     assert_string_equal(clock_format(buf, 0), "1970-01-01T00:00:00.000Z");
     assert_string_equal(clock_format(buf, -1), "1969-12-31T23:59:59.999Z");
@@ -241,7 +235,7 @@ static void times_parse_and_print(void **state)
     }
 }
 
-static void times_are_read_as_people_write_them(void **state)
+TEST(times_are_read_as_people_write_them)
 {
     static const struct {
         const char *text, *local;
@@ -270,7 +264,6 @@ static void times_are_read_as_people_write_them(void **state)
                                       "2026-01-31\t12:30"};
     struct clock_reading reading;
     char buf[CLOCK_TEXT_BYTES];
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_true(clock_read(str_from(cases[i].text), &reading));
@@ -282,10 +275,9 @@ static void times_are_read_as_people_write_them(void **state)
         assert_false(clock_read(str_from(bad[i]), &reading));
 }
 
-static void times_are_printed_for_mail_and_http(void **state)
+TEST(times_are_printed_for_mail_and_http)
 {
     char buf[CLOCK_TEXT_BYTES];
-    (void)state;
 
     assert_string_equal(clock_format_mail(buf, 0), "Thu, 01 Jan 1970 00:00:00");
     assert_string_equal(clock_format_mail(buf, INT64_C(784111777999)), "Sun, 06 Nov 1994 08:49:37");
@@ -295,7 +287,7 @@ static void times_are_printed_for_mail_and_http(void **state)
                         "Fri, 31 Dec 9999 23:59:59");
 }
 
-static void times_refuse_what_is_not_exact(void **state)
+TEST(times_refuse_what_is_not_exact)
 {
     static const char *const bad[] = {"",
                                       "2026-01-31",
@@ -320,7 +312,6 @@ static void times_refuse_what_is_not_exact(void **state)
                                       "-026-01-31T12:00:00Z",
                                       "+026-01-31T12:00:00Z"};
     int64_t ms = 5;
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_false(clock_parse(str_from(bad[i]), &ms));
@@ -334,12 +325,11 @@ static void times_refuse_what_is_not_exact(void **state)
 
 /* --- rand --- */
 
-static void ids_have_their_shape(void **state)
+TEST(ids_have_their_shape)
 {
     char a[27];
     char b[27];
     char buf[3] = "??";
-    (void)state;
 
     rand_bytes(buf, 0);
     assert_string_equal(buf, "??");
@@ -357,11 +347,10 @@ static void ids_have_their_shape(void **state)
 
 /* --- codec --- */
 
-static void base64_round_trips(void **state)
+TEST(base64_round_trips)
 {
     struct arena *arena = arena_new(0);
     char bytes[64];
-    (void)state;
 
     assert_str(codec_b64(arena, STR("")), "");
     assert_str(codec_b64(arena, STR("f")), "Zg==");
@@ -383,7 +372,7 @@ static void base64_round_trips(void **state)
     arena_free(arena);
 }
 
-static void decoders_refuse_other_spellings(void **state)
+TEST(decoders_refuse_other_spellings)
 {
     static const char *const bad_b64[] = {"Zg",
                                           "Zg=",
@@ -402,7 +391,6 @@ static void decoders_refuse_other_spellings(void **state)
     static const char *const bad_hex[] = {"a", "0g", "AB", " 0", "0x"};
     struct arena *arena = arena_new(0);
     struct str out = STR("untouched");
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(bad_b64); i++)
         assert_false(codec_b64_decode(arena, str_from(bad_b64[i]), &out));
@@ -414,14 +402,13 @@ static void decoders_refuse_other_spellings(void **state)
     arena_free(arena);
 }
 
-static void percent_decodes_once(void **state)
+TEST(percent_decodes_once)
 {
     static const char *const bad[] = {
         "%", "%4", "%zz", "%4g", "a%00b", "%ff", "%c0%ae", "%ed%a0%80", "\xff", "%%41"};
     struct arena *arena = arena_new(0);
     struct str text = STR("plain");
     struct str out;
-    (void)state;
 
     assert_true(codec_percent_decode(arena, text, true, &out));
     assert_ptr_equal(out.ptr, text.ptr);
@@ -442,7 +429,7 @@ static void percent_decodes_once(void **state)
 
 /* --- utf8 --- */
 
-static void utf8_follows_rfc_3629(void **state)
+TEST(utf8_follows_rfc_3629)
 {
     static const char *const good[] = {"",
                                        "ascii text of some length",
@@ -468,7 +455,6 @@ static void utf8_follows_rfc_3629(void **state)
                                       "\xf5\x80\x80\x80",
                                       "\xff",
                                       "12345678901234\xe2\x82"};
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(good); i++)
         assert_true(utf8_valid(str_from(good[i])));
@@ -478,19 +464,17 @@ static void utf8_follows_rfc_3629(void **state)
     assert_int_equal(utf8_length(STR("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80")), 4);
 }
 
-static void utf8_is_cut_between_characters(void **state)
+TEST(utf8_is_cut_between_characters)
 {
     struct str text = STR("a\xc3\xa9\xf0\x9f\x98\x80");
     static const size_t lengths[] = {0, 1, 1, 3, 3, 3, 3, 7, 7};
 
-    (void)state;
     for (size_t max = 0; max < ARRAY_LEN(lengths); max++)
         assert_int_equal(utf8_cut(text, max).len, lengths[max]);
 }
 
-static void utf8_goes_without_its_mark(void **state)
+TEST(utf8_goes_without_its_mark)
 {
-    (void)state;
     assert_str(utf8_unmarked(STR("\xef\xbb\xbfx")), "x");
     assert_str(utf8_unmarked(STR("\xef\xbb")), "\xef\xbb");
     assert_str(utf8_unmarked(STR_NONE), "");
@@ -498,9 +482,8 @@ static void utf8_goes_without_its_mark(void **state)
 
 /* --- ascii --- */
 
-static void characters_have_classes_in_every_locale(void **state)
+TEST(characters_have_classes_in_every_locale)
 {
-    (void)state;
     for (int c = -128; c < 128; c++) {
         bool digit = c >= '0' && c <= '9';
         bool lower = c >= 'a' && c <= 'z';
@@ -517,9 +500,8 @@ static void characters_have_classes_in_every_locale(void **state)
     assert_int_equal(ascii_hex('7'), 7);
 }
 
-static void texts_consist_of_classes(void **state)
+TEST(texts_consist_of_classes)
 {
-    (void)state;
     assert_int_equal(ascii_span(STR("12a"), ASCII_DIGIT), 2);
     assert_int_equal(ascii_span(STR_NONE, ASCII_DIGIT), 0);
     assert_true(ascii_has_only(STR("a-Z_9"), ASCII_ALNUM, "-_"));
@@ -533,14 +515,13 @@ static void texts_consist_of_classes(void **state)
 
 /* --- json_scan --- */
 
-static void json_is_looked_over(void **state)
+TEST(json_is_looked_over)
 {
     struct str text = STR("{\"a]\\\"\":[1,\"\\\\\"]}\"open\\");
     static const char seen[] = "{\":[1,\"]}\"";
     int depth = 0;
     size_t at = 0;
 
-    (void)state;
     for (size_t i = 0; seen[i] != '\0'; i++) {
         int c = json_scan(text, &at);
         assert_int_equal(c, seen[i]);
@@ -555,13 +536,12 @@ static void json_is_looked_over(void **state)
 
 /* --- backoff --- */
 
-static void pauses_double_up_to_a_limit(void **state)
+TEST(pauses_double_up_to_a_limit)
 {
     struct backoff pause = {.first_ms = 100, .most_ms = 1000};
     static const int64_t expected[] = {100, 200, 400, 800, 1000, 1000};
     int others = 0;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
         int64_t ms = backoff_next(&pause);
         assert_in_range(ms, expected[i] * 3 / 4, expected[i] * 5 / 4);
@@ -575,7 +555,7 @@ static void pauses_double_up_to_a_limit(void **state)
     assert_true(others > 0);
 }
 
-static void numbers_compare_by_digits(void **state)
+TEST(numbers_compare_by_digits)
 {
     static const char *const rising[] = {
         "-1e400",
@@ -612,7 +592,6 @@ static void numbers_compare_by_digits(void **state)
         {"-70", "-7e+1"},
         {"10.0", "10"},
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rising); i++)
         for (size_t k = 0; k < ARRAY_LEN(rising); k++)
@@ -622,19 +601,18 @@ static void numbers_compare_by_digits(void **state)
         assert_int_equal(num_compare(str_from(equal[i][0]), str_from(equal[i][1])), 0);
 }
 
-static void numbers_are_sorted_and_kept_once(void **state)
+TEST(numbers_are_sorted_and_kept_once)
 {
     int64_t numbers[] = {3, INT64_MAX, -1, 3, INT64_MIN, 3, -1};
     static const int64_t sorted[] = {INT64_MIN, -1, 3, INT64_MAX};
 
-    (void)state;
     assert_int_equal(num_sort_unique(NULL, 0), 0);
     assert_int_equal(num_sort_unique(numbers, ARRAY_LEN(numbers)), ARRAY_LEN(sorted));
     assert_memory_equal(numbers, sorted, sizeof(sorted));
     assert_non_null(bsearch(&sorted[2], numbers, 4, sizeof(*numbers), num_compare_i64));
 }
 
-static void whole_numbers_in_other_words(void **state)
+TEST(whole_numbers_in_other_words)
 {
     static const struct {
         const char *text;
@@ -664,7 +642,6 @@ static void whole_numbers_in_other_words(void **state)
         "1e99999999999999999999",
         "9007199254740993.5",
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
         int64_t value = 1;
@@ -682,7 +659,7 @@ static void whole_numbers_in_other_words(void **state)
 
 /* A domain in U-labels and in A-labels is the same domain; a domain that IDNA2008 does not allow
  * stays as it is. */
-static void addresses_have_one_spelling(void **state)
+TEST(addresses_have_one_spelling)
 {
     static const struct {
         const char *typed;
@@ -713,7 +690,6 @@ static void addresses_have_one_spelling(void **state)
     };
     struct arena *arena = arena_new(0);
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct str typed = str_from(cases[i].typed);
         struct str canonical = email_canonical(arena, typed);
@@ -728,37 +704,4 @@ static void addresses_have_one_spelling(void **state)
                "ada@xn--mnchen-3ya.example");
     assert_int_equal(email_forms_of(arena, STR("a\0@xn--mnchen-3ya.example")).count, 1);
     arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(str_compares),
-        cmocka_unit_test(str_cuts),
-        cmocka_unit_test(integers_parse_exactly),
-        cmocka_unit_test(doubles_parse_json_only),
-        cmocka_unit_test(doubles_print_shortest),
-        cmocka_unit_test(doubles_round_trip),
-        cmocka_unit_test(numbers_ignore_the_locale),
-        cmocka_unit_test(numbers_compare_by_digits),
-        cmocka_unit_test(numbers_are_sorted_and_kept_once),
-        cmocka_unit_test(whole_numbers_in_other_words),
-        cmocka_unit_test(times_parse_and_print),
-        cmocka_unit_test(times_are_read_as_people_write_them),
-        cmocka_unit_test(times_are_printed_for_mail_and_http),
-        cmocka_unit_test(times_refuse_what_is_not_exact),
-        cmocka_unit_test(ids_have_their_shape),
-        cmocka_unit_test(base64_round_trips),
-        cmocka_unit_test(decoders_refuse_other_spellings),
-        cmocka_unit_test(percent_decodes_once),
-        cmocka_unit_test(utf8_follows_rfc_3629),
-        cmocka_unit_test(utf8_is_cut_between_characters),
-        cmocka_unit_test(utf8_goes_without_its_mark),
-        cmocka_unit_test(characters_have_classes_in_every_locale),
-        cmocka_unit_test(texts_consist_of_classes),
-        cmocka_unit_test(addresses_have_one_spelling),
-        cmocka_unit_test(json_is_looked_over),
-        cmocka_unit_test(pauses_double_up_to_a_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* The bus delivers each entry soon to one consumer of each group, and then trims the streams. */
+#include "unit.h"
+
 #include "bus_test.h"
 
 /* --- one producer, one consumer --- */
@@ -51,9 +53,8 @@ static void passes(struct task *task, struct redis *redis)
     assert_int_equal(ask(task, redis, "XINFO CONSUMERS evt:{p3} tests"), 0);
 }
 
-static void test_passes(void **state)
+TEST_WITH(test_passes, with_redis, without_redis)
 {
-    (void)state;
     run(passes);
 }
 
@@ -103,9 +104,8 @@ static void notifications(struct task *task, struct redis *redis)
     WAIT_FOR(task, entries_left(task, redis, "pay", false) == 1);
 }
 
-static void test_notifications(void **state)
+TEST_WITH(test_notifications, with_redis, without_redis)
 {
-    (void)state;
     run(notifications);
 }
 
@@ -147,9 +147,8 @@ static void shares(struct task *task, struct redis *redis)
     end_bus(task, third);
 }
 
-static void test_shares(void **state)
+TEST_WITH(test_shares, with_redis, without_redis)
 {
-    (void)state;
     run(shares);
 }
 
@@ -222,9 +221,8 @@ static void waits(struct task *task, struct redis *redis)
     end_bus(task, bus);
 }
 
-static void test_waits(void **state)
+TEST_WITH(test_waits, with_redis, without_redis)
 {
-    (void)state;
     run(waits);
 }
 
@@ -266,9 +264,8 @@ static void stops(struct task *task, struct redis *redis)
     end_bus(task, bus);
 }
 
-static void test_stops(void **state)
+TEST_WITH(test_stops, with_redis, without_redis)
 {
-    (void)state;
     run(stops);
 }
 
@@ -309,21 +306,7 @@ static void idles(struct task *task, struct redis *redis)
     end_bus(task, bus);
 }
 
-static void test_idles(void **state)
+TEST_WITH(test_idles, with_redis, without_redis)
 {
-    (void)state;
     run(idles);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_passes, with_redis, without_redis),
-        cmocka_unit_test_setup_teardown(test_notifications, with_redis, without_redis),
-        cmocka_unit_test_setup_teardown(test_shares, with_redis, without_redis),
-        cmocka_unit_test_setup_teardown(test_waits, with_redis, without_redis),
-        cmocka_unit_test_setup_teardown(test_stops, with_redis, without_redis),
-        cmocka_unit_test_setup_teardown(test_idles, with_redis, without_redis),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,19 @@
 /* The bus on a Redis Cluster keeps its promises while slots move and nodes die. */
+#include "unit.h"
+
 #include "bus_test.h"
 #include "redis/slot_private.h"
 #include "redis_cluster.h"
 
-static int start(void **state)
+static int start(void **state UNUSED)
 {
-    (void)state;
     cluster_start();
     bus_url = cluster_url(2);
     return 0;
 }
 
-static int stop(void **state)
+static int stop(void **state UNUSED)
 {
-    (void)state;
     cluster_stop();
     return 0;
 }
@@ -58,9 +58,8 @@ static void passes(struct task *task, struct redis *redis)
     end_bus(task, bus);
 }
 
-static void test_passes(void **state)
+TEST(test_passes)
 {
-    (void)state;
     run(passes);
 }
 
@@ -128,9 +127,8 @@ static void moves(struct task *task, struct redis *redis)
     end_bus(task, bus);
 }
 
-static void test_moves(void **state)
+TEST(test_moves)
 {
-    (void)state;
     run(moves);
 }
 
@@ -161,18 +159,9 @@ static void fails_over(struct task *task, struct redis *redis)
     end_bus(task, bus);
 }
 
-static void test_fails_over(void **state)
+TEST(test_fails_over)
 {
-    (void)state;
     run(fails_over);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_passes),
-        cmocka_unit_test(test_moves),
-        cmocka_unit_test(test_fails_over),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+GROUP(start, stop)

@@ -1,5 +1,7 @@
 /* Faults of the bus: consumers that die, entries that no handler accepts, and a Redis that loses
  * its data, is full, does not answer or is gone. */
+#include "unit.h"
+
 #include "bus_test.h"
 
 /* Reads entries as a consumer that never returns. */
@@ -48,9 +50,8 @@ static void claims(struct task *task, struct redis *redis)
     bus_free(producer);
 }
 
-static void test_claims(void **state)
+TEST_WITH(test_claims, with_redis, without_redis)
 {
-    (void)state;
     run(claims);
 }
 
@@ -89,9 +90,8 @@ static void claims_slowly(struct task *task, struct redis *redis)
     bus_free(producer);
 }
 
-static void test_claims_slowly(void **state)
+TEST_WITH(test_claims_slowly, with_redis, without_redis)
 {
-    (void)state;
     run(claims_slowly);
 }
 
@@ -116,9 +116,8 @@ static void repeats(struct task *task, struct redis *redis)
     end_bus(task, bus);
 }
 
-static void test_repeats(void **state)
+TEST_WITH(test_repeats, with_redis, without_redis)
 {
-    (void)state;
     run(repeats);
 }
 
@@ -194,9 +193,8 @@ static void goes_to_dead_letters(struct task *task, struct redis *redis)
     end_bus(task, bus);
 }
 
-static void test_goes_to_dead_letters(void **state)
+TEST_WITH(test_goes_to_dead_letters, with_redis, without_redis)
 {
-    (void)state;
     run(goes_to_dead_letters);
 }
 
@@ -236,9 +234,8 @@ static void trims(struct task *task, struct redis *redis)
     end_bus(task, bus);
 }
 
-static void test_trims(void **state)
+TEST_WITH(test_trims, with_redis, without_redis)
 {
-    (void)state;
     run(trims);
 }
 
@@ -299,9 +296,8 @@ static void forgets(struct task *task, struct redis *redis)
     end_bus(task, bus);
 }
 
-static void test_forgets(void **state)
+TEST_WITH(test_forgets, with_redis, without_redis)
 {
-    (void)state;
     run(forgets);
 }
 
@@ -339,9 +335,8 @@ static void fills_up(struct task *task, struct redis *redis)
     end_bus(task, bus);
 }
 
-static void test_fills_up(void **state)
+TEST_WITH(test_fills_up, with_redis, without_redis)
 {
-    (void)state;
     run(fills_up);
 }
 
@@ -372,9 +367,8 @@ static void stops_answering(struct task *task, struct redis *redis)
     end_bus(task, bus);
 }
 
-static void test_stops_answering(void **state)
+TEST_WITH(test_stops_answering, with_redis, without_redis)
 {
-    (void)state;
     run(stops_answering);
 }
 
@@ -415,24 +409,7 @@ static void restarts(struct task *task, struct redis *redis)
     end_bus(task, bus);
 }
 
-static void test_restarts(void **state)
+TEST_WITH(test_restarts, with_redis, without_redis)
 {
-    (void)state;
     run(restarts);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_claims, with_redis, without_redis),
-        cmocka_unit_test_setup_teardown(test_claims_slowly, with_redis, without_redis),
-        cmocka_unit_test_setup_teardown(test_repeats, with_redis, without_redis),
-        cmocka_unit_test_setup_teardown(test_goes_to_dead_letters, with_redis, without_redis),
-        cmocka_unit_test_setup_teardown(test_trims, with_redis, without_redis),
-        cmocka_unit_test_setup_teardown(test_forgets, with_redis, without_redis),
-        cmocka_unit_test_setup_teardown(test_fills_up, with_redis, without_redis),
-        cmocka_unit_test_setup_teardown(test_stops_answering, with_redis, without_redis),
-        cmocka_unit_test_setup_teardown(test_restarts, with_redis, without_redis),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -15,16 +17,14 @@
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -104,9 +104,8 @@ static void check_entry(const struct bus_entry *entry, const struct bus_entry *e
     assert_true(str_eq(entry->traceparent, expected->traceparent));
 }
 
-static void test_recorded(void **state)
+TEST_WITH(test_recorded, setup, teardown)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(recorded); i++) {
         struct bus_entry entry;
         assert_int_equal(wire_unpack(arena, bytes_of(recorded[i].hex), &entry), 0);
@@ -115,7 +114,7 @@ static void test_recorded(void **state)
 }
 
 /* Additions of a later version are skipped: a field, a body, a member of a body. */
-static void test_later(void **state)
+TEST_WITH(test_later, setup, teardown)
 {
     static const char least[] = "10011a0d6576656e742e70656e64696e672080c8e2e1c133";
     static const char *const more[] = {
@@ -127,7 +126,6 @@ static void test_later(void **state)
         "520410011801",   /* 10: event with unknown members 2 and 3 */
         "5200",           /* 10: an empty body */
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(more); i++) {
         struct bus_entry entry;
         struct str hex = arena_printf(arena, "%s%s", least, more[i]);
@@ -138,7 +136,7 @@ static void test_later(void **state)
 
 /* --- round trip --- */
 
-static void test_round_trip(void **state)
+TEST_WITH(test_round_trip, setup, teardown)
 {
     char long_text[400];
     struct bus_entry entry;
@@ -151,7 +149,6 @@ static void test_round_trip(void **state)
         .traceparent = STR(TRACEPARENT),
     };
 
-    (void)state;
     for (int topic = 0; topic < BUS_TOPICS; topic++) {
         struct str bytes = wire_pack(arena, (enum bus_topic)topic, &notification, 123);
         assert_int_equal(wire_unpack(arena, bytes, &entry), 0);
@@ -171,7 +168,7 @@ static void test_round_trip(void **state)
 
 /* --- hostile --- */
 
-static void test_hostile(void **state)
+TEST_WITH(test_hostile, setup, teardown)
 {
     static const char *const bad[] = {
         "",
@@ -195,7 +192,6 @@ static void test_hostile(void **state)
     struct bus_entry entry;
     char *large = arena_zalloc(arena, 5000);
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         if (wire_unpack(arena, bytes_of(bad[i]), &entry) != WIRE_BAD)
             fail_msg("taken: %s", bad[i]);
@@ -226,15 +222,4 @@ static void test_hostile(void **state)
             assert_in_range(wire_unpack(arena, (struct str){copy, good.len}, &entry), 0, WIRE_BAD);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_recorded, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_later, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

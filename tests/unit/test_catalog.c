@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/result.h"
 #include "catalog/event.h"
 #include "catalog/operator.h"
@@ -18,9 +20,8 @@
 #include "catalog/problem.h"
 #include "catalog/status.h"
 
-static void test_counts(void **state)
+TEST(test_counts)
 {
-    (void)state;
     int held[3] = {0, 0, 0};
     for (int i = 1; i < PERM_COUNT; i++)
         held[perm_info((enum perm)i)->holder]++;
@@ -30,9 +31,8 @@ static void test_counts(void **state)
     assert_int_equal(held[PERM_OPT_IN], 5);
 }
 
-static void test_find(void **state)
+TEST(test_find)
 {
-    (void)state;
     for (int i = 1; i < PERM_COUNT; i++) {
         const struct perm_info *info = perm_info((enum perm)i);
         assert_int_equal(perm_find(str_from(info->name)), i);
@@ -65,9 +65,8 @@ static void assert_holder(const char *name, enum perm_holder holder)
     assert_int_equal(perm_info(perm)->holder, holder);
 }
 
-static void test_holders(void **state)
+TEST(test_holders)
 {
-    (void)state;
     assert_holder("svc_documentation:read", PERM_STANDARD);
     assert_holder("svc_workflows:trigger", PERM_STANDARD);
     assert_holder("svc_search:read", PERM_STANDARD);
@@ -85,9 +84,8 @@ static void test_holders(void **state)
     assert_int_equal(perm_find(STR("svc_payments:delete")), PERM_NONE);
 }
 
-static void test_sets(void **state)
+TEST(test_sets)
 {
-    (void)state;
     struct perm_set all = {{0, 0}};
     struct perm_set one = {{0, 0}};
     for (int i = 1; i < PERM_COUNT; i++) {
@@ -106,9 +104,8 @@ static void test_sets(void **state)
     assert_false(perm_set_has(&all, PERM_SVC_USERS_READ));
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     for (int action = ACT_READ; action <= ACT_TRIGGER; action++)
         assert_int_equal(perm_action_find(str_from(perm_action_name((enum perm_action)action))),
                          action);
@@ -165,9 +162,8 @@ static const struct {
     {"timeout", 504},
 };
 
-static void test_problems(void **state)
+TEST(test_problems)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(promised); i++)
         assert_int_equal(problem_info(problem_find(promised[i].code))->status, promised[i].status);
     size_t count = 0;
@@ -192,9 +188,8 @@ static void test_problems(void **state)
     assert_string_equal(problem_status_title(599), "Server error");
 }
 
-static void test_no_problem(void **state)
+TEST(test_no_problem)
 {
-    (void)state;
     assert_int_equal(problem_find("no_such_code"), PROBLEM_NONE);
     assert_int_equal(problem_find(NULL), PROBLEM_NONE);
     pid_t child = fork();
@@ -210,9 +205,8 @@ static void test_no_problem(void **state)
     assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void test_operators(void **state)
+TEST(test_operators)
 {
-    (void)state;
     for (enum filter_op op = OP_EQ; op < OP_COUNT; op++)
         assert_int_equal(filter_op_find(str_from(filter_operator(op)->name)), op);
     for (enum condition_op op = COND_EQ; op < COND_COUNT; op++)
@@ -236,11 +230,10 @@ static const char *const access_texts[EVENT_SUBJECTS] = {
 #include "catalog/event.def"
 };
 
-static void test_events(void **state)
+TEST(test_events)
 {
     unsigned bits[EVENT_SUBJECTS] = {0};
 
-    (void)state;
     for (enum event_kind event = EVENT_CREATED; event < EVENT_KINDS; event++) {
         const struct event_info *info = event_info(event);
         assert_int_equal(event_find(str_from(event_name(event))), event);
@@ -255,9 +248,8 @@ static void test_events(void **state)
         assert_non_null(strstr(access_texts[subject], perm_name(event_permission(subject))));
 }
 
-static void test_statuses(void **state)
+TEST(test_statuses)
 {
-    (void)state;
     assert_int_equal(status_read(STATUS_OF_STEP, STR("failed")), STATUS_STEP_FAILED);
     assert_int_equal(status_read(STATUS_OF_JOB, STR("failed")), STATUS_JOB_FAILED);
     assert_int_equal(status_read(STATUS_OF_SEND, STR("Partial")), STATUS_SEND_PARTIAL);
@@ -265,21 +257,4 @@ static void test_statuses(void **state)
     assert_int_equal(status_read(STATUS_OF_SUBSCRIPTION, STR_NONE), STATUS_NONE);
     assert_true(str_is(status_text(STATUS_SUBSCRIPTION_PAST_DUE), "past_due"));
     assert_null(status_text(STATUS_NONE).ptr);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_find),
-        cmocka_unit_test(test_holders),
-        cmocka_unit_test(test_sets),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_problems),
-        cmocka_unit_test(test_no_problem),
-        cmocka_unit_test(test_operators),
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_statuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

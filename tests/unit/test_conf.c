@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #define CONF_DEF     "../../tests/unit/test_conf.def"
 #define CONF_IGNORED "other_one", "search_*", "admin_host"
 #include "conf/conf_items.h"
@@ -36,24 +38,21 @@ static struct app_conf conf;
     } while (0)
 #define assert_str(s, text) assert_true(str_is((s), (text)))
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     memset(&conf, 0, sizeof(conf));
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
 
-static void defaults_apply(void **state)
+TEST_WITH(defaults_apply, setup, teardown)
 {
-    (void)state;
     assert_loads(ENOUGH);
     assert_str(conf.common.database_url, "postgres://u:pw@db/x");
     assert_null(conf.common.database_ddl_url.ptr);
@@ -76,9 +75,8 @@ static void defaults_apply(void **state)
     assert_int_equal(conf.body_bytes, 1048576);
 }
 
-static void variables_win(void **state)
+TEST_WITH(variables_win, setup, teardown)
 {
-    (void)state;
     assert_loads(ENOUGH,
                  "GROUNDWORK_PORT=0",
                  "GROUNDWORK_NAME=a=b",
@@ -104,9 +102,8 @@ static void variables_win(void **state)
     assert_int_equal(conf.body_bytes, 1 << 30);
 }
 
-static void wrong_values_are_reported(void **state)
+TEST_WITH(wrong_values_are_reported, setup, teardown)
 {
-    (void)state;
     assert_says("GROUNDWORK_BATCH is \"0\", but must be a whole number from 1 to 500",
                 ENOUGH,
                 "GROUNDWORK_BATCH=0");
@@ -139,9 +136,8 @@ static void wrong_values_are_reported(void **state)
     assert_int_equal(conf.batch, 0); /* nothing was written */
 }
 
-static void missing_and_unknown_are_reported(void **state)
+TEST_WITH(missing_and_unknown_are_reported, setup, teardown)
 {
-    (void)state;
     assert_says(
         "GROUNDWORK_DATABASE_URL (or GROUNDWORK_DATABASE_URL_FILE) is required: a secret of "
         "1 to 4096 bytes");
@@ -159,10 +155,9 @@ static void missing_and_unknown_are_reported(void **state)
     assert_loads(ENOUGH, "GROUNDWORK_OTHER_ONE=1", "GROUNDWORK_SEARCH_URL=1", "GROUNDWORKS=1");
 }
 
-static void secrets_stay_secret(void **state)
+TEST_WITH(secrets_stay_secret, setup, teardown)
 {
     const char *error;
-    (void)state;
 
     error = load(ENOUGH, "GROUNDWORK_TOKEN=hunter2-hunter2-hunter2");
     assert_non_null(error);
@@ -180,9 +175,8 @@ static void secrets_stay_secret(void **state)
     assert_null(strstr(conf_help(arena, &app_conf_spec, CONF_HELP_TEXT).ptr, "pw@db"));
 }
 
-static void keys_come_in_two_spellings(void **state)
+TEST_WITH(keys_come_in_two_spellings, setup, teardown)
 {
-    (void)state;
 #define WITH(key) "GROUNDWORK_DATABASE_URL=x", "GROUNDWORK_REGION=eu", "GROUNDWORK_MASTER_KEY=" key
     assert_loads(WITH("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="));
     assert_int_equal(conf.common.master_key.len, 32);
@@ -193,12 +187,11 @@ static void keys_come_in_two_spellings(void **state)
 #undef WITH
 }
 
-static void secrets_come_from_files(void **state)
+TEST_WITH(secrets_come_from_files, setup, teardown)
 {
     char path[] = "/tmp/test_conf_XXXXXX";
     char variable[64];
     int fd = mkstemp(path);
-    (void)state;
 
     assert_true(fd >= 0);
     (void)snprintf(variable, sizeof(variable), "GROUNDWORK_TOKEN_FILE=%s", path);
@@ -229,11 +222,10 @@ static void secrets_come_from_files(void **state)
                 "GROUNDWORK_TOKEN_FILE=/");
 }
 
-static void help_lists_everything(void **state)
+TEST_WITH(help_lists_everything, setup, teardown)
 {
     struct str text = conf_help(arena, &app_conf_spec, CONF_HELP_TEXT);
     const char *help = arena_cstr(arena, text);
-    (void)state;
 
     assert_non_null(strstr(help,
                            "GROUNDWORK_BATCH=100\n    A batch.\n"
@@ -254,21 +246,4 @@ static void help_lists_everything(void **state)
                      CONF_HELP_MARKDOWN);
     assert_int_equal(conf_help_from_args(2, (char *[]){"--help-config", "x", NULL}),
                      CONF_HELP_NONE);
-}
-
-#define conf_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        conf_test(defaults_apply),
-        conf_test(variables_win),
-        conf_test(wrong_values_are_reported),
-        conf_test(missing_and_unknown_are_reported),
-        conf_test(secrets_stay_secret),
-        conf_test(keys_come_in_two_spellings),
-        conf_test(secrets_come_from_files),
-        conf_test(help_lists_everything),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

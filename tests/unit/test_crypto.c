@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/arena.h"
 #include "base/codec.h"
 #include "crypto/aead.h"
@@ -19,16 +21,14 @@
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -54,9 +54,8 @@ static void assert_hex(const uint8_t *bytes, size_t count, const char *hex)
 }
 
 /* FIPS 180-4 examples. */
-static void test_sha256(void **state)
+TEST_WITH(test_sha256, setup, teardown)
 {
-    (void)state;
     uint8_t hash[DIGEST_SHA256_BYTES];
     digest_sha256(STR("abc"), hash);
     assert_hex(hash, 32, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -66,9 +65,8 @@ static void test_sha256(void **state)
                        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"));
 }
 
-static void test_sha256_stream(void **state)
+TEST_WITH(test_sha256_stream, setup, teardown)
 {
-    (void)state;
     uint8_t hash[DIGEST_SHA256_BYTES];
     struct digest digest;
     struct str chunk = repeat('a', 1000);
@@ -86,9 +84,8 @@ static void test_sha256_stream(void **state)
 }
 
 /* RFC 4231, cases 1 to 4, 6 and 7 (5 is about truncation), and the empty key. */
-static void test_hmac(void **state)
+TEST_WITH(test_hmac, setup, teardown)
 {
-    (void)state;
     struct {
         struct str key;
         struct str data;
@@ -123,9 +120,8 @@ static void test_hmac(void **state)
 }
 
 /* RFC 5869 A.1 and A.3, first block. */
-static void test_hkdf(void **state)
+TEST_WITH(test_hkdf, setup, teardown)
 {
-    (void)state;
     uint8_t key[DIGEST_SHA256_BYTES];
     digest_hkdf_sha256(
         repeat(0x0b, 22), unhex("000102030405060708090a0b0c"), unhex("f0f1f2f3f4f5f6f7f8f9"), key);
@@ -134,9 +130,8 @@ static void test_hkdf(void **state)
     assert_hex(key, 32, "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d");
 }
 
-static void test_ct_eq(void **state)
+TEST_WITH(test_ct_eq, setup, teardown)
 {
-    (void)state;
     assert_true(ct_eq(STR_NONE, STR("")));
     assert_true(ct_eq(STR("a\0b"), STR("a\0b")));
     assert_false(ct_eq(STR("a\0b"), STR("a\0c")));
@@ -149,9 +144,8 @@ static const struct aead_key keys[] = {
     {.bytes = {9, 8, 7}, .id = 0x01020304},
 };
 
-static void test_aead_roundtrip(void **state)
+TEST_WITH(test_aead_roundtrip, setup, teardown)
 {
-    (void)state;
     const struct str plains[] = {STR("s3cret"), STR(""), STR_NONE, STR("a\0b"), repeat('x', 70000)};
     for (size_t i = 0; i < ARRAY_LEN(plains); i++) {
         for (size_t k = 0; k < ARRAY_LEN(keys); k++) {
@@ -171,9 +165,8 @@ static void test_aead_roundtrip(void **state)
     assert_false(str_eq(once, twice));
 }
 
-static void test_aead_tampering(void **state)
+TEST_WITH(test_aead_tampering, setup, teardown)
 {
-    (void)state;
     struct str opened = STR("untouched");
     struct str sealed = aead_seal(arena, &keys[0], STR("s3cret"), STR("p1/4"));
     char *bytes = arena_cstr(arena, sealed);
@@ -198,9 +191,8 @@ static void test_aead_tampering(void **state)
     assert_true(str_is(opened, "untouched"));
 }
 
-static void test_aead_derive(void **state)
+TEST_WITH(test_aead_derive, setup, teardown)
 {
-    (void)state;
     struct aead_key one;
     struct aead_key same;
     struct aead_key other;
@@ -216,9 +208,8 @@ static void test_aead_derive(void **state)
     assert_memory_equal(one.bytes, zeroes, sizeof(one.bytes));
 }
 
-static void test_password(void **state)
+TEST_WITH(test_password, setup, teardown)
 {
-    (void)state;
     struct str head = arena_printf(arena, "$argon2id$v=19$m=%d,t=2,p=1$", PASSWORD_MEMORY_KIB);
     struct str phc = password_hash(arena, STR("correct horse"));
     assert_true(str_starts(phc, head));
@@ -236,9 +227,8 @@ static void test_password(void **state)
 }
 
 /* All Unicode forms of a password are the same password. Older hashes are of the bytes as typed. */
-static void test_password_forms(void **state)
+TEST_WITH(test_password_forms, setup, teardown)
 {
-    (void)state;
     struct str composed = STR("caf\xc3\xa9 am Abend");
     struct str decomposed = STR("cafe\xcc\x81 am Abend");
     assert_int_equal(password_verify(password_hash(arena, composed), decomposed), PASSWORD_OK);
@@ -258,9 +248,8 @@ static void test_password_forms(void **state)
 }
 
 /* NUL and non-text bytes count, up to the limit. */
-static void test_password_bytes(void **state)
+TEST_WITH(test_password_bytes, setup, teardown)
 {
-    (void)state;
     struct str phc = password_hash(arena, STR("ab\0cd"));
     assert_int_equal(password_verify(phc, STR("ab\0cd")), PASSWORD_OK);
     assert_int_equal(password_verify(phc, STR("ab")), PASSWORD_WRONG);
@@ -272,9 +261,8 @@ static void test_password_bytes(void **state)
     assert_int_equal(password_verify(phc, longest), PASSWORD_WRONG);
 }
 
-static void test_password_phc(void **state)
+TEST_WITH(test_password_phc, setup, teardown)
 {
-    (void)state;
     /* The "password"/"somesalt" vector of the reference implementation: weaker parameters, same
      * rules. */
     struct str weak = STR("$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$"
@@ -303,9 +291,8 @@ static void test_password_phc(void **state)
     assert_int_equal(password_verify(repeat('$', 5000), STR("password")), PASSWORD_WRONG);
 }
 
-static void test_ec_pkcs8(void **state)
+TEST_WITH(test_ec_pkcs8, setup, teardown)
 {
-    (void)state;
     uint8_t sig[EC_SIGNATURE_BYTES];
     struct ec_key *key = ec_key_generate();
     struct ec_key *copy = NULL;
@@ -331,9 +318,8 @@ static void test_ec_pkcs8(void **state)
     ec_key_free(NULL);
 }
 
-static void test_ec_jwk(void **state)
+TEST_WITH(test_ec_jwk, setup, teardown)
 {
-    (void)state;
     uint8_t sig[EC_SIGNATURE_BYTES];
     struct ec_key *key = ec_key_generate();
     struct ec_key *public = NULL;
@@ -358,7 +344,7 @@ static void test_ec_jwk(void **state)
 }
 
 /* Both sides of a key agreement compute the same secret. */
-static void test_ec_agree(void **state UNUSED)
+TEST(test_ec_agree)
 {
     struct ec_key *holder = ec_key_generate();
     struct ec_key *made = NULL;
@@ -378,7 +364,7 @@ static void test_ec_agree(void **state UNUSED)
     ec_key_free(holder);
 }
 
-static void test_ec_points(void **state UNUSED)
+TEST(test_ec_points)
 {
     struct ec_key *key = ec_key_generate();
     uint8_t point[EC_POINT_BYTES + 1] = {0}, own[EC_POINT_BYTES], secret[EC_COORDINATE_BYTES];
@@ -405,9 +391,8 @@ static void test_ec_points(void **state UNUSED)
 
 /* A signature with a changed bit, another length, or numbers that fooled other implementations is
  * refused. */
-static void test_ec_signature_tampering(void **state)
+TEST_WITH(test_ec_signature_tampering, setup, teardown)
 {
-    (void)state;
     uint8_t sig[EC_SIGNATURE_BYTES + 1] = {0};
     struct ec_key *key = ec_key_generate();
     ec_sign_es256(key, STR("data"), sig);
@@ -429,9 +414,8 @@ static void test_ec_signature_tampering(void **state)
     ec_key_free(key);
 }
 
-static void test_rsa_key_limits(void **state)
+TEST_WITH(test_rsa_key_limits, setup, teardown)
 {
-    (void)state;
     struct str e = unhex("010001");
     assert_false(rsa_verify_rs256(STR_NONE, e, STR("data"), repeat('a', 256)));
     assert_false(rsa_verify_rs256(repeat((char)0xff, 128), e, STR("data"), repeat('a', 128)));
@@ -442,29 +426,4 @@ static void test_rsa_key_limits(void **state)
     assert_false(
         rsa_verify_rs256(repeat((char)0xff, 256), unhex("01"), STR("data"), repeat('a', 256)));
     assert_false(rsa_verify_rs256(repeat((char)0xff, 256), STR_NONE, STR("data"), STR_NONE));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_sha256, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_sha256_stream, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_hmac, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_hkdf, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_ct_eq, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_aead_roundtrip, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_aead_tampering, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_aead_derive, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_password, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_password_forms, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_password_bytes, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_password_phc, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_ec_pkcs8, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_ec_jwk, setup, teardown),
-        cmocka_unit_test(test_ec_agree),
-        cmocka_unit_test(test_ec_points),
-        cmocka_unit_test_setup_teardown(test_ec_signature_tampering, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_rsa_key_limits, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -113,9 +115,8 @@ static bool count(compare_fn compare, long ret_steps[CASES])
     return counted;
 }
 
-static void test_as_many_steps_wherever_they_differ(void **state)
+TEST(test_as_many_steps_wherever_they_differ)
 {
-    (void)state;
     long steps[CASES];
 
     if (!count(ct_eq, steps))
@@ -128,22 +129,12 @@ static void test_as_many_steps_wherever_they_differ(void **state)
     assert_in_range(steps[EQUAL], steps[0] - 4, steps[0] + 4);
 }
 
-static void test_the_steps_would_show_it(void **state)
+TEST(test_the_steps_would_show_it)
 {
-    (void)state;
     long steps[CASES];
 
     if (!count(eager_eq, steps))
         skip();
     for (size_t i = 1; i < BYTES; i++)
         assert_true(steps[i] > steps[i - 1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_many_steps_wherever_they_differ),
-        cmocka_unit_test(test_the_steps_would_show_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/arena.h"
 #include "base/codec.h"
 #include "crypto/digest.h"
@@ -16,18 +18,16 @@
 static struct arena *arena;
 static struct ec_key *key;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     key = ec_key_generate();
     arena_defer(arena, ec_key_free_deferred, key);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -69,9 +69,8 @@ static int parse_and_verify(struct str token)
     return rc ? rc : jws_verify_es256(&jws, key);
 }
 
-static void test_rfc7515_es256(void **state)
+TEST_WITH(test_rfc7515_es256, setup, teardown)
 {
-    (void)state;
     struct jws jws;
     struct ec_key *public;
     const struct str token =
@@ -110,9 +109,8 @@ static const char rsa_sig[] =
     "07Qe7K0GarZRmB_eSN9383LcOLn6_dO--xi12jzDwusC-eOkHWEsqtFZESc6BfI7noOPqvhJ1phCnvWh6IeYI2w9QOYEU"
     "ipUTI8np6LbgGY9Fs98rqVt5AXLIhWkWywlVmtVrBp0igcN_IoypGlUPQGe77Rw";
 
-static void test_rfc7515_rs256(void **state)
+TEST_WITH(test_rfc7515_rs256, setup, teardown)
 {
-    (void)state;
     struct jws jws;
     struct str e = unb64("AQAB");
     struct str n = unb64(rsa_n);
@@ -132,9 +130,8 @@ static void test_rfc7515_rs256(void **state)
     assert_int_equal(jws_verify_rs256(&jws, n, e), JWS_BAD_SIGNATURE);
 }
 
-static void test_sign(void **state)
+TEST_WITH(test_sign, setup, teardown)
 {
-    (void)state;
     struct jws jws;
     struct str token = jws_sign_es256(arena, key, STR("k-1"), STR("{\"sub\":\"7\",\"exp\":100}"));
     assert_int_equal(jws_parse(arena, token, &jws), 0);
@@ -150,9 +147,8 @@ static void test_sign(void **state)
 }
 
 /* T1: the token never chooses the algorithm. */
-static void test_algorithm_confusion(void **state)
+TEST_WITH(test_algorithm_confusion, setup, teardown)
 {
-    (void)state;
     const char *algs[] = {"none", "None", "nOnE", "HS256", "RS256", "es256", "ES256K", "ES384"};
     for (size_t i = 0; i < ARRAY_LEN(algs); i++) {
         char *header = arena_cstr(arena, arena_printf(arena, "{\"alg\":\"%s\"}", algs[i]));
@@ -179,9 +175,8 @@ static void test_algorithm_confusion(void **state)
 }
 
 /* T3: a token in any form other than the one valid form is refused. */
-static void test_malformed(void **state)
+TEST_WITH(test_malformed, setup, teardown)
 {
-    (void)state;
     struct str good = token_of("{\"alg\":\"ES256\"}", "{\"exp\":1}");
     assert_int_equal(parse_and_verify(good), 0);
 
@@ -215,9 +210,8 @@ static void test_malformed(void **state)
     assert_int_equal(jws_parse_limit(arena, large, 65536, &jws), 0);
 }
 
-static void test_headers_and_payloads(void **state)
+TEST_WITH(test_headers_and_payloads, setup, teardown)
 {
-    (void)state;
     const char *bad_headers[] = {
         "",
         "[]",
@@ -271,9 +265,8 @@ static int check(const char *payload, const struct jws_expectations *expect)
 }
 
 /* T4: now is 1000, 60 seconds of leeway. */
-static void test_claims_time(void **state)
+TEST_WITH(test_claims_time, setup, teardown)
 {
-    (void)state;
     const struct jws_expectations expect = {.now_s = 1000, .leeway_s = 60};
     const struct {
         const char *payload;
@@ -319,9 +312,8 @@ static void test_claims_time(void **state)
     assert_int_equal(check("{\"exp\":2000,\"iat\":-9223372036854775808}", &fresh), JWS_EXPIRED);
 }
 
-static void test_claims_parties(void **state)
+TEST_WITH(test_claims_parties, setup, teardown)
 {
-    (void)state;
     struct jws_expectations expect = {.iss = STR("https://a"), .aud = STR("me"), .now_s = 1};
     const struct {
         const char *payload;
@@ -357,19 +349,4 @@ static void test_claims_parties(void **state)
     const struct jws_expectations other = {.typ = STR("tap"), .now_s = 1};
     assert_int_equal(check("{\"exp\":9}", &typed), 0);
     assert_int_equal(check("{\"exp\":9}", &other), JWS_BAD_TYPE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_rfc7515_es256, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_rfc7515_rs256, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_sign, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_algorithm_confusion, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_malformed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_headers_and_payloads, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_claims_time, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_claims_parties, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/ec.h>
@@ -61,9 +63,8 @@ static BIGNUM *hex(const char *text)
     return n;
 }
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     BIGNUM *n = NULL;
     BIGNUM *e = NULL;
 
@@ -82,9 +83,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     EVP_PKEY_free(rsa);
     EC_GROUP_free(group);
     BN_free(order);
@@ -119,9 +119,8 @@ static BIGNUM *hash_of(struct str data)
 
 /* Signatures with a chosen nonce k and part s. The key d = (s k - e) / r makes them valid, however
  * odd their numbers look. */
-static void test_es256_extreme_and_valid(void **state)
+TEST(test_es256_extreme_and_valid)
 {
-    (void)state;
     const struct str data = STR("header.payload");
     const char *const chosen[] = {"1", "2", "3", "-1", "-2", "half", "A5A5", "80000000"};
     BIGNUM *e = hash_of(data);
@@ -167,9 +166,8 @@ static void test_es256_extreme_and_valid(void **state)
 }
 
 /* Every pair of numbers at the limits; for a random key no pair is a valid signature. */
-static void test_es256_numbers_out_of_range(void **state)
+TEST(test_es256_numbers_out_of_range)
 {
-    (void)state;
     const char *const texts[] = {
         "0",
         "1",
@@ -221,9 +219,8 @@ static struct str der_of(struct str sig)
 }
 
 /* A valid signature in other encodings, and with numbers that are congruent to its own. */
-static void test_es256_forms(void **state)
+TEST(test_es256_forms)
 {
-    (void)state;
     struct ec_key *key = ec_key_generate();
     bool zero_r = false, zero_s = false;
 
@@ -276,9 +273,8 @@ static void test_es256_forms(void **state)
     ec_key_free(key);
 }
 
-static void test_es256_keys(void **state)
+TEST(test_es256_keys)
 {
-    (void)state;
     struct ec_key *key = ec_key_generate();
     struct ec_key *none = NULL;
     struct str x, y, x_bytes, y_bytes;
@@ -356,9 +352,8 @@ static void pad(uint8_t *em, size_t len, struct str info, struct str hash)
 
 #define SHA256_INFO "\x30\x31\x30\x0d\x06\x09\x60\x86\x48\x01\x65\x03\x04\x02\x01\x05\x00\x04\x20"
 
-static void test_rs256_padding(void **state)
+TEST(test_rs256_padding)
 {
-    (void)state;
     uint8_t em[RSA_BYTES], digest[DIGEST_SHA256_BYTES], reversed[DIGEST_SHA256_BYTES];
     const struct str info = STR(SHA256_INFO);
 
@@ -445,9 +440,8 @@ static void test_rs256_padding(void **state)
 }
 
 /* A valid signature in other lengths, and numbers at the limits. */
-static void test_rs256_numbers(void **state)
+TEST(test_rs256_numbers)
 {
-    (void)state;
     uint8_t em[RSA_BYTES], digest[DIGEST_SHA256_BYTES];
     BIGNUM *n = BN_bin2bn((const unsigned char *)rsa_n.ptr, RSA_BYTES, NULL);
     BIGNUM *odd = BN_new();
@@ -483,9 +477,8 @@ static void test_rs256_numbers(void **state)
 }
 
 /* RSASSA-PSS with the same key is another algorithm. */
-static void test_rs256_pss(void **state)
+TEST(test_rs256_pss)
 {
-    (void)state;
     uint8_t sig[RSA_BYTES];
     size_t len = sizeof(sig);
     EVP_PKEY_CTX *padding = NULL;
@@ -525,9 +518,8 @@ static struct str replaced(struct str text, const char *what, const char *by)
 }
 
 /* Parts that are left out, doubled, exchanged or encoded differently. */
-static void test_token_parts(void **state)
+TEST(test_token_parts)
 {
-    (void)state;
     struct ec_key *key = ec_key_generate();
     struct ec_key *other = ec_key_generate();
     struct str good = jws_sign_es256(arena, key, STR("k"), STR("{\"sub\":\"7\"}"));
@@ -603,9 +595,8 @@ static void test_token_parts(void **state)
 }
 
 /* The key in the header of a token is not used. */
-static void test_token_brings_its_key(void **state)
+TEST(test_token_brings_its_key)
 {
-    (void)state;
     struct ec_key *ours = ec_key_generate();
     struct ec_key *theirs = ec_key_generate();
     uint8_t sig[EC_SIGNATURE_BYTES];
@@ -633,18 +624,4 @@ static void test_token_brings_its_key(void **state)
     ec_key_free(theirs);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_es256_extreme_and_valid),
-        cmocka_unit_test(test_es256_numbers_out_of_range),
-        cmocka_unit_test(test_es256_forms),
-        cmocka_unit_test(test_es256_keys),
-        cmocka_unit_test(test_rs256_padding),
-        cmocka_unit_test(test_rs256_numbers),
-        cmocka_unit_test(test_rs256_pss),
-        cmocka_unit_test(test_token_parts),
-        cmocka_unit_test(test_token_brings_its_key),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+GROUP(setup, teardown)

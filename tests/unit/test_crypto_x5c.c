@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+
+#include "unit.h"
 #include <openssl/x509.h>
 
 #include "base/arena.h"
@@ -21,16 +23,14 @@
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -86,9 +86,8 @@ static int verify_wish(const struct chain_wish *wish)
     return verify_entries(trust(chain->pem), chain->x5c, 3, AT_MS);
 }
 
-static void test_store_root(void **state)
+TEST_WITH(test_store_root, setup, teardown)
 {
-    (void)state;
     /* SHA-256 of Apple Root CA - G3. */
     static const char fingerprint[] =
         "63343abfb89a6a03ebb57e9b3f5fa7be7c4f5c756f3017b3a8c488c3653e9179";
@@ -103,9 +102,8 @@ static void test_store_root(void **state)
     x5c_anchors_free(NULL);
 }
 
-static void test_good(void **state)
+TEST_WITH(test_good, setup, teardown)
 {
-    (void)state;
     const struct chain *chain = chain_new(arena, AT_S, &(struct chain_wish){0});
     const struct x5c_anchors *anchors = trust(chain->pem);
     const struct ec_key *key;
@@ -125,9 +123,8 @@ static void test_good(void **state)
     assert_ptr_equal(key, again);
 }
 
-static void test_third_entry_is_ignored(void **state)
+TEST_WITH(test_third_entry_is_ignored, setup, teardown)
 {
-    (void)state;
     const struct chain *chain = chain_new(arena, AT_S, &(struct chain_wish){0});
     const struct chain *other = chain_new(arena, AT_S, &(struct chain_wish){0});
     const struct str entries[] = {chain->x5c[0], chain->x5c[1], other->x5c[2]};
@@ -142,9 +139,8 @@ static void test_third_entry_is_ignored(void **state)
     x5c_anchors_free(store);
 }
 
-static void test_count_and_order(void **state)
+TEST_WITH(test_count_and_order, setup, teardown)
 {
-    (void)state;
     const struct chain *chain = chain_new(arena, AT_S, &(struct chain_wish){0});
     const struct x5c_anchors *anchors = trust(chain->pem);
     const struct str *x5c = chain->x5c;
@@ -168,9 +164,8 @@ static void test_count_and_order(void **state)
     assert_int_equal(verify_entries(anchors, swapped, 3, AT_MS), X5C_UNTRUSTED);
 }
 
-static void test_wrong_header(void **state)
+TEST_WITH(test_wrong_header, setup, teardown)
 {
-    (void)state;
     const struct chain *chain = chain_new(arena, AT_S, &(struct chain_wish){0});
     const struct x5c_anchors *anchors = trust(chain->pem);
     static const char *const headers[] = {"{}",
@@ -190,9 +185,8 @@ static void test_wrong_header(void **state)
     }
 }
 
-static void test_encoding(void **state)
+TEST_WITH(test_encoding, setup, teardown)
 {
-    (void)state;
     const struct chain *chain = chain_new(arena, AT_S, &(struct chain_wish){0});
     const struct x5c_anchors *anchors = trust(chain->pem);
     struct str der;
@@ -222,9 +216,8 @@ static void test_encoding(void **state)
 }
 
 /* The chain is refused when any bit of leaf or intermediate is flipped. */
-static void test_any_bit(void **state)
+TEST_WITH(test_any_bit, setup, teardown)
 {
-    (void)state;
     const struct chain *chain = chain_new(arena, AT_S, &(struct chain_wish){0});
     const struct x5c_anchors *anchors = trust(chain->pem);
 
@@ -242,9 +235,8 @@ static void test_any_bit(void **state)
     }
 }
 
-static void test_mixed_chains(void **state)
+TEST_WITH(test_mixed_chains, setup, teardown)
 {
-    (void)state;
     const struct chain *one = chain_new(arena, AT_S, &(struct chain_wish){0});
     const struct chain *two = chain_new(arena, AT_S, &(struct chain_wish){0});
     const struct str foreign_leaf[] = {two->x5c[0], one->x5c[1], one->x5c[2]};
@@ -261,9 +253,8 @@ static void test_mixed_chains(void **state)
     assert_int_equal(verify_entries(both, foreign_leaf, 3, AT_MS), X5C_UNTRUSTED);
 }
 
-static void test_markers_and_authority(void **state)
+TEST_WITH(test_markers_and_authority, setup, teardown)
 {
-    (void)state;
     assert_int_equal(verify_wish(&(struct chain_wish){.no_leaf_marker = true}), X5C_NO_MARKER);
     assert_int_equal(verify_wish(&(struct chain_wish){.no_intermediate_marker = true}),
                      X5C_NO_MARKER);
@@ -294,9 +285,8 @@ static void check_span(const struct chain_wish *wish, long days)
     }
 }
 
-static void test_validity(void **state)
+TEST_WITH(test_validity, setup, teardown)
 {
-    (void)state;
     check_span(&(struct chain_wish){0}, 365);
     check_span(&(struct chain_wish){.leaf_days = 10}, 10);
     check_span(&(struct chain_wish){.intermediate_days = 20}, 20);
@@ -305,9 +295,8 @@ static void test_validity(void **state)
 
 /* More chains than the cache holds. A chain that was cached for one set of roots is not valid for
  * another. */
-static void test_cache(void **state)
+TEST_WITH(test_cache, setup, teardown)
 {
-    (void)state;
     const struct chain *first = chain_new(arena, AT_S, &(struct chain_wish){0});
     struct x5c_anchors *anchors;
 
@@ -327,9 +316,8 @@ static void test_cache(void **state)
     x5c_anchors_free(anchors);
 }
 
-static void test_anchors(void **state)
+TEST_WITH(test_anchors, setup, teardown)
 {
-    (void)state;
     const struct chain *chain = chain_new(arena, AT_S, &(struct chain_wish){.no_ca = true});
     struct str no_authority = chain_pem(arena, chain->intermediate);
     struct str cut = (struct str){chain->pem.ptr, chain->pem.len - 60};
@@ -350,9 +338,8 @@ static void test_anchors(void **state)
 }
 
 /* ec_key_from_spki() accepts exactly one whole key that lies on the curve. */
-static void test_spki(void **state)
+TEST_WITH(test_spki, setup, teardown)
 {
-    (void)state;
     struct ec_key *key = NULL;
     const struct chain *chain = chain_new(arena, AT_S, &(struct chain_wish){0});
     unsigned char *der = NULL;
@@ -369,24 +356,4 @@ static void test_spki(void **state)
     der[bytes - 1] ^= 1; /* off the curve */
     assert_int_equal(ec_key_from_spki(whole, &key), EC_KEY_BAD);
     OPENSSL_free(der);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_store_root, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_good, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_third_entry_is_ignored, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_count_and_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_wrong_header, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_encoding, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_any_bit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_mixed_chains, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_markers_and_authority, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_validity, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_cache, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_anchors, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_spki, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

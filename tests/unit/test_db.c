@@ -1,4 +1,6 @@
 /* Statements, parameters, batches, transactions, prepared plans and cursors of db/. */
+#include "unit.h"
+
 #include "db_test.h"
 
 /* --- parameters --- */
@@ -65,9 +67,8 @@ static void params_round_trip(struct task *task, struct db *db, void *arg)
         assert_true(rows_bool(&rows, 0, i));
 }
 
-static void test_params(void **state)
+TEST(test_params)
 {
-    (void)state;
     run(params_round_trip);
 }
 
@@ -119,9 +120,8 @@ static void errors(struct task *task, struct db *db, void *arg)
     assert_true(task->db_us > 0);
 }
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
-    (void)state;
     run_with(
         (struct db_config){.statement_timeout_ms = 1000, .lease_timeout_ms = 60000}, errors, NULL);
 }
@@ -166,9 +166,8 @@ static void group_with_failures(struct task *task, struct db *db, void *arg)
     assert_true(stats.retries > 0);
 }
 
-static void test_group(void **state)
+TEST(test_group)
 {
-    (void)state;
     run(group_with_failures);
     assert_int_equal(good, 90);
     assert_int_equal(bad, 10);
@@ -221,9 +220,8 @@ static void batches(struct task *task, struct db *db, void *arg)
     assert_int_equal(number(task, db, "select count(*) from d"), 0);
 }
 
-static void test_batch(void **state)
+TEST(test_batch)
 {
-    (void)state;
     run(batches);
 }
 
@@ -293,9 +291,8 @@ static void failed_statements(struct task *task, struct db *db, void *arg)
     assert_int_equal(number(task, db, "select count(*) from fails"), 0);
 }
 
-static void test_failed_statements(void **state)
+TEST(test_failed_statements)
 {
-    (void)state;
     run(failed_statements);
 }
 
@@ -385,15 +382,13 @@ static void sessions(struct task *task, struct db *db, void *arg)
     assert_true(str_is(rows_str(&rows, 0, 0), "20s"));
 }
 
-static void test_sessions(void **state)
+TEST(test_sessions)
 {
-    (void)state;
     run(sessions);
 }
 
-static void test_transacts(void **state)
+TEST(test_transacts)
 {
-    (void)state;
     run(transacts);
 }
 
@@ -420,9 +415,8 @@ static void patience(struct task *task, struct db *db, void *arg)
     db_rollback(tx);
 }
 
-static void test_patience(void **state)
+TEST(test_patience)
 {
-    (void)state;
     run_with((struct db_config){.statement_timeout_ms = 300,
                                 .lease_timeout_ms = 60000,
                                 .write_connections = 1},
@@ -430,9 +424,8 @@ static void test_patience(void **state)
              NULL);
 }
 
-static void test_tx(void **state)
+TEST(test_tx)
 {
-    (void)state;
     run(transactions);
 }
 
@@ -463,9 +456,8 @@ static void retired(struct task *task, struct db *db, void *arg)
     db_rollback(tx);
 }
 
-static void test_retire(void **state)
+TEST(test_retire)
 {
-    (void)state;
     run_with((struct db_config){PATIENT, .write_connections = 1}, retired, NULL);
 }
 
@@ -510,9 +502,8 @@ static void committed_with_its_last(struct task *task, struct db *db, void *arg)
     }
 }
 
-static void test_batch_commit(void **state)
+TEST(test_batch_commit)
 {
-    (void)state;
     run(committed_with_its_last);
 }
 
@@ -571,15 +562,13 @@ static void again(struct task *task, struct db *db, void *arg)
     assert_int_equal(runs, DB_REPEATS - 3);
 }
 
-static void test_again(void **state)
+TEST(test_again)
 {
-    (void)state;
     run(again);
 }
 
-static void test_conflict(void **state)
+TEST(test_conflict)
 {
-    (void)state;
     run(conflicts);
 }
 
@@ -605,9 +594,8 @@ static void changed_plan(struct task *task, struct db *db, void *arg)
     assert_int_equal(rows.columns, 3);
 }
 
-static void test_plan(void **state)
+TEST(test_plan)
 {
-    (void)state;
     run_with((struct db_config){PATIENT, .read_connections = 1, .write_connections = 1},
              changed_plan,
              NULL);
@@ -630,9 +618,8 @@ static void schemas(struct task *task, struct db *db, void *arg)
     assert_int_equal(number(task, &five, "select a.v * b.v from {p}.t a, {p}.t b"), 3025);
 }
 
-static void test_schema(void **state)
+TEST(test_schema)
 {
-    (void)state;
     run(schemas);
 }
 
@@ -650,9 +637,8 @@ static void many_statements(struct task *task, struct db *db, void *arg)
     assert_int_equal(stats.errors, 0);
 }
 
-static void test_many_statements(void **state)
+TEST(test_many_statements)
 {
-    (void)state;
     run_with((struct db_config){PATIENT, .read_connections = 1}, many_statements, NULL);
 }
 
@@ -720,9 +706,8 @@ static void pieces(struct task *task, struct db *db, void *arg)
     assert_in_range(arena_used_bytes(task->arena), 0, 65536);
 }
 
-static void test_pieces(void **state)
+TEST(test_pieces)
 {
-    (void)state;
     run(pieces);
 }
 
@@ -746,33 +731,7 @@ static void pages(struct task *task, struct db *db, void *arg)
     assert_int_equal(rows_i64(&rows, 0, rows_column(&rows, "total_items")), 10);
 }
 
-static void test_page(void **state)
+TEST(test_page)
 {
-    (void)state;
     run(pages);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_params),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_group),
-        cmocka_unit_test(test_batch),
-        cmocka_unit_test(test_tx),
-        cmocka_unit_test(test_failed_statements),
-        cmocka_unit_test(test_transacts),
-        cmocka_unit_test(test_sessions),
-        cmocka_unit_test(test_retire),
-        cmocka_unit_test(test_batch_commit),
-        cmocka_unit_test(test_conflict),
-        cmocka_unit_test(test_again),
-        cmocka_unit_test(test_patience),
-        cmocka_unit_test(test_plan),
-        cmocka_unit_test(test_schema),
-        cmocka_unit_test(test_many_statements),
-        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_page),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

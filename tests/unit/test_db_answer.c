@@ -1,4 +1,6 @@
 /* Memory of results and number of connections: of one task, of one project, of all. */
+#include "unit.h"
+
 #include "db/answer.h"
 
 #include "db_test.h"
@@ -69,9 +71,8 @@ static void budget(struct task *task, struct db *db, void *arg)
     assert_int_equal(db_answer_held(task->arena), 0);
 }
 
-static void test_budget(void **state)
+TEST(test_budget)
 {
-    (void)state;
     init(BUDGET, 8 * MB);
     run_counted(budget, (struct db_config){PATIENT});
 }
@@ -108,9 +109,8 @@ static void transactions(struct task *task, struct db *db, void *arg)
     assert_int_equal(db_query(task, db, &wide, NULL, 0, &rows), 0);
 }
 
-static void test_transactions(void **state)
+TEST(test_transactions)
 {
-    (void)state;
     init(BUDGET, 8 * MB);
     run_counted(transactions, (struct db_config){PATIENT});
 }
@@ -157,9 +157,8 @@ static void neighbours(struct task *task, struct db *db, void *arg)
         spawn(small_reads, NULL, BOB);
 }
 
-static void test_neighbours(void **state)
+TEST(test_neighbours)
 {
-    (void)state;
     init(BUDGET, 8 * MB);
     run_counted(neighbours, (struct db_config){PATIENT, .read_connections = 2});
 }
@@ -201,9 +200,8 @@ static void share(struct task *task, struct db *db, void *arg)
     ended++;
 }
 
-static void test_share(void **state)
+TEST(test_share)
 {
-    (void)state;
     init(BUDGET, 8 * MB);
     run_counted(share, (struct db_config){.lease_timeout_ms = 1000});
     assert_in_range(refused, 5, 8);
@@ -230,9 +228,8 @@ static void turns(struct task *task, struct db *db, void *arg)
 }
 
 /* Requests of one project wait for each other and are not refused. */
-static void test_turns(void **state)
+TEST(test_turns)
 {
-    (void)state;
     init(BUDGET, 8 * MB);
     run_counted(turns, (struct db_config){PATIENT});
     assert_int_equal(ended, 12);
@@ -252,9 +249,8 @@ static void settle(struct task *task, struct db *db, void *arg)
     assert_int_equal(db_answer_held(task->arena), 0);
 }
 
-static void test_settle(void **state)
+TEST(test_settle)
 {
-    (void)state;
     init(BUDGET, 8 * MB);
     run_counted(settle, (struct db_config){PATIENT});
 }
@@ -312,9 +308,8 @@ static void count_heavy(struct task *task, struct db *db, void *arg)
     }
 }
 
-static void test_heavy(void **state)
+TEST(test_heavy)
 {
-    (void)state;
     init(BUDGET, 8 * MB);
     run_counted(count_heavy, (struct db_config){PATIENT, .write_connections = 16});
 }
@@ -353,25 +348,8 @@ static void room(struct task *task, struct db *db, void *arg)
     assert_int_equal(refused, 2);
 }
 
-static void test_room(void **state)
+TEST(test_room)
 {
-    (void)state;
     init(BUDGET, 8 * MB);
     run_counted(room, (struct db_config){.write_connections = 8, .lease_timeout_ms = 2000});
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_transactions),
-        cmocka_unit_test(test_neighbours),
-        cmocka_unit_test(test_share),
-        cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_settle),
-        cmocka_unit_test(test_heavy),
-        cmocka_unit_test(test_room),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* A project that keeps the server busy: how db/ detects it, and how many statements it may then
  * have under way. */
+#include "unit.h"
+
 #include "db_test.h"
 
 #include "db/fair_private.h"
@@ -24,11 +26,10 @@ use(struct fair *fair, int64_t now_ms, int64_t for_ms, unsigned statements, bool
     return now_ms;
 }
 
-static void test_alone(void **state)
+TEST(test_alone)
 {
     struct fair fair;
 
-    (void)state;
     fair_init(&fair, 1, 1);
     int64_t now_ms = use(&fair, 1000000, 3000, 24, false);
     assert_false(fair_is_over(&fair, BUSY, now_ms));
@@ -42,11 +43,10 @@ static void test_alone(void **state)
     fair_done(&fair);
 }
 
-static void test_forgotten(void **state)
+TEST(test_forgotten)
 {
     struct fair fair;
 
-    (void)state;
     fair_init(&fair, 1, 1);
     int64_t now_ms = use(&fair, 1000000, 3000, 4, true);
     assert_true(fair_is_over(&fair, BUSY, now_ms));
@@ -62,11 +62,10 @@ static void test_forgotten(void **state)
 }
 
 /* The result is the same whether time is counted step by step or at the end. */
-static void test_steps(void **state)
+TEST(test_steps)
 {
     struct fair often, once;
 
-    (void)state;
     fair_init(&often, 1, 1);
     fair_init(&once, 1, 1);
     fair_used(&often, BUSY, false, 1000, 1000000);
@@ -81,12 +80,11 @@ static void test_steps(void **state)
 
 /* Projects with equal use are not over their part, at any use. Of twelve projects the two that use
  * most of the server are over it. A project that uses less than it may always have is not. */
-static void test_many(void **state)
+TEST(test_many)
 {
     struct fair fair;
     int64_t now_ms = 1000000;
 
-    (void)state;
     fair_init(&fair, 2, 1);
     for (; now_ms < 1003000; now_ms += 10)
         for (int64_t project = 1; project <= 4; project++)
@@ -108,11 +106,10 @@ static void test_many(void **state)
 
 /* Each of two processes allows half, and counts heavy reads and other statements separately. A
  * project in the only process does not rest. */
-static void test_rests(void **state)
+TEST(test_rests)
 {
     struct fair fair, single;
 
-    (void)state;
     fair_init(&fair, 1, 2);
     fair_init(&single, 1, 1);
     int64_t now_ms = 1000000;
@@ -202,9 +199,8 @@ static void few(struct task *task, struct db *db, void *arg)
     assert_int_equal(number(task, &own, "select 3"), 3);
 }
 
-static void test_few(void **state)
+TEST(test_few)
 {
-    (void)state;
     stopping = false;
     reads_ended = 0;
     hog_statement = "select pg_sleep(0.1)";
@@ -212,9 +208,8 @@ static void test_few(void **state)
 }
 
 /* Statements that take as long as if they waited for a lock, but do not. */
-static void test_few_long(void **state)
+TEST(test_few_long)
 {
-    (void)state;
     stopping = false;
     reads_ended = 0;
     hog_statement = "select pg_sleep(0.5)";
@@ -260,9 +255,8 @@ static void locked(struct task *task, struct db *db, void *arg)
     assert_int_equal(db_commit(task, holder), 0);
 }
 
-static void test_locked(void **state)
+TEST(test_locked)
 {
-    (void)state;
     under_way = 0;
     run_with((struct db_config){PATIENT, .write_connections = 20, .busy_share = 1}, locked, NULL);
 }
@@ -286,25 +280,7 @@ static void nested(struct task *task, struct db *db, void *arg)
     assert_int_equal(db_commit(task, first), 0);
 }
 
-static void test_nested(void **state)
+TEST(test_nested)
 {
-    (void)state;
     run_with((struct db_config){PATIENT, .write_connections = 20, .busy_share = 1}, nested, NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_forgotten),
-        cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_rests),
-        cmocka_unit_test(test_few),
-        cmocka_unit_test(test_few_long),
-        cmocka_unit_test(test_locked),
-        cmocka_unit_test(test_nested),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* Faults of db/: full pools, locks, cancelled tasks, lost connections, a server that is gone. */
+#include "unit.h"
+
 #include "db_test.h"
 
 static bool stopping;
@@ -7,9 +9,8 @@ static unsigned failed;
 static int64_t slowest_ms;
 static unsigned turns; /* transactions that hogs have begun */
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     stopping = false;
     answered = 0;
     failed = 0;
@@ -18,9 +19,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int make_gate(void **state)
+static int make_gate(void **state UNUSED)
 {
-    (void)state;
     pg_exec("create table gate(id bigint); create function pass() returns bigint language sql "
             "set lock_timeout = 0 as 'select count(*) from gate'");
     return 0;
@@ -120,9 +120,8 @@ static void full_pool(struct task *task, struct db *db, void *arg)
     assert_int_equal(stats.write_leased, 2);
 }
 
-static void test_full_pool(void **state)
+TEST_WITH(test_full_pool, setup, NULL)
 {
-    (void)state;
     run_with((struct db_config){.write_connections = 2, .lease_timeout_ms = 400}, full_pool, NULL);
 }
 
@@ -168,9 +167,8 @@ static void fair_pool(struct task *task, struct db *db, void *arg)
     assert_in_range(worst_ms, 0, allowed(700));
 }
 
-static void test_fair_pool(void **state)
+TEST_WITH(test_fair_pool, setup, NULL)
 {
-    (void)state;
     run_with((struct db_config){PATIENT, .write_connections = 4}, fair_pool, NULL);
 }
 
@@ -239,9 +237,8 @@ static void locked_table(struct task *task, struct db *db, void *arg)
     assert_int_equal(stats.errors, 0);
 }
 
-static void test_locked_table(void **state)
+TEST_WITH(test_locked_table, setup, NULL)
 {
-    (void)state;
     run(locked_table);
     assert_in_range(slowest_ms, 0, allowed(400));
 }
@@ -294,7 +291,7 @@ static void locked_many(struct task *task, struct db *db, void *arg)
     open_gate();
 }
 
-static void test_locked_by_another(void **state)
+TEST_WITH(test_locked_by_another, setup, NULL)
 {
     for (int warm = 0; warm < 2; warm++) {
         (void)setup(state);
@@ -402,9 +399,8 @@ static void cancelled(struct task *task, struct db *db, void *arg)
     WAIT_FOR(task, is_idle());
 }
 
-static void test_cancel(void **state)
+TEST_WITH(test_cancel, setup, NULL)
 {
-    (void)state;
     run(cancelled);
 }
 
@@ -433,9 +429,8 @@ static void terminated(struct task *task, struct db *db, void *arg)
     assert_true(written > 0);
 }
 
-static void test_terminate(void **state)
+TEST_WITH(test_terminate, setup, NULL)
 {
-    (void)state;
     run(terminated);
 }
 
@@ -469,9 +464,8 @@ static void restarted(struct task *task, struct db *db, void *arg)
     assert_in_range(number(task, db, "select count(*) from w"), written, written + unknown);
 }
 
-static void test_restart(void **state)
+TEST_WITH(test_restart, setup, NULL)
 {
-    (void)state;
     written = unknown = 0;
     pg_exec("truncate w");
     run_with((struct db_config){0}, restarted, "immediate");
@@ -509,9 +503,8 @@ static void commit_lost(struct task *task, struct db *db, void *arg)
     assert_int_equal(wait_ended(task), DB_UNKNOWN);
 }
 
-static void test_commit_lost(void **state)
+TEST_WITH(test_commit_lost, setup, NULL)
 {
-    (void)state;
     run(commit_lost);
 }
 
@@ -532,14 +525,13 @@ static void nowhere(struct task *task, struct db *db, void *arg)
     assert_true(reason.len > 0);
 }
 
-static void test_nowhere(void **state)
+TEST_WITH(test_nowhere, setup, NULL)
 {
     static const char *const dsns[] = {"host=127.0.0.1 port=1 user=x",
                                        "postgresql://x@localhost:1/y",
                                        "host=/nonexistent",
                                        "host=no-such-host.invalid",
                                        "this is no dsn"};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(dsns); i++)
         run_with((struct db_config){.dsn = dsns[i], .lease_timeout_ms = 300}, nowhere, NULL);
 }
@@ -574,25 +566,9 @@ static void no_room(struct task *task, struct db *db, void *arg)
     stopping = true;
 }
 
-static void test_no_room(void **state)
+TEST_WITH(test_no_room, setup, NULL)
 {
-    (void)state;
     run_with((struct db_config){PATIENT, .write_connections = 6}, no_room, NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_full_pool, setup),
-        cmocka_unit_test_setup(test_fair_pool, setup),
-        cmocka_unit_test_setup(test_locked_table, setup),
-        cmocka_unit_test_setup(test_locked_by_another, setup),
-        cmocka_unit_test_setup(test_cancel, setup),
-        cmocka_unit_test_setup(test_terminate, setup),
-        cmocka_unit_test_setup(test_restart, setup),
-        cmocka_unit_test_setup(test_commit_lost, setup),
-        cmocka_unit_test_setup(test_nowhere, setup),
-        cmocka_unit_test_setup(test_no_room, setup),
-    };
-    return cmocka_run_group_tests(tests, make_gate, NULL);
-}
+GROUP(make_gate, NULL)

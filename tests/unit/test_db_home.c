@@ -1,5 +1,7 @@
 /* Which connection a statement goes to. A read is prepared on one connection, unless many run at
  * the same time. A write goes to a connection that knows its schema, unless that takes too long. */
+#include "unit.h"
+
 #include "db_test.h"
 
 enum { READERS = 48, STATEMENTS = 400, ROUNDS = 60, PIDS = 64 };
@@ -60,9 +62,8 @@ static void different(struct task *task, struct db *db, void *arg)
     WAIT_FOR(task, prepared_again(task, db) <= STATEMENTS / 4);
 }
 
-static void test_different(void **state)
+TEST(test_different)
 {
-    (void)state;
     ended = 0;
     run_with((struct db_config){PATIENT, .read_connections = 4}, different, NULL);
 }
@@ -107,9 +108,8 @@ static void same(struct task *task, struct db *db, void *arg)
     WAIT_FOR(task, (count = count_pids(task)) >= 3 && count <= 8);
 }
 
-static void test_same(void **state)
+TEST(test_same)
 {
-    (void)state;
     run_with((struct db_config){PATIENT, .read_connections = 4}, same, NULL);
 }
 
@@ -152,9 +152,8 @@ static void cold(struct task *task, struct db *db, void *arg)
     WAIT_FOR(task, redispatched(task) == 0);
 }
 
-static void test_cold(void **state)
+TEST(test_cold)
 {
-    (void)state;
     run_with((struct db_config){PATIENT, .read_connections = 1}, cold, NULL);
 }
 
@@ -243,9 +242,8 @@ static void writes(struct task *task, struct db *db, void *arg)
     WAIT_FOR(task, count_strangers(task) <= most);
 }
 
-static void test_writes(void **state)
+TEST(test_writes)
 {
-    (void)state;
     run_with(
         (struct db_config){PATIENT, .write_connections = 16, .read_connections = 1}, writes, NULL);
 }
@@ -283,9 +281,8 @@ static void patience(struct task *task, struct db *db, void *arg)
     holding = false;
 }
 
-static void test_patience(void **state)
+TEST(test_patience)
 {
-    (void)state;
     run_with(
         (struct db_config){PATIENT, .write_connections = 4, .read_connections = 1}, patience, NULL);
 }
@@ -334,22 +331,8 @@ static void plans(struct task *task, struct db *db, void *arg)
     execute(task, db, "drop table grown");
 }
 
-static void test_plans(void **state)
+TEST(test_plans)
 {
-    (void)state;
     run_with(
         (struct db_config){PATIENT, .write_connections = 1, .read_connections = 1}, plans, NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_different),
-        cmocka_unit_test(test_same),
-        cmocka_unit_test(test_cold),
-        cmocka_unit_test(test_writes),
-        cmocka_unit_test(test_patience),
-        cmocka_unit_test(test_plans),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "db/conn_private.h"
 #include "db/db.h"
 #include "db/sqlstate_private.h"
@@ -15,9 +17,8 @@
 static struct arena *arena;
 static PGconn *conn;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     conn = PQconnectdb(pg_dsn());
     PQclear(PQexec(conn, "set timezone = 'UTC'"));
@@ -25,9 +26,8 @@ static int setup(void **state)
     return PQstatus(conn) != CONNECTION_OK;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     PQfinish(conn);
     arena_free(arena);
     return 0;
@@ -58,7 +58,7 @@ static void check(const char *expression, const char *json)
     assert_string_equal(strbuf_cstring(&out), json);
 }
 
-static void test_values(void **state)
+TEST_WITH(test_values, setup, teardown)
 {
     static const struct {
         const char *expression;
@@ -108,18 +108,16 @@ static void test_values(void **state)
         {"'00000000-0000-4000-8000-000000000001'::uuid",
          "\"00000000-0000-4000-8000-000000000001\""},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         check(cases[i].expression, cases[i].json);
 }
 
-static void test_members(void **state)
+TEST_WITH(test_members, setup, teardown)
 {
     struct rows rows = query("1 as id, 2 as _hidden, 'x' as \"we\"\"ird\", null::text as none");
     struct strbuf out;
     struct jw w;
 
-    (void)state;
     strbuf_init(&out, arena, 65536);
     jw_init(&w, &out);
     jw_obj(&w);
@@ -130,14 +128,13 @@ static void test_members(void **state)
     assert_string_equal(rows_column_name(&rows, 1), "_hidden");
 }
 
-static void test_readers(void **state)
+TEST_WITH(test_readers, setup, teardown)
 {
     struct rows rows = query(
         "'1969-12-31 23:59:59.999+00'::timestamptz, 'infinity'::timestamptz, null::timestamptz,"
         " '-12.5'::float8, ''::bytea, '{}'::text[], null::bytea, 'f'::bool");
     struct str *items;
 
-    (void)state;
     assert_true(rows_time(&rows, 0, 0) == -1);
     assert_true(rows_time(&rows, 0, 1) == INT64_MAX);
     assert_true(rows_time(&rows, 0, 2) == 0);
@@ -152,13 +149,12 @@ static void test_readers(void **state)
 }
 
 /* A kept row outlives the rows that it came with. */
-static void test_kept(void **state)
+TEST_WITH(test_kept, setup, teardown)
 {
     struct rows rows = query("1 as id, null::text as none, '' as empty, repeat('x', 300) as long");
     struct arena *own = arena_new(0);
     struct rows kept;
 
-    (void)state;
     rows_copy_row(own, &rows, 0, &kept);
     arena_reset(arena);
     assert_int_equal(kept.count, 1);
@@ -173,9 +169,8 @@ static void test_kept(void **state)
     arena_free(own);
 }
 
-static void test_sqlstates(void **state)
+TEST_WITH(test_sqlstates, setup, teardown)
 {
-    (void)state;
     assert_int_equal(sqlstate_result("23505"), DB_UNIQUE);
     assert_int_equal(sqlstate_result("22P02"), DB_CHECK);
     assert_int_equal(sqlstate_result("40P01"), DB_CONFLICT);
@@ -194,12 +189,11 @@ static void test_sqlstates(void **state)
     assert_null(sqlstate_constraint(NULL).ptr);
 }
 
-static void test_texts(void **state)
+TEST_WITH(test_texts, setup, teardown)
 {
     static struct stmt_cache cache; /* too large for a stack frame */
     struct sql sql = {.name = "a.very_long_statement_name_that_goes_on", .hash = UINT64_MAX};
 
-    (void)state;
     assert_string_equal(stmt_text(arena, "{p}.a, {p}.b {q}", 12), "p_12.a, p_12.b {q}");
     assert_string_equal(stmt_text(arena, "{p}", INT64_MAX), "p_9223372036854775807");
     assert_string_equal(stmt_text(arena, "", 1), "");
@@ -221,17 +215,4 @@ static void test_texts(void **state)
     stmt_drop(&cache, 0, seq, true);
     assert_null(stmt_find(&cache, 0));
     stmt_cache_done(&cache);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_values, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_members, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_readers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_sqlstates, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_texts, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * db_statements.sql. */
 #include "db_statements_sql.h"
 #include "db_test.h"
+#include "unit.h"
 
 /* --- values --- */
 
@@ -240,34 +241,17 @@ static void words(struct task *task, struct db *db, void *arg)
     }
 }
 
-#define TEST(fn)                                                                                   \
-    static void test_##fn(void **state)                                                            \
+#define STATEMENT_TEST(fn)                                                                         \
+    TEST(test_##fn)                                                                                \
     {                                                                                              \
-        (void)state;                                                                               \
         run(fn);                                                                                   \
     }
-TEST(all_types)
-TEST(given)
-TEST(kinds)
-TEST(binary)
-TEST(alike)
-TEST(batches)
-TEST(pages)
-TEST(wrong_rows)
-TEST(words)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_types),
-        cmocka_unit_test(test_given),
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_binary),
-        cmocka_unit_test(test_alike),
-        cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_wrong_rows),
-        cmocka_unit_test(test_words),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+STATEMENT_TEST(all_types)
+STATEMENT_TEST(given)
+STATEMENT_TEST(kinds)
+STATEMENT_TEST(binary)
+STATEMENT_TEST(alike)
+STATEMENT_TEST(batches)
+STATEMENT_TEST(pages)
+STATEMENT_TEST(wrong_rows)
+STATEMENT_TEST(words)

@@ -1,5 +1,6 @@
 /* fetch() against a small server on loopback: rules, limits, time, cancellation, shutdown. */
 #include "deadline.h"
+#include "unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -98,9 +99,8 @@ static const char server_py[] =
     "os.write(1, b'%d\\n' % server.server_port)\n"
     "server.serve_forever()\n";
 
-static int server_start(void **state)
+static int server_start(void **state UNUSED)
 {
-    (void)state;
     return python_server_start(server_py);
 }
 
@@ -108,16 +108,14 @@ static int server_start(void **state)
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -215,9 +213,8 @@ static long server_count(void)
 
 /* --- tests --- */
 
-static void test_get(void **state)
+TEST_WITH(test_get, setup, teardown)
 {
-    (void)state;
     struct job *job = get("/echo");
     assert_int_equal(job->rc, 0);
     assert_int_equal(job->response.status, 201);
@@ -230,9 +227,8 @@ static void test_get(void **state)
     assert_int_equal(fetch_in_flight(), 0);
 }
 
-static void test_post(void **state)
+TEST_WITH(test_post, setup, teardown)
 {
-    (void)state;
     const struct fetch_header headers[] = {
         {STR("X-One"), STR("1\t2")},
         {STR("X-Empty"), STR("")},
@@ -254,9 +250,8 @@ static void test_post(void **state)
     assert_null(strstr(body, "Expect"));
 }
 
-static void test_methods(void **state)
+TEST_WITH(test_methods, setup, teardown)
 {
-    (void)state;
     const char *methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
     for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
         struct job *job =
@@ -273,9 +268,8 @@ static void test_methods(void **state)
 }
 
 /* S5: a request with such headers is not sent at all. */
-static void test_bad_headers(void **state)
+TEST_WITH(test_bad_headers, setup, teardown)
 {
-    (void)state;
     const struct fetch_header bad[] = {
         {STR("X"), STR("a\r\nY: b")},
         {STR("X"), STR("a\nb")},
@@ -314,9 +308,8 @@ static int refused_get(struct str url)
     return job->rc;
 }
 
-static void test_refused(void **state)
+TEST_WITH(test_refused, setup, teardown)
 {
-    (void)state;
     long before = server_count();
     assert_int_equal(refused_get(url_of("/")), FETCH_REFUSED);
     assert_int_equal(refused_get(STR("http://127.0.0.1/")), FETCH_REFUSED);
@@ -328,9 +321,8 @@ static void test_refused(void **state)
 }
 
 /* fetch() resolves the name itself, and libcurl connects to the address that fetch() found. */
-static void test_name(void **state)
+TEST_WITH(test_name, setup, teardown)
 {
-    (void)state;
     struct str url = arena_printf(arena, "http://LocalHost.:%d/echo", server_port);
     struct job *job = run((struct fetch_request){.url = url});
     assert_int_equal(job->rc, 0);
@@ -339,9 +331,8 @@ static void test_name(void **state)
                      FETCH_UNREACHABLE);
 }
 
-static void test_unreachable(void **state)
+TEST_WITH(test_unreachable, setup, teardown)
 {
-    (void)state;
     assert_int_equal(run((struct fetch_request){.url = STR("http://127.0.0.1:1/")})->rc,
                      FETCH_UNREACHABLE);
     assert_int_equal(get("/drop")->rc, FETCH_UNREACHABLE);
@@ -350,9 +341,8 @@ static void test_unreachable(void **state)
     assert_int_equal(run((struct fetch_request){.url = https})->rc, FETCH_UNREACHABLE);
 }
 
-static void test_timeout(void **state)
+TEST_WITH(test_timeout, setup, teardown)
 {
-    (void)state;
     const char *paths[] = {"/slow", "/drip"};
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         struct job *job = run((struct fetch_request){.url = url_of(paths[i]), .timeout_ms = 150});
@@ -361,9 +351,8 @@ static void test_timeout(void **state)
     }
 }
 
-static void test_sizes(void **state)
+TEST_WITH(test_sizes, setup, teardown)
 {
-    (void)state;
     struct fetch_request request = {.url = url_of("/size/5000"), .max_response_bytes = 5000};
     struct job *job = run(request);
     assert_int_equal(job->rc, 0);
@@ -394,9 +383,8 @@ static void test_sizes(void **state)
 }
 
 /* S3, S6: the peer cannot make fetch() do anything, not even by a redirect. */
-static void test_peer_has_no_say(void **state)
+TEST_WITH(test_peer_has_no_say, setup, teardown)
 {
-    (void)state;
     long before = server_count();
     struct job *job = get("/redirect");
     assert_int_equal(job->rc, 0);
@@ -421,12 +409,11 @@ static void assert_lines(const struct job *job, size_t lines)
 
 /* S6: compressed answers are decompressed within the same bounds. An answer that cannot be
  * decompressed is marked unreadable and has no body. */
-static void test_packed(void **state)
+TEST_WITH(test_packed, setup, teardown)
 {
     static const char *const broken[] = {"/gzip", "/br", "/transfer"};
     struct fetch_request request = {.url = url_of("/packed/gzip/1000"), .max_response_bytes = 8000};
 
-    (void)state;
     assert_lines(run(request), 1000);
     request.max_response_bytes--;
     assert_int_equal(run(request)->rc, FETCH_TOO_LARGE);
@@ -477,16 +464,14 @@ static long drop_attempts(bool once)
     return server_count() - before - 1;
 }
 
-static void test_once(void **state)
+TEST_WITH(test_once, setup, teardown)
 {
-    (void)state;
     assert_int_equal(drop_attempts(true), 1);
     assert_int_equal(drop_attempts(false), 2); /* libcurl repeats: the reason for `once` */
 }
 
-static void test_together(void **state)
+TEST_WITH(test_together, setup, teardown)
 {
-    (void)state;
     struct job *jobs[40];
     init_with(8);
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
@@ -507,9 +492,8 @@ static void test_together(void **state)
 
 /* A project's slow issuer may hold a quarter of the slots. The project's other calls, and the calls
  * of other projects, do not wait for it. */
-static void test_projects_and_purposes(void **state)
+TEST_WITH(test_projects_and_purposes, setup, teardown)
 {
-    (void)state;
     struct job *stuck[24];
     struct job *own;
     struct job *others;
@@ -562,9 +546,8 @@ static void release_main(struct task *task, void *arg)
 /* An answer above 64 KB reserves its whole size twice, or its sender has to wait. A budget of 1 MB
  * fits two answers of 200,000 bytes, and only one while room for another project is required. Small
  * answers reserve nothing, and a late request leaves nothing reserved. */
-static void test_room(void **state)
+TEST_WITH(test_room, setup, teardown)
 {
-    (void)state;
     const struct fetch_request large = {
         .url = url_of("/hold/200000"), .max_response_bytes = 200000, .timeout_ms = 120000};
     struct fetch_request late = large;
@@ -611,9 +594,8 @@ static void on_cancel(void *task)
     task_cancel(task);
 }
 
-static void test_cancel_and_deadline(void **state)
+TEST_WITH(test_cancel_and_deadline, setup, teardown)
 {
-    (void)state;
     struct loop_timer timer;
     init_with(1);
     struct job *running = job_start((struct fetch_request){.url = url_of("/slow")});
@@ -654,9 +636,8 @@ static void assert_ended_early(struct job *const *jobs, size_t count)
 }
 
 /* fetch_done() ends two running requests and two that wait for a slot. */
-static void test_done_while_running(void **state)
+TEST_WITH(test_done_while_running, setup, teardown)
 {
-    (void)state;
     struct loop_timer timer;
     struct loop_timer stop;
     struct job *jobs[4];
@@ -680,9 +661,8 @@ static void shutdown_main(struct task *task, void *arg)
     on_shutdown(arg);
 }
 
-static void test_done_while_resolving(void **state)
+TEST_WITH(test_done_while_resolving, setup, teardown)
 {
-    (void)state;
     struct loop_timer stop;
     init_with(2);
     struct job *job = job_start((struct fetch_request){.url = localhost_url()});
@@ -700,9 +680,8 @@ static void cancel_main(struct task *task, void *arg)
 }
 
 /* When a task is cancelled during its lookup, the answer of the thread finds no waiting task. */
-static void test_cancel_while_resolving(void **state)
+TEST_WITH(test_cancel_while_resolving, setup, teardown)
 {
-    (void)state;
     init_with(0);
     struct job *job = job_start((struct fetch_request){.url = localhost_url()});
     task_start(&(struct task){.arena = arena}, cancel_main, &job->task);
@@ -712,28 +691,4 @@ static void test_cancel_while_resolving(void **state)
     assert_int_equal(other->rc, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_get, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_post, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_methods, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_bad_headers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_name, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_unreachable, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_timeout, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_peer_has_no_say, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_packed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_together, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_projects_and_purposes, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_room, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_cancel_and_deadline, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_done_while_running, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_done_while_resolving, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_cancel_while_resolving, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, server_start, python_server_stop);
-}
+GROUP(server_start, python_server_stop)

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <openssl/evp.h>
 #include <openssl/x509.h>
 
@@ -16,18 +18,16 @@
 static struct arena *arena;
 static struct rsa_key *key;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     if (key == NULL)
         key = rsa_key_generate();
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -75,9 +75,8 @@ static bool verifies(struct str text, struct str signature)
 }
 
 /* RFC 6376, 3.4.4: the hash of an empty body; 3.4.5: the treatment of blanks and empty lines. */
-static void test_bodies(void **state)
+TEST_WITH(test_bodies, setup, teardown)
 {
-    (void)state;
     const char *empty = "bh=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=;";
     assert_true(has(header_of("From: a@b.example\r\n\r\n"), empty));
     assert_true(has(header_of("From: a@b.example\r\n\r\n\r\n \t\r\n\r\n"), empty));
@@ -91,9 +90,8 @@ static void test_bodies(void **state)
     assert_false(has(three, arena_cstr(arena, (struct str){at, 47})));
 }
 
-static void test_signature(void **state)
+TEST_WITH(test_signature, setup, teardown)
 {
-    (void)state;
     struct str header = header_of(
         "Date:  Sun, 06 Nov 1994 08:49:37 +0000\r\nFROM: Ann\r\n\t <a@b.example> \r\n"
         "X-Other: not signed\r\nsubject: =?UTF-8?B?w7w=?=\r\n  =?UTF-8?B?w7w=?=\r\n\r\nbody\r\n");
@@ -131,9 +129,8 @@ static void test_signature(void **state)
     assert_false(verifies((struct str){text.ptr, text.len - 1}, signature));
 }
 
-static void test_no_line_is_long(void **state)
+TEST_WITH(test_no_line_is_long, setup, teardown)
 {
-    (void)state;
     struct str rest = header_of("From: a@b.example\r\nTo: x\r\nSubject: s\r\nDate: "
                                 "d\r\nMessage-ID: m\r\nMIME-Version: 1.0\r\n"
                                 "Content-Type: text/plain\r\nCc: c\r\nReply-To: "
@@ -144,9 +141,8 @@ static void test_no_line_is_long(void **state)
     }
 }
 
-static void test_keys(void **state)
+TEST_WITH(test_keys, setup, teardown)
 {
-    (void)state;
     struct rsa_key *again = NULL;
     struct str der = rsa_key_to_pkcs8(arena, key);
     assert_int_equal(rsa_key_from_pkcs8(der, &again), 0);
@@ -158,16 +154,10 @@ static void test_keys(void **state)
     assert_int_equal(rsa_key_from_pkcs8(STR_NONE, &again), RSA_KEY_BAD);
 }
 
-int main(void)
+static int end(void **state UNUSED)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_bodies, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_signature, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_no_line_is_long, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-
     rsa_key_free(key);
-    return failed;
+    return 0;
 }
+
+GROUP(NULL, end)

@@ -1,5 +1,6 @@
 /* fetch() over HTTP/2: many small requests to the Python server of tests/push. */
 #include "deadline.h"
+#include "unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -106,15 +107,14 @@ enum {
 static char folder[] = "/tmp/test_fetch_h2.XXXXXX";
 static int others[OTHERS];
 
-static int server_start(void **state)
+static int server_start(void **state UNUSED)
 {
-    (void)state;
     if (mkdtemp(folder) == NULL || setenv("H2_FOLDER", folder, 1) != 0)
         return -1;
     return python_server_start(server_py);
 }
 
-static int server_stop(void **state)
+static int server_stop(void **state UNUSED)
 {
     char command[64];
 
@@ -128,16 +128,14 @@ static int server_stop(void **state)
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -265,9 +263,13 @@ static void check_given_back(const struct shares *shares, void *arg UNUSED)
 
 /* --- tests --- */
 
-static void test_message(void **state)
+static int others_setup(void **state UNUSED)
 {
-    (void)state;
+    return setup(state) == 0 && (others[FEW] > 0 || find_others() == 0) ? 0 : -1;
+}
+
+TEST_WITH(test_message, others_setup, teardown)
+{
     const struct fetch_header headers[] = {
         {STR("Authorization"), STR("Bearer t")},
         {STR("X-Empty"), STR("")},
@@ -307,9 +309,8 @@ static void test_message(void **state)
 }
 
 /* Many requests share a few connections, which are kept. */
-static void test_many(void **state)
+TEST_WITH(test_many, others_setup, teardown)
 {
-    (void)state;
     struct job *jobs[600];
     long before = number_at("/count");
 
@@ -330,9 +331,8 @@ static void test_many(void **state)
 }
 
 /* fetch() opens no more streams than the peer allows. */
-static void test_few_streams(void **state)
+TEST_WITH(test_few_streams, others_setup, teardown)
 {
-    (void)state;
     struct job *jobs[40];
 
     init();
@@ -344,9 +344,8 @@ static void test_few_streams(void **state)
 }
 
 /* A body may be larger than the windows, records and buffers. */
-static void test_large_body(void **state)
+TEST_WITH(test_large_body, others_setup, teardown)
 {
-    (void)state;
     struct fetch_request request = post(url_of("/seen/x"));
     char *body = arena_zalloc(arena, 900000);
 
@@ -361,9 +360,8 @@ static void test_large_body(void **state)
         assert_int_equal(jobs[i]->rc, 0);
 }
 
-static void test_sizes(void **state)
+TEST_WITH(test_sizes, others_setup, teardown)
 {
-    (void)state;
     struct job *job = run(post(url_of("/size/65536")));
 
     assert_int_equal(job->rc, 0);
@@ -384,9 +382,8 @@ static void test_sizes(void **state)
 }
 
 /* A request whose stream the peer refused without processing it is sent again, up to a limit. */
-static void test_refused_streams(void **state)
+TEST_WITH(test_refused_streams, others_setup, teardown)
 {
-    (void)state;
     assert_int_equal(run(post(url_of("/refuse-once")))->rc, 0);
     assert_int_equal(number_at("/seen/refuse-once"), 2);
     assert_int_equal(run(post(url_of("/refuse")))->rc, FETCH_UNREACHABLE);
@@ -394,9 +391,8 @@ static void test_refused_streams(void **state)
 }
 
 /* A request whose stream was reset may have been processed, so it is not sent again. */
-static void test_reset_streams(void **state)
+TEST_WITH(test_reset_streams, others_setup, teardown)
 {
-    (void)state;
     init();
     struct job *reset = job_start(post(url_of("/reset-once")));
     struct job *other = job_start(post(url_of("/nap")));
@@ -408,9 +404,8 @@ static void test_reset_streams(void **state)
 
 /* After GOAWAY, streams above the last id move to another connection, and the others are answered
  * on the same one. */
-static void test_goaway(void **state)
+TEST_WITH(test_goaway, others_setup, teardown)
 {
-    (void)state;
     struct job *jobs[20];
     long before = number_at("/seen/nap/goaway");
 
@@ -428,9 +423,8 @@ static void test_goaway(void **state)
 
 /* When a connection is cut, its pending requests fail and are sent only once. The next request
  * opens another connection. */
-static void test_drop(void **state)
+TEST_WITH(test_drop, others_setup, teardown)
 {
-    (void)state;
     struct job *jobs[10];
 
     init();
@@ -451,9 +445,8 @@ static void on_cancel(void *task)
 }
 
 /* A request that times out or is cancelled ends its stream. */
-static void test_time(void **state)
+TEST_WITH(test_time, others_setup, teardown)
 {
-    (void)state;
     struct loop_timer timer;
     struct fetch_request brief = post(url_of("/slow/time"));
     long before = number_at("/cancelled");
@@ -489,9 +482,8 @@ static void test_time(void **state)
 }
 
 /* The peer must be the host that the URL names, by a certificate of a trusted authority. */
-static void test_identity(void **state)
+TEST_WITH(test_identity, others_setup, teardown)
 {
-    (void)state;
     assert_int_equal(run(post(at(others[FOREIGN], "/")))->rc, FETCH_UNREACHABLE);
     assert_int_equal(run(post(at(others[MISNAMED], "/")))->rc, FETCH_UNREACHABLE);
     init_with_ca("named/ca.pem");
@@ -504,9 +496,8 @@ static void test_identity(void **state)
     assert_int_equal(without->rc, FETCH_UNREACHABLE);
 }
 
-static void test_unreachable(void **state)
+TEST_WITH(test_unreachable, others_setup, teardown)
 {
-    (void)state;
     struct job *jobs[200];
     int port = others[OLD];
 
@@ -520,9 +511,8 @@ static void test_unreachable(void **state)
         assert_int_equal(jobs[i]->rc, FETCH_UNREACHABLE);
 }
 
-static void test_rules(void **state)
+TEST_WITH(test_rules, others_setup, teardown)
 {
-    (void)state;
     const struct str urls[] = {
         url_of("/"), STR("https://127.0.0.1/"), STR("https://localhost/"), STR("https://[::1]/")};
 
@@ -536,9 +526,8 @@ static void test_rules(void **state)
 }
 
 /* A peer without HTTP/2 is called over HTTP/1.1, the next time immediately. */
-static void test_http1(void **state)
+TEST_WITH(test_http1, others_setup, teardown)
 {
-    (void)state;
     struct job *jobs[20];
 
     init();
@@ -556,9 +545,8 @@ static void test_http1(void **state)
 
 /* A peer that sends GOAWAY before any request is not dialled for ever. A peer that leaves the
  * closing to the client keeps no connection open. */
-static void test_left_open(void **state)
+TEST_WITH(test_left_open, others_setup, teardown)
 {
-    (void)state;
     struct job *quits = run(post(at(others[QUITS], "/")));
     assert_int_equal(quits->rc, FETCH_UNREACHABLE);
     assert_in_range(quits->took_ms, 0, allowed(5000));
@@ -582,9 +570,8 @@ static void test_left_open(void **state)
 
 /* Interim answers and trailers are not the answer. A request that is answered before its body was
  * sent is finished, and its connection stays in use. */
-static void test_order(void **state)
+TEST_WITH(test_order, others_setup, teardown)
 {
-    (void)state;
     struct fetch_request large = post(at(others[HASTY], "/"));
 
     struct job *job = run(post(at(others[INTERIM], "/")));
@@ -601,9 +588,8 @@ static void test_order(void **state)
 }
 
 /* A peer that breaks the protocol loses its connection and does not end the process. */
-static void test_breaches(void **state)
+TEST_WITH(test_breaches, others_setup, teardown)
 {
-    (void)state;
     assert_int_equal(run(post(at(others[PUSHES], "/")))->rc, FETCH_UNREACHABLE);
     struct job *job = run(post(at(others[BABBLES], "/")));
     assert_int_equal(job->rc, FETCH_UNREACHABLE);
@@ -612,9 +598,8 @@ static void test_breaches(void **state)
 
 /* A dead connection is detected by its silence, before the time of its requests is over. Requests
  * to a peer that allows no stream fail when their time is over, not later. */
-static void test_silence(void **state)
+TEST_WITH(test_silence, others_setup, teardown)
 {
-    (void)state;
     struct fetch_request brief = post(at(others[SHUT], "/"));
 
     brief.timeout_ms = 1000;
@@ -645,9 +630,8 @@ static struct job *chosen_start(size_t host)
 }
 
 /* Hosts of users' choice get HTTP/2 when they receive many requests, and only 16 of them do. */
-static void test_chosen_hosts(void **state)
+TEST_WITH(test_chosen_hosts, others_setup, teardown)
 {
-    (void)state;
     struct job *jobs[17][20];
     unsigned in_streams = 0;
 
@@ -690,9 +674,8 @@ static void on_shutdown(void *arg)
 
 /* fetch_done() ends running requests, requests that wait for a stream, and one that waits for its
  * connection. */
-static void test_done_while_running(void **state)
+TEST_WITH(test_done_while_running, others_setup, teardown)
 {
-    (void)state;
     struct loop_timer timer;
     struct loop_timer stop;
     struct job *jobs[30];
@@ -713,34 +696,4 @@ static void test_done_while_running(void **state)
     assert_int_equal(fetch_in_flight(), 0);
 }
 
-static int others_setup(void **state)
-{
-    return setup(state) == 0 && (others[FEW] > 0 || find_others() == 0) ? 0 : -1;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_message, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_many, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_few_streams, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_large_body, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_sizes, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refused_streams, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_reset_streams, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_goaway, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_drop, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_time, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_identity, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_unreachable, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_rules, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_http1, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_chosen_hosts, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_left_open, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_order, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_breaches, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_silence, others_setup, teardown),
-        cmocka_unit_test_setup_teardown(test_done_while_running, others_setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, server_start, server_stop);
-}
+GROUP(server_start, server_stop)

@@ -1,6 +1,7 @@
 /* Lookups of names: which tasks share a lookup, what is cached, and for how long. The name server
  * is in this file. */
 #include "deadline.h"
+#include "unit.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -124,9 +125,8 @@ static void run_steps(struct step *these, size_t count)
     loop_run();
 }
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     atomic_store(&asked, 0);
     atomic_store(&is_down, false);
     atomic_store(&answer, "203.0.113.5");
@@ -136,18 +136,16 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
 
-static void test_at_once(void **state)
+TEST_WITH(test_at_once, setup, teardown)
 {
     struct asker *askers[500];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(askers); i++)
         askers[i] = ask(7, "push.example.org");
     loop_run();
@@ -159,7 +157,7 @@ static void test_at_once(void **state)
     }
 }
 
-static void test_again(void **state)
+TEST_WITH(test_again, setup, teardown)
 {
     struct step these[] = {
         {.project = 7, .host = "push.example.org", .answer = "203.0.113.5"},
@@ -168,7 +166,6 @@ static void test_again(void **state)
         {.project = 7, .host = "other.example.org", .answer = "10.0.0.1"},
     };
 
-    (void)state;
     run_steps(these, ARRAY_LEN(these));
     assert_int_equal(atomic_load(&asked), 3);
     assert_string_equal(these[0].addresses.list, "203.0.113.5");
@@ -178,7 +175,7 @@ static void test_again(void **state)
 }
 
 /* Whether an address is public is decided by the answer itself, cached or not. */
-static void test_judgement(void **state)
+TEST_WITH(test_judgement, setup, teardown)
 {
     struct step these[] = {
         {.project = 7, .host = "push.example.org", .answer = "8.8.8.8"},
@@ -187,21 +184,19 @@ static void test_judgement(void **state)
         {.project = 7, .host = "rebound.example.org", .answer = "8.8.8.8"},
     };
 
-    (void)state;
     run_steps(these, ARRAY_LEN(these));
     assert_int_equal(atomic_load(&asked), 2);
     assert_true(these[0].addresses.all_public && these[1].addresses.all_public);
     assert_false(these[2].addresses.all_public || these[3].addresses.all_public);
 }
 
-static void test_failures_are_not_kept(void **state)
+TEST_WITH(test_failures_are_not_kept, setup, teardown)
 {
     struct step these[] = {
         {.project = 7, .host = "push.example.org"},
         {.project = 7, .host = "push.example.org", .answer = "8.8.8.8"},
     };
 
-    (void)state;
     run_steps(these, ARRAY_LEN(these));
     assert_int_equal(these[0].rc, FETCH_UNREACHABLE);
     assert_int_equal(these[1].rc, 0);
@@ -215,9 +210,8 @@ static void cancel_main(struct task *task, void *arg)
 }
 
 /* A task that is cancelled or late does not end the lookup that other tasks wait for. */
-static void test_leaving(void **state)
+TEST_WITH(test_leaving, setup, teardown)
 {
-    (void)state;
     struct asker *first = ask(7, "push.example.org");
     struct asker *second = ask(7, "push.example.org");
     struct asker *third = ask(7, "push.example.org");
@@ -238,9 +232,8 @@ static void done_main(struct task *task, void *arg)
     fetch_resolve_init(THREADS);
 }
 
-static void test_end_while_they_wait(void **state)
+TEST_WITH(test_end_while_they_wait, setup, teardown)
 {
-    (void)state;
     struct asker *first = ask(7, "push.example.org");
     struct asker *second = ask(7, "push.example.org");
     task_start(&(struct task){.arena = arena}, done_main, NULL);
@@ -251,13 +244,12 @@ static void test_end_while_they_wait(void **state)
     (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* the lookup's thread ends */
 }
 
-static void test_kept_so_long_and_so_many(void **state)
+TEST_WITH(test_kept_so_long_and_so_many, setup, teardown)
 {
     struct fetch_addresses addresses = {.all_public = true, .list = "8.8.8.8"};
     struct fetch_addresses found;
     char host[32];
 
-    (void)state;
     run_steps(NULL, 0);
     fetch_resolve_cache_put(1, "a.example", 1000, &addresses);
     assert_true(fetch_resolve_cache_get(1, "a.example", 1000 + FETCH_RESOLVE_CACHE_MS - 1, &found));
@@ -272,18 +264,4 @@ static void test_kept_so_long_and_so_many(void **state)
     assert_true(fetch_resolve_cache_get(2, "9999.example", 11001, &found));
     assert_true(fetch_resolve_cache_get(2, "9992.example", 11001, &found));
     assert_false(fetch_resolve_cache_get(2, "9991.example", 11001, &found));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_at_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_judgement, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_failures_are_not_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_leaving, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_end_while_they_wait, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_kept_so_long_and_so_many, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

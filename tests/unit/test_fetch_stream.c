@@ -1,6 +1,7 @@
 /* Streams against a small server on loopback: bodies larger than any buffer, in both directions,
  * and how streams end. */
 #include "deadline.h"
+#include "unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -61,24 +62,21 @@ static const char server_py[] =
 static struct arena *arena;
 static unsigned left;
 
-static int server_start(void **state)
+static int server_start(void **state UNUSED)
 {
-    (void)state;
     return python_server_start(server_py);
 }
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     loop_init();
     fetch_init(&(struct fetch_config){0});
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -186,13 +184,12 @@ static struct job *job_of(const char *method, const char *path, int64_t body_byt
     return job;
 }
 
-static void test_received(void **state)
+TEST_WITH(test_received, setup, teardown)
 {
     struct job *fast = job_of("GET", "/size/5242880", -1);
     struct job *slow = job_of("GET", "/size/5242880", -1);
     struct job *none = job_of("GET", "/size/0", -1);
 
-    (void)state;
     slow->pause_ms = 2;
     loop_run();
     assert_int_equal(fast->rc, 0);
@@ -206,13 +203,12 @@ static void test_received(void **state)
     assert_int_equal(none->received, 0);
 }
 
-static void test_sent(void **state)
+TEST_WITH(test_sent, setup, teardown)
 {
     struct job *large = job_of("PUT", "/", LARGE);
     struct job *small = job_of("POST", "/", 1);
     struct job *none = job_of("POST", "/", 0);
 
-    (void)state;
     loop_run();
     struct job *jobs[] = {large, small, none};
     for (size_t i = 0; i < 3; i++) {
@@ -223,18 +219,17 @@ static void test_sent(void **state)
 }
 
 /* An answer that arrives before the whole body was sent is the answer, even a long one. */
-static void test_refused_early(void **state)
+TEST_WITH(test_refused_early, setup, teardown)
 {
     struct job *job = job_of("PUT", "/refuse", 64LL << 20);
 
-    (void)state;
     loop_run();
     assert_int_equal(job->rc, 0);
     assert_int_equal(job->status, 503);
     assert_int_equal(job->text.len, 200000);
 }
 
-static void test_ends(void **state)
+TEST_WITH(test_ends, setup, teardown)
 {
     struct job *cut = job_of("GET", "/cut/5242880", -1);
     struct job *drop = job_of("PUT", "/drop", LARGE);
@@ -244,7 +239,6 @@ static void test_ends(void **state)
     struct job *wrong = job_of("GET", "/size/1", -1);
     struct job *late = job_of("GET", "/hang/1", -1);
 
-    (void)state;
     hang->request.idle_ms = stop->request.idle_ms = 1000;
     leave->give_up_at = 100000;
     wrong->request.url = STR("http://127.0.0.1:1/");
@@ -268,26 +262,15 @@ static void cancel_soon(struct task *task, void *arg)
         task_cancel(&job->task);
 }
 
-static void test_cancelled(void **state)
+TEST_WITH(test_cancelled, setup, teardown)
 {
     struct job *job = job_of("GET", "/hang/1", -1);
     struct task *task = ARENA_NEW(arena, task);
 
-    (void)state;
     task->arena = arena;
     task_start(task, cancel_soon, job);
     loop_run();
     assert_int_equal(job->rc, -ECANCELED);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_received, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_sent, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refused_early, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_ends, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_cancelled, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, server_start, python_server_stop);
-}
+GROUP(server_start, python_server_stop)

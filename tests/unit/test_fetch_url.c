@@ -6,15 +6,16 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/arena.h"
 #include "fetch/fetch.h"
 #include "fetch/fetch_address_private.h"
 #include "fetch/fetch_url_private.h"
 
 /* First and last address of each range, and the neighbours of the range where these are public. */
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
-    (void)state;
     const struct {
         const char *first;
         const char *last;
@@ -81,16 +82,14 @@ static const struct str allow[] = {
     STR_INIT("10.1.2.3"),
 };
 
-static int allow_setup(void **state)
+static int allow_setup(void **state UNUSED)
 {
-    (void)state;
     fetch_url_allow(allow, ARRAY_LEN(allow));
     return 0;
 }
 
-static int allow_teardown(void **state)
+static int allow_teardown(void **state UNUSED)
 {
-    (void)state;
     fetch_url_allow_done();
     return 0;
 }
@@ -104,9 +103,8 @@ static void assert_all(const char *const *urls, size_t count, int rc)
     }
 }
 
-static void test_good_urls(void **state)
+TEST_WITH(test_good_urls, allow_setup, allow_teardown)
 {
-    (void)state;
     const char *urls[] = {
         "http://example.com",
         "https://example.com/",
@@ -131,9 +129,8 @@ static void test_good_urls(void **state)
 }
 
 /* S1: one address, many spellings. */
-static void test_refused_urls(void **state)
+TEST_WITH(test_refused_urls, allow_setup, allow_teardown)
 {
-    (void)state;
     const char *urls[] = {
         "http://127.0.0.1/",
         "http://127.0.0.1./",
@@ -170,9 +167,8 @@ static void test_refused_urls(void **state)
 }
 
 /* S4: URLs that two parsers could read differently are refused. */
-static void test_bad_urls(void **state)
+TEST_WITH(test_bad_urls, allow_setup, allow_teardown)
 {
-    (void)state;
     const char *urls[] = {
         "",
         "example.com",
@@ -237,9 +233,8 @@ static void test_bad_urls(void **state)
 }
 
 /* A stored URL is parsed as at first, and judged by today's rules. */
-static void test_again(void **state)
+TEST(test_again)
 {
-    (void)state;
     const struct str url = STR("https://LocalHost.:8080/a/../b?c=d#e");
     struct arena *arena = arena_new(0);
     struct fetch_url read;
@@ -268,7 +263,7 @@ static void test_again(void **state)
     arena_free(arena);
 }
 
-static void test_escaped(void **state)
+TEST(test_escaped)
 {
     static const struct {
         const char *url, *escaped;
@@ -280,7 +275,6 @@ static void test_escaped(void **state)
     };
     struct arena *arena = arena_new(0);
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (!str_is(fetch_url_escape(arena, str_from(rows[i].url)), rows[i].escaped))
             fail_msg("%s", rows[i].url);
@@ -288,7 +282,7 @@ static void test_escaped(void **state)
 }
 
 /* The target of a Location header is judged like every address. */
-static void test_joined(void **state)
+TEST(test_joined)
 {
     static const struct {
         const char *location;
@@ -318,7 +312,6 @@ static void test_joined(void **state)
     };
     struct arena *arena = arena_new(0);
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct str url = STR("untouched");
         int rc = fetch_url_join(
@@ -327,18 +320,4 @@ static void test_joined(void **state)
             fail_msg("%s: %d, %.*s", rows[i].location, rc, STR_ARG(url));
     }
     arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_addresses),
-        cmocka_unit_test_setup_teardown(test_good_urls, allow_setup, allow_teardown),
-        cmocka_unit_test_setup_teardown(test_refused_urls, allow_setup, allow_teardown),
-        cmocka_unit_test_setup_teardown(test_bad_urls, allow_setup, allow_teardown),
-        cmocka_unit_test(test_again),
-        cmocka_unit_test(test_escaped),
-        cmocka_unit_test(test_joined),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

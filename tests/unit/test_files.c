@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "files/link.h"
 #include "files/name.h"
 #include "files/store_s3_private.h"
@@ -35,9 +37,8 @@ static const struct {
     {"\xe6\x97\xa5.txt", "\xe6\x97\xa5.txt"},
 };
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         assert_string_equal(arena_cstr(arena, file_name_clean(arena, str_from(names[i].sent))),
                             names[i].kept);
@@ -50,11 +51,10 @@ static void test_names(void **state)
 }
 
 /* A long name is shortened, but keeps its ending and whole characters. */
-static void test_long_names(void **state)
+TEST(test_long_names)
 {
     char name[4096];
 
-    (void)state;
     for (size_t len = 250; len < 270; len++) {
         memset(name, 'x', len);
         memcpy(name + len, ".jpeg", 6);
@@ -70,11 +70,10 @@ static void test_long_names(void **state)
     assert_int_equal(file_name_clean(arena, (struct str){name, 300}).len, 250);
 }
 
-static void test_types(void **state)
+TEST(test_types)
 {
     char type[128];
 
-    (void)state;
     type_detect(STR("%PDF-1.4\n"), type, sizeof(type));
     assert_string_equal(type, "application/pdf");
     type_detect(
@@ -108,14 +107,13 @@ static void test_types(void **state)
 
 static const struct aead_key keys[] = {{.id = 7, .bytes = {1}}, {.id = 8, .bytes = {2}}};
 
-static void test_links(void **state)
+TEST(test_links)
 {
     const struct file_link link = {.project = 12, .file = 34};
     const struct file_link others[] = {{13, 34}, {12, 35}, {34, 12}};
     struct str token = file_link_sign(arena, &keys[1], &link, 2000);
     int64_t end_s = 0;
 
-    (void)state;
     assert_int_equal(token.len, FILE_LINK_BYTES);
     assert_int_equal(file_link_verify(arena, keys, 2, &link, token, 1999999, &end_s), 0);
     assert_int_equal(end_s, 2000);
@@ -135,7 +133,7 @@ static void test_links(void **state)
 }
 
 /* The XML of a store is read, also when it is cut short at any byte. */
-static void test_xml(void **state)
+TEST(test_xml)
 {
     const struct str list =
         STR("<?xml version=\"1.0\"?><R xmlns=\"x\"><U><Key>1/ab</Key><Id>one</Id></U>"
@@ -143,7 +141,6 @@ static void test_xml(void **state)
     struct str rest = list;
     struct str upload;
 
-    (void)state;
     assert_true(s3_xml_next(&rest, "U", &upload));
     assert_true(str_is(s3_xml_text(upload, "Key"), "1/ab"));
     assert_true(str_is(s3_xml_text(upload, "Id"), "one"));
@@ -169,28 +166,16 @@ static void test_xml(void **state)
                  s3_is_plain(STR("<x>")));
 }
 
-static int set_up(void **state)
+static int set_up(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int tear_down(void **state)
+static int tear_down(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_links),
-        cmocka_unit_test(test_xml),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+GROUP(set_up, tear_down)

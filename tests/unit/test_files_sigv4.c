@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "crypto/digest.h"
 #include "files/sigv4_private.h"
 
@@ -47,11 +49,10 @@ check(const struct sigv4_request *request, const char *target, const char *names
             .ptr);
 }
 
-static void test_get(void **state)
+TEST(test_get)
 {
     struct sigv4_request request = request_to("GET", "/test.txt", "");
 
-    (void)state;
     request.headers[request.header_count++] = (struct sigv4_pair){STR("range"), STR("bytes=0-9")};
     check(&request,
           "/test.txt",
@@ -59,11 +60,10 @@ static void test_get(void **state)
           "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
 }
 
-static void test_put(void **state)
+TEST(test_put)
 {
     struct sigv4_request request = request_to("PUT", "/test%24file.text", "Welcome to Amazon S3.");
 
-    (void)state;
     request.headers[request.header_count++] =
         (struct sigv4_pair){STR("date"), STR("Fri, 24 May 2013 00:00:00 GMT")};
     request.headers[request.header_count++] =
@@ -75,11 +75,10 @@ static void test_put(void **state)
 }
 
 /* A query with a parameter without a value, and one whose parameters must be sorted. */
-static void test_queries(void **state)
+TEST(test_queries)
 {
     struct sigv4_request request = request_to("GET", "/", "");
 
-    (void)state;
     request.query[0] = (struct sigv4_pair){STR("lifecycle"), STR("")};
     request.query_count = 1;
     check(&request,
@@ -95,26 +94,16 @@ static void test_queries(void **state)
           "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7");
 }
 
-static int set_up(void **state)
+static int set_up(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int tear_down(void **state)
+static int tear_down(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_get),
-        cmocka_unit_test(test_put),
-        cmocka_unit_test(test_queries),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+GROUP(set_up, tear_down)

@@ -1,4 +1,6 @@
 /* Feeds: responses without an end, shared chunks, clients that leave or do not read. */
+#include "unit.h"
+
 #include "http/feed.h"
 #include "test_http_server.h"
 
@@ -111,10 +113,9 @@ static int listen_to(const char *version)
     return fd;
 }
 
-static void test_what_is_said_arrives(void **state)
+TEST(test_what_is_said_arrives)
 {
     int fds[3] = {listen_to("1.1"), listen_to("1.0"), listen_to("1.1")};
-    (void)state;
 
     expect_open(3);
     tell(GET("/stats"));
@@ -129,10 +130,9 @@ static void test_what_is_said_arrives(void **state)
     expect_open(0);
 }
 
-static void test_each_is_called_by_its_own_head(void **state)
+TEST(test_each_is_called_by_its_own_head)
 {
     int fds[2] = {listen_to("1.1"), listen_to("1.1")};
-    (void)state;
 
     expect_open(2);
     tell(GET("/call?3"));
@@ -148,11 +148,10 @@ static void test_each_is_called_by_its_own_head(void **state)
     expect_open(0);
 }
 
-static void test_who_goes_and_who_talks(void **state)
+TEST(test_who_goes_and_who_talks)
 {
     int one = listen_to("1.1");
     int other = listen_to("1.1");
-    (void)state;
 
     expect_open(2);
     (void)close(one);
@@ -165,11 +164,10 @@ static void test_who_goes_and_who_talks(void **state)
     (void)close(other);
 }
 
-static void test_who_does_not_read_is_cut(void **state)
+TEST(test_who_does_not_read_is_cut)
 {
     int slow = listen_to("1.1");
     int quick = listen_to("1.1");
-    (void)state;
 
     expect_open(2);
     for (int i = 0; i < 400; i++) { /* more than the kernel buffers */
@@ -187,10 +185,9 @@ static void test_who_does_not_read_is_cut(void **state)
 }
 
 /* Feeds end with their server, and leave nothing allocated. */
-static void test_ends_with_the_server(void **state)
+TEST(test_ends_with_the_server)
 {
     int fd = listen_to("1.1");
-    (void)state;
 
     expect_open(1);
     (void)close(control);
@@ -199,19 +196,14 @@ static void test_ends_with_the_server(void **state)
     (void)close(fd);
 }
 
-int main(void)
+static int begin(void **state UNUSED)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_said_arrives),
-        cmocka_unit_test(test_each_is_called_by_its_own_head),
-        cmocka_unit_test(test_who_goes_and_who_talks),
-        cmocka_unit_test(test_who_does_not_read_is_cut),
-        cmocka_unit_test(test_ends_with_the_server),
-    };
     struct http_config config = default_config();
 
     config.handle = serve_feeds;
     up = server_up(&config);
     control = client_open(&up);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+GROUP(begin, NULL)

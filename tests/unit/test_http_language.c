@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/result.h"
 #include "http/language.h"
 
@@ -19,9 +21,8 @@ static int pick(const char *header)
     return languages_pick(&languages, tags, ARRAY_LEN(tags));
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     assert_int_equal(pick("en"), 1);
     assert_int_equal(pick("de;q=0.5, en"), 1);
     assert_int_equal(pick("en;q=0.5, de;q=0.5"), 1);
@@ -31,9 +32,8 @@ static void test_order(void **state)
     assert_int_equal(pick("en ; q=1.000 , de"), 1);
 }
 
-static void test_ranges(void **state)
+TEST(test_ranges)
 {
-    (void)state;
     assert_int_equal(pick("pt"), 2);
     assert_int_equal(pick("pt-PT"), -1);
     assert_int_equal(pick("zh-hant-x-TW"), 3);
@@ -42,7 +42,7 @@ static void test_ranges(void **state)
     assert_int_equal(pick("deu"), -1);
 }
 
-static void test_nonsense(void **state)
+TEST(test_nonsense)
 {
     static const char *const headers[] = {
         "",
@@ -63,7 +63,6 @@ static void test_nonsense(void **state)
     };
     struct languages languages;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(headers); i++)
         if (pick(headers[i]) != -1)
             fail_msg("%s", headers[i]);
@@ -74,24 +73,11 @@ static void test_nonsense(void **state)
     assert_int_equal(languages.count, LANGUAGES_MAX);
 }
 
-static void test_tags(void **state)
+TEST(test_tags)
 {
-    (void)state;
     assert_true(languages_tag_is_valid(STR("de")) && languages_tag_is_valid(STR("zh-Hant-TW")));
     assert_false(languages_tag_is_valid(STR("")) || languages_tag_is_valid(STR("d")) ||
                  languages_tag_is_valid(STR("de-")) || languages_tag_is_valid(STR("-de")) ||
                  languages_tag_is_valid(STR("de_DE")) ||
                  languages_tag_is_valid(STR("de-ninechars")));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_nonsense),
-        cmocka_unit_test(test_tags),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* Limits of time, rate, counts and descriptors, and draining, on servers with small limits. */
 #include <sys/resource.h>
 
+#include "unit.h"
+
 #include "test_http_server.h"
 
 static struct test_server up;
@@ -36,24 +38,21 @@ static struct http_config small_config(void)
     return config;
 }
 
-static int start_small(void **state)
+static int start_small(void **state UNUSED)
 {
-    (void)state;
     struct http_config config = small_config();
     up = server_up(&config);
     return 0;
 }
 
-static int stop(void **state)
+static int stop(void **state UNUSED)
 {
-    (void)state;
     return server_down(&up);
 }
 
 /* L2: a byte from time to time does not keep a request head alive. */
-static void test_slow_head(void **state)
+TEST_WITH(test_slow_head, start_small, stop)
 {
-    (void)state;
     int fds[20];
     int64_t begin = clock_mono_ms();
     const char *text = "GET /ok HTTP/1.1\r\nHost: h\r\nX-Slow: 1234567890";
@@ -77,9 +76,8 @@ static int64_t ms_until_closed(int fd)
     return clock_mono_ms() - begin;
 }
 
-static void test_idle(void **state)
+TEST_WITH(test_idle, start_small, stop)
 {
-    (void)state;
     int fd = client_open(&up);
     assert_in_range(ms_until_closed(fd), 500, allowed(5000));
     (void)close(fd);
@@ -89,9 +87,8 @@ static void test_idle(void **state)
     (void)close(fd);
 }
 
-static void test_deadline(void **state)
+TEST_WITH(test_deadline, start_small, stop)
 {
-    (void)state;
     int fd = client_open(&up);
     assert_int_equal(say(fd, GET("/hang")), 504);
     (void)close(fd);
@@ -99,9 +96,8 @@ static void test_deadline(void **state)
 
 /* Four of five hanging requests are accepted and one is refused at once, in any order of
  * arrival. */
-static void test_requests_max(void **state)
+TEST(test_requests_max)
 {
-    (void)state;
     struct http_config config = small_config();
     struct pollfd fds[5];
     size_t refused = 0;
@@ -135,9 +131,8 @@ static bool readable_within(int fd, int limit_ms)
     return poll(&watch, 1, limit_ms) == 1;
 }
 
-static void test_connections_max(void **state)
+TEST(test_connections_max)
 {
-    (void)state;
     struct http_config config = small_config();
     int fds[40];
     int extra;
@@ -161,9 +156,8 @@ static void test_connections_max(void **state)
 }
 
 /* One address leaves connections for other addresses. */
-static void test_connections_of_one_address(void **state)
+TEST(test_connections_of_one_address)
 {
-    (void)state;
     struct http_config config = default_config();
     int fds[4];
 
@@ -200,9 +194,8 @@ static long cpu_ticks(pid_t pid)
 }
 
 /* L9: without free descriptors the server stops accepting, does not spin, and recovers. */
-static void test_descriptors(void **state)
+TEST_WITH(test_descriptors, start_small, stop)
 {
-    (void)state;
     struct rlimit normal;
     struct rlimit none = {0};
     long ticks;
@@ -229,9 +222,8 @@ static bool is_reset(int fd)
 
 /* L3: a client that sends its body at one byte a second and a client that never reads are both
  * ended, at the same time. A body above the least rate is accepted. */
-static void test_slow_body(void **state)
+TEST(test_slow_body)
 {
-    (void)state;
     struct http_config config = default_config();
     const char *head = "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n";
     const int small = 4096;
@@ -273,9 +265,8 @@ static void test_slow_body(void **state)
 
 /* K20: running requests are answered, idle connections are closed, new connections are not
  * accepted. */
-static void test_drain(void **state)
+TEST(test_drain)
 {
-    (void)state;
     struct http_config config = default_config();
     int idle, busy, status = -1;
 
@@ -298,9 +289,8 @@ static void test_drain(void **state)
 }
 
 /* A drain ends at its limit: handlers that hang are cancelled. */
-static void test_drain_limit(void **state)
+TEST(test_drain_limit)
 {
-    (void)state;
     struct http_config config = default_config();
     int64_t begin;
     int fds[6];
@@ -318,21 +308,4 @@ static void test_drain_limit(void **state)
     assert_took(begin, 400, 5000);
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         (void)close(fds[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_slow_head, start_small, stop),
-        cmocka_unit_test_setup_teardown(test_idle, start_small, stop),
-        cmocka_unit_test_setup_teardown(test_deadline, start_small, stop),
-        cmocka_unit_test(test_requests_max),
-        cmocka_unit_test(test_connections_max),
-        cmocka_unit_test(test_connections_of_one_address),
-        cmocka_unit_test_setup_teardown(test_descriptors, start_small, stop),
-        cmocka_unit_test(test_slow_body),
-        cmocka_unit_test(test_drain),
-        cmocka_unit_test(test_drain_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

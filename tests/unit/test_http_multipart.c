@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/strbuf.h"
 #include "http/multipart.h"
 
@@ -165,9 +167,8 @@ static void assert_result(struct str result, const char *expected)
     assert_memory_equal(result.ptr ? result.ptr : "", expected, result.len);
 }
 
-static void test_every_split(void **state)
+TEST(test_every_split)
 {
-    (void)state;
     struct arena *arena = arena_new(0);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct str body = str_from(cases[i].body);
@@ -185,9 +186,8 @@ static void test_every_split(void **state)
 }
 
 /* A part that is larger than the window and full of prefixes of the delimiter. */
-static void test_large_part(void **state)
+TEST(test_large_part)
 {
-    (void)state;
     static char body[200000];
     struct arena *arena = arena_new(0);
     const char *head = "--XyZ\r\n" CD "name=\"a\"\r\n\r\n";
@@ -209,9 +209,8 @@ static void test_large_part(void **state)
     arena_free(arena);
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
-    (void)state;
     struct arena *arena = arena_new(0);
     struct strbuf body;
     struct source source;
@@ -252,7 +251,7 @@ static void test_limits(void **state)
 }
 
 /* Every refusal has a reason that says what is wrong. */
-static void test_reasons(void **state)
+TEST(test_reasons)
 {
     static const struct {
         const char *body;
@@ -271,7 +270,6 @@ static void test_reasons(void **state)
     struct multipart_part part;
     struct multipart *mp;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         struct arena *arena = arena_new(0);
         struct source source = {str_from(wrong[i].body), 0, 4096};
@@ -280,15 +278,4 @@ static void test_reasons(void **state)
         assert_string_equal(multipart_reason(mp), wrong[i].reason);
         arena_free(arena);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_split),
-        cmocka_unit_test(test_large_part),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_reasons),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

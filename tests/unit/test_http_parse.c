@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <stdlib.h>
 
 #include "http_reader.h"
@@ -216,9 +218,8 @@ static void check(size_t i, struct str result, const char *how, size_t split)
                  cases[i].expected);
 }
 
-static void test_every_split(void **state)
+TEST(test_every_split)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct str text = cases[i].text;
         struct reader reader;
@@ -238,9 +239,8 @@ static void test_every_split(void **state)
 }
 
 /* Every byte value is tried in each place that must not accept all of them. */
-static void test_every_byte(void **state)
+TEST(test_every_byte)
 {
-    (void)state;
     for (int c = 0; c < 256; c++) {
         char text[] = "GET /_ HTTP/1.1\r\nHost: h\r\nX-_: _\r\n\r\n";
         bool visible = c > ' ' && c < 127;
@@ -297,9 +297,8 @@ static int status_of_repeat(const char *head, const char *unit, size_t count, co
     return status;
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
-    (void)state;
     const char *end = " HTTP/1.1\r\nHost: h\r\n\r\n";
     assert_int_equal(status_of_repeat("GET /", "a", 16383, end), 0);
     assert_int_equal(status_of_repeat("GET /", "a", 16384, end), 414);
@@ -317,15 +316,16 @@ static void test_sizes(void **state)
     assert_int_equal(status_of_repeat(CHUNKED "0\r\n", "T: v\r\n", 10000, "\r\n"), 400);
 }
 
-int main(void)
+static int begin(void **state UNUSED)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_split),
-        cmocka_unit_test(test_every_byte),
-        cmocka_unit_test(test_sizes),
-    };
     arena = arena_new(0);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    arena_free(arena);
-    return failed;
+    return 0;
 }
+
+static int end(void **state UNUSED)
+{
+    arena_free(arena);
+    return 0;
+}
+
+GROUP(begin, end)

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/strbuf.h"
 #include "http/query.h"
 
@@ -75,9 +77,8 @@ static const struct {
     {"a[b][=1", "!"},
 };
 
-static void test_cases(void **state)
+TEST(test_cases)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct str out = shape(str_from(cases[i].text));
         if (!str_is(out, cases[i].expected))
@@ -85,9 +86,8 @@ static void test_cases(void **state)
     }
 }
 
-static void test_count(void **state)
+TEST(test_count)
 {
-    (void)state;
     struct strbuf text;
     struct query query;
     const char *reason;
@@ -105,9 +105,8 @@ static void test_count(void **state)
     assert_int_equal(query_parse(arena, strbuf_view(&text), &query, &reason), QUERY_INVALID);
 }
 
-static void test_get(void **state)
+TEST(test_get)
 {
-    (void)state;
     struct query query;
     const char *reason;
 
@@ -118,15 +117,16 @@ static void test_get(void **state)
     assert_null(query_get(&query, "q").ptr);
 }
 
-int main(void)
+static int begin(void **state UNUSED)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),
-        cmocka_unit_test(test_count),
-        cmocka_unit_test(test_get),
-    };
     arena = arena_new(0);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    arena_free(arena);
-    return failed;
+    return 0;
 }
+
+static int end(void **state UNUSED)
+{
+    arena_free(arena);
+    return 0;
+}
+
+GROUP(begin, end)

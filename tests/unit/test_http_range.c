@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "http/disposition.h"
@@ -79,9 +81,8 @@ static const struct {
     {"bytes=0-1,x", 10, "whole"},
 };
 
-static void test_ranges(void **state)
+TEST(test_ranges)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct str got = shape(str_from(cases[i].header), cases[i].size);
         if (!str_is(got, cases[i].shape))
@@ -95,11 +96,10 @@ static void test_ranges(void **state)
 }
 
 /* A client cannot ask for more work than an answer in RANGES_MAX parts. */
-static void test_many(void **state)
+TEST(test_many)
 {
     struct strbuf header;
 
-    (void)state;
     for (int count = 1; count <= 100; count++) {
         strbuf_init(&header, arena, 4096);
         strbuf_str(&header, STR("bytes="));
@@ -110,12 +110,11 @@ static void test_many(void **state)
     }
 }
 
-static void test_if_range(void **state)
+TEST(test_if_range)
 {
     const struct str etag = STR_INIT("\"abc\"");
     const struct str date = STR_INIT("Sun, 06 Nov 1994 08:49:37 GMT");
 
-    (void)state;
     assert_true(range_if(STR_NONE, etag, date));
     assert_true(range_if(STR("\"abc\""), etag, date));
     assert_true(range_if(date, etag, date));
@@ -132,9 +131,8 @@ static void check_name(const char *name, const char *wanted)
     assert_string_equal(arena_cstr(arena, got), wanted);
 }
 
-static void test_disposition(void **state)
+TEST(test_disposition)
 {
-    (void)state;
     check_name("plain name.txt", "attachment; filename=\"plain name.txt\"");
     check_name("a\"b\\c.txt", "attachment; filename=\"a_b_c.txt\"; filename*=UTF-8''a%22b%5Cc.txt");
     check_name("100%.txt", "attachment; filename=\"100_.txt\"; filename*=UTF-8''100%25.txt");
@@ -144,27 +142,16 @@ static void test_disposition(void **state)
     assert_true(str_starts(disposition_header(arena, false, STR("x")), STR("inline; ")));
 }
 
-static int set_up(void **state)
+static int set_up(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int tear_down(void **state)
+static int tear_down(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_if_range),
-        cmocka_unit_test(test_disposition),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+GROUP(set_up, tear_down)

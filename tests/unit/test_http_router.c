@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,9 +55,8 @@ static void expect(enum http_method method, const char *path, const char *id)
     assert_string_equal(req.route->id, id);
 }
 
-static void test_match(void **state)
+TEST(test_match)
 {
-    (void)state;
     expect(HTTP_GET_M, "/healthz", "healthz");
     expect(HTTP_GET_M, "/org/p1/menus", "menus_list");
     expect(HTTP_HEAD_M, "/org/p1/menus", "menus_list");
@@ -87,9 +88,8 @@ static void test_match(void **state)
     expect(HTTP_HEAD_M, "/org/p1", "project_get");
 }
 
-static void test_not_found(void **state)
+TEST(test_not_found)
 {
-    (void)state;
     const char *const paths[] = {
         "/",
         "/nope",
@@ -106,9 +106,8 @@ static void test_not_found(void **state)
         assert_int_equal(match(HTTP_GET_M, paths[i]), ROUTER_NOT_FOUND);
 }
 
-static void test_bad_path(void **state)
+TEST(test_bad_path)
 {
-    (void)state;
     const char *const paths[] = {
         "",
         "healthz",
@@ -137,9 +136,8 @@ static void test_bad_path(void **state)
         assert_int_equal(match(HTTP_GET_M, paths[i]), ROUTER_BAD_PATH);
 }
 
-static void test_method(void **state)
+TEST(test_method)
 {
-    (void)state;
     assert_int_equal(match(HTTP_DELETE_M, "/org/p1/menus"), ROUTER_METHOD);
     assert_true(str_is(allow, "GET, HEAD, POST, OPTIONS"));
     assert_int_equal(match(HTTP_OPTIONS_M, "/org/p1/menus/1"), ROUTER_METHOD);
@@ -152,9 +150,8 @@ static void test_method(void **state)
     assert_true(str_is(allow, "GET, HEAD, OPTIONS"));
 }
 
-static void test_next(void **state)
+TEST(test_next)
 {
-    (void)state;
     size_t cursor = 0, count = 0;
     const char *mount;
     const struct route *route;
@@ -184,9 +181,8 @@ static void expect_panic(const struct route *routes, size_t count)
     assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void test_panics(void **state)
+TEST(test_panics)
 {
-    (void)state;
     const struct route same_path[] = {
         {.method = HTTP_GET_M, .path = "/a/{x}", .id = "one"},
         {.method = HTTP_GET_M, .path = "/a/{y}", .id = "two"},
@@ -203,22 +199,20 @@ static void test_panics(void **state)
     expect_panic(many, 1);
 }
 
-int main(void)
+static int begin(void **state UNUSED)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_match),
-        cmocka_unit_test(test_not_found),
-        cmocka_unit_test(test_bad_path),
-        cmocka_unit_test(test_method),
-        cmocka_unit_test(test_next),
-        cmocka_unit_test(test_panics),
-    };
     arena = arena_new(0);
     router = router_new();
     router_add(router, "/org/{project_id}", org_routes, ARRAY_LEN(org_routes));
     router_add(router, "", top_routes, ARRAY_LEN(top_routes));
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
+}
+
+static int end(void **state UNUSED)
+{
     router_free(router);
     arena_free(arena);
-    return failed;
+    return 0;
 }
+
+GROUP(begin, end)

@@ -1,5 +1,6 @@
 /* Serving: responses, keep-alive, pipelining, bodies, half-close, cancellation, limits. */
 #include "test_http_server.h"
+#include "unit.h"
 
 static struct test_server up;
 static char buf[1 << 20];
@@ -13,9 +14,43 @@ static int say(int fd, const char *request)
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: h\r\n\r\n"
 
-static void test_get(void **state)
+static long resident_kb(pid_t pid)
 {
-    (void)state;
+    char path[64];
+    char line[256];
+    long kb = 0;
+    (void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
+    FILE *in = fopen(path, "r");
+    assert_non_null(in);
+    while (fgets(line, sizeof(line), in))
+        if (strncmp(line, "VmRSS:", 6) == 0)
+            kb = strtol(line + 6, NULL, 10);
+    (void)fclose(in);
+    return kb;
+}
+
+/* L1: an idle connection keeps its struct and no other memory. This is the first test, because
+ * later ones leave freed memory. */
+TEST(test_idle_memory)
+{
+    static int fds[2000];
+    long before = resident_kb(up.pid);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        fds[i] = client_open(&up);
+        assert_int_equal(say(fds[i], GET("/ok")), 200);
+    }
+    long each = (resident_kb(up.pid) - before) * 1024 / (long)ARRAY_LEN(fds);
+    print_message("%ld bytes an idle connection\n", each);
+#ifndef GW_SANITIZE
+    assert_true(each < 2048);
+#endif
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        (void)close(fds[i]);
+    expect_stat(&up, "open", 1);
+}
+
+TEST(test_get)
+{
     int fd = client_open(&up);
     assert_int_equal(say(fd, GET("/ok")), 200);
     assert_non_null(strstr(buf, "\r\nContent-Length: 2\r\n"));
@@ -28,9 +63,8 @@ static void test_get(void **state)
     (void)close(fd);
 }
 
-static void test_head_and_others(void **state)
+TEST(test_head_and_others)
 {
-    (void)state;
     int fd = client_open(&up);
     assert_int_equal(say(fd, "HEAD /ok HTTP/1.1\r\nHost: h\r\n\r\n"), 200);
     assert_non_null(strstr(buf, "\r\nContent-Length: 2\r\n"));
@@ -65,9 +99,8 @@ static size_t exchange_text(const char *request)
 }
 
 /* A header that is too long fails the answer, because half a line would swallow the next one. */
-static void test_a_header_that_is_too_long(void **state)
+TEST(test_a_header_that_is_too_long)
 {
-    (void)state;
     assert_int_equal(
         exchange_text("GET /long-header HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), 1);
     assert_int_equal(strncmp(buf, "HTTP/1.1 500 ", 13), 0);
@@ -75,9 +108,8 @@ static void test_a_header_that_is_too_long(void **state)
     assert_non_null(strstr(buf, "\r\nConnection: close\r\n"));
 }
 
-static void test_keep_alive_rules(void **state)
+TEST(test_keep_alive_rules)
 {
-    (void)state;
     assert_int_equal(exchange_text("GET /ok HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), 1);
     assert_non_null(strstr(buf, "\r\nConnection: close\r\n"));
     assert_int_equal(exchange_text("GET /ok HTTP/1.0\r\n\r\n"), 1);
@@ -93,9 +125,8 @@ static void test_keep_alive_rules(void **state)
 }
 
 /* L6: a pipeline of a thousand requests, of which one is malformed. */
-static void test_pipeline(void **state)
+TEST(test_pipeline)
 {
-    (void)state;
     static char text[128000];
     size_t len = 0;
     for (int i = 0; i < 1000; i++) {
@@ -117,9 +148,8 @@ static void test_pipeline(void **state)
 }
 
 /* Each byte travels in a packet of its own. */
-static void test_byte_by_byte(void **state)
+TEST(test_byte_by_byte)
 {
-    (void)state;
     const char *text = "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
                        "4;a=b\r\nbody\r\n3\r\nend\r\n0\r\nT: v\r\n\r\n" GET(
                            "/ok") "GET /ok HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
@@ -134,9 +164,8 @@ static void test_byte_by_byte(void **state)
     assert_non_null(strstr(buf, "bodyend"));
 }
 
-static void test_framing_faults(void **state)
+TEST(test_framing_faults)
 {
-    (void)state;
     static const struct {
         const char *request;
         int status;
@@ -165,9 +194,8 @@ static void test_framing_faults(void **state)
 #define EXPECTING(path)                                                                            \
     "POST " path " HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"
 
-static void test_continue(void **state)
+TEST(test_continue)
 {
-    (void)state;
     int fd = client_open(&up);
 
     const char *request = EXPECTING("/echo");
@@ -189,9 +217,8 @@ static void test_continue(void **state)
 }
 
 /* A small body that no handler reads is skipped, a large one closes the connection. */
-static void test_unread_body(void **state)
+TEST(test_unread_body)
 {
-    (void)state;
     int fd = client_open(&up);
     assert_int_equal(say(fd, "POST /nope HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\nGET "),
                      404);
@@ -203,9 +230,8 @@ static void test_unread_body(void **state)
     (void)close(fd);
 }
 
-static void test_too_large(void **state)
+TEST(test_too_large)
 {
-    (void)state;
     int fd = client_open(&up);
     assert_int_equal(
         say(fd, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 10737418240\r\n\r\n"), 413);
@@ -226,9 +252,8 @@ static void test_too_large(void **state)
     (void)close(fd);
 }
 
-static void test_echo_sizes(void **state)
+TEST(test_echo_sizes)
 {
-    (void)state;
     static const size_t sizes[] = {1, 4095, 4096, 4097, 65535, 65536, 65537, 200000, 900000};
     static char body[900000];
     int fd = client_open(&up);
@@ -276,9 +301,8 @@ static void count_stream(const char *path)
     (void)close(fd);
 }
 
-static void test_stream_in(void **state)
+TEST(test_stream_in)
 {
-    (void)state;
     count_stream("/count");
     count_stream("/count-slow");
 }
@@ -311,9 +335,8 @@ static long long read_chunked(int fd)
     return total;
 }
 
-static void test_stream_out(void **state)
+TEST(test_stream_out)
 {
-    (void)state;
     int fd = client_open(&up);
     const char *request = GET("/stream?640");
     assert_true(client_send(fd, request, strlen(request)));
@@ -333,9 +356,8 @@ static void test_stream_out(void **state)
     assert_int_equal(strlen(strstr(buf, "\r\n\r\n") + 4), 32768);
 }
 
-static void test_file(void **state)
+TEST(test_file)
 {
-    (void)state;
     int fd = client_open(&up);
     assert_int_equal(say(fd, GET("/file")), 200);
     assert_int_equal(say(fd, "HEAD /file HTTP/1.1\r\nHost: h\r\n\r\n"), 200);
@@ -346,9 +368,8 @@ static void test_file(void **state)
 
 /* A client that lets the socket fill first receives each byte of a file once and in its place,
  * whether the kernel has the file in memory or not. */
-static void test_file_bytes(void **state)
+TEST(test_file_bytes)
 {
-    (void)state;
     static char all[PATTERN_BYTES + 4096];
     const char *const asked[] = {GET("/pattern"), GET("/pattern?1")};
 
@@ -366,9 +387,8 @@ static void test_file_bytes(void **state)
     }
 }
 
-static void test_big_response(void **state)
+TEST(test_big_response)
 {
-    (void)state;
     static char big[(8 << 20) + 4096];
     int fd = client_open(&up);
     assert_true(client_send(fd, GET("/big"), strlen(GET("/big"))));
@@ -378,9 +398,8 @@ static void test_big_response(void **state)
     (void)close(fd);
 }
 
-static void test_half_close(void **state)
+TEST(test_half_close)
 {
-    (void)state;
     int fd = client_open(&up);
     assert_true(client_send(fd, GET("/slow"), strlen(GET("/slow"))));
     assert_int_equal(shutdown(fd, SHUT_WR), 0);
@@ -405,9 +424,8 @@ static void test_half_close(void **state)
 
 /* Requests of clients that reset while the handlers sleep are cancelled and reported once, and the
  * server frees them. */
-static void test_client_gone(void **state)
+TEST(test_client_gone)
 {
-    (void)state;
     const struct linger reset = {.l_onoff = 1, .l_linger = 0};
     unsigned long cancelled = stat_of(&up, "cancelled");
     int fds[20];
@@ -434,69 +452,18 @@ static void test_client_gone(void **state)
     expect_stat(&up, "flight", 1);
 }
 
-static long resident_kb(pid_t pid)
+static int begin(void **state UNUSED)
 {
-    char path[64];
-    char line[256];
-    long kb = 0;
-    (void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
-    FILE *in = fopen(path, "r");
-    assert_non_null(in);
-    while (fgets(line, sizeof(line), in))
-        if (strncmp(line, "VmRSS:", 6) == 0)
-            kb = strtol(line + 6, NULL, 10);
-    (void)fclose(in);
-    return kb;
-}
-
-/* L1: an idle connection keeps its struct and no other memory. */
-static void test_idle_memory(void **state)
-{
-    (void)state;
-    static int fds[2000];
-    long before = resident_kb(up.pid);
-    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
-        fds[i] = client_open(&up);
-        assert_int_equal(say(fds[i], GET("/ok")), 200);
-    }
-    long each = (resident_kb(up.pid) - before) * 1024 / (long)ARRAY_LEN(fds);
-    print_message("%ld bytes an idle connection\n", each);
-#ifndef GW_SANITIZE
-    assert_true(each < 2048);
-#endif
-    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
-        (void)close(fds[i]);
-    expect_stat(&up, "open", 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idle_memory), /* first: later tests leave freed memory */
-        cmocka_unit_test(test_get),
-        cmocka_unit_test(test_a_header_that_is_too_long),
-        cmocka_unit_test(test_head_and_others),
-        cmocka_unit_test(test_keep_alive_rules),
-        cmocka_unit_test(test_pipeline),
-        cmocka_unit_test(test_byte_by_byte),
-        cmocka_unit_test(test_framing_faults),
-        cmocka_unit_test(test_continue),
-        cmocka_unit_test(test_unread_body),
-        cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_echo_sizes),
-        cmocka_unit_test(test_stream_in),
-        cmocka_unit_test(test_stream_out),
-        cmocka_unit_test(test_file),
-        cmocka_unit_test(test_file_bytes),
-        cmocka_unit_test(test_big_response),
-        cmocka_unit_test(test_half_close),
-        cmocka_unit_test(test_client_gone),
-    };
     struct http_config config = default_config();
+
     up = server_up(&config);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    int status = server_down(&up);
-    if (status != 0)
-        (void)fprintf(stderr, "the server ended with status %x\n", (unsigned)status);
-    return failed + (status != 0);
+    return 0;
 }
+
+/* Fails when the server ends with another status than 0. */
+static int end(void **state UNUSED)
+{
+    return server_down(&up);
+}
+
+GROUP(begin, end)

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/panic.h"
 #include "integrations/openapi_import.h"
 #include "json/jr.h"
@@ -90,9 +92,20 @@ static void is_json(const json_t *value, const char *expected)
         fail_msg("%.*s, expected %s", STR_ARG(text), expected);
 }
 
-static void names_and_addresses(void **state)
+static int tear_down(void **state UNUSED)
 {
-    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static int set_up(void **state UNUSED)
+{
+    arena = arena_new(0);
+    return 0;
+}
+
+TEST_WITH(names_and_addresses, set_up, tear_down)
+{
     json_t *body =
         import(HEAD "\"paths\":{\"/a\\u002fb\":{\"get\":{},\"p\\u006fst\":{\"operation\\u0049d\":"
                     "\"9 \\u006cives\"},"
@@ -109,9 +122,8 @@ static void names_and_addresses(void **state)
                         "op_9_lives");
 }
 
-static void parameters(void **state)
+TEST_WITH(parameters, set_up, tear_down)
 {
-    (void)state;
     json_t *body = import(
         HEAD
         "\"paths\":{\"/a/"
@@ -132,9 +144,8 @@ static void parameters(void **state)
             "{\"name\":\"id_header\",\"as\":\"id\",\"in\":\"header\",\"type\":\"string\"}]");
 }
 
-static void bodies(void **state)
+TEST_WITH(bodies, set_up, tear_down)
 {
-    (void)state;
     json_t *body = import(
         HEAD "\"components\":{\"schemas\":{\"T\":{\"properties\":{\"t\":{\"$ref\":"
              "\"#/components/schemas/T\"},\"id\":{\"type\":\"integer\",\"readOnly\":true}},"
@@ -160,7 +171,7 @@ static void bodies(void **state)
 }
 
 /* Operations that an integration cannot have are left out, each with a reason. */
-static void left_out(void **state)
+TEST_WITH(left_out, set_up, tear_down)
 {
     static const struct {
         const char *operation, *reason;
@@ -173,7 +184,6 @@ static void left_out(void **state)
         {"{\"parameters\":[{\"name\":\"x\",\"in\":\"path\",\"required\":true}]}", "has no {x}"},
     };
     json_t *skipped;
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct str text = arena_printf(
@@ -188,7 +198,7 @@ static void left_out(void **state)
 }
 
 /* Parts that an imported operation does without are reported with a reason. */
-static void done_without(void **state)
+TEST_WITH(done_without, set_up, tear_down)
 {
     static const struct {
         const char *operation, *reason;
@@ -201,7 +211,6 @@ static void done_without(void **state)
         {"\"get\":{\"requestBody\":{\"content\":{\"application/json\":{}}}}", "without its body"},
     };
     json_t *skipped;
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct str text = arena_printf(arena, HEAD "\"paths\":{\"/a\":{%s}}}", rows[i].operation);
@@ -215,7 +224,7 @@ static void done_without(void **state)
     }
 }
 
-static void schemes(void **state)
+TEST_WITH(schemes, set_up, tear_down)
 {
     static const struct {
         const char *scheme, *auth;
@@ -234,7 +243,6 @@ static void schemes(void **state)
         {"{\"type\":\"oauth2\",\"flows\":{\"authorizationCode\":{\"tokenUrl\":\"javascript:1\"}}}",
          "{\"scheme\":\"none\"}"},
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct str text = arena_printf(
@@ -245,7 +253,7 @@ static void schemes(void **state)
     }
 }
 
-static void references_that_lead_nowhere(void **state)
+TEST_WITH(references_that_lead_nowhere, set_up, tear_down)
 {
     static const struct {
         const char *reference, *message;
@@ -259,7 +267,6 @@ static void references_that_lead_nowhere(void **state)
     };
     struct str names[] = {STR("get_a")};
     const struct in_strs only = {.set = true, .items = names, .count = ARRAY_LEN(names)};
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         json_t *skipped;
@@ -419,7 +426,7 @@ static void paths_that_are_left_out(void)
 
 /* The import of any document up to the largest body uses bounded memory, and its error names the
  * part that is too large. */
-static void large_documents_are_bounded(void **state)
+TEST_WITH(large_documents_are_bounded, set_up, tear_down)
 {
     static const struct {
         void (*write)(void);
@@ -435,7 +442,6 @@ static void large_documents_are_bounded(void **state)
         {long_paths_with_many_parameters, NULL, NULL},
         {paths_that_are_left_out, "document.paths", "more than 1000 operations would be left out"},
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct schema_errors errors = {0};
@@ -461,14 +467,13 @@ static void large_documents_are_bounded(void **state)
 }
 
 /* Two operations can be imported out of as many as a document can have. */
-static void few_of_very_many_operations(void **state)
+TEST_WITH(few_of_very_many_operations, set_up, tear_down)
 {
     struct str names[] = {STR("get_1"), STR("options_6999")};
     const struct in_strs only = {.set = true, .items = names, .count = ARRAY_LEN(names)};
     struct schema_errors errors = {0};
     json_t *skipped;
     json_t *body;
-    (void)state;
 
     strbuf_init(&large, arena, LARGE_BYTES);
     many_operations();
@@ -508,7 +513,7 @@ static void text_beside_which_much_stands(void)
     strbuf_cstr(&large, "]}}");
 }
 
-static void large_texts_are_bounded(void **state)
+TEST_WITH(large_texts_are_bounded, set_up, tear_down)
 {
     static const struct {
         void (*write)(void);
@@ -529,7 +534,6 @@ static void large_texts_are_bounded(void **state)
     };
     struct str names[] = {STR("get_a")};
     const struct in_strs only = {.set = true, .items = names, .count = ARRAY_LEN(names)};
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct schema_errors errors = {0};
@@ -548,9 +552,8 @@ static void large_texts_are_bounded(void **state)
 }
 
 /* Operations that would have the same name get numbers in their order. */
-static void one_name_of_many_operations(void **state)
+TEST_WITH(one_name_of_many_operations, set_up, tear_down)
 {
-    (void)state;
     strbuf_init(&large, arena, LARGE_BYTES);
     strbuf_cstr(&large, HEAD "\"paths\":{");
     large_list(200, "\"/%zu\":{\"get\":{\"operationId\":\"a\"}}");
@@ -560,37 +563,4 @@ static void one_name_of_many_operations(void **state)
     assert_string_equal(json_string_value(json_object_get(operation(body, 0), "name")), "a");
     assert_string_equal(json_string_value(json_object_get(operation(body, 1), "name")), "a_2");
     assert_string_equal(json_string_value(json_object_get(operation(body, 199), "name")), "a_200");
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    arena = arena_new(0);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(names_and_addresses, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(parameters, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bodies, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(left_out, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(done_without, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(schemes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(references_that_lead_nowhere, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(large_documents_are_bounded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(large_texts_are_bounded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(few_of_very_many_operations, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(one_name_of_many_operations, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

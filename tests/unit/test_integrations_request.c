@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "integrations/answer.h"
 #include "integrations/outgoing.h"
 #include "json/jr.h"
@@ -43,7 +45,19 @@ static int build(const char *operation,
     "{\"name\":\"o\",\"method\":\"" method "\",\"path\":\"" path "\"" rest "}"
 #define PARAM(name, in, rest) "{\"name\":\"" name "\",\"in\":\"" in "\"" rest "}"
 
-static void urls(void **state)
+static int tear_down(void **state UNUSED)
+{
+    arena_free(arena);
+    return 0;
+}
+
+static int set_up(void **state UNUSED)
+{
+    arena = arena_new(0);
+    return 0;
+}
+
+TEST_WITH(urls, set_up, tear_down)
 {
     static const struct {
         const char *path, *params, *values, *url;
@@ -57,7 +71,6 @@ static void urls(void **state)
         {"/a", PARAM("q", "query", ",\"type\":\"array\""), "{\"q\":[]}", "/a"},
         {"/a", PARAM("q", "query", ",\"default\":\"d\""), "{\"q\":null}", "/a?q=d"},
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct schema_errors errors = {0};
@@ -71,12 +84,11 @@ static void urls(void **state)
     }
 }
 
-static void dots_stay_out(void **state)
+TEST_WITH(dots_stay_out, set_up, tear_down)
 {
     static const char *const paths[] = {"/a/{p}", "/a/{p}{q}/b", "/{p}./b", "/a/.{p}"};
     static const char *const values[] = {"{\"p\":\".\",\"q\":\".\"}", "{\"p\":\"..\",\"q\":\"\"}"};
     size_t refused = 0;
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++)
         for (size_t k = 0; k < ARRAY_LEN(values); k++) {
@@ -108,7 +120,7 @@ static void dots_stay_out(void **state)
                  integration_segment_is_dots(STR(".a")));
 }
 
-static void templates(void **state)
+TEST_WITH(templates, set_up, tear_down)
 {
     static const struct {
         const char *body, *values, *sent;
@@ -120,7 +132,6 @@ static void templates(void **state)
          "{\"k\":[1],\"l\":[[1]],\"m\":\"--\"}"},
         {"{\"k\":null,\"l\":true,\"m\":{}}", "{}", "{\"k\":null,\"l\":true,\"m\":{}}"},
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct schema_errors errors = {0};
@@ -138,13 +149,12 @@ static void templates(void **state)
     }
 }
 
-static void a_template_cannot_grow_without_end(void **state)
+TEST_WITH(a_template_cannot_grow_without_end, set_up, tear_down)
 {
     struct schema_errors errors = {0};
     struct strbuf body;
     struct strbuf value;
     struct outgoing_request out;
-    (void)state;
 
     strbuf_init(&body, arena, 1 << 20);
     strbuf_init(&value, arena, 1 << 20);
@@ -160,13 +170,12 @@ static void a_template_cannot_grow_without_end(void **state)
     assert_int_equal(build(text.ptr, values.ptr, &out, &errors), INTEGRATION_TOO_LARGE);
 }
 
-static void secrets_are_not_shown(void **state)
+TEST_WITH(secrets_are_not_shown, set_up, tear_down)
 {
     const struct outgoing_credentials query = {
         .scheme = SCHEME_QUERY, .name = STR("k"), .token = STR("t&t")};
     struct schema_errors errors = {0};
     struct outgoing_request out;
-    (void)state;
 
     assert_int_equal(
         build(OPERATION("GET",
@@ -188,7 +197,7 @@ static void secrets_are_not_shown(void **state)
         str_is(out.request.url, "https://x.example/v1/path-1?q=query-1&t=-query-1&u=plain"));
 }
 
-static void redirects(void **state)
+TEST_WITH(redirects, set_up, tear_down)
 {
     static const struct {
         const char *location, *to;
@@ -209,7 +218,6 @@ static void redirects(void **state)
         {"file:///etc/passwd", NULL},
         {"/a\nb", NULL},
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct str to =
@@ -219,7 +227,7 @@ static void redirects(void **state)
     }
 }
 
-static void answers(void **state)
+TEST_WITH(answers, set_up, tear_down)
 {
     static const struct {
         const char *response, *kept;
@@ -230,7 +238,6 @@ static void answers(void **state)
         {"{\"map\":{\"x\":\"a[0].b\",\"y\":\"a[*].b\"}}", "{\"x\":1,\"y\":null}"},
         {"{\"results_path\":\"nothing\"}", NULL},
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct integration_operation *work = ARENA_NEW(arena, work);
@@ -268,10 +275,9 @@ static bool fills_fit(size_t count, struct schema_errors *errors)
     return integration_check(arena, in, errors);
 }
 
-static void expressions_are_bounded(void **state)
+TEST_WITH(expressions_are_bounded, set_up, tear_down)
 {
     struct schema_errors errors = {0};
-    (void)state;
 
     assert_true(fills_fit(INTEGRATION_FILLS_MAX, &errors));
     assert_false(fills_fit(INTEGRATION_FILLS_MAX + 1, &errors));
@@ -279,34 +285,4 @@ static void expressions_are_bounded(void **state)
     assert_true(str_is(errors.items[0].field, "operations[0].body"));
     assert_non_null(
         strstr(errors.items[0].message.ptr, "at most 2000 {{ }} in headers, query and body"));
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    arena = arena_new(0);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(urls, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(dots_stay_out, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(templates, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_template_cannot_grow_without_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(secrets_are_not_shown, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(redirects, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(answers, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(expressions_are_bounded, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

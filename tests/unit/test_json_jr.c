@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -16,16 +18,14 @@
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -231,23 +231,20 @@ static const struct str bad[] = {
     STR_INIT("[1]\v"),
 };
 
-static void test_good(void **state)
+TEST_WITH(test_good, setup, teardown)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(good); i++)
         assert_non_null(accept(good[i]));
 }
 
-static void test_bad(void **state)
+TEST_WITH(test_bad, setup, teardown)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         refuse(bad[i], "line ");
 }
 
-static void test_refusals_of_our_own(void **state)
+TEST_WITH(test_refusals_of_our_own, setup, teardown)
 {
-    (void)state;
     refuse(STR("\xef\xbb\xbf{}"), "line 1, column 1: byte order mark");
     refuse(STR("\xff\xfe[\0]\0"), "U+0000");
     refuse(STR("[\"a\0b\"]"), "U+0000");
@@ -269,9 +266,8 @@ static void test_refusals_of_our_own(void **state)
     refuse(STR("{} {}"), "unexpected text after the value");
 }
 
-static void test_numbers(void **state)
+TEST_WITH(test_numbers, setup, teardown)
 {
-    (void)state;
     assert_true(json_integer_value(accept(STR("9007199254740993"))) == 9007199254740993);
     assert_true(json_integer_value(accept(STR("9223372036854775807"))) == INT64_MAX);
     assert_true(json_integer_value(accept(STR("-9223372036854775808"))) == INT64_MIN);
@@ -327,13 +323,12 @@ static size_t random_literal(uint64_t *seed, char *to)
 }
 
 /* A number is printed as it was read, to the last digit. */
-static void test_numbers_stay(void **state)
+TEST_WITH(test_numbers_stay, setup, teardown)
 {
     uint64_t seed = 20261122;
     char text[160];
     char buf[32];
 
-    (void)state;
     for (int i = 0; i < 100000; i++) {
         struct arena *own = arena_new(0);
         struct jr_error error;
@@ -359,7 +354,7 @@ static void test_numbers_stay(void **state)
     }
 }
 
-static void test_literals(void **state)
+TEST_WITH(test_literals, setup, teardown)
 {
     static const char *const kept[] = {
         "99999999999999.99",
@@ -372,7 +367,6 @@ static void test_literals(void **state)
     };
     char buf[32];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
         struct jr_error error;
         json_t *root;
@@ -394,11 +388,10 @@ static void test_literals(void **state)
 }
 
 /* A tree that was put together in memory may be deeper than the reader allows, and is printed. */
-static void test_deeper_than_read(void **state)
+TEST_WITH(test_deeper_than_read, setup, teardown)
 {
     json_t *value = json_object();
 
-    (void)state;
     for (int i = 0; i < 140; i++) {
         json_t *outer = i % 2 ? json_object() : json_array();
         if (i % 2)
@@ -411,9 +404,8 @@ static void test_deeper_than_read(void **state)
     json_decref(value);
 }
 
-static void test_long_number(void **state)
+TEST_WITH(test_long_number, setup, teardown)
 {
-    (void)state;
     size_t len = 1000 * 1000;
     char *text = arena_alloc(arena, len);
     memset(text, '9', len);
@@ -426,7 +418,7 @@ static void test_long_number(void **state)
 }
 
 /* Every accepted number can be stored as jsonb. */
-static void test_numbers_of_jsonb(void **state)
+TEST_WITH(test_numbers_of_jsonb, setup, teardown)
 {
     static const char *const wide[] = {
         "1e-16384",
@@ -437,7 +429,6 @@ static void test_numbers_of_jsonb(void **state)
         "0e400000",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(wide); i++)
         refuse(str_from(wide[i]), "number is out of range");
     (void)accept(STR("1e-16383"));
@@ -457,12 +448,11 @@ static void path_is(const char *text, const char *want)
         fail_msg("%s: %.*s instead of %s", text, STR_ARG(path), want);
 }
 
-static void test_paths(void **state)
+TEST_WITH(test_paths, setup, teardown)
 {
     json_t *root = NULL;
     struct jr_error error = {.text = ""};
 
-    (void)state;
     path_is("1e400", "");
     path_is("[1, 1e400]", "[1]");
     path_is("{\"a\":{\"b\":[0,{\"c\":1e-99999}]},\"d\":1}", "a.b[1].c");
@@ -471,11 +461,10 @@ static void test_paths(void **state)
     assert_false(error.range);
 }
 
-static void test_texts_for_jsonb(void **state)
+TEST_WITH(test_texts_for_jsonb, setup, teardown)
 {
     json_t *text = jr_text((struct str){"a\0\xff\xc3\xa4", 5});
 
-    (void)state;
     assert_string_equal(json_string_value(text), "a\xef\xbf\xbd\xef\xbf\xbd\xc3\xa4");
     json_decref(text);
     text = jr_text(STR_NONE);
@@ -498,9 +487,8 @@ static struct str nested(size_t depth, bool object, bool closed)
     return (struct str){text, len};
 }
 
-static void test_depth(void **state)
+TEST_WITH(test_depth, setup, teardown)
 {
-    (void)state;
     assert_non_null(accept(nested(64, false, true)));
     assert_non_null(accept(nested(64, true, true)));
     refuse(nested(65, false, true), "line 1, column 65: nested deeper than 64 levels");
@@ -525,9 +513,8 @@ static void test_depth(void **state)
     assert_non_null(accept(many));
 }
 
-static void test_errors_say_where_and_never_what(void **state)
+TEST_WITH(test_errors_say_where_and_never_what, setup, teardown)
 {
-    (void)state;
     static const struct str texts[] = {
         STR_INIT("{\"a\":1,\n \"b\":hunter2}"),
         STR_INIT("{\"hunter2\":1,\n \"hunter2\":2}"),
@@ -550,9 +537,8 @@ static void test_errors_say_where_and_never_what(void **state)
     refuse(STR("\n\n  \xc3\xa9"), "line 3");
 }
 
-static void test_access(void **state)
+TEST_WITH(test_access, setup, teardown)
 {
-    (void)state;
     json_t *root = accept(STR("{\"s\":\"a\\n\",\"i\":5,\"b\":true,\"n\":null,\"r\":1.5}"));
     assert_true(str_is(jr_str(root, "s"), "a\n"));
     assert_null(jr_str(root, "i").ptr);
@@ -569,7 +555,7 @@ static void test_access(void **state)
 }
 
 /* jsonb prints large numbers with all their digits, which are read as doubles again. */
-static void test_stored(void **state)
+TEST_WITH(test_stored, setup, teardown)
 {
     static const char *const wide = "{\"a\":[100000000000000000000,-9223372036854775809,1],"
                                     "\"t\":\"\\\"100000000000000000000\",\"b\":1e400}";
@@ -595,7 +581,6 @@ static void test_stored(void **state)
     struct jr_error error = {.text = ""};
     json_t *root = NULL;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         int rc = jr_parse_stored(arena, str_from(cases[i].text), &root, &error);
         assert_int_equal(rc, cases[i].read ? 0 : JR_INVALID);
@@ -607,7 +592,7 @@ static void test_stored(void **state)
 }
 
 /* Texts of third-party servers may begin with a byte order mark and contain numbers of any size. */
-static void test_foreign(void **state)
+TEST_WITH(test_foreign, setup, teardown)
 {
     static const struct {
         const char *text;
@@ -631,7 +616,6 @@ static void test_foreign(void **state)
     struct jr_error error = {.text = ""};
     json_t *root = NULL;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         int rc = jr_parse_external(arena, str_from(cases[i].text), &root, &error);
         assert_int_equal(rc, cases[i].printed ? 0 : JR_INVALID);
@@ -647,7 +631,7 @@ static void test_foreign(void **state)
 }
 
 /* jr_tree_bytes() estimates the memory of a tree from its text, before the tree exists. */
-static void test_tree_bytes(void **state)
+TEST_WITH(test_tree_bytes, setup, teardown)
 {
     static const struct {
         const char *value;
@@ -664,7 +648,6 @@ static void test_tree_bytes(void **state)
     };
     struct strbuf text;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         strbuf_init(&text, arena, 1 << 20);
         for (int times = 0; times < 1000; times++)
@@ -677,29 +660,4 @@ static void test_tree_bytes(void **state)
     for (int times = 0; times < 100000; times++)
         strbuf_str(&text, STR("{\"a\":"));
     assert_in_range(jr_tree_bytes(strbuf_view(&text)), 500000, 550000);
-}
-
-int main(void)
-{
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_good),
-        TEST(test_bad),
-        TEST(test_refusals_of_our_own),
-        TEST(test_numbers),
-        TEST(test_numbers_stay),
-        TEST(test_literals),
-        TEST(test_deeper_than_read),
-        TEST(test_long_number),
-        TEST(test_numbers_of_jsonb),
-        TEST(test_paths),
-        TEST(test_texts_for_jsonb),
-        TEST(test_depth),
-        TEST(test_errors_say_where_and_never_what),
-        TEST(test_access),
-        TEST(test_stored),
-        TEST(test_foreign),
-        TEST(test_tree_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <math.h>
 
 #include "base/arena.h"
@@ -24,18 +26,16 @@ struct fixture {
 
 static struct fixture fx;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     fx.arena = arena_new(0);
     strbuf_init(&fx.out, fx.arena, 1 << 24);
     jw_init(&fx.w, &fx.out);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(fx.arena);
     return 0;
 }
@@ -46,9 +46,8 @@ static void assert_written(const char *expected)
     assert_true(jw_is_complete(&fx.w));
 }
 
-static void test_members_and_commas(void **state)
+TEST_WITH(test_members_and_commas, setup, teardown)
 {
-    (void)state;
     struct jw *w = &fx.w;
     jw_obj(w);
     JW_STR(w, "a", STR("x"));
@@ -75,23 +74,20 @@ static void test_members_and_commas(void **state)
                    "\"h\\\"\\n\":\"\"}");
 }
 
-static void test_single_values(void **state)
+TEST_WITH(test_single_values, setup, teardown)
 {
-    (void)state;
     jw_str(&fx.w, STR("only"));
     assert_written("\"only\"");
 }
 
-static void test_escapes(void **state)
+TEST_WITH(test_escapes, setup, teardown)
 {
-    (void)state;
     jw_str(&fx.w, STR("\"\\\b\f\n\r\t/\x01\x1f\x7f\xc3\xa9\0z"));
     assert_written("\"\\\"\\\\\\b\\f\\n\\r\\t/\\u0001\\u001f\x7f\xc3\xa9\\u0000z\"");
 }
 
-static void test_text_in_parts(void **state)
+TEST_WITH(test_text_in_parts, setup, teardown)
 {
-    (void)state;
     jw_arr(&fx.w);
     jw_str(&fx.w, STR("a"));
     jw_str_begin(&fx.w);
@@ -105,9 +101,8 @@ static void test_text_in_parts(void **state)
 }
 
 /* Every byte that needs an escape, at every offset of the eight-byte scan. */
-static void test_escape_at_every_offset(void **state)
+TEST_WITH(test_escape_at_every_offset, setup, teardown)
 {
-    (void)state;
     for (size_t len = 1; len <= 20; len++) {
         for (size_t at = 0; at < len; at++) {
             for (int c = 1; c < 0x80; c++) {
@@ -129,18 +124,16 @@ static void test_escape_at_every_offset(void **state)
     }
 }
 
-static void test_multibyte_text_is_not_escaped(void **state)
+TEST_WITH(test_multibyte_text_is_not_escaped, setup, teardown)
 {
-    (void)state;
     struct str text = STR("\xe2\x82\xac\xf0\x9f\x98\x80\xc2\xa2\xe2\x82\xac\xf0\x9f\x98\x80");
     jw_str(&fx.w, text);
     assert_int_equal(fx.out.len, text.len + 2);
     assert_memory_equal(fx.out.ptr + 1, text.ptr, text.len);
 }
 
-static void test_doubles(void **state)
+TEST_WITH(test_doubles, setup, teardown)
 {
-    (void)state;
     jw_arr(&fx.w);
     jw_f64(&fx.w, 0.1);
     jw_f64(&fx.w, -2.5);
@@ -158,16 +151,14 @@ static void test_doubles(void **state)
     assert_true(json_real_value(json_array_get(root, 4)) == 5e-324);
 }
 
-static void test_time(void **state)
+TEST_WITH(test_time, setup, teardown)
 {
-    (void)state;
     jw_time(&fx.w, 1769860800123);
     assert_written("\"2026-01-31T12:00:00.123Z\"");
 }
 
-static void test_tree_keeps_order(void **state)
+TEST_WITH(test_tree_keeps_order, setup, teardown)
 {
-    (void)state;
     const char *text = "{\"z\":[1,-2.5,true,false,null,\"\\u00e9\"],\"a\":{\"k\":{}},\"m\":[]}";
     json_t *root;
     struct jr_error error;
@@ -178,9 +169,8 @@ static void test_tree_keeps_order(void **state)
 
 /* With every maximum the text either fits whole or sets overflow, and nothing is written past the
  * end (sanitizers). */
-static void test_maximum(void **state)
+TEST_WITH(test_maximum, setup, teardown)
 {
-    (void)state;
     for (size_t max = 0; max < 80; max++) {
         struct strbuf out;
         struct jw w;
@@ -199,9 +189,8 @@ static void test_maximum(void **state)
     }
 }
 
-static void test_done_wants_one_whole_value(void **state)
+TEST_WITH(test_done_wants_one_whole_value, setup, teardown)
 {
-    (void)state;
     assert_false(jw_is_complete(&fx.w));
     jw_arr(&fx.w);
     assert_false(jw_is_complete(&fx.w));
@@ -271,9 +260,8 @@ static void assert_panics(void (*fn)(struct jw *w))
     assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void test_unbalanced_use_panics(void **state)
+TEST_WITH(test_unbalanced_use_panics, setup, teardown)
 {
-    (void)state;
     assert_panics(bad_value_without_key);
     assert_panics(bad_key_in_array);
     assert_panics(bad_key_twice);
@@ -283,25 +271,3 @@ static void test_unbalanced_use_panics(void **state)
     assert_panics(bad_second_root);
 }
 #endif
-
-int main(void)
-{
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_members_and_commas),
-        TEST(test_single_values),
-        TEST(test_escapes),
-        TEST(test_text_in_parts),
-        TEST(test_escape_at_every_offset),
-        TEST(test_multibyte_text_is_not_escaped),
-        TEST(test_doubles),
-        TEST(test_time),
-        TEST(test_tree_keeps_order),
-        TEST(test_maximum),
-        TEST(test_done_wants_one_whole_value),
-#ifdef GW_DEBUG
-        TEST(test_unbalanced_use_panics),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -7,10 +7,12 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "json/jr.h"
 #include "json/members.h"
 
-static void members_are_those_of_the_tree(void **state)
+TEST(members_are_those_of_the_tree)
 {
     static const char *const texts[] = {
         "{}",
@@ -25,7 +27,6 @@ static void members_are_those_of_the_tree(void **state)
         "7",
     };
     struct arena *arena = arena_new(0);
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct json_members members = json_members_of(str_from(texts[i]));
@@ -45,24 +46,14 @@ static void members_are_those_of_the_tree(void **state)
     arena_free(arena);
 }
 
-static void one_member_is_found(void **state)
+TEST(one_member_is_found)
 {
     const struct str text = STR("{\"a\":{\"\\u0062\":1},\"b\": [2] ,\"c\":\"b\"}");
     struct arena *arena = arena_new(0);
-    (void)state;
 
     assert_true(str_is(json_member_find(arena, text, "b"), "[2]"));
     assert_true(str_is(json_member_find(arena, json_member_find(arena, text, "a"), "b"), "1"));
     assert_null(json_member_find(arena, text, "d").ptr);
     assert_null(json_member_find(arena, STR_NONE, "d").ptr);
     arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_are_those_of_the_tree),
-        cmocka_unit_test(one_member_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/arena.h"
 #include "json/schema.h"
 
@@ -67,16 +69,14 @@ static const struct schema all = {
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -103,9 +103,8 @@ static void assert_property(const json_t *root, const char *name, const char *ex
     assert_string_equal(arena_cstr(arena, jr_print(arena, property)), expected);
 }
 
-static void test_properties(void **state)
+TEST_WITH(test_properties, setup, teardown)
 {
-    (void)state;
     const json_t *root = print(&all);
     assert_property(root, "email", "{\"type\":\"string\",\"format\":\"email\",\"maxLength\":254}");
     assert_property(root,
@@ -130,9 +129,8 @@ static void test_properties(void **state)
     assert_property(root, "day", "{\"type\":\"string\",\"format\":\"date\"}");
 }
 
-static void test_containers(void **state)
+TEST_WITH(test_containers, setup, teardown)
 {
-    (void)state;
     const json_t *root = print(&all);
     assert_property(root, "any", "{\"description\":\"Whatever\"}");
     assert_property(
@@ -160,9 +158,8 @@ static void test_containers(void **state)
                     "\"additionalProperties\":false,\"nullable\":true}");
 }
 
-static void test_envelope(void **state)
+TEST_WITH(test_envelope, setup, teardown)
 {
-    (void)state;
     json_t *root = print(&all);
     assert_true(str_is(jr_str(root, "type"), "object"));
     assert_true(str_is(jr_str(root, "description"), "Everything"));
@@ -190,7 +187,7 @@ static void test_envelope(void **state)
 
 /* A schema whose reader checks the value: its fields describe the members, and it has an example of
  * its own. */
-static void test_loose(void **state)
+TEST_WITH(test_loose, setup, teardown)
 {
     static const struct field fields[] = {
         {.name = "key", .type = FIELD_STR, .required = true, .format = "key"},
@@ -203,23 +200,10 @@ static void test_loose(void **state)
                                  .is_unchecked = true,
                                  .example = "{\"key\":\"a\"}"};
 
-    (void)state;
     assert_string_equal(
         arena_cstr(arena, jr_print(arena, print(&loose))),
         "{\"type\":\"object\",\"required\":[\"key\"],\"properties\":{\"key\":{\"type\":\"string\","
         "\"pattern\":\"^[a-z0-9_]+$\"},\"any\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
         "\"additionalProperties\":true}},\"seconds\":{\"type\":\"integer\"}},"
         "\"example\":{\"key\":\"a\"}}");
-}
-
-int main(void)
-{
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_properties),
-        TEST(test_containers),
-        TEST(test_envelope),
-        TEST(test_loose),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/arena.h"
 #include "base/utf8.h"
 #include "json/schema.h"
@@ -90,16 +92,14 @@ static struct arena *arena;
 static struct schema_errors errors;
 static struct thing_in thing;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -137,9 +137,8 @@ assert_refused(const char *text, const char *field, const char *code, const char
     assert_finding(0, field, code, message);
 }
 
-static void test_every_type(void **state)
+TEST_WITH(test_every_type, setup, teardown)
 {
-    (void)state;
     assert_true(decode("{\"name\":\"bolt\",\"kind\":\"round\",\"count\":7,\"weight\":2,"
                        "\"active\":true,\"at\":\"2026-01-31T12:00:00+02:00\",\"extra\":[1],"
                        "\"meta\":{\"k\":1},\"ids\":[1,-2,3.0],\"tags\":[\"a1\",\"b-2\"],"
@@ -169,9 +168,8 @@ static void test_every_type(void **state)
 }
 
 /* PUT merges distinguish an absent member, null and a value. */
-static void test_merge_flags(void **state)
+TEST_WITH(test_merge_flags, setup, teardown)
 {
-    (void)state;
     assert_true(decode("{\"name\":\"bolt\",\"count\":null,\"extra\":null,\"items\":[]}"));
     assert_false(thing.kind.set || thing.kind.null);
     assert_false(thing.weight.set || thing.active.set || thing.ids.set || thing.main.set);
@@ -182,9 +180,8 @@ static void test_merge_flags(void **state)
     assert_refused("{\"name\":null}", "name", "type_mismatch", "must not be null");
 }
 
-static void test_types(void **state)
+TEST_WITH(test_types, setup, teardown)
 {
-    (void)state;
     static const struct {
         const char *body;
         const char *field;
@@ -218,9 +215,8 @@ static void test_types(void **state)
         assert_refused(cases[i].body, cases[i].field, "type_mismatch", cases[i].message);
 }
 
-static void test_text_limits(void **state)
+TEST_WITH(test_text_limits, setup, teardown)
 {
-    (void)state;
     /* Five code points, fifteen bytes. */
     assert_true(
         decode("{\"name\":\"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\"}"));
@@ -243,9 +239,8 @@ static void test_text_limits(void **state)
                    "must be 2 to 48 characters of a-z, 0-9 and \"-\", starting with a letter");
 }
 
-static void test_default_text_limit(void **state)
+TEST_WITH(test_default_text_limit, setup, teardown)
 {
-    (void)state;
     static char body[65536 + 100];
     const struct field field = {
         .name = "label", FIELD_AT(struct part_in, label), .type = FIELD_STR};
@@ -262,9 +257,8 @@ static void test_default_text_limit(void **state)
     assert_finding(0, "label", "too_long", "must be at most 65536 characters");
 }
 
-static void test_number_limits(void **state)
+TEST_WITH(test_number_limits, setup, teardown)
 {
-    (void)state;
     assert_true(decode("{\"name\":\"ab\",\"count\":1}"));
     assert_true(decode("{\"name\":\"ab\",\"count\":5e2}") && thing.count.value == 500);
     assert_true(decode("{\"name\":\"ab\",\"count\":5.0}") && thing.count.value == 5);
@@ -286,9 +280,8 @@ static void test_number_limits(void **state)
                    "must be written as an integer without an exponent");
 }
 
-static void test_list_limits(void **state)
+TEST_WITH(test_list_limits, setup, teardown)
 {
-    (void)state;
     assert_refused(
         "{\"name\":\"ab\",\"ids\":[1,2,3,4]}", "ids", "too_long", "must have at most 3 items");
     assert_refused(
@@ -301,9 +294,8 @@ static void test_list_limits(void **state)
     assert_refused(body, "items", "too_long", "must have at most 1000 items");
 }
 
-static void test_members(void **state)
+TEST_WITH(test_members, setup, teardown)
 {
-    (void)state;
     assert_refused("{}", "name", "required", "is required");
     assert_refused("{\"name\":\"ab\",\"main\":{}}", "main.label", "required", "is required");
     assert_refused("{\"name\":\"ab\",\"nam\":1}", "nam", "unknown_field", "is not a known field");
@@ -327,9 +319,8 @@ static void test_members(void **state)
     assert_finding(3, "zz", "unknown_field", "is not a known field");
 }
 
-static void test_open_schema_and_own_id(void **state)
+TEST_WITH(test_open_schema_and_own_id, setup, teardown)
 {
-    (void)state;
     struct id_in {
         struct in_i64 id;
     };
@@ -347,9 +338,8 @@ static void test_open_schema_and_own_id(void **state)
     assert_false(schema_decode(arena, &any_schema, parse("[]"), NULL, &errors));
 }
 
-static void test_many_findings(void **state)
+TEST_WITH(test_many_findings, setup, teardown)
 {
-    (void)state;
     struct strbuf body;
     strbuf_init(&body, arena, 1 << 20);
     strbuf_cstr(&body, "{\"name\":\"ab\"");
@@ -367,9 +357,8 @@ static void test_many_findings(void **state)
 }
 
 /* A caller's long names are shortened in errors, and stay UTF-8. */
-static void test_long_unknown_name(void **state)
+TEST_WITH(test_long_unknown_name, setup, teardown)
 {
-    (void)state;
     struct strbuf body;
     strbuf_init(&body, arena, 1 << 20);
     strbuf_cstr(&body, "{\"name\":\"ab\",\"");
@@ -381,9 +370,8 @@ static void test_long_unknown_name(void **state)
     assert_true(utf8_valid(errors.items[0].field));
 }
 
-static void test_formats(void **state)
+TEST_WITH(test_formats, setup, teardown)
 {
-    (void)state;
     static const struct {
         const char *format;
         const char *good[6];
@@ -478,9 +466,8 @@ static void test_formats(void **state)
 }
 
 /* 64 + 1 + 189 bytes are the longest address. */
-static void test_email_length(void **state)
+TEST_WITH(test_email_length, setup, teardown)
 {
-    (void)state;
     char text[300];
     memset(text, 'a', sizeof(text));
     text[64] = '@';
@@ -494,7 +481,7 @@ static void test_email_length(void **state)
 }
 
 /* Objects that their reader checks are passed on unchanged. */
-static void test_loose(void **state)
+TEST_WITH(test_loose, setup, teardown)
 {
     struct loose_in {
         struct in_list list;
@@ -509,7 +496,6 @@ static void test_loose(void **state)
     };
     const struct schema schema = SCHEMA("Holder", struct loose_in, fields);
 
-    (void)state;
     memset(&errors, 0, sizeof(errors));
     const json_t *body = parse("{\"list\":[{\"x\":1},{}],\"one\":{\"key\":5}}");
     assert_true(schema_decode(arena, &schema, body, &in, &errors));
@@ -519,26 +505,4 @@ static void test_loose(void **state)
     assert_ptr_equal(in.one.value, json_object_get(body, "one"));
     assert_false(schema_decode(arena, &schema, parse("{\"list\":[5]}"), &in, &errors));
     assert_finding(0, "list[0]", "type_mismatch", "expected an object");
-}
-
-int main(void)
-{
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_every_type),
-        TEST(test_merge_flags),
-        TEST(test_types),
-        TEST(test_text_limits),
-        TEST(test_default_text_limit),
-        TEST(test_number_limits),
-        TEST(test_list_limits),
-        TEST(test_members),
-        TEST(test_open_schema_and_own_id),
-        TEST(test_many_findings),
-        TEST(test_long_unknown_name),
-        TEST(test_formats),
-        TEST(test_email_length),
-        TEST(test_loose),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,22 +9,22 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/arena.h"
 #include "json/jr.h"
 #include "json/skim.h"
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -53,9 +53,8 @@ static void is_text(int item, const char *text)
     assert_true(str_is(items[item].text, text));
 }
 
-static void test_members(void **state)
+TEST_WITH(test_members, setup, teardown)
 {
-    (void)state;
     assert_int_equal(
         look(
             STR("{\"x\":{\"id\":\"not this\"},\"id\":\"evt_1\",\"created\":17e2,\"data\":{\"x\":[1,"
@@ -70,7 +69,7 @@ static void test_members(void **state)
     assert_int_equal(items[DATA].kind, SKIM_OTHER);
 }
 
-static void test_missing(void **state)
+TEST_WITH(test_missing, setup, teardown)
 {
     static const char *const texts[] = {
         "{}",
@@ -84,7 +83,6 @@ static void test_missing(void **state)
         "{\"dat\":{\"object\":{\"id\":1}},\"object\":{\"id\":1}}",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         assert_int_equal(look(str_from(texts[i])), 0);
         for (int item = 0; item < ITEMS; item++)
@@ -95,9 +93,8 @@ static void test_missing(void **state)
     assert_int_equal(items[ID].kind, SKIM_OTHER);
 }
 
-static void test_escapes(void **state)
+TEST_WITH(test_escapes, setup, teardown)
 {
-    (void)state;
     assert_int_equal(
         look(
             STR("{\"\\u0069d\":\"a\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\u20ac\\ud83d\\ude00\\u007fz\","
@@ -107,9 +104,8 @@ static void test_escapes(void **state)
     is_text(DEEP, "");
 }
 
-static void test_twice(void **state)
+TEST_WITH(test_twice, setup, teardown)
 {
-    (void)state;
     assert_int_equal(look(STR("{\"id\":\"1\",\"id\":\"2\"}")), SKIM_INVALID);
     assert_int_equal(look(STR("{\"id\":\"1\",\"\\u0069d\":\"2\"}")), SKIM_INVALID);
     assert_int_equal(look(STR("{\"data\":{\"object\":1},\"data\":{\"object\":{\"id\":2}}}")),
@@ -120,7 +116,7 @@ static void test_twice(void **state)
 }
 
 /* The reader and json/skim agree on which texts are valid. */
-static void test_as_the_reader(void **state)
+TEST_WITH(test_as_the_reader, setup, teardown)
 {
     static const char *const texts[] = {
         "",
@@ -194,7 +190,6 @@ static void test_as_the_reader(void **state)
     struct jr_error error;
     json_t *root;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         int wanted = jr_parse(arena, str_from(texts[i]), &root, &error) == 0 ? 0 : SKIM_INVALID;
         if (look(str_from(texts[i])) != wanted)
@@ -204,29 +199,14 @@ static void test_as_the_reader(void **state)
     assert_int_equal(look((struct str){"{}\0", 3}), SKIM_INVALID);
 }
 
-static void test_depth(void **state)
+TEST_WITH(test_depth, setup, teardown)
 {
     char text[2 * (JR_MAX_DEPTH + 2) + 1];
 
-    (void)state;
     for (int depth = JR_MAX_DEPTH; depth <= JR_MAX_DEPTH + 1; depth++) {
         memset(text, '[', (size_t)depth);
         memset(text + depth, ']', (size_t)depth);
         assert_int_equal(look((struct str){text, (size_t)(2 * depth)}),
                          depth > JR_MAX_DEPTH ? SKIM_INVALID : 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_members, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_missing, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_escapes, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_twice, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_as_the_reader, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_depth, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

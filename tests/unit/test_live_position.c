@@ -6,10 +6,12 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/arena.h"
 #include "live/live.h"
 
-static void test_good_ones(void **state)
+TEST(test_good_ones)
 {
     static const char *const texts[] = {
         "1:1:",
@@ -20,7 +22,6 @@ static void test_good_ones(void **state)
         "1:9223372036854775807:~2:9223372036854775807:~9223372036854775807",
     };
     struct arena *arena = arena_new(0);
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct live_position position;
@@ -30,7 +31,7 @@ static void test_good_ones(void **state)
     arena_free(arena);
 }
 
-static void test_bad_ones(void **state)
+TEST(test_bad_ones)
 {
     static const char *const texts[] = {
         "",
@@ -59,20 +60,10 @@ static void test_bad_ones(void **state)
         "1:1:~2:x:~1",
         "1:1:'; drop table x",
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct live_position position = {.after_seq = -7};
         if (live_position_parse(str_from(texts[i]), &position) || position.after_seq != -7)
             fail_msg("%s", texts[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_ones),
-        cmocka_unit_test(test_bad_ones),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

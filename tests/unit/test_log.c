@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "unit.h"
 #include <jansson.h>
 
 #include "base/panic.h"
@@ -22,9 +24,8 @@ static FILE *file;
 static int real_stderr;
 
 /* Redirects stderr to a temporary file. */
-static int capture_begin(void **state)
+static int capture_begin(void **state UNUSED)
 {
-    (void)state;
     log_init("test-service", LOG_INFO);
     log_context_set(NULL);
     file = tmpfile();
@@ -32,9 +33,8 @@ static int capture_begin(void **state)
     return file && real_stderr >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0 ? 0 : -1;
 }
 
-static int capture_end(void **state)
+static int capture_end(void **state UNUSED)
 {
-    (void)state;
     log_flush();
     (void)dup2(real_stderr, STDERR_FILENO);
     (void)close(real_stderr);
@@ -76,11 +76,10 @@ static const char *text_of(const json_t *line, const char *key)
     return text;
 }
 
-static void line_has_all_parts(void **state)
+TEST_WITH(line_has_all_parts, capture_begin, capture_end)
 {
     static const struct log_ctx ctx = {
         .request_id = STR_INIT("req-1"), .project = STR_INIT("shop"), .route = "menus_list"};
-    (void)state;
 
     log_context_set(&ctx);
     assert_ptr_equal(log_context(), &ctx);
@@ -108,10 +107,9 @@ static void line_has_all_parts(void **state)
     json_decref(line);
 }
 
-static void a_result_has_its_name_and_its_place(void **state)
+TEST_WITH(a_result_has_its_name_and_its_place, capture_begin, capture_end)
 {
     const struct result_site site = {"common/x/y.c", 12, -EINVAL};
-    (void)state;
 
     log_info("named", L_RESULT("error", -EINVAL), L_AT(&site, -EINVAL), L_I64("last", 1));
     log_flush();
@@ -122,10 +120,9 @@ static void a_result_has_its_name_and_its_place(void **state)
     json_decref(line);
 }
 
-static void another_results_place_is_not_logged(void **state)
+TEST_WITH(another_results_place_is_not_logged, capture_begin, capture_end)
 {
     const struct result_site site = {"common/x/y.c", 12, -EINVAL};
-    (void)state;
 
     log_info("named", L_RESULT("error", DB_UNIQUE), L_AT(&site, DB_UNIQUE), L_AT(&site, 0));
     log_flush();
@@ -135,10 +132,9 @@ static void another_results_place_is_not_logged(void **state)
     json_decref(line);
 }
 
-static void text_cannot_break_out_of_its_line(void **state)
+TEST_WITH(text_cannot_break_out_of_its_line, capture_begin, capture_end)
 {
     char all[255];
-    (void)state;
 
     for (unsigned i = 0; i < sizeof(all); i++)
         all[i] = (char)(i < 126 ? i + 1 : '.');
@@ -159,9 +155,8 @@ static void text_cannot_break_out_of_its_line(void **state)
     json_decref(line);
 }
 
-static void levels_filter(void **state)
+TEST_WITH(levels_filter, capture_begin, capture_end)
 {
-    (void)state;
     log_debug("hidden");
     log_flush();
     assert_int_equal(capture_lines(), 0);
@@ -175,9 +170,8 @@ static void levels_filter(void **state)
     assert_int_equal(log_level_parse(STR_NONE), -1);
 }
 
-static void errors_leave_at_once_and_keep_errno(void **state)
+TEST_WITH(errors_leave_at_once_and_keep_errno, capture_begin, capture_end)
 {
-    (void)state;
     errno = ENOENT;
     log_info("first");
     log_error("second");
@@ -186,10 +180,9 @@ static void errors_leave_at_once_and_keep_errno(void **state)
     assert_true(strstr(captured, "first") < strstr(captured, "second"));
 }
 
-static void full_queue_is_written_in_whole_lines(void **state)
+TEST_WITH(full_queue_is_written_in_whole_lines, capture_begin, capture_end)
 {
     char text[1000];
-    (void)state;
 
     memset(text, 'x', sizeof(text));
     for (int i = 0; i < 100; i++)
@@ -201,10 +194,9 @@ static void full_queue_is_written_in_whole_lines(void **state)
     assert_int_equal(capture_lines(), 100);
 }
 
-static void oversized_line_is_dropped_and_counted(void **state)
+TEST_WITH(oversized_line_is_dropped_and_counted, capture_begin, capture_end)
 {
     static char text[20000];
-    (void)state;
 
     memset(text, '\x01', sizeof(text));
     log_info("huge", L_STR("text", ((struct str){text, sizeof(text)})));
@@ -216,10 +208,9 @@ static void oversized_line_is_dropped_and_counted(void **state)
     json_decref(line);
 }
 
-static void panic_and_fork_write_lines_once(void **state)
+TEST_WITH(panic_and_fork_write_lines_once, capture_begin, capture_end)
 {
     int status;
-    (void)state;
 
     log_info("of-parent");
     pid_t pid = fork();
@@ -237,22 +228,4 @@ static void panic_and_fork_write_lines_once(void **state)
     assert_true(strstr(captured, "of-child") < strstr(captured, "panic: on purpose"));
     log_flush();
     assert_non_null(strstr(capture(), "of-parent"));
-}
-
-#define captured_test(fn) cmocka_unit_test_setup_teardown(fn, capture_begin, capture_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        captured_test(line_has_all_parts),
-        captured_test(a_result_has_its_name_and_its_place),
-        captured_test(another_results_place_is_not_logged),
-        captured_test(text_cannot_break_out_of_its_line),
-        captured_test(levels_filter),
-        captured_test(errors_leave_at_once_and_keep_errno),
-        captured_test(full_queue_is_written_in_whole_lines),
-        captured_test(oversized_line_is_dropped_and_counted),
-        captured_test(panic_and_fork_write_lines_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

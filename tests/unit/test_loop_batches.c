@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -88,9 +90,8 @@ static enum batch_end judge(int rc)
 
 static struct batches batches;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     loop_init();
     arena = arena_new(0);
     memset(ones, 0, sizeof(ones));
@@ -115,9 +116,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(map_size(batches.queues), 0);
     map_free(batches.queues);
     arena_free(arena);
@@ -150,18 +150,16 @@ static void run_ones(const char *names)
     }
 }
 
-static void test_a_turns_entries_leave_together(void **state)
+TEST_WITH(test_a_turns_entries_leave_together, setup, teardown)
 {
-    (void)state;
     run_ones("cab");
     loop_run();
     assert_string_equal(trail, "abc ");
     assert_int_equal(ones[0].rc, 0);
 }
 
-static void test_bounds_of_a_batch(void **state)
+TEST_WITH(test_bounds_of_a_batch, setup, teardown)
 {
-    (void)state;
     ones[0].entry.bytes = 2000; /* a batch has at least one entry */
     ones[1].entry.bytes = 600;
     ones[2].entry.bytes = 600;
@@ -171,9 +169,8 @@ static void test_bounds_of_a_batch(void **state)
     assert_string_equal(trail, "a b cd e ");
 }
 
-static void test_batches_under_way(void **state)
+TEST_WITH(test_batches_under_way, setup, teardown)
 {
-    (void)state;
     batches.max_entries = 1;
     batches.at_once = 2;
     ones[5].owner = 7;
@@ -183,9 +180,8 @@ static void test_batches_under_way(void **state)
     assert_int_equal(strlen(trail), 12);
 }
 
-static void test_a_refusal_that_is_known_to_be_one_entrys(void **state)
+TEST_WITH(test_a_refusal_that_is_known_to_be_one_entrys, setup, teardown)
 {
-    (void)state;
     names_culprit = true;
     ones[1].bad = ones[3].bad = true;
     run_ones("abcde");
@@ -196,9 +192,8 @@ static void test_a_refusal_that_is_known_to_be_one_entrys(void **state)
     assert_int_equal(ones[0].rc + ones[2].rc + ones[4].rc, 0);
 }
 
-static void test_a_refusal_of_any_of_them(void **state)
+TEST_WITH(test_a_refusal_of_any_of_them, setup, teardown)
 {
-    (void)state;
     ones[2].bad = true;
     run_ones("abcdefgh");
     loop_run();
@@ -207,9 +202,8 @@ static void test_a_refusal_of_any_of_them(void **state)
         assert_int_equal(ones[i].rc, i == 2 ? BAD : 0);
 }
 
-static void test_a_store_that_is_down(void **state)
+TEST_WITH(test_a_store_that_is_down, setup, teardown)
 {
-    (void)state;
     fails = 3;
     run_ones("ab");
     loop_run();
@@ -223,9 +217,8 @@ static void end_some(void)
 }
 
 /* Entries that give up leave a batch that is repeated, and the batches that wait after it. */
-static void test_entries_that_may_not_wait(void **state)
+TEST_WITH(test_entries_that_may_not_wait, setup, teardown)
 {
-    (void)state;
     fails = 3;
     batches.max_entries = 3;
     meanwhile = end_some;
@@ -254,16 +247,14 @@ static void cancel_while_first_is_written(const char *written)
     assert_int_equal(ones[2].rc, 0);
 }
 
-static void test_who_waits_for_its_turn_may_leave(void **state)
+TEST_WITH(test_who_waits_for_its_turn_may_leave, setup, teardown)
 {
-    (void)state;
     cancel_while_first_is_written("a c ");
     assert_int_equal(ones[1].rc, -ECANCELED);
 }
 
-static void test_who_stays_is_written(void **state)
+TEST_WITH(test_who_stays_is_written, setup, teardown)
 {
-    (void)state;
     batches.is_uninterruptible = true;
     cancel_while_first_is_written("a b c ");
     assert_int_equal(ones[1].rc, 0);
@@ -276,11 +267,10 @@ static void cancel_writes(void *arg)
 }
 
 /* A store that stays down does not keep a process from ending. */
-static void test_a_write_that_is_cancelled(void **state)
+TEST_WITH(test_a_write_that_is_cancelled, setup, teardown)
 {
     struct loop_timer timer;
 
-    (void)state;
     fails = 1000000;
     loop_timer_init(&timer, cancel_writes, NULL);
     loop_timer_start(&timer, 20);
@@ -288,22 +278,4 @@ static void test_a_write_that_is_cancelled(void **state)
     loop_run();
     assert_int_equal(ones[0].rc, DOWN);
     assert_int_equal(ones[1].rc, DOWN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_turns_entries_leave_together, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_bounds_of_a_batch, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_batches_under_way, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            test_a_refusal_that_is_known_to_be_one_entrys, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_refusal_of_any_of_them, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_store_that_is_down, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_entries_that_may_not_wait, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_who_waits_for_its_turn_may_leave, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_who_stays_is_written, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_write_that_is_cancelled, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

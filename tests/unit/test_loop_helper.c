@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -60,12 +62,11 @@ static void in_task(void (*fn)(struct task *task), const char *path, unsigned ca
     loop_run();
 }
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
     size_t len = sizeof(program);
     FILE *file = fopen(SEED, "rb");
 
-    (void)state;
     assert_non_null(file);
     picture_bytes = fread(picture, 1, sizeof(picture), file);
     (void)fclose(file);
@@ -79,9 +80,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -147,9 +147,8 @@ static void several(struct task *task)
     assert_int_equal(helper_starts(helper), 1);
 }
 
-static void test_calls(void **state)
+TEST_WITH(test_calls, setup, teardown)
 {
-    (void)state;
     in_task(several, program, 2);
 }
 
@@ -166,9 +165,8 @@ static void left(struct task *task)
     assert_int_equal(helper_starts(helper), 1);
 }
 
-static void test_left_in_the_middle(void **state)
+TEST_WITH(test_left_in_the_middle, setup, teardown)
 {
-    (void)state;
     in_task(left, program, 2);
 }
 
@@ -188,9 +186,8 @@ static void shared(struct task *task)
     probe(task);
 }
 
-static void test_half_for_one(void **state)
+TEST_WITH(test_half_for_one, setup, teardown)
 {
-    (void)state;
     in_task(shared, program, 2);
 }
 
@@ -206,9 +203,8 @@ static void late(struct task *task)
     probe(task);
 }
 
-static void test_late(void **state)
+TEST_WITH(test_late, setup, teardown)
 {
-    (void)state;
     in_task(late, program, 2);
 }
 
@@ -221,9 +217,8 @@ static void nobody(struct task *task)
                          HELPER_ENDED);
 }
 
-static void test_no_program(void **state)
+TEST_WITH(test_no_program, setup, teardown)
 {
-    (void)state;
     assert_non_null(helper_check("media-sandbox", "/nowhere"));
     assert_null(helper_check("media-sandbox", program));
     in_task(nobody, "/nowhere", 2);
@@ -245,22 +240,7 @@ static void ends_at_once(struct task *task)
     assert_true(helper_starts(helper) > 0);
 }
 
-static void test_another_program(void **state)
+TEST_WITH(test_another_program, setup, teardown)
 {
-    (void)state;
     in_task(ends_at_once, "/bin/true", 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_calls, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_left_in_the_middle, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_half_for_one, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_late, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_no_program, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_another_program, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

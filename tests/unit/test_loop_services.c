@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -30,9 +32,8 @@ static void note(const char *word)
     strncat(trail, word, sizeof(trail) - strlen(trail) - 1);
 }
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     loop_init();
     arena = arena_new(0);
     trail[0] = '\0';
@@ -40,9 +41,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -102,9 +102,8 @@ static void probe_fire(void *arg)
     probe->fired = true;
 }
 
-static void test_timers_fire_in_order(void **state)
+TEST_WITH(test_timers_fire_in_order, setup, teardown)
 {
-    (void)state;
     struct loop_timer end;
     unsigned seed = 7;
 
@@ -139,9 +138,8 @@ static void fire_again(void *arg)
 }
 
 /* A timer that restarts itself at once must not starve other timers and I/O. */
-static void test_timer_restarts_itself(void **state)
+TEST_WITH(test_timer_restarts_itself, setup, teardown)
 {
-    (void)state;
     struct loop_timer end;
 
     again_count = 0;
@@ -163,9 +161,8 @@ static void stop_other(void *arg)
     note("x");
 }
 
-static void test_timer_stops_another_due_one(void **state)
+TEST_WITH(test_timer_stops_another_due_one, setup, teardown)
 {
-    (void)state;
     struct loop_timer end;
 
     loop_timer_init(&pair[0], stop_other, &pair[1]);
@@ -205,9 +202,8 @@ static void collect(struct task *task, void *arg)
     leave();
 }
 
-static void test_hooks_run_after_tasks(void **state)
+TEST_WITH(test_hooks_run_after_tasks, setup, teardown)
 {
-    (void)state;
     await_init(&hooked);
     hook = (struct loop_hook){.fn = flush, .arg = &hooked};
     start(collect, "a");
@@ -241,9 +237,8 @@ static void wait_for_pipe(struct task *task, void *arg)
     leave();
 }
 
-static void test_completion_from_io(void **state)
+TEST_WITH(test_completion_from_io, setup, teardown)
 {
-    (void)state;
     int fds[2];
 
     assert_int_equal(pipe(fds), 0);
@@ -261,9 +256,8 @@ static void spin(struct task *task, void *arg)
     leave();
 }
 
-static void test_yielding_task_leaves_room(void **state)
+TEST_WITH(test_yielding_task_leaves_room, setup, teardown)
 {
-    (void)state;
     unsigned spins = 0;
     struct loop_timer timer;
 
@@ -284,9 +278,8 @@ static void chain(struct task *task, void *arg)
 }
 
 /* More tasks than the budget of a tick: the rest continues without waiting for an event. */
-static void test_more_than_a_turn_holds(void **state)
+TEST_WITH(test_more_than_a_turn_holds, setup, teardown)
 {
-    (void)state;
     chain_left = 25000;
     start(chain, NULL);
     loop_run();
@@ -308,9 +301,8 @@ static void busy(struct task *task, void *arg)
     leave();
 }
 
-static void test_lag(void **state)
+TEST_WITH(test_lag, setup, teardown)
 {
-    (void)state;
     start(busy, NULL);
     loop_run();
 }
@@ -351,9 +343,8 @@ static void do_work(struct task *task, void *arg)
     leave();
 }
 
-static void test_work_is_limited(void **state)
+TEST_WITH(test_work_is_limited, setup, teardown)
 {
-    (void)state;
     int rcs[5] = {1, 1, 1, 1, 1};
 
     loop_thread = pthread_self();
@@ -382,9 +373,8 @@ static void work_in_turn(struct task *task, void *arg)
 
 /* However many tasks of one project wait, a task of another project is next, and has room to
  * wait. */
-static void test_projects_take_turns(void **state)
+TEST_WITH(test_projects_take_turns, setup, teardown)
 {
-    (void)state;
     loop_thread = pthread_self();
     work_limit(WORK_HASH, 1, 3);
     for (size_t i = 0; i < 6; i++)
@@ -435,9 +425,8 @@ static void cancelled_work(struct task *task, void *arg)
     leave();
 }
 
-static void test_running_work_is_not_interrupted(void **state)
+TEST_WITH(test_running_work_is_not_interrupted, setup, teardown)
 {
-    (void)state;
     int rc = 0;
 
     run_with_canceller(start(cancelled_work, &rc));
@@ -462,9 +451,8 @@ static void work_beside_once(struct task *task, void *arg)
 
 /* The work is done exactly once, and on a thread: when its task is cancelled before or during the
  * work, when too many tasks wait, and when the task is late. */
-static void test_work_beside_is_done_whatever_happens(void **state)
+TEST_WITH(test_work_beside_is_done_whatever_happens, setup, teardown)
 {
-    (void)state;
     int runs[5] = {0};
     struct loop_timer timer;
 
@@ -488,9 +476,8 @@ static void test_work_beside_is_done_whatever_happens(void **state)
 
 /* Many tasks that are cancelled at the same time do not block the loop, which continues while each
  * work gets its thread. */
-static void test_cancelled_work_leaves_the_loop(void **state)
+TEST_WITH(test_cancelled_work_leaves_the_loop, setup, teardown)
 {
-    (void)state;
     int runs[HANGERS] = {0};
 
     loop_thread = pthread_self();
@@ -514,9 +501,8 @@ static void held_work(struct task *task, void *arg)
     leave();
 }
 
-static void test_waiting_work_is_cancelled(void **state)
+TEST_WITH(test_waiting_work_is_cancelled, setup, teardown)
 {
-    (void)state;
     int rcs[2] = {1, 1};
 
     work_limit(WORK_HASH, 1, 2);
@@ -534,9 +520,8 @@ static void on_signal(int signum, void *arg)
     loop_stop();
 }
 
-static void test_signal(void **state)
+TEST_WITH(test_signal, setup, teardown)
 {
-    (void)state;
     int got = 0;
 
     signals_on(SIGUSR1, on_signal, &got);
@@ -545,9 +530,8 @@ static void test_signal(void **state)
     assert_int_equal(got, SIGUSR1);
 }
 
-static void test_broken_pipe_is_an_error(void **state)
+TEST_WITH(test_broken_pipe_is_an_error, setup, teardown)
 {
-    (void)state;
     int fds[2];
 
     assert_int_equal(pipe(fds), 0);
@@ -560,9 +544,8 @@ static void test_broken_pipe_is_an_error(void **state)
 }
 
 /* Tasks that are ready when the loop stops still run to their end. */
-static void test_stop_runs_ready_tasks_out(void **state)
+TEST_WITH(test_stop_runs_ready_tasks_out, setup, teardown)
 {
-    (void)state;
     start(yield_then_note, "end");
     loop_stop();
     loop_run();
@@ -570,15 +553,12 @@ static void test_stop_runs_ready_tasks_out(void **state)
     assert_int_equal(task_count(), 0);
 }
 
-static void test_threads_are_sized(void **state)
+TEST_WITH(test_threads_are_sized, setup, teardown)
 {
-    (void)state;
     assert_int_equal(atoi(getenv("UV_THREADPOOL_SIZE")), (int)uv_available_parallelism() + 4);
     loop_stop();
     loop_run();
 }
-
-#define LOOP_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 /* --- slices --- */
 
@@ -622,37 +602,16 @@ static void compare_slices(struct task *task, void *arg)
 }
 
 /* The loop has shorter time slices than other threads, threads that hash have longer ones. */
-static void test_slices(void **state)
+TEST_WITH(test_slices, setup, teardown)
 {
-    (void)state;
     start(compare_slices, NULL);
     loop_run();
 }
 
-int main(void)
+static int begin(void **state UNUSED)
 {
     (void)unsetenv("UV_THREADPOOL_SIZE");
-    const struct CMUnitTest tests[] = {
-        LOOP_TEST(test_timers_fire_in_order),
-        LOOP_TEST(test_timer_restarts_itself),
-        LOOP_TEST(test_timer_stops_another_due_one),
-        LOOP_TEST(test_hooks_run_after_tasks),
-        LOOP_TEST(test_completion_from_io),
-        LOOP_TEST(test_yielding_task_leaves_room),
-        LOOP_TEST(test_more_than_a_turn_holds),
-        LOOP_TEST(test_lag),
-        LOOP_TEST(test_work_is_limited),
-        LOOP_TEST(test_projects_take_turns),
-        LOOP_TEST(test_running_work_is_not_interrupted),
-        LOOP_TEST(test_work_beside_is_done_whatever_happens),
-        LOOP_TEST(test_cancelled_work_leaves_the_loop),
-        LOOP_TEST(test_waiting_work_is_cancelled),
-        LOOP_TEST(test_signal),
-        LOOP_TEST(test_broken_pipe_is_an_error),
-        LOOP_TEST(test_stop_runs_ready_tasks_out),
-        LOOP_TEST(test_threads_are_sized),
-        LOOP_TEST(test_slices),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+GROUP(begin, NULL)

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -19,9 +21,8 @@ static struct shares shares;
 static char trail[256]; /* owners in the order in which they were served */
 static unsigned running;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     loop_init();
     arena = arena_new(0);
     trail[0] = '\0';
@@ -29,9 +30,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     assert_int_equal(shares.held, 0);
     assert_int_equal(shares.waiting, 0);
     assert_int_equal(map_size(shares.owners), 0);
@@ -100,27 +100,24 @@ static void start_all(const char *owners)
         (void)start(*owners);
 }
 
-static void test_owners_take_turns(void **state)
+TEST_WITH(test_owners_take_turns, setup, teardown)
 {
-    (void)state;
     init(1, SHARES_ANY);
     start_all("aaaaabbc");
     loop_run();
     assert_string_equal(trail, "aabcabaa");
 }
 
-static void test_an_owner_leaves_room(void **state)
+TEST_WITH(test_an_owner_leaves_room, setup, teardown)
 {
-    (void)state;
     init(3, 2);
     start_all("aaaab");
     loop_run();
     assert_string_equal(trail, "aabaa"); /* the last two of `a` wait for the first two */
 }
 
-static void test_within_an_owner_first_come(void **state)
+TEST_WITH(test_within_an_owner_first_come, setup, teardown)
 {
-    (void)state;
     struct one *ones[4];
 
     init(SHARES_ANY, 1);
@@ -148,9 +145,8 @@ static void cancel(void *arg)
 }
 
 /* A task that gives up blocks no other task and leaves nothing in the queue. */
-static void test_some_give_up(void **state)
+TEST_WITH(test_some_give_up, setup, teardown)
 {
-    (void)state;
     struct one late = {.task = {.arena = arena, .deadline_ms = 1}, .owner = 'b', .amount = 1};
     struct one gone = {.task = {.arena = arena}, .owner = 'c', .amount = 1};
     struct loop_timer timer;
@@ -173,9 +169,8 @@ static const struct share_owner A = {1, 0}, B = {2, 0}, C = {3, 0};
 
 /* With `leave_room`, each of the first ten owners finds room, although each takes all that it can
  * get. */
-static void test_there_is_room_for_the_next(void **state)
+TEST_WITH(test_there_is_room_for_the_next, setup, teardown)
 {
-    (void)state;
     const struct shares_config config = {
         .limit = 1024, .per_owner = SHARES_ANY, .leave_room = true};
     struct share *held[60];
@@ -197,9 +192,8 @@ static void test_there_is_room_for_the_next(void **state)
     loop_run();
 }
 
-static void test_amounts_add_up(void **state)
+TEST_WITH(test_amounts_add_up, setup, teardown)
 {
-    (void)state;
     struct share *a;
     struct share *again;
     struct share *b;
@@ -219,9 +213,8 @@ static void test_amounts_add_up(void **state)
 }
 
 /* A small request does not overtake a large one that the same owner made before. */
-static void test_amounts_in_order(void **state)
+TEST_WITH(test_amounts_in_order, setup, teardown)
 {
-    (void)state;
     init(10, SHARES_ANY);
     (void)start_amount('a', 8);
     (void)start_amount('b', 5);
@@ -231,18 +224,16 @@ static void test_amounts_in_order(void **state)
     assert_string_equal(trail, "acbb");
 }
 
-static void test_more_than_there_is(void **state)
+TEST_WITH(test_more_than_there_is, setup, teardown)
 {
-    (void)state;
     init(10, SHARES_ANY);
     const struct one *one = start_amount('a', 11);
     loop_run();
     assert_int_equal(one->rc, -EAGAIN);
 }
 
-static void test_so_many_wait(void **state)
+TEST_WITH(test_so_many_wait, setup, teardown)
 {
-    (void)state;
     const struct shares_config config = {.limit = 1, .per_owner = 1, .waiting = 1};
     const struct one *ones[4];
 
@@ -255,20 +246,4 @@ static void test_so_many_wait(void **state)
     assert_int_equal(ones[1]->rc, 0);
     assert_int_equal(ones[2]->rc, -EAGAIN);
     assert_int_equal(ones[3]->rc, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_owners_take_turns, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_an_owner_leaves_room, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_within_an_owner_first_come, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_some_give_up, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_there_is_room_for_the_next, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_amounts_add_up, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_amounts_in_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_more_than_there_is, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_so_many_wait, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <errno.h>
 #include <fenv.h>
 #include <stdlib.h>
@@ -26,18 +28,16 @@ static void note(const char *word)
     strncat(trail, word, sizeof(trail) - strlen(trail) - 1);
 }
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     loop_init();
     arena = arena_new(0);
     trail[0] = '\0';
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -80,9 +80,8 @@ static void say(struct task *task, void *arg)
     leave();
 }
 
-static void test_order(void **state)
+TEST_WITH(test_order, setup, teardown)
 {
-    (void)state;
     running = 3;
     task_start(new_task(), say, "a");
     task_start(new_task(), say, "b");
@@ -104,9 +103,8 @@ static void spawn_more(struct task *task, void *arg)
     leave();
 }
 
-static void test_started_by_task_runs_in_same_turn(void **state)
+TEST_WITH(test_started_by_task_runs_in_same_turn, setup, teardown)
 {
-    (void)state;
     run(spawn_more, "1");
     assert_string_equal(trail, "122");
 }
@@ -161,11 +159,10 @@ static void share(struct task *task, void *arg)
     leave();
 }
 
-static void test_long_runs_are_reported(void **state)
+TEST_WITH(test_long_runs_are_reported, setup, teardown)
 {
     struct loop_timer timer;
 
-    (void)state;
     watch_on_long_run(on_long);
     long_runs = 0;
     loop_timer_init(&timer, hog_callback, NULL);
@@ -179,11 +176,10 @@ static void test_long_runs_are_reported(void **state)
     assert_non_null(strstr(trail, "callbacks"));
 }
 
-static void test_computation_shares_the_loop(void **state)
+TEST_WITH(test_computation_shares_the_loop, setup, teardown)
 {
     int64_t turns = 0;
 
-    (void)state;
     watch_on_long_run(on_long);
     long_runs = 0;
     run(share, &turns);
@@ -201,9 +197,8 @@ static void yield_cancelled(struct task *task, void *arg)
     leave();
 }
 
-static void test_yield_ends_early(void **state)
+TEST_WITH(test_yield_ends_early, setup, teardown)
 {
-    (void)state;
     run(yield_cancelled, NULL);
 }
 
@@ -253,9 +248,8 @@ static void op_wait(struct task *task, void *arg)
     leave();
 }
 
-static void test_result(void **state)
+TEST_WITH(test_result, setup, teardown)
 {
-    (void)state;
     struct op op = {.rc = 7, .done_after_ms = 2, .limit_ms = 10000};
 
     run(op_wait, &op);
@@ -263,9 +257,8 @@ static void test_result(void **state)
     assert_int_equal(op.abandoned, 0);
 }
 
-static void test_limit(void **state)
+TEST_WITH(test_limit, setup, teardown)
 {
-    (void)state;
     struct op op = {.rc = 7, .done_after_ms = 60000, .limit_ms = 5};
     int64_t start_ms = clock_mono_ms();
 
@@ -285,9 +278,8 @@ static void wait_with_deadline(int64_t deadline_in_ms, struct op *op)
     loop_run();
 }
 
-static void test_deadline(void **state)
+TEST_WITH(test_deadline, setup, teardown)
 {
-    (void)state;
     struct op op = {.done_after_ms = 60000, .limit_ms = 30000};
 
     wait_with_deadline(5, &op);
@@ -295,9 +287,8 @@ static void test_deadline(void **state)
     assert_int_equal(op.abandoned, 1);
 }
 
-static void test_deadline_already_over(void **state)
+TEST_WITH(test_deadline_already_over, setup, teardown)
 {
-    (void)state;
     struct op op = {.done_after_ms = 60000};
 
     wait_with_deadline(-5, &op);
@@ -305,9 +296,8 @@ static void test_deadline_already_over(void **state)
     assert_int_equal(op.abandoned, 1);
 }
 
-static void test_uninterruptible_ignores_deadline(void **state)
+TEST_WITH(test_uninterruptible_ignores_deadline, setup, teardown)
 {
-    (void)state;
     struct op op = {.rc = 3, .done_after_ms = 30, .uninterruptible = true};
     int64_t start_ms = clock_mono_ms();
 
@@ -329,9 +319,8 @@ static void await_twice_done(struct task *task, void *arg)
     leave();
 }
 
-static void test_done_before_wait(void **state)
+TEST_WITH(test_done_before_wait, setup, teardown)
 {
-    (void)state;
     run(await_twice_done, NULL);
 }
 
@@ -357,18 +346,16 @@ static void cancel_case(struct op *op, int64_t cancel_after_ms)
     task_cancel(task); /* the task has ended: nothing happens */
 }
 
-static void test_cancel(void **state)
+TEST_WITH(test_cancel, setup, teardown)
 {
-    (void)state;
     struct op op = {.done_after_ms = 60000};
 
     cancel_case(&op, 3);
     assert_int_equal(op.abandoned, 1);
 }
 
-static void test_cancel_uninterruptible(void **state)
+TEST_WITH(test_cancel_uninterruptible, setup, teardown)
 {
-    (void)state;
     struct op op = {.rc = 0, .done_after_ms = 20, .uninterruptible = true};
 
     cancel_case(&op, 1);
@@ -376,9 +363,8 @@ static void test_cancel_uninterruptible(void **state)
     assert_int_equal(op.abandoned, 0);
 }
 
-static void test_cancel_before_first_run(void **state)
+TEST_WITH(test_cancel_before_first_run, setup, teardown)
 {
-    (void)state;
     struct op op = {.done_after_ms = 60000};
     struct task *task = new_task();
 
@@ -390,9 +376,8 @@ static void test_cancel_before_first_run(void **state)
     assert_int_equal(op.abandoned, 1);
 }
 
-static void test_cancel_before_start(void **state)
+TEST_WITH(test_cancel_before_start, setup, teardown)
 {
-    (void)state;
     struct op op = {.done_after_ms = 60000};
     struct task *task = new_task();
 
@@ -427,9 +412,8 @@ static void op_wait_busy(struct task *task, void *arg)
     op_wait(task, arg);
 }
 
-static void test_precedence(void **state)
+TEST_WITH(test_precedence, setup, teardown)
 {
-    (void)state;
     struct op op = {.done_after_ms = 60000, .limit_ms = 8};
 
     run(op_wait_busy, &op);
@@ -438,9 +422,8 @@ static void test_precedence(void **state)
     assert_int_equal(op.await.rc, 9);
 }
 
-static void test_sleep_cancel_and_deadline(void **state)
+TEST_WITH(test_sleep_cancel_and_deadline, setup, teardown)
 {
-    (void)state;
     struct op op = {.done_after_ms = 1};
 
     wait_with_deadline(60000, &op);
@@ -455,9 +438,8 @@ static void sleeper(struct task *task, void *arg)
     leave();
 }
 
-static void test_sleep_cancelled(void **state)
+TEST_WITH(test_sleep_cancelled, setup, teardown)
 {
-    (void)state;
     int rc = 1;
     struct task *task = new_task();
     struct loop_timer timer;
@@ -507,9 +489,8 @@ static void all_ok(struct task *task, void *arg)
     leave();
 }
 
-static void test_all(void **state)
+TEST_WITH(test_all, setup, teardown)
 {
-    (void)state;
     run(all_ok, NULL);
 }
 
@@ -536,9 +517,8 @@ static void all_failing(struct task *task, void *arg)
     leave();
 }
 
-static void test_where_a_call_failed_is_known_to_its_caller(void **state)
+TEST_WITH(test_where_a_call_failed_is_known_to_its_caller, setup, teardown)
 {
-    (void)state;
     run(all_failing, NULL);
 }
 
@@ -567,9 +547,8 @@ static void all_cancelled(struct task *task, void *arg)
     leave();
 }
 
-static void test_all_cancelled(void **state)
+TEST_WITH(test_all_cancelled, setup, teardown)
 {
-    (void)state;
     int rc = 0;
     struct task *task = new_task();
     struct loop_timer timer;
@@ -582,9 +561,8 @@ static void test_all_cancelled(void **state)
     assert_int_equal(rc, -ECANCELED);
 }
 
-static void test_all_deadline(void **state)
+TEST_WITH(test_all_deadline, setup, teardown)
 {
-    (void)state;
     int rc = 0;
     struct task *task = new_task();
 
@@ -617,9 +595,8 @@ static void go_deep(struct task *task, void *arg)
     leave();
 }
 
-static void test_deep_stack(void **state)
+TEST_WITH(test_deep_stack, setup, teardown)
 {
-    (void)state;
     size_t levels = 100;
 
     run(go_deep, &levels);
@@ -654,9 +631,8 @@ static int signal_of(task_fn fn, void *arg)
     return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-static void test_guard_page(void **state)
+TEST_WITH(test_guard_page, setup, teardown)
 {
-    (void)state;
     size_t levels = 100000;
     bool below = false;
 
@@ -677,9 +653,8 @@ static void many(struct task *task, void *arg)
     leave();
 }
 
-static void test_thousands(void **state)
+TEST_WITH(test_thousands, setup, teardown)
 {
-    (void)state;
     size_t sum = 0;
 
     running = 4000;
@@ -702,9 +677,8 @@ static void one_after_the_other(struct task *task, void *arg)
         leave();
 }
 
-static void test_stack_reuse(void **state)
+TEST_WITH(test_stack_reuse, setup, teardown)
 {
-    (void)state;
     unsigned left = 2000;
 
     run(one_after_the_other, &left);
@@ -721,9 +695,8 @@ static void check_context(struct task *task, void *arg)
     leave();
 }
 
-static void test_log_context(void **state)
+TEST_WITH(test_log_context, setup, teardown)
 {
-    (void)state;
     running = 2;
     task_start(new_task(), check_context, NULL);
     task_start(new_task(), check_context, NULL);
@@ -742,9 +715,8 @@ static void round_up(struct task *task, void *arg)
     leave();
 }
 
-static void test_float_environment(void **state)
+TEST_WITH(test_float_environment, setup, teardown)
 {
-    (void)state;
     int up = FE_UPWARD;
     int down = FE_DOWNWARD;
 
@@ -753,42 +725,4 @@ static void test_float_environment(void **state)
     task_start(new_task(), round_up, &down);
     loop_run();
     assert_int_equal(fegetround(), FE_TONEAREST);
-}
-
-#define LOOP_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        LOOP_TEST(test_order),
-        LOOP_TEST(test_started_by_task_runs_in_same_turn),
-        LOOP_TEST(test_long_runs_are_reported),
-        LOOP_TEST(test_computation_shares_the_loop),
-        LOOP_TEST(test_yield_ends_early),
-        LOOP_TEST(test_result),
-        LOOP_TEST(test_limit),
-        LOOP_TEST(test_deadline),
-        LOOP_TEST(test_deadline_already_over),
-        LOOP_TEST(test_uninterruptible_ignores_deadline),
-        LOOP_TEST(test_done_before_wait),
-        LOOP_TEST(test_cancel),
-        LOOP_TEST(test_cancel_uninterruptible),
-        LOOP_TEST(test_cancel_before_first_run),
-        LOOP_TEST(test_cancel_before_start),
-        LOOP_TEST(test_precedence),
-        LOOP_TEST(test_sleep_cancel_and_deadline),
-        LOOP_TEST(test_sleep_cancelled),
-        LOOP_TEST(test_all),
-        LOOP_TEST(test_where_a_call_failed_is_known_to_its_caller),
-        LOOP_TEST(test_all_cancelled),
-        LOOP_TEST(test_all_deadline),
-        LOOP_TEST(test_deep_stack),
-        LOOP_TEST(test_guard_page),
-        LOOP_TEST(test_thousands),
-        LOOP_TEST(test_stack_reuse),
-        LOOP_TEST(test_log_context),
-        LOOP_TEST(test_float_environment),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "mail/domain.h"
 
 static struct arena *arena;
@@ -15,7 +17,7 @@ static const struct mail_domain domain = {STR_INIT("mail.example.com"),
                                           STR_INIT("MIIBIjAN"),
                                           STR_INIT("include:spf.example.net")};
 
-static void test_names(void **state)
+TEST(test_names)
 {
     static const char *const good[] = {
         "a.example", "a-b.c.example", "xn--bcher-kva.example", "1.example"};
@@ -30,7 +32,6 @@ static void test_names(void **state)
                                       "10.0.0.1",
                                       "a b.example"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(good); i++)
         assert_true(mail_domain_is_valid(str_from(good[i])));
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
@@ -53,9 +54,20 @@ assert_wrong(enum mail_record record, const char *one, const char *two, const ch
     assert_non_null(strstr(verdict.error, part));
 }
 
-static void test_what_is_published_is_right(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
+    arena = arena_new(0);
+    return 0;
+}
+
+static int teardown(void **state UNUSED)
+{
+    arena_free(arena);
+    return 0;
+}
+
+TEST_WITH(test_what_is_published_is_right, setup, teardown)
+{
     for (int i = 0; i < MAIL_RECORDS; i++) {
         enum mail_record record = (enum mail_record)i;
         struct str value = mail_record_value(arena, &domain, record);
@@ -66,9 +78,8 @@ static void test_what_is_published_is_right(void **state)
     }
 }
 
-static void test_keys(void **state)
+TEST_WITH(test_keys, setup, teardown)
 {
-    (void)state;
     assert_true(judge(MAIL_RECORD_DKIM, "p=MIIB IjAN", NULL).ok);
     assert_true(judge(MAIL_RECORD_DKIM, "v=DKIM1;k=rsa;h=sha1:sha256;s=*;p=MIIBIjAN;", "text").ok);
     assert_wrong(MAIL_RECORD_DKIM, "p=", NULL, "revokes");
@@ -81,9 +92,8 @@ static void test_keys(void **state)
     assert_wrong(MAIL_RECORD_DKIM, "", NULL, "no such record");
 }
 
-static void test_owners(void **state)
+TEST_WITH(test_owners, setup, teardown)
 {
-    (void)state;
     assert_true(
         judge(MAIL_RECORD_OWNERSHIP, "groundwork-verify=x", "groundwork-verify=0123abcd").ok);
     assert_true(
@@ -92,9 +102,8 @@ static void test_owners(void **state)
     assert_wrong(MAIL_RECORD_OWNERSHIP, "groundwork-verify=", NULL, "another");
 }
 
-static void test_senders(void **state)
+TEST_WITH(test_senders, setup, teardown)
 {
-    (void)state;
     assert_true(judge(MAIL_RECORD_SPF, "V=SPF1 a +INCLUDE:spf.example.net -all", NULL).ok);
     assert_wrong(MAIL_RECORD_SPF, "v=spf1 -include:spf.example.net", NULL, "does not name");
     assert_wrong(MAIL_RECORD_SPF, "v=spf1", NULL, "does not name");
@@ -107,31 +116,4 @@ static void test_senders(void **state)
               "v=spf1 ip4:1.2.3.4 ip4:1.2.3.5 a a a a a a a a a include:spf.example.net all",
               NULL)
             .ok);
-}
-
-static int setup(void **state)
-{
-    (void)state;
-    arena = arena_new(0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test_setup_teardown(test_what_is_published_is_right, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_owners, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_senders, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/strbuf.h"
 #include "base/utf8.h"
 #include "mail/plain_private.h"
@@ -22,9 +24,8 @@ static int check(const char *text)
     return rc;
 }
 
-static void test_checks(void **state)
+TEST(test_checks)
 {
-    (void)state;
     assert_int_equal(check("no variables"), 0);
     assert_int_equal(check("{{ link }} and {{email}}, } and {"), 0);
     assert_int_equal(check("{{ link"), MAIL_TEMPLATE_BAD);
@@ -34,11 +35,10 @@ static void test_checks(void **state)
     assert_int_equal(mail_template_uses(STR("{{ content }}{{content}} content"), "content"), 2);
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
     struct str reason;
 
-    (void)state;
     for (int i = 0; i < MAIL_TYPES; i++) {
         const struct mail_template *it = mail_template_default((enum mail_type)i);
         const char *const *names = mail_template_variables((enum mail_type)i);
@@ -53,7 +53,7 @@ static void test_defaults(void **state)
     assert_int_equal(mail_template_uses(mail_shell_default(), "content"), 1);
 }
 
-static void test_filling(void **state)
+TEST(test_filling)
 {
     static const struct mail_template template = {
         .subject = STR_INIT("For {{ email }}"),
@@ -62,7 +62,6 @@ static void test_filling(void **state)
     struct mail_variables variables = {0};
     struct mail_rendered mail;
 
-    (void)state;
     mail_variable_set(&variables, "email", STR("a@b\r\nBcc: c@d"));
     mail_variable_set(&variables, "link", STR("https://x/?a=1&b=\"><script>"));
     mail_variable_set(&variables, "project_name", STR("<b>'Shop'</b> {{ email }}"));
@@ -77,7 +76,7 @@ static void test_filling(void **state)
 }
 
 /* The number of variables in a template is bounded, and a mail that gets too long is refused. */
-static void test_too_much(void **state)
+TEST(test_too_much)
 {
     static const struct mail_template template = {
         .subject = STR_INIT("x"),
@@ -87,7 +86,6 @@ static void test_too_much(void **state)
     struct mail_rendered mail;
     struct strbuf text;
 
-    (void)state;
     strbuf_init(&text, arena, (size_t)1 << 20);
     for (int i = 0; i < MAIL_TEMPLATE_VARIABLES; i++)
         strbuf_cstr(&text, "{{ link }}");
@@ -107,7 +105,7 @@ static void test_too_much(void **state)
     assert_int_equal(mail.html.len, 900000);
 }
 
-static void test_plain(void **state)
+TEST(test_plain)
 {
     static const struct {
         const char *html, *text;
@@ -127,7 +125,6 @@ static void test_plain(void **state)
         {"a < b", "a\n"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct str text = mail_plain_of_html(arena, str_from(cases[i].html));
         if (!str_is(text, cases[i].text))
@@ -135,18 +132,16 @@ static void test_plain(void **state)
     }
 }
 
-int main(void)
+static int begin(void **state UNUSED)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_checks),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_filling),
-        cmocka_unit_test(test_too_much),
-        cmocka_unit_test(test_plain),
-    };
-
     arena = arena_new(0);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    arena_free(arena);
-    return failed;
+    return 0;
 }
+
+static int end(void **state UNUSED)
+{
+    arena_free(arena);
+    return 0;
+}
+
+GROUP(begin, end)

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,9 +95,8 @@ static const struct {
     {"mp3_xing", MEDIA_MP3, 0, 0, 1, 100 * 1152 / 44100.0},
 };
 
-static void test_each_kind(void **state)
+TEST(test_each_kind)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         load(known[i].name);
         struct media_facts facts = probe();
@@ -113,9 +114,8 @@ static void test_each_kind(void **state)
 }
 
 /* A cut file has the right facts or none. */
-static void test_cut_anywhere(void **state)
+TEST(test_cut_anywhere)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         load(known[i].name);
         for (; content_bytes > 0; content_bytes--) {
@@ -128,9 +128,8 @@ static void test_cut_anywhere(void **state)
 }
 
 /* The source is shorter than the size that the caller passes. */
-static void test_shorter_than_said(void **state)
+TEST(test_shorter_than_said)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         load(known[i].name);
         (void)probe_of(INT64_MAX);
@@ -144,11 +143,10 @@ static void put32(size_t at, uint32_t value)
         content[at + (size_t)i] = (uint8_t)(value >> (24 - 8 * i));
 }
 
-static void test_sizes_that_are_none(void **state)
+TEST(test_sizes_that_are_none)
 {
     static const uint32_t lies[] = {0, 1000001, 0x7FFFFFFF, 0xFFFFFFFF};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
         load("png");
         put32(16, lies[i]);
@@ -158,11 +156,10 @@ static void test_sizes_that_are_none(void **state)
 }
 
 /* A box whose size is larger than the file, or smaller than its own header. */
-static void test_boxes_that_lie(void **state)
+TEST(test_boxes_that_lie)
 {
     static const uint32_t lies[] = {2, 7, 0x7FFFFFFF, 0xFFFFFFFF};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
         load("mp4");
         put32(24, lies[i]); /* size of mdat, before the header of the film */
@@ -171,9 +168,8 @@ static void test_boxes_that_lie(void **state)
 }
 
 /* With thousands of empty boxes, elements or chunks, the probe gives up soon. */
-static void test_ends_soon(void **state)
+TEST(test_ends_soon)
 {
-    (void)state;
     load("mp4");
     for (content_bytes = 24; content_bytes + 8 <= sizeof(content); content_bytes += 8) {
         put32(content_bytes, 8);
@@ -188,18 +184,4 @@ static void test_ends_soon(void **state)
     content[1] = 0xD8;
     (void)probe();
     assert_in_range(looks, 1, 5000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_kind),
-        cmocka_unit_test(test_cut_anywhere),
-        cmocka_unit_test(test_shorter_than_said),
-        cmocka_unit_test(test_sizes_that_are_none),
-        cmocka_unit_test(test_boxes_that_lie),
-        cmocka_unit_test(test_ends_soon),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

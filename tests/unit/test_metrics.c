@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -39,12 +41,11 @@ static int occurrences(const char *text, const char *what)
     return count;
 }
 
-static void test_private(void **state)
+TEST(test_private)
 {
     static const double bounds[] = {0.25, 1, 4};
     struct arena *arena = arena_new(0);
 
-    (void)state;
     plain = metric_counter("gw_plain_total", "", "Plain");
     first = metric_counter("gw_requests_total", "route=\"a\"", "Requests");
     other = metric_gauge("gw_other", "", "Other");
@@ -84,14 +85,13 @@ static void test_private(void **state)
 }
 
 /* Each worker writes its own numbers, and any worker prints the sums. */
-static void test_workers(void **state)
+TEST(test_workers)
 {
     enum { WORKERS = 3 };
     struct arena *arena = arena_new(0);
 
     static char names[50][24];
 
-    (void)state;
     for (int i = 0; i < 50; i++)
         (void)snprintf(names[i], sizeof(names[i]), "name %d", i);
     metrics_share(WORKERS);
@@ -136,12 +136,11 @@ static void test_workers(void **state)
 
 /* The numbers of the workers' shares, which each worker makes after the fork. Shares with the
  * same name are one pool. */
-static void test_shares(void **state)
+TEST(test_shares)
 {
     struct arena *arena = arena_new(0);
     struct strbuf out;
 
-    (void)state;
     shares_metrics_share(2);
     for (unsigned i = 0; i < 2; i++) {
         pid_t pid = fork();
@@ -178,15 +177,4 @@ static void test_shares(void **state)
     assert_non_null(strstr(text, "groundwork_shares_refused_total{pool=\"calls\"} 2\n"));
     assert_int_equal(occurrences(text, "pool="), 5);
     arena_free(arena);
-}
-
-int main(void)
-{
-    /* The order matters: numbers that have moved to shared memory stay there. */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_private),
-        cmocka_unit_test(test_workers),
-        cmocka_unit_test(test_shares),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

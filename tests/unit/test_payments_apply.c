@@ -2,6 +2,8 @@
  * our events is emitted once. */
 #include <unistd.h>
 
+#include "unit.h"
+
 #include "payments_apply.h"
 
 #define OURS   "\"metadata\": {\"project_id\": \"shop\", \"payment_id\": \"7\"}"
@@ -110,9 +112,8 @@ static void refunded(struct task *task, struct directory *one, struct directory 
     world_end(&world, one);
 }
 
-static void test_refunded(void **state)
+TEST(test_refunded)
 {
-    (void)state;
     run(refunded);
 }
 
@@ -167,9 +168,8 @@ static void authorized(struct task *task, struct directory *one, struct director
     world_end(&world, one);
 }
 
-static void test_authorized(void **state)
+TEST(test_authorized)
 {
-    (void)state;
     run(authorized);
 }
 
@@ -235,9 +235,8 @@ static void disputed(struct task *task, struct directory *one, struct directory 
     world_end(&world, one);
 }
 
-static void test_disputed(void **state)
+TEST(test_disputed)
 {
-    (void)state;
     run(disputed);
 }
 
@@ -310,9 +309,8 @@ static void abandoned(struct task *task, struct directory *one, struct directory
     world_end(&world, one);
 }
 
-static void test_abandoned(void **state)
+TEST(test_abandoned)
 {
-    (void)state;
     run(abandoned);
 }
 
@@ -397,9 +395,8 @@ static void subscribed(struct task *task, struct directory *one, struct director
     world_end(&world, one);
 }
 
-static void test_subscribed(void **state)
+TEST(test_subscribed)
 {
-    (void)state;
     run(subscribed);
 }
 
@@ -471,9 +468,8 @@ static void elsewhere(struct task *task, struct directory *one, struct directory
     world_end(&world, one);
 }
 
-static void test_elsewhere(void **state)
+TEST(test_elsewhere)
 {
-    (void)state;
     run(elsewhere);
 }
 
@@ -533,9 +529,8 @@ static void saved(struct task *task, struct directory *one, struct directory *tw
     world_end(&world, one);
 }
 
-static void test_saved(void **state)
+TEST(test_saved)
 {
-    (void)state;
     run(saved);
 }
 
@@ -627,9 +622,8 @@ static void foreign(struct task *task, struct directory *one, struct directory *
     world_end(&world, one);
 }
 
-static void test_foreign(void **state)
+TEST(test_foreign)
 {
-    (void)state;
     run(foreign);
 }
 
@@ -673,9 +667,8 @@ static void account(struct task *task, struct directory *one, struct directory *
     world_end(&world, one);
 }
 
-static void test_account(void **state)
+TEST(test_account)
 {
-    (void)state;
     run(account);
 }
 
@@ -715,26 +708,7 @@ static void answered(struct task *task, struct directory *one, struct directory 
     world_end(&world, one);
 }
 
-static void test_answered(void **state)
+TEST(test_answered)
 {
-    (void)state;
     run(answered);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refunded),
-        cmocka_unit_test(test_authorized),
-        cmocka_unit_test(test_disputed),
-        cmocka_unit_test(test_abandoned),
-        cmocka_unit_test(test_subscribed),
-        cmocka_unit_test(test_elsewhere),
-        cmocka_unit_test(test_saved),
-        cmocka_unit_test(test_foreign),
-        cmocka_unit_test(test_account),
-        cmocka_unit_test(test_answered),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "payments/announce_private.h"
 #include "payments/apply_attempt_private.h"
 
@@ -250,15 +252,13 @@ static void check_pause(int64_t pause_ms)
     }
 }
 
-static void test_seconds_apart(void **state)
+TEST(test_seconds_apart)
 {
-    (void)state;
     check_pause(1700);
 }
 
-static void test_within_one_second(void **state)
+TEST(test_within_one_second)
 {
-    (void)state;
     check_pause(90);
 }
 
@@ -272,7 +272,7 @@ static struct payment_row row_of(void)
 
 /* A change of the intent after a decline removes the decline's error, and no attempt runs. The
  * payment stays failed. */
-static void test_nothing_runs(void **state)
+TEST(test_nothing_runs)
 {
     struct arena *arena = arena_new(0);
     struct payment_facts declined = fact(arena, "failed", 1, AT_MS);
@@ -281,7 +281,6 @@ static void test_nothing_runs(void **state)
     struct payment_facts *orders[][2] = {
         {&declined, &changed}, {&changed, &declined}, {&declined, &unseen}, {&unseen, &declined}};
 
-    (void)state;
     declined.event_id = STR("evt_1");
     for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
         struct payment_row row = row_of();
@@ -297,14 +296,13 @@ static void test_nothing_runs(void **state)
 }
 
 /* An authorized payment does not fail when a decline arrives late. */
-static void test_authorized(void **state)
+TEST(test_authorized)
 {
     struct arena *arena = arena_new(0);
     struct payment_facts authorized = fact(arena, "requires_capture", 2, AT_MS);
     struct payment_facts declined = fact(arena, "failed", 1, AT_MS + 9000);
     struct payment_row row = row_of();
 
-    (void)state;
     (void)payment_update(arena, &row, &authorized);
     (void)payment_update(arena, &row, &declined);
     assert_string_equal(row.status, "requires_capture");
@@ -314,14 +312,13 @@ static void test_authorized(void **state)
 
 /* A decline without a charge counts once, no matter whether a reading or the decline's event
  * arrives first. */
-static void test_without_a_charge(void **state)
+TEST(test_without_a_charge)
 {
     struct arena *arena = arena_new(0);
     struct payment_facts read = fact(arena, "failed", 0, AT_MS + 400);
     struct payment_facts event = fact(arena, "failed", 0, AT_MS);
     const struct payment_facts *orders[][2] = {{&read, &event}, {&event, &read}};
 
-    (void)state;
     event.event_id = STR("evt_1");
     for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
         struct shop shop = {.arena = arena, .row = row_of()};
@@ -336,13 +333,12 @@ static void test_without_a_charge(void **state)
 
 /* A payer who tries many cards does not make the row grow without bound, and old declines that
  * the row no longer lists are not emitted again. */
-static void test_many_declines(void **state)
+TEST(test_many_declines)
 {
     struct arena *arena = arena_new(0);
     struct shop shop = {.arena = arena, .row = row_of()};
     struct told told = {.count = 0};
 
-    (void)state;
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < 200; i++) {
             struct payment_facts declined = fact(arena, "failed", 1, AT_MS + i * 2000);
@@ -353,18 +349,4 @@ static void test_many_declines(void **state)
     assert_int_equal(shop.failures, 200);
     assert_true(shop.row.declines.len < 4096);
     arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_seconds_apart),
-        cmocka_unit_test(test_within_one_second),
-        cmocka_unit_test(test_nothing_runs),
-        cmocka_unit_test(test_authorized),
-        cmocka_unit_test(test_without_a_charge),
-        cmocka_unit_test(test_many_declines),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

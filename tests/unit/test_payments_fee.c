@@ -6,13 +6,14 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/result.h"
 #include "payments/fee.h"
 #include "payments/money.h"
 
-static void test_share(void **state)
+TEST(test_share)
 {
-    (void)state;
     static const struct {
         int64_t amount, points, share;
     } shares[] = {
@@ -36,9 +37,8 @@ static void test_share(void **state)
         assert_int_equal(fee_share(shares[i].amount, shares[i].points), shares[i].share);
 }
 
-static void test_platform(void **state)
+TEST(test_platform)
 {
-    (void)state;
     const struct platform_fee fee = {
         .basis_points = 250, .fixed_minor = 10, .currency = STR("usd")};
     const struct platform_fee none = {.currency = STR("usd")};
@@ -60,9 +60,8 @@ static const struct processor_fee *of(const char *country)
     return processor_fee_find(rows, count, str_from(country));
 }
 
-static void test_processor(void **state)
+TEST(test_processor)
 {
-    (void)state;
     static const struct {
         const char *country, *currency;
         int64_t amount;
@@ -97,9 +96,8 @@ static void test_processor(void **state)
                          cases[i].fee);
 }
 
-static void test_find(void **state)
+TEST(test_find)
 {
-    (void)state;
     const struct processor_fee rows[] = {
         {.country = STR("FR"), .basis_points = 1},
         {.country = STR("EEA"), .basis_points = 2},
@@ -111,15 +109,4 @@ static void test_find(void **state)
     assert_null(processor_fee_find(rows, 2, STR("")));
     assert_null(processor_fee_find(NULL, 0, STR("US")));
     assert_string_equal(of("ZZ")->country.ptr, "*");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_share),
-        cmocka_unit_test(test_platform),
-        cmocka_unit_test(test_processor),
-        cmocka_unit_test(test_find),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

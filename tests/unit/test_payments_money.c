@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <stdio.h>
 
 #include "base/arena.h"
@@ -15,16 +17,14 @@
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -138,9 +138,8 @@ static const struct {
     {"1_000", "usd", MONEY_NOT_A_NUMBER, 0},
 };
 
-static void test_parse(void **state)
+TEST_WITH(test_parse, setup, teardown)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(parsed); i++) {
         int64_t minor = -7;
         int rc = money_parse(str_from(parsed[i].text), str_from(parsed[i].currency), &minor);
@@ -150,9 +149,8 @@ static void test_parse(void **state)
 }
 
 /* The longest number that is accepted, and a longer one. */
-static void test_long(void **state)
+TEST_WITH(test_long, setup, teardown)
 {
-    (void)state;
     char text[700];
     int64_t minor = 0;
 
@@ -204,9 +202,8 @@ static const struct {
     {"{}", "usd", MONEY_NOT_A_NUMBER, 0},
 };
 
-static void test_from_json(void **state)
+TEST_WITH(test_from_json, setup, teardown)
 {
-    (void)state;
     struct jr_error error;
     json_t *value;
 
@@ -246,9 +243,8 @@ static const struct {
     {INT64_MIN, "jpy", "-9223372036854775808"},
 };
 
-static void test_text(void **state)
+TEST_WITH(test_text, setup, teardown)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(printed); i++) {
         struct str text = money_text(arena, printed[i].minor, str_from(printed[i].currency));
         assert_string_equal(arena_cstr(arena, text), printed[i].text);
@@ -256,9 +252,8 @@ static void test_text(void **state)
 }
 
 /* A printed amount reads back as the same amount, also through JSON. */
-static void test_round_trip(void **state)
+TEST_WITH(test_round_trip, setup, teardown)
 {
-    (void)state;
     static const struct {
         const char *currency;
         int64_t step;
@@ -289,9 +284,8 @@ static void test_round_trip(void **state)
     }
 }
 
-static void test_currency(void **state)
+TEST_WITH(test_currency, setup, teardown)
 {
-    (void)state;
     struct str currency = STR_NONE;
     const char *bad[] = {"",
                          "us",
@@ -326,9 +320,8 @@ static void test_currency(void **state)
     assert_int_equal(money_decimals(STR("kwd")), 3);
 }
 
-static void test_json(void **state)
+TEST_WITH(test_json, setup, teardown)
 {
-    (void)state;
     struct strbuf out;
     struct jw w;
 
@@ -343,24 +336,8 @@ static void test_json(void **state)
                         "{\"amount\":12.5,\"amount_minor\":1250,\"fee\":5,\"fee_minor\":5}");
 }
 
-static void test_messages(void **state)
+TEST(test_messages)
 {
-    (void)state;
     for (int rc = MONEY_BAD_CURRENCY; rc <= MONEY_TOO_LARGE; rc++)
         assert_true(strlen(money_message(rc)) > 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_parse, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_long, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_from_json, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_text, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_currency, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_json, setup, teardown),
-        cmocka_unit_test(test_messages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

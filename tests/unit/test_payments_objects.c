@@ -5,6 +5,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include "unit.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,16 +18,14 @@
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -48,13 +48,12 @@ static void assert_str(struct str found, const char *expected)
 
 /* --- references and numbers --- */
 
-static void test_refs(void **state)
+TEST_WITH(test_refs, setup, teardown)
 {
     json_t *json =
         parse("{\"a\": \"id_1\", \"b\": {\"id\": \"id_2\", \"x\": 1}, \"c\": null, \"d\": "
               "7, \"e\": \"\", \"f\": {\"id\": null}}");
 
-    (void)state;
     assert_str(object_ref(json, "a"), "id_1");
     assert_str(object_ref(json, "b"), "id_2");
     for (const char *name = "cdefg"; *name; name++) {
@@ -65,7 +64,7 @@ static void test_refs(void **state)
     assert_null(object_ref(parse("[1]"), "a").ptr);
 }
 
-static void test_times(void **state)
+TEST_WITH(test_times, setup, teardown)
 {
     static const struct {
         const char *json;
@@ -84,18 +83,16 @@ static void test_times(void **state)
         {"{}", 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_int_equal(object_time_ms(parse(cases[i].json), "t"), cases[i].ms);
 }
 
 /* --- kinds --- */
 
-static void test_kinds(void **state)
+TEST_WITH(test_kinds, setup, teardown)
 {
     struct intent_object intent;
 
-    (void)state;
     assert_int_equal(intent_read(parse("{\"id\": \"pi_1\"}"), &intent), 0);
     assert_str(intent.id, "pi_1");
     assert_null(intent.status.ptr);
@@ -112,11 +109,10 @@ static void test_kinds(void **state)
 
 /* --- members in the generations of the API --- */
 
-static void test_intents(void **state)
+TEST_WITH(test_intents, setup, teardown)
 {
     struct intent_object intent;
 
-    (void)state;
     assert_int_equal(
         intent_read(parse("{\"id\": \"pi_1\", \"amount\": 2000, \"amount_received\": null, "
                           "\"latest_charge\": {\"id\": \"ch_1\", \"amount_refunded\": 5, "
@@ -145,7 +141,7 @@ static void test_intents(void **state)
     assert_str(intent.failure_code, "t");
 }
 
-static void test_subscriptions(void **state)
+TEST_WITH(test_subscriptions, setup, teardown)
 {
     static const char *const same[] = {
         /* acacia */
@@ -167,7 +163,6 @@ static void test_subscriptions(void **state)
     };
     struct subscription_object subscription;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(same); i++) {
         assert_int_equal(subscription_read(parse(same[i]), &subscription), 0);
         assert_int_equal(subscription.period_start_ms, 10000);
@@ -196,7 +191,7 @@ static void test_subscriptions(void **state)
     "\"usage_type\": \"metered\"}}"
 
 /* The amount of one period; -1: the object does not have it. */
-static void test_amounts(void **state)
+TEST_WITH(test_amounts, setup, teardown)
 {
     static const struct {
         const char *json;
@@ -234,7 +229,6 @@ static void test_amounts(void **state)
     };
     struct subscription_object subscription;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(subscription_read(parse(cases[i].json), &subscription), 0);
         int64_t amount_minor = subscription.has_amount ? subscription.amount_minor : -1;
@@ -243,7 +237,7 @@ static void test_amounts(void **state)
     }
 }
 
-static void test_invoices(void **state)
+TEST_WITH(test_invoices, setup, teardown)
 {
     static const char *const same[] = {
         "{\"id\": \"in_1\", \"subscription\": \"sub_1\", \"payment_intent\": \"pi_1\", \"charge\": "
@@ -259,7 +253,6 @@ static void test_invoices(void **state)
     };
     struct invoice_object invoice;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(same); i++) {
         assert_int_equal(invoice_read(parse(same[i]), &invoice), 0);
         assert_str(invoice.subscription, "sub_1");
@@ -277,11 +270,10 @@ static void test_invoices(void **state)
     assert_str(invoice.subscription, "sub_2");
 }
 
-static void test_invoice_payments(void **state)
+TEST_WITH(test_invoice_payments, setup, teardown)
 {
     struct invoice_payment_object payment;
 
-    (void)state;
     assert_int_equal(
         invoice_payment_read(parse("{\"id\": \"inpay_1\", \"invoice\": {\"id\": \"in_1\"}, "
                                    "\"payment\": {\"payment_intent\": \"pi_1\"}, \"amount_paid\": "
@@ -302,11 +294,10 @@ static void test_invoice_payments(void **state)
     assert_str(payment.charge, "ch_1");
 }
 
-static void test_methods(void **state)
+TEST_WITH(test_methods, setup, teardown)
 {
     struct method_object method;
 
-    (void)state;
     assert_int_equal(method_read(parse("{\"id\": \"pm_1\", \"type\": \"us_bank_account\", "
                                        "\"us_bank_account\": {\"last4\": \"6789\", \"bank_name\": "
                                        "\"BANK\"}, \"billing_details\": {\"email\": \"a@b.c\"}}"),
@@ -325,11 +316,10 @@ static void test_methods(void **state)
     assert_int_equal(method.exp_year, 2030);
 }
 
-static void test_events(void **state)
+TEST_WITH(test_events, setup, teardown)
 {
     struct event_object event;
 
-    (void)state;
     assert_int_equal(
         event_read(parse("{\"id\": \"evt_1\", \"object\": \"event\", \"type\": \"a.b\", "
                          "\"created\": 3, \"account\": \"acct_1\", \"request\": "
@@ -410,36 +400,16 @@ static void check_generation(const json_t *set)
     assert_str(setup_intent.status, "requires_payment_method");
 }
 
-static void test_fixtures(void **state)
+TEST_WITH(test_fixtures, setup, teardown)
 {
     json_t *sets = fixtures();
     const char *name;
     json_t *set;
 
-    (void)state;
     if (sets == NULL)
         skip();
     json_object_foreach(sets, name, set)
     {
         check_generation(set);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_refs, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_times, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_kinds, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_intents, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_subscriptions, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_amounts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_invoices, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_invoice_payments, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_methods, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_events, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_fixtures, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Calls to the processor, answered by a small server on loopback. Checks what is sent, how
  * answers are read, which calls are repeated and which outcomes stay unknown. */
 #include "deadline.h"
+#include "unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -71,9 +72,8 @@ static const char server_py[] =
     "os.write(1, b'%d\\n' % server.server_port)\n"
     "server.serve_forever()\n";
 
-static int server_start(void **state)
+static int server_start(void **state UNUSED)
 {
-    (void)state;
     return python_server_start(server_py);
 }
 
@@ -82,9 +82,8 @@ static int server_start(void **state)
 static struct arena *arena;
 static struct payment_settings settings;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     settings = (struct payment_settings){
         .processor = {.mode = PROCESSOR_CONNECT,
@@ -95,9 +94,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -190,9 +188,8 @@ static const char *member(const json_t *all, size_t index, const char *name)
 
 /* --- sent requests --- */
 
-static void test_post(void **state)
+TEST_WITH(test_post, setup, teardown)
 {
-    (void)state;
     struct job *job = post("/v1/200/post");
 
     assert_int_equal(job->rc, 0);
@@ -210,18 +207,16 @@ static void test_post(void **state)
     assert_string_equal(header(all, 0, "content-type"), "application/x-www-form-urlencoded");
 }
 
-static void test_post_empty(void **state)
+TEST_WITH(test_post_empty, setup, teardown)
 {
-    (void)state;
     struct job *job = run((struct processor_request){
         .method = "POST", .path = STR("/v1/200/empty"), .key = STR("k")});
     assert_int_equal(job->rc, 0);
     assert_string_equal(header(seen("/v1/200/empty"), 0, "content-length"), "0");
 }
 
-static void test_query(void **state)
+TEST_WITH(test_query, setup, teardown)
 {
-    (void)state;
     const char *methods[] = {"GET", "DELETE"};
 
     for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
@@ -239,9 +234,8 @@ static void test_query(void **state)
     }
 }
 
-static void test_account(void **state)
+TEST_WITH(test_account, setup, teardown)
 {
-    (void)state;
     struct job *job = run((struct processor_request){
         .method = "POST", .path = STR("/v1/200/platform"), .key = STR("k"), .platform = true});
     assert_int_equal(job->rc, 0);
@@ -263,9 +257,8 @@ static void test_account(void **state)
 
 /* --- answers --- */
 
-static void test_refusals(void **state)
+TEST_WITH(test_refusals, setup, teardown)
 {
-    (void)state;
     static const struct {
         const char *path;
         int rc;
@@ -300,9 +293,8 @@ static void test_refusals(void **state)
     assert_true(str_is(jr_str(job->reply.intent, "id"), "pi_1"));
 }
 
-static void test_repeats(void **state)
+TEST_WITH(test_repeats, setup, teardown)
 {
-    (void)state;
     static const struct {
         const char *path;
         int rc;
@@ -342,9 +334,8 @@ static void test_repeats(void **state)
 }
 
 /* A call is known not to be done only when each of its requests was turned away. */
-static void test_not_done(void **state)
+TEST_WITH(test_not_done, setup, teardown)
 {
-    (void)state;
     const char *turned_away[] = {"/v1/429n/n", "/v1/429/n", "/v1/401/n", "/v1/403/n"};
     const char *maybe[] = {
         "/v1/500-429/n", "/v1/d-429/n", "/v1/409/n", "/v1/502/n", "/v1/402/n", "/v1/429-200/n"};
@@ -357,9 +348,8 @@ static void test_not_done(void **state)
 
 /* libcurl repeats a request that was lost on a reused connection. A refusal then says nothing
  * about the first request. */
-static void test_not_done_when_resent(void **state)
+TEST_WITH(test_not_done_when_resent, setup, teardown)
 {
-    (void)state;
     const char *paths[] = {"/v1/d-429/s", "/v1/d-401/s"};
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
@@ -371,9 +361,8 @@ static void test_not_done_when_resent(void **state)
     }
 }
 
-static void test_unknown(void **state)
+TEST_WITH(test_unknown, setup, teardown)
 {
-    (void)state;
     const char *lost[] = {"/v1/h/u", "/v1/d/u", "/v1/b/u", "/v1/l/u", "/v1/t/u"};
 
     for (size_t i = 0; i < ARRAY_LEN(lost); i++) {
@@ -393,9 +382,8 @@ static void test_unknown(void **state)
 }
 
 /* A call always returns early enough for the caller to store the outcome before the deadline. */
-static void test_deadline(void **state)
+TEST_WITH(test_deadline, setup, teardown)
 {
-    (void)state;
     with.deadline_ms = 1600;
     with.timeout_ms = 20000;
     struct job *job = post("/v1/h/deadline");
@@ -428,9 +416,8 @@ static void test_deadline(void **state)
 
 /* --- forms, paths, keys --- */
 
-static void test_form(void **state)
+TEST_WITH(test_form, setup, teardown)
 {
-    (void)state;
     struct form form;
     struct jr_error error;
     json_t *map;
@@ -455,9 +442,8 @@ static void test_form(void **state)
                         "&metadata[a]=1&metadata[b%20c]=x%5By%5D");
 }
 
-static void test_path(void **state)
+TEST_WITH(test_path, setup, teardown)
 {
-    (void)state;
     static const struct {
         const char *id, *path;
     } cases[] = {
@@ -478,9 +464,8 @@ static void test_path(void **state)
     assert_true(str_is(processor_path(arena, "/v1/x", (struct str){id, 256}, ""), "/v1/x/-"));
 }
 
-static void test_key(void **state)
+TEST_WITH(test_key, setup, teardown)
 {
-    (void)state;
     const struct project project = {.number = 7, .created_ms = 255};
     char salt[400];
 
@@ -499,22 +484,4 @@ static void test_key(void **state)
         assert_true(odd.ptr[i] > ' ' && odd.ptr[i] <= '~');
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_post, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_post_empty, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_query, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_account, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_repeats, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_not_done, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_not_done_when_resent, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_unknown, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_deadline, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_form, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_path, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_key, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, server_start, python_server_stop);
-}
+GROUP(server_start, python_server_stop)

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "payments/apply_refund_private.h"
 
 #define AT_MS      1760000000000LL
@@ -97,7 +99,7 @@ static void check_orders(const struct story *story)
     }
 }
 
-static void test_failed(void **state)
+TEST(test_failed)
 {
     const struct story story = {
         {charge(2000, AT_MS, "evt_1"), refund("re_1", 2000, true, AT_MS + 5000, "evt_2")},
@@ -105,11 +107,10 @@ static void test_failed(void **state)
         0,
         "succeeded"};
 
-    (void)state;
     check_orders(&story);
 }
 
-static void test_failed_in_part(void **state)
+TEST(test_failed_in_part)
 {
     const struct story story = {{charge(500, AT_MS, "evt_1"),
                                  charge(2000, AT_MS + 2000, "evt_2"),
@@ -119,11 +120,10 @@ static void test_failed_in_part(void **state)
                                 500,
                                 "partially_refunded"};
 
-    (void)state;
     check_orders(&story);
 }
 
-static void test_told_by_the_charge(void **state)
+TEST(test_told_by_the_charge)
 {
     const struct story story = {{charge(500, AT_MS, "evt_1"),
                                  charge(2000, AT_MS + 2000, "evt_2"),
@@ -134,11 +134,10 @@ static void test_told_by_the_charge(void **state)
                                 500,
                                 "partially_refunded"};
 
-    (void)state;
     check_orders(&story);
 }
 
-static void test_refunded_anew(void **state)
+TEST(test_refunded_anew)
 {
     const struct story story = {{charge(2000, AT_MS, "evt_1"),
                                  refund("re_1", 2000, true, AT_MS + 2000, "evt_2"),
@@ -148,34 +147,19 @@ static void test_refunded_anew(void **state)
                                 2000,
                                 "refunded"};
 
-    (void)state;
     check_orders(&story);
 }
 
 /* A row from before refunds were recorded one by one. */
-static void test_older_rows(void **state)
+TEST(test_older_rows)
 {
     struct arena *arena = arena_new(0);
     struct payment_row row = {
         .status = "refunded", .amount_minor = PAID_MINOR, .amount_refunded_minor = PAID_MINOR};
     struct payment_facts failed = refund("re_1", 500, true, AT_MS, "evt_1");
 
-    (void)state;
     (void)payment_update(arena, &row, &failed);
     assert_int_equal(row.amount_refunded_minor, 1500);
     assert_string_equal(row.status, "partially_refunded");
     arena_free(arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_failed),
-        cmocka_unit_test(test_failed_in_part),
-        cmocka_unit_test(test_told_by_the_charge),
-        cmocka_unit_test(test_refunded_anew),
-        cmocka_unit_test(test_older_rows),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* Settings of payments: defaults, stored and sealed values, and the cache. */
+#include "unit.h"
+
 #include "project_test.h"
 
 #include "payments/payment_settings.h"
@@ -44,9 +46,8 @@ static void run_defaults(struct task *task, struct directory *one, struct direct
     assert_null(settings->success_url.ptr);
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
-    (void)state;
     run(run_defaults);
 }
 
@@ -121,15 +122,13 @@ static void run_all(struct task *task, struct directory *one, struct directory *
     assert_true(str_eq(settings->store.private_key, STR("\1\2\3")));
 }
 
-static void test_all(void **state)
+TEST(test_all)
 {
-    (void)state;
     run(run_all);
 }
 
-static void test_ready(void **state)
+TEST(test_ready)
 {
-    (void)state;
     struct payment_settings settings = {.processor = {.mode = PROCESSOR_CONNECT}};
     struct processor_account *account = &settings.processor;
 
@@ -163,9 +162,8 @@ static void run_cache(struct task *task, struct directory *one, struct directory
     assert_int_equal(before->grace_days, 3); /* held until the task ends */
 }
 
-static void test_cache(void **state)
+TEST(test_cache)
 {
-    (void)state;
     run(run_cache);
 }
 
@@ -190,9 +188,8 @@ static void run_bounded(struct task *task, struct directory *one, struct directo
     assert_ptr_not_equal(first, get(task, project));
 }
 
-static void test_bounded(void **state)
+TEST(test_bounded)
 {
-    (void)state;
     run(run_bounded);
 }
 
@@ -240,9 +237,8 @@ static void run_sealed(struct task *task, struct directory *one, struct director
     assert_null(secret.ptr);
 }
 
-static void test_sealed(void **state)
+TEST(test_sealed)
 {
-    (void)state;
     run(run_sealed);
 }
 
@@ -266,9 +262,8 @@ static void run_unreadable(struct task *task, struct directory *one, struct dire
     assert_true(str_is(get(task, project)->processor.secret_key, "sk_1"));
 }
 
-static void test_unreadable(void **state)
+TEST(test_unreadable)
 {
-    (void)state;
     run(run_unreadable);
 }
 
@@ -305,9 +300,8 @@ static void run_lock(struct task *task, struct directory *one, struct directory 
     db_rollback(tx);
 }
 
-static void test_lock(void **state)
+TEST(test_lock)
 {
-    (void)state;
     run(run_lock);
 }
 
@@ -330,24 +324,7 @@ static void run_register(struct task *task, struct directory *one, struct direct
     assert_int_equal(payment_project_register(task, one, 999999999), DB_FOREIGN_KEY);
 }
 
-static void test_register(void **state)
+TEST(test_register)
 {
-    (void)state;
     run(run_register);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_all),
-        cmocka_unit_test(test_ready),
-        cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_bounded),
-        cmocka_unit_test(test_sealed),
-        cmocka_unit_test(test_unreadable),
-        cmocka_unit_test(test_lock),
-        cmocka_unit_test(test_register),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "json/jr.h"
 #include "payments/store.h"
 #include "store_chain.h"
@@ -33,9 +35,8 @@ static const struct store_account both = {
     .configured = true,
 };
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     chain = chain_new(arena, NOW_S, &(struct chain_wish){0});
     assert_int_equal(x5c_anchors_from_pem(chain->pem, &anchors), 0);
@@ -46,9 +47,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     x5c_anchors_free(anchors);
     arena_free(arena);
     return 0;
@@ -135,9 +135,8 @@ static int read_wish(const struct wish *wish)
     return read_as(&both, wish);
 }
 
-static void test_good(void **state)
+TEST_WITH(test_good, setup, teardown)
 {
-    (void)state;
     struct store_notification got;
     struct jr_error error;
     json_t *document;
@@ -160,9 +159,8 @@ static void test_good(void **state)
 }
 
 /* A TEST notification has no transaction inside. */
-static void test_without_transaction(void **state)
+TEST_WITH(test_without_transaction, setup, teardown)
 {
-    (void)state;
     struct store_notification got;
     struct str payload = arena_printf(
         arena,
@@ -175,9 +173,8 @@ static void test_without_transaction(void **state)
     assert_true(str_is(got.event_id, "Sandbox:u-1"));
 }
 
-static void test_other_parts(void **state)
+TEST_WITH(test_other_parts, setup, teardown)
 {
-    (void)state;
     static const struct {
         const char *part;
         int rc;
@@ -221,9 +218,8 @@ static void test_other_parts(void **state)
     }
 }
 
-static void test_whose(void **state)
+TEST_WITH(test_whose, setup, teardown)
 {
-    (void)state;
     struct store_account account = both;
 
     assert_int_equal(read_wish(&(struct wish){.bundle = "com.example.other"}), STORE_OTHER_APP);
@@ -258,9 +254,8 @@ static void test_whose(void **state)
     assert_int_equal(read_as(&account, &(struct wish){0}), STORE_OTHER_APP);
 }
 
-static void test_age(void **state)
+TEST_WITH(test_age, setup, teardown)
 {
-    (void)state;
     const int64_t minute = 60000;
 
     assert_int_equal(read_wish(&(struct wish){.signed_ms = NOW_MS - 7 * DAY_MS}), 0);
@@ -271,9 +266,8 @@ static void test_age(void **state)
 }
 
 /* A chain is valid or invalid as of now, independently of the date that is signed inside. */
-static void test_chains(void **state)
+TEST_WITH(test_chains, setup, teardown)
 {
-    (void)state;
     const struct chain *stranger = chain_new(arena, NOW_S, &(struct chain_wish){0});
     const struct chain *old =
         chain_new(arena, NOW_S - 30 * CHAIN_DAY_S, &(struct chain_wish){.leaf_days = 29});
@@ -292,9 +286,8 @@ static void test_chains(void **state)
     assert_int_equal(read_wish(&(struct wish){0}), 0);
 }
 
-static void test_signatures(void **state)
+TEST_WITH(test_signatures, setup, teardown)
 {
-    (void)state;
     struct str payload = payload_of(&(struct wish){0});
     struct str header = chain_header(arena, chain);
     struct str good = chain_sign(arena, chain, payload);
@@ -327,9 +320,8 @@ static void test_signatures(void **state)
     assert_int_equal(read_token(&both, good, NULL), 0);
 }
 
-static void test_bodies(void **state)
+TEST_WITH(test_bodies, setup, teardown)
 {
-    (void)state;
     struct store_notification got;
     const struct str bodies[] = {
         STR_NONE,
@@ -349,9 +341,8 @@ static void test_bodies(void **state)
                          STORE_INVALID);
 }
 
-static void test_payloads(void **state)
+TEST_WITH(test_payloads, setup, teardown)
 {
-    (void)state;
     static const char *const payloads[] = {
         "{}",
         "{\"notificationType\":\"TEST\"}",
@@ -374,9 +365,8 @@ static void test_payloads(void **state)
 
 /* --- tokens of users, key files, roots --- */
 
-static void test_account_tokens(void **state)
+TEST_WITH(test_account_tokens, setup, teardown)
 {
-    (void)state;
     char token[STORE_ACCOUNT_TOKEN_BYTES + 1];
     const int64_t ids[] = {1, 12, 255, 4096, 987654321, 0xffffffffffffLL};
     static const char *const foreign[] = {"",
@@ -413,9 +403,8 @@ static struct str pem_of(const char *label, struct str der, size_t line)
     return strbuf_view(&pem);
 }
 
-static void test_key_files(void **state)
+TEST_WITH(test_key_files, setup, teardown)
 {
-    (void)state;
     struct ec_key *key = ec_key_generate();
     arena_defer(arena, ec_key_free_deferred, key);
     struct str der = ec_key_to_pkcs8(arena, key);
@@ -438,9 +427,8 @@ static void test_key_files(void **state)
         assert_int_equal(store_key_read(arena, bad[i], &read), STORE_KEY_BAD);
 }
 
-static void test_anchor_files(void **state)
+TEST_WITH(test_anchor_files, setup, teardown)
 {
-    (void)state;
     struct x5c_anchors *loaded;
     uint8_t digest[X5C_SHA256_BYTES];
     char path[] = "/tmp/anchors.XXXXXX";
@@ -460,23 +448,4 @@ static void test_anchor_files(void **state)
     assert_int_equal(store_anchors_load(STR_NONE, &loaded), 0);
     assert_true(x5c_anchor_sha256(loaded, 0, digest));
     x5c_anchors_free(loaded);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_good, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_without_transaction, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_other_parts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_whose, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_age, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_chains, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_signatures, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_bodies, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_payloads, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_account_tokens, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_key_files, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_anchor_files, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "payments/store_private.h"
 
 #define DAY    86400000LL
@@ -16,16 +18,14 @@
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -48,29 +48,28 @@ static struct store_fact fact(const char *type, const char *subtype, int64_t sec
     };
 }
 
-static void tell(struct store_state *state, struct store_fact one)
+static void tell(struct store_state *store, struct store_fact one)
 {
-    store_state_add(state, &one);
+    store_state_add(store, &one);
 }
 
-static void check(const struct store_state *state, const char *word, const char *status)
+static void check(const struct store_state *store, const char *word, const char *status)
 {
-    assert_string_equal(state->store_status, word);
-    assert_string_equal(store_state_status(state), status);
+    assert_string_equal(store->store_status, word);
+    assert_string_equal(store_state_status(store), status);
 }
 
 static struct store_state bought(void)
 {
-    struct store_state state = {0};
+    struct store_state store = {0};
 
-    tell(&state, fact("SUBSCRIBED", "INITIAL_BUY", 0));
-    check(&state, "active", "active");
-    return state;
+    tell(&store, fact("SUBSCRIBED", "INITIAL_BUY", 0));
+    check(&store, "active", "active");
+    return store;
 }
 
-static void test_types(void **unused)
+TEST_WITH(test_types, setup, teardown)
 {
-    (void)unused;
     static const struct {
         const char *type, *subtype, *word, *status;
     } cases[] = {
@@ -93,130 +92,125 @@ static void test_types(void **unused)
 
     assert_null(store_state_status(&(struct store_state){0}));
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct store_state state = bought();
-        tell(&state, fact(cases[i].type, cases[i].subtype, 10));
-        check(&state, cases[i].word, cases[i].status);
-        /* A notification leads to the same state when it is the first to arrive. */
-        state = (struct store_state){0};
-        tell(&state, fact(cases[i].type, cases[i].subtype, 10));
-        check(&state, cases[i].word, cases[i].status);
+        struct store_state store = bought();
+        tell(&store, fact(cases[i].type, cases[i].subtype, 10));
+        check(&store, cases[i].word, cases[i].status);
+        /* A notification leads to the same store when it is the first to arrive. */
+        store = (struct store_state){0};
+        tell(&store, fact(cases[i].type, cases[i].subtype, 10));
+        check(&store, cases[i].word, cases[i].status);
     }
 }
 
 /* When the first notification says nothing about access, the transaction's dates decide. */
-static void test_first_by_dates(void **unused)
+TEST_WITH(test_first_by_dates, setup, teardown)
 {
-    (void)unused;
-    struct store_state state = {0};
+    struct store_state store = {0};
 
-    tell(&state, fact("PRICE_INCREASE", "PENDING", 30 * 86400 + 1));
-    check(&state, "expired", "canceled");
-    assert_int_equal(state.ended_ms, END);
-    state = (struct store_state){0};
-    tell(&state, fact("REFUND_REVERSED", NULL, 30 * 86400 + 1));
-    check(&state, "expired", "canceled");
+    tell(&store, fact("PRICE_INCREASE", "PENDING", 30 * 86400 + 1));
+    check(&store, "expired", "canceled");
+    assert_int_equal(store.ended_ms, END);
+    store = (struct store_state){0};
+    tell(&store, fact("REFUND_REVERSED", NULL, 30 * 86400 + 1));
+    check(&store, "expired", "canceled");
 }
 
-static void test_grace(void **unused)
+TEST_WITH(test_grace, setup, teardown)
 {
-    (void)unused;
-    struct store_state state = bought();
+    struct store_state store = bought();
     struct store_fact failed = fact("DID_FAIL_TO_RENEW", "GRACE_PERIOD", 10);
 
     failed.grace_ms = END + 16 * DAY;
-    tell(&state, failed);
-    assert_int_equal(state.grace_ms, END + 16 * DAY);
-    tell(&state, fact("PRICE_CHANGE", NULL, 11)); /* without a grace date */
-    check(&state, "in_grace", "past_due");
-    assert_int_equal(state.grace_ms, END + 16 * DAY);
-    tell(&state, fact("GRACE_PERIOD_EXPIRED", NULL, 12));
-    assert_int_equal(state.grace_ms, END);
-    tell(&state, fact("DID_RENEW", "BILLING_RECOVERY", 13));
-    assert_int_equal(state.grace_ms, 0);
+    tell(&store, failed);
+    assert_int_equal(store.grace_ms, END + 16 * DAY);
+    tell(&store, fact("PRICE_CHANGE", NULL, 11)); /* without a grace date */
+    check(&store, "in_grace", "past_due");
+    assert_int_equal(store.grace_ms, END + 16 * DAY);
+    tell(&store, fact("GRACE_PERIOD_EXPIRED", NULL, 12));
+    assert_int_equal(store.grace_ms, END);
+    tell(&store, fact("DID_RENEW", "BILLING_RECOVERY", 13));
+    assert_int_equal(store.grace_ms, 0);
     /* A grace period without a date ends with the paid period. */
-    state = bought();
-    tell(&state, fact("DID_FAIL_TO_RENEW", "GRACE_PERIOD", 10));
-    assert_int_equal(state.grace_ms, END);
+    store = bought();
+    tell(&store, fact("DID_FAIL_TO_RENEW", "GRACE_PERIOD", 10));
+    assert_int_equal(store.grace_ms, END);
 }
 
-static void test_cancellation(void **unused)
+TEST_WITH(test_cancellation, setup, teardown)
 {
-    (void)unused;
-    struct store_state state = bought();
+    struct store_state store = bought();
     struct store_fact off = fact("DID_CHANGE_RENEWAL_STATUS", NULL, 10);
     struct store_fact on = fact("DID_CHANGE_RENEWAL_STATUS", NULL, 30);
 
     off.auto_renew = 0;
     on.auto_renew = 1;
-    tell(&state, off);
-    assert_true(state.renewal_is_off);
-    assert_int_equal(state.canceled_ms, START + 10 * SECOND);
+    tell(&store, off);
+    assert_true(store.renewal_is_off);
+    assert_int_equal(store.canceled_ms, START + 10 * SECOND);
     off.signed_ms += 5 * SECOND; /* reported again: canceled_ms stays */
-    tell(&state, off);
-    assert_int_equal(state.canceled_ms, START + 10 * SECOND);
-    tell(&state, fact("PRICE_CHANGE", NULL, 20)); /* without renewal info */
-    assert_true(state.renewal_is_off);
-    tell(&state, on);
-    assert_false(state.renewal_is_off);
-    assert_int_equal(state.canceled_ms, 0);
-    tell(&state, off);
-    tell(&state, fact("EXPIRED", "VOLUNTARY", 40));
-    assert_int_equal(state.canceled_ms, START + 15 * SECOND);
-    assert_int_equal(state.ended_ms, START + 40 * SECOND);
-    tell(&state, fact("EXPIRED", "VOLUNTARY", 50)); /* the first end counts */
-    assert_int_equal(state.ended_ms, START + 40 * SECOND);
-    tell(&state, fact("SUBSCRIBED", "RESUBSCRIBE", 60));
-    assert_int_equal(state.ended_ms, 0);
-    check(&state, "active", "active");
+    tell(&store, off);
+    assert_int_equal(store.canceled_ms, START + 10 * SECOND);
+    tell(&store, fact("PRICE_CHANGE", NULL, 20)); /* without renewal info */
+    assert_true(store.renewal_is_off);
+    tell(&store, on);
+    assert_false(store.renewal_is_off);
+    assert_int_equal(store.canceled_ms, 0);
+    tell(&store, off);
+    tell(&store, fact("EXPIRED", "VOLUNTARY", 40));
+    assert_int_equal(store.canceled_ms, START + 15 * SECOND);
+    assert_int_equal(store.ended_ms, START + 40 * SECOND);
+    tell(&store, fact("EXPIRED", "VOLUNTARY", 50)); /* the first end counts */
+    assert_int_equal(store.ended_ms, START + 40 * SECOND);
+    tell(&store, fact("SUBSCRIBED", "RESUBSCRIBE", 60));
+    assert_int_equal(store.ended_ms, 0);
+    check(&store, "active", "active");
 }
 
-static void test_refunds(void **unused)
+TEST_WITH(test_refunds, setup, teardown)
 {
-    (void)unused;
-    struct store_state state = bought();
+    struct store_state store = bought();
     struct store_fact refund = fact("REFUND", NULL, 10);
     struct store_fact later = fact("DID_RENEW", NULL, 5);
 
     /* A full refund revokes access although the status is still active. */
     refund.status = 1;
     refund.revoked_ms = START + 9 * SECOND;
-    tell(&state, refund);
-    check(&state, "revoked", "canceled");
-    assert_int_equal(state.ended_ms, START + 9 * SECOND);
-    tell(&state, fact("REFUND_REVERSED", NULL, 20));
-    check(&state, "active", "active");
+    tell(&store, refund);
+    check(&store, "revoked", "canceled");
+    assert_int_equal(store.ended_ms, START + 9 * SECOND);
+    tell(&store, fact("REFUND_REVERSED", NULL, 20));
+    check(&store, "active", "active");
 
     /* A partial refund ends the subscription at the time of the refund. */
-    state = bought();
+    store = bought();
     refund.revocation_type = STR("REFUND_PRORATED");
-    tell(&state, refund);
-    check(&state, "active", "active");
-    assert_int_equal(store_state_end(&state), START + 9 * SECOND);
-    tell(&state, fact("REFUND_REVERSED", NULL, 20));
-    assert_int_equal(store_state_end(&state), END);
+    tell(&store, refund);
+    check(&store, "active", "active");
+    assert_int_equal(store_state_end(&store), START + 9 * SECOND);
+    tell(&store, fact("REFUND_REVERSED", NULL, 20));
+    assert_int_equal(store_state_end(&store), END);
 
     /* A refund of an earlier period leaves the current period active. */
-    state = bought();
+    store = bought();
     later.transaction_id = STR("t2");
     later.purchase_ms = END;
     later.expires_ms = END + 30 * DAY;
-    tell(&state, later);
+    tell(&store, later);
     refund.revocation_type = STR_NONE;
     refund.status = 0;
-    tell(&state, refund);
-    check(&state, "active", "active");
-    assert_int_equal(store_state_end(&state), END + 30 * DAY);
-    assert_true(str_is(state.transaction_id, "t2"));
+    tell(&store, refund);
+    check(&store, "active", "active");
+    assert_int_equal(store_state_end(&store), END + 30 * DAY);
+    assert_true(str_is(store.transaction_id, "t2"));
     /* The renewal was not reported, but the renewal info has its date. */
-    state = bought();
+    store = bought();
     refund.renewal_ms = END + 30 * DAY;
-    tell(&state, refund);
-    check(&state, "active", "active");
+    tell(&store, refund);
+    check(&store, "active", "active");
 }
 
-static void test_trials(void **unused)
+TEST_WITH(test_trials, setup, teardown)
 {
-    (void)unused;
     static const struct {
         const char *period;
         int64_t days;
@@ -237,30 +231,29 @@ static void test_trials(void **unused)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct store_state state = {0};
+        struct store_state store = {0};
         struct store_fact first = fact("SUBSCRIBED", "INITIAL_BUY", 0);
         first.offer_discount = STR("FREE_TRIAL");
         first.offer_period = str_from(cases[i].period);
-        tell(&state, first);
-        assert_string_equal(store_state_status(&state), "trialing");
-        assert_int_equal(state.trial_days, cases[i].days);
-        assert_int_equal(state.trial_end_ms, END);
-        tell(&state, fact("DID_RENEW", NULL, 10));
-        assert_string_equal(store_state_status(&state), "active");
-        assert_int_equal(state.trial_days, cases[i].days);
+        tell(&store, first);
+        assert_string_equal(store_state_status(&store), "trialing");
+        assert_int_equal(store.trial_days, cases[i].days);
+        assert_int_equal(store.trial_end_ms, END);
+        tell(&store, fact("DID_RENEW", NULL, 10));
+        assert_string_equal(store_state_status(&store), "active");
+        assert_int_equal(store.trial_days, cases[i].days);
     }
     /* Implausible dates give no trial days. */
-    struct store_state state = {0};
+    struct store_state store = {0};
     struct store_fact odd = fact("SUBSCRIBED", "INITIAL_BUY", 0);
     odd.offer_discount = STR("FREE_TRIAL");
     odd.expires_ms = START - DAY;
-    tell(&state, odd);
-    assert_int_equal(state.trial_days, 0);
+    tell(&store, odd);
+    assert_int_equal(store.trial_days, 0);
 }
 
-static void test_order(void **unused)
+TEST_WITH(test_order, setup, teardown)
 {
-    (void)unused;
     struct store_fact buy = fact("SUBSCRIBED", NULL, 0);
     struct store_fact renew = fact("DID_RENEW", NULL, 0);
     struct store_fact end = fact("EXPIRED", NULL, 0);
@@ -275,9 +268,8 @@ static void test_order(void **unused)
     assert_int_equal(store_fact_order(&buy, &buy), 0);
 }
 
-static void test_money(void **unused)
+TEST_WITH(test_money, setup, teardown)
 {
-    (void)unused;
     assert_int_equal(store_minor(9990, STR("USD")), 999);
     assert_int_equal(store_minor(9995, STR("USD")), 1000);
     assert_int_equal(store_minor(9994, STR("USD")), 999);
@@ -293,9 +285,8 @@ static void test_money(void **unused)
 }
 
 /* Documents without required members are malformed, and implausible values count as absent. */
-static void test_documents(void **unused)
+TEST_WITH(test_documents, setup, teardown)
 {
-    (void)unused;
     struct store_document document;
     static const char *const broken[] = {
         "",
@@ -333,20 +324,4 @@ static void test_documents(void **unused)
     assert_int_equal(document.fact.price_milli, 0);
     assert_int_equal(document.fact.auto_renew, 7);
     assert_int_equal(document.fact.transaction_id.len, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_types, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_first_by_dates, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_grace, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_cancellation, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refunds, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_trials, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_money, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_documents, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

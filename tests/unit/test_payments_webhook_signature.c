@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/arena.h"
 #include "payments/webhook_signature.h"
 
@@ -32,7 +34,7 @@ static int check(const char *header)
 }
 
 /* Headers made with the processor's own library. */
-static void test_signed_elsewhere(void **state)
+TEST(test_signed_elsewhere)
 {
     static const struct {
         const char *secret, *body, *header;
@@ -50,7 +52,6 @@ static void test_signed_elsewhere(void **state)
         {"whsec_test", BODY, "t=1700000000,v1=" ZEROS ",v1=" GOOD ",v0=deadbeef", T},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct webhook_secret secret = {.secret = str_from(cases[i].secret)};
         assert_int_equal(webhook_signature_check(str_from(cases[i].header),
@@ -62,9 +63,8 @@ static void test_signed_elsewhere(void **state)
     }
 }
 
-static void test_headers(void **state)
+TEST(test_headers)
 {
-    (void)state;
     assert_int_equal(check("t=1700000000,v1=" GOOD), 0);
     assert_int_equal(check("v1=" GOOD ",t=1700000000"), 0);
     assert_int_equal(check("t=1700000000, v1=" GOOD), 0);
@@ -101,7 +101,7 @@ static void test_headers(void **state)
 
 /* W1: A body with a byte more, less or changed is refused, and so is the same JSON written
  * differently. */
-static void test_bodies(void **state)
+TEST(test_bodies)
 {
     static const char *const bodies[] = {
         "{\"id\":\"evt_2\",\"object\":\"event\"}",
@@ -111,7 +111,6 @@ static void test_bodies(void **state)
         "",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++)
         assert_int_equal(
             webhook_signature_check(
@@ -119,12 +118,11 @@ static void test_bodies(void **state)
             WEBHOOK_SIGNATURE_WRONG);
 }
 
-static void test_many(void **state)
+TEST(test_many)
 {
     struct arena *arena = arena_new(0);
     struct str header = STR("t=1700000000");
 
-    (void)state;
     for (int i = 1; i < WEBHOOK_V1_MAX; i++)
         header = arena_printf(arena, "%.*s,v1=" ZEROS, STR_ARG(header));
     struct str last = arena_printf(arena, "%.*s,v1=" GOOD, STR_ARG(header));
@@ -147,11 +145,10 @@ static void test_many(void **state)
 }
 
 /* W2: A timestamp outside of the tolerance is refused. */
-static void test_clock(void **state)
+TEST(test_clock)
 {
     const char *header = "t=1700000000,v1=" GOOD;
 
-    (void)state;
     assert_int_equal(check_at(header, (T + 300) * SECONDS + 999), 0);
     assert_int_equal(check_at(header, (T + 301) * SECONDS), WEBHOOK_SIGNATURE_STALE);
     assert_int_equal(check_at(header, (T - 300) * SECONDS), 0);
@@ -162,7 +159,7 @@ static void test_clock(void **state)
 
 /* W6: Any active secret verifies the signature. An expired secret does not count, nor an empty
  * one. */
-static void test_rotation(void **state)
+TEST(test_rotation)
 {
     struct webhook_secret secrets[] = {
         {.secret = STR_INIT("whsec_new")},
@@ -171,7 +168,6 @@ static void test_rotation(void **state)
     };
     struct str header = STR("t=1700000000,v1=" GOOD);
 
-    (void)state;
     assert_int_equal(webhook_signature_check(header, STR(BODY), secrets, 3, T * SECONDS), 0);
     assert_int_equal(webhook_signature_check(header, STR(BODY), secrets, 3, T * SECONDS + 1),
                      WEBHOOK_SIGNATURE_WRONG);
@@ -182,18 +178,4 @@ static void test_rotation(void **state)
     /* An attacker could sign with an empty secret. */
     assert_int_equal(webhook_signature_check(header, STR(BODY), secrets + 2, 1, T * SECONDS),
                      WEBHOOK_SIGNATURE_NO_SECRET);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_signed_elsewhere),
-        cmocka_unit_test(test_headers),
-        cmocka_unit_test(test_bodies),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_clock),
-        cmocka_unit_test(test_rotation),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

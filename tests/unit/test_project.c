@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "http/page.h"
 #include "http/query.h"
 #include "project/events.h"
@@ -15,23 +17,21 @@
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
 
 /* --- names --- */
 
-static void test_names(void **state)
+TEST(test_names)
 {
     static const char *const good[] = {"a", "order_lines2", "svcx", "ids"};
     static const char *const bad[] = {"",
@@ -48,7 +48,6 @@ static void test_names(void **state)
                                       "updated_at"};
     char longest[50];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(good); i++)
         assert_true(model_name_ok(str_from(good[i])));
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
@@ -86,12 +85,11 @@ static void refused(const char *text, const char *field, const char *code)
     assert_string_equal(errors.items[0].code, code);
 }
 
-static void test_page(void **state)
+TEST(test_page)
 {
     struct page page;
     struct schema_errors errors;
 
-    (void)state;
     assert_true(parse("", &page, &errors));
     assert_int_equal(page.page, 1);
     assert_int_equal(page.limit, 20);
@@ -147,7 +145,7 @@ static void settings_refused(const char *text, const char *field)
         fail_msg("%s: %.*s", text, STR_ARG(errors.items[0].field));
 }
 
-static void test_settings_bounds(void **state)
+TEST(test_settings_bounds)
 {
     static const char *const origins[] = {
         "https://a.example/",
@@ -173,7 +171,6 @@ static void test_settings_bounds(void **state)
     struct project_patch in;
     struct schema_errors errors;
 
-    (void)state;
     settings_refused("{\"settings\":{\"password_min_length\":7}}", "settings.password_min_length");
     settings_refused("{\"settings\":{\"password_min_length\":129}}",
                      "settings.password_min_length");
@@ -205,7 +202,7 @@ static void test_settings_bounds(void **state)
 }
 
 /* redirect_urls and auth_page_url: RFC 8252 for apps, RFC 9700 2.1 for pages. */
-static void test_redirect_urls(void **state)
+TEST(test_redirect_urls)
 {
     static const char *const good[] = {
         "https://app.example.com/cb",
@@ -263,7 +260,6 @@ static void test_redirect_urls(void **state)
         {"myapp://cb", "myapp://CB"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(good); i++)
         if (redirect_url_fault(str_from(good[i])))
             fail_msg("%s: %s", good[i], redirect_url_fault(str_from(good[i])));
@@ -278,7 +274,7 @@ static void test_redirect_urls(void **state)
             fail_msg("%s is %s", different[i][0], different[i][1]);
 }
 
-static void test_settings_merge(void **state)
+TEST(test_settings_merge)
 {
     struct project_settings settings;
     struct project_patch in;
@@ -286,7 +282,6 @@ static void test_settings_merge(void **state)
     struct strbuf out;
     struct jw w;
 
-    (void)state;
     project_settings_set_default(&settings);
     assert_int_equal(settings.access_token_seconds, 3600);
     assert_true(settings.default_row_level_security);
@@ -332,7 +327,7 @@ static void test_settings_merge(void **state)
 
 /* --- checks of rights --- */
 
-static void test_caller(void **state)
+TEST(test_caller)
 {
     const int64_t listed[] = {3, 8, 15};
     struct entity_right entities[] = {
@@ -351,7 +346,6 @@ static void test_caller(void **state)
     const struct entity six = {.id = 6};
     struct model_field field = {.id = 8, .entity = &five};
 
-    (void)state;
     perm_set_add(&rights.perms, PERM_SVC_USERS_READ);
     assert_true(caller_can(&user, PERM_SVC_USERS_READ));
     assert_true(caller_can(&user, PERM_NONE));
@@ -392,12 +386,11 @@ static void test_caller(void **state)
 
 /* --- calls --- */
 
-static void test_calls(void **state)
+TEST(test_calls)
 {
     const struct entity entity = {.id = 5};
     const struct caller key = {.kind = CALLER_KEY, .user_id = 2, .key_id = 9};
 
-    (void)state;
     struct outbox_row row = {
         .entity = &entity,
         .event = EVENT_DELETED,
@@ -437,16 +430,4 @@ static void test_calls(void **state)
     assert_int_equal(call.params[5].kind, PARAM_NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_page),
-        cmocka_unit_test(test_settings_bounds),
-        cmocka_unit_test(test_redirect_urls),
-        cmocka_unit_test(test_settings_merge),
-        cmocka_unit_test(test_caller),
-        cmocka_unit_test(test_calls),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+GROUP(setup, teardown)

@@ -5,6 +5,8 @@
 #include "base/codec.h"
 #include "keys/data_key.h"
 #include "project_test.h"
+#define UNIT_OWN_MAIN
+#include "unit.h"
 
 #define RECORDS 450 /* more than two batches */
 #define FIELD   "f_40"
@@ -192,10 +194,9 @@ static int64_t keys(struct task *task, struct project *project, const char *wher
 
 /* --- tests --- */
 
-static void places_stay(void **state)
+TEST(places_stay)
 {
     struct arena *arena = arena_new(0);
-    (void)state;
 
     assert_true(str_is(aad_setting(arena, 3, STR("setting"), STR("project")),
                        "p3:settings:oidc_client_secret"));
@@ -295,9 +296,8 @@ static void adopted(struct task *task, struct directory *one, struct directory *
     directory_free(third);
 }
 
-static void adoption(void **state)
+TEST(adoption)
 {
-    (void)state;
     run(adopted);
 }
 
@@ -338,9 +338,8 @@ static void moved(struct task *task, struct directory *one, struct directory *tw
     assert_int_equal(project_find(task, two, STR("place-a"), &found), PROJECT_UNAVAILABLE);
 }
 
-static void places_count(void **state)
+TEST(places_count)
 {
-    (void)state;
     run(moved);
 }
 
@@ -388,9 +387,8 @@ static void rotated(struct task *task, struct directory *one, struct directory *
     assert_int_equal(keys(task, project, "id = 3 and retired_at is null"), 1);
 }
 
-static void rotation(void **state)
+TEST(rotation)
 {
-    (void)state;
     run(rotated);
 }
 
@@ -456,9 +454,8 @@ static void beside(struct task *task, struct directory *one, struct directory *t
     assert_true(writer.rounds > 100);
 }
 
-static void rotation_beside_writers(void **state)
+TEST(rotation_beside_writers)
 {
-    (void)state;
     run(beside);
 }
 
@@ -565,9 +562,8 @@ static void killed(struct task *task, struct directory *one, struct directory *t
     assert_int_equal(oldest, number(task, &project->db, "select max(id) from {p}.data_keys"));
 }
 
-static void rotation_killed(void **state)
+TEST(rotation_killed)
 {
-    (void)state;
     run(killed);
 }
 
@@ -618,9 +614,8 @@ static void rewrapped(struct task *task, struct directory *one, struct directory
     directory_free(with_old);
 }
 
-static void rewrap(void **state)
+TEST(rewrap)
 {
-    (void)state;
     run(rewrapped);
 }
 
@@ -673,27 +668,15 @@ static void every_column(struct task *task, struct directory *one, struct direct
     assert_int_equal(rows.count, ARRAY_LEN(known));
 }
 
-static void columns_are_known(void **state)
+TEST(columns_are_known)
 {
-    (void)state;
     run(every_column);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places_stay),
-        cmocka_unit_test(adoption),
-        cmocka_unit_test(places_count),
-        cmocka_unit_test(rotation),
-        cmocka_unit_test(columns_are_known),
-        cmocka_unit_test(rotation_beside_writers),
-        cmocka_unit_test(rotation_killed),
-        cmocka_unit_test(rewrap),
-    };
-
     program = "/proc/self/exe";
     if (argc == 5 && strcmp(argv[1], "--child") == 0)
         return child_main(argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

@@ -2,6 +2,8 @@
  * deletion. */
 #include <unistd.h>
 
+#include "unit.h"
+
 #include "project/project.h"
 #include "project_test.h"
 
@@ -81,9 +83,8 @@ static void created(struct task *task, struct directory *one, struct directory *
     assert_false(perm_set_has(&rights->perms, PERM_SVC_USERS_READ));
 }
 
-static void test_create(void **state)
+TEST(test_create)
 {
-    (void)state;
     run(created);
 }
 
@@ -119,9 +120,8 @@ static void resumed(struct task *task, struct directory *one, struct directory *
     assert_int_equal(project->partition, 3);
 }
 
-static void test_resume(void **state)
+TEST(test_resume)
 {
-    (void)state;
     run(resumed);
 }
 
@@ -149,9 +149,8 @@ static void unheard(struct task *task, struct directory *one, struct directory *
     exec(task, directory_control(one), "drop sequence platform.tries");
 }
 
-static void test_unheard(void **state)
+TEST(test_unheard)
 {
-    (void)state;
     run(unheard);
 }
 
@@ -200,9 +199,8 @@ static void propagated(struct task *task, struct directory *one, struct director
     assert_null(project_credential_get(project, STR("late")));
 }
 
-static void test_epochs(void **state)
+TEST(test_epochs)
 {
-    (void)state;
     run(propagated);
 }
 
@@ -233,9 +231,8 @@ static void learned(struct task *task, struct directory *one, struct directory *
     assert_true(rights->active);
 }
 
-static void test_learned(void **state)
+TEST(test_learned)
 {
-    (void)state;
     run(learned);
 }
 
@@ -277,9 +274,8 @@ static void touched(struct task *task, struct directory *one, struct directory *
         assert_int_equal(task_sleep(task, 5), 0);
 }
 
-static void test_touched(void **state)
+TEST(test_touched)
 {
-    (void)state;
     run(touched);
 }
 
@@ -329,9 +325,8 @@ static void hinted(struct task *task, struct directory *one, struct directory *t
     assert_int_equal(reply.number, 1);
 }
 
-static void test_hints(void **state)
+TEST(test_hints)
 {
-    (void)state;
     redis_url = redis_start();
     run(hinted);
     redis_stop();
@@ -390,9 +385,8 @@ static void shared(struct task *task, struct directory *one, struct directory *t
     assert_in_range(directory_stats(two)->project_misses - misses, 0, seconds);
 }
 
-static void test_shared_loads(void **state)
+TEST(test_shared_loads)
 {
-    (void)state;
     run(shared);
 }
 
@@ -412,9 +406,8 @@ static void closed(struct task *task, struct directory *one, struct directory *t
     WAIT_FOR(task, project_find(task, one, STR("closed"), &found) == 0);
 }
 
-static void test_fails_closed(void **state)
+TEST(test_fails_closed)
 {
-    (void)state;
     run(closed);
 }
 
@@ -478,9 +471,8 @@ static void saved(struct task *task, struct directory *one, struct directory *tw
         1);
 }
 
-static void test_settings(void **state)
+TEST(test_settings)
 {
-    (void)state;
     run(saved);
 }
 
@@ -605,9 +597,8 @@ static void at_once(struct task *task, struct directory *one, struct directory *
     assert_int_equal(number(task, &project->db, "select count(shoe_size) from {p}.users"), 0);
 }
 
-static void test_migrations(void **state)
+TEST(test_migrations)
 {
-    (void)state;
     run(migrated);
     run(rolled_back);
     run(at_once);
@@ -670,9 +661,8 @@ static void deleted(struct task *task, struct directory *one, struct directory *
                      0);
 }
 
-static void test_delete(void **state)
+TEST(test_delete)
 {
-    (void)state;
     run(deleted);
 }
 
@@ -695,28 +685,7 @@ static void ddl_is_mains(struct task *task, struct directory *one, struct direct
     servers_close(&servers);
 }
 
-static void ddl_of_main(void **state)
+TEST(ddl_of_main)
 {
-    (void)state;
     run(ddl_is_mains);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_create),
-        cmocka_unit_test(test_unheard),
-        cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_epochs),
-        cmocka_unit_test(test_learned),
-        cmocka_unit_test(test_touched),
-        cmocka_unit_test(test_hints),
-        cmocka_unit_test(test_shared_loads),
-        cmocka_unit_test(test_fails_closed),
-        cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_delete),
-        cmocka_unit_test(ddl_of_main),
-        cmocka_unit_test(test_migrations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

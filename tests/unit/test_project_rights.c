@@ -1,4 +1,6 @@
 /* Models and rights, read from a real PostgreSQL. */
+#include "unit.h"
+
 #include "project_test.h"
 
 /* --- model --- */
@@ -50,9 +52,8 @@ static void modelled(struct task *task, struct directory *one, struct directory 
     assert_int_equal(directory_stats(one)->model_loads, loads); /* same version */
 }
 
-static void test_model(void **state)
+TEST(test_model)
 {
-    (void)state;
     run(modelled);
 }
 
@@ -230,17 +231,7 @@ static void authorised(struct task *task, struct directory *one, struct director
     suspended(task, project);
 }
 
-static void test_rights(void **state)
+TEST(test_rights)
 {
-    (void)state;
     run(authorised);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_model),
-        cmocka_unit_test(test_rights),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

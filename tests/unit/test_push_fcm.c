@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/param_build.h>
@@ -26,31 +28,27 @@
 static struct arena *arena;
 static EVP_PKEY *rsa;
 
-static int setup_all(void **state)
+static int setup_all(void **state UNUSED)
 {
-    (void)state;
     rsa = EVP_RSA_gen(2048);
     assert_non_null(rsa);
     return 0;
 }
 
-static int teardown_all(void **state)
+static int teardown_all(void **state UNUSED)
 {
-    (void)state;
     EVP_PKEY_free(rsa);
     return 0;
 }
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -113,11 +111,10 @@ static int read_with(const char *name, const char *value)
     return fcm_account_read(arena, file_with(name, value), &account);
 }
 
-static void test_account(void **state)
+TEST_WITH(test_account, setup, teardown)
 {
     struct fcm_account account;
 
-    (void)state;
     assert_int_equal(fcm_account_read(arena, file_with(NULL, NULL), &account), 0);
     assert_true(str_is(account.project_id, "shop-1234"));
     assert_true(str_is(account.client_email, EMAIL));
@@ -133,7 +130,7 @@ static void test_account(void **state)
     assert_int_equal(read_with("private_key", pem_of(rsa, PKCS1)), 0);
 }
 
-static void test_wrong_accounts(void **state)
+TEST_WITH(test_wrong_accounts, setup, teardown)
 {
     static const struct {
         const char *name, *value;
@@ -161,7 +158,6 @@ static void test_wrong_accounts(void **state)
     };
     struct fcm_account ignored;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         int result = read_with(cases[i].name, cases[i].value);
         if (result != cases[i].result)
@@ -180,9 +176,8 @@ static int read_key(EVP_PKEY *pkey, enum form form)
     return read_with("private_key", pem_of(pkey, form));
 }
 
-static void test_wrong_keys(void **state)
+TEST_WITH(test_wrong_keys, setup, teardown)
 {
-    (void)state;
     assert_int_equal(read_key(rsa, PUBLIC), FCM_ACCOUNT_BAD_KEY);
     assert_int_equal(read_key(rsa, ENCRYPTED), FCM_ACCOUNT_BAD_KEY);
     EVP_PKEY *other = EVP_EC_gen("P-256");
@@ -195,7 +190,7 @@ static void test_wrong_keys(void **state)
 
 /* A key made of the halves of two keys can be read, but its public half does not verify its
  * signatures. Such a key is refused. */
-static void test_key_of_two_halves(void **state)
+TEST_WITH(test_key_of_two_halves, setup, teardown)
 {
     static const char *const names[] = {
         OSSL_PKEY_PARAM_RSA_N,
@@ -212,7 +207,6 @@ static void test_key_of_two_halves(void **state)
     BIGNUM *numbers[ARRAY_LEN(names)] = {NULL};
     EVP_PKEY *mixed = NULL;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         assert_int_equal(EVP_PKEY_get_bn_param(i >= 2 ? second : rsa, names[i], &numbers[i]), 1);
         assert_int_equal(OSSL_PARAM_BLD_push_BN(build, names[i], numbers[i]), 1);
@@ -244,7 +238,7 @@ static struct str public_number(const char *name)
     return (struct str){(char *)bytes, count};
 }
 
-static void test_grant(void **state)
+TEST_WITH(test_grant, setup, teardown)
 {
     const struct str begin =
         STR("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=");
@@ -253,7 +247,6 @@ static void test_grant(void **state)
     int64_t iat = 0;
     int64_t exp = 0;
 
-    (void)state;
     assert_int_equal(fcm_account_read(arena, file_with(NULL, NULL), &account), 0);
     struct str form = fcm_grant_form(arena, &account, NOW);
     assert_true(str_starts(form, begin));
@@ -274,12 +267,11 @@ static void test_grant(void **state)
     assert_int_equal(exp, NOW / 1000 + 3600);
 }
 
-static void test_token(void **state)
+TEST_WITH(test_token, setup, teardown)
 {
     struct fcm_token token;
     struct str code = STR_NONE;
 
-    (void)state;
     assert_int_equal(fcm_token_read(arena,
                                     200,
                                     STR("{\"access_token\":\"ya29.a-_~+/"
@@ -296,7 +288,7 @@ static void test_token(void **state)
     assert_int_equal(token.expires_ms, NOW + 3599000);
 }
 
-static void test_wrong_tokens(void **state)
+TEST_WITH(test_wrong_tokens, setup, teardown)
 {
     static const struct {
         long status;
@@ -332,7 +324,6 @@ static void test_wrong_tokens(void **state)
          "INVALID_ANSWER"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct fcm_token token;
         struct str code = STR_NONE;
@@ -351,7 +342,7 @@ static void test_wrong_tokens(void **state)
     "googleapis.com/google.firebase.fcm.v1.FcmError\",\"errorCode\":\"" code "\"}]}}"
 #define RPC_ERROR(status) "{\"error\":{\"code\":1,\"message\":\"m\",\"status\":\"" status "\"}}"
 
-static void test_fcm_answers(void **state)
+TEST_WITH(test_fcm_answers, setup, teardown)
 {
     static const struct {
         long status;
@@ -392,7 +383,6 @@ static void test_fcm_answers(void **state)
         {418, "[]", PUSH_FAILED, "HTTP_418"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct push_answer answer =
             fcm_answer_read(arena, cases[i].status, STR_NONE, str_from(cases[i].body), NOW);
@@ -407,11 +397,10 @@ static void test_fcm_answers(void **state)
     }
 }
 
-static void test_detail_cut(void **state)
+TEST_WITH(test_detail_cut, setup, teardown)
 {
     char text[PUSH_DETAIL_MAX + 64];
 
-    (void)state;
     int head = snprintf(text, sizeof(text), "{\"error\":{\"message\":\"");
     memset(text + head, 'a', PUSH_DETAIL_MAX - 1);
     strcpy(text + head + PUSH_DETAIL_MAX - 1,
@@ -420,7 +409,7 @@ static void test_detail_cut(void **state)
     assert_int_equal(answer.detail.len, PUSH_DETAIL_MAX - 1); /* not cut inside of a character */
 }
 
-static void test_webpush_answers(void **state)
+TEST_WITH(test_webpush_answers, setup, teardown)
 {
     static const struct {
         long status;
@@ -443,7 +432,6 @@ static void test_webpush_answers(void **state)
         {503, PUSH_RETRY, "HTTP_503"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct push_answer answer = webpush_answer_read(arena, cases[i].status, STR("7"), NOW);
         assert_int_equal(answer.outcome, cases[i].outcome);
@@ -452,9 +440,8 @@ static void test_webpush_answers(void **state)
     }
 }
 
-static void test_no_answer(void **state)
+TEST_WITH(test_no_answer, setup, teardown)
 {
-    (void)state;
     assert_int_equal(push_answer_from_fetch(FETCH_TIMEOUT).outcome, PUSH_RETRY);
     assert_int_equal(push_answer_from_fetch(FETCH_UNREACHABLE).outcome, PUSH_RETRY);
     assert_int_equal(push_answer_from_fetch(FETCH_BUSY).outcome, PUSH_RETRY);
@@ -467,7 +454,7 @@ static void test_no_answer(void **state)
     assert_int_equal(push_answer_from_fetch(FETCH_BAD_HEADER).outcome, PUSH_FAILED);
 }
 
-static void test_retry_after(void **state)
+TEST_WITH(test_retry_after, setup, teardown)
 {
     static const struct {
         const char *text;
@@ -493,7 +480,6 @@ static void test_retry_after(void **state)
         {"Thu, 09 Oct 2025 08:54\n20 GMT", -1},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         int64_t ms = push_retry_after_ms(str_from(cases[i].text), NOW);
         if (ms != cases[i].ms)
@@ -502,12 +488,11 @@ static void test_retry_after(void **state)
     assert_int_equal(push_retry_after_ms(STR_NONE, NOW), -1);
 }
 
-static void test_backoff(void **state)
+TEST_WITH(test_backoff, setup, teardown)
 {
     const struct push_backoff backoff = {.first_ms = 1000, .over_rate_ms = 60000};
     struct push_answer answer = {.outcome = PUSH_RETRY, .retry_after_ms = -1};
 
-    (void)state;
     assert_int_equal(push_retry_ms(&answer, &backoff, 1, 0), 1000);
     assert_int_equal(push_retry_ms(&answer, &backoff, 2, 0), 2000);
     assert_int_equal(push_retry_ms(&answer, &backoff, 3, 0), 4000);
@@ -527,22 +512,4 @@ static void test_backoff(void **state)
     assert_true(push_retry_ms(&answer, &backoff, UINT32_MAX, UINT64_MAX) > 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_account, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_wrong_accounts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_wrong_keys, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_key_of_two_halves, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_grant, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_token, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_wrong_tokens, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_fcm_answers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_detail_cut, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_webpush_answers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_no_answer, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_retry_after, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_backoff, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, setup_all, teardown_all);
-}
+GROUP(setup_all, teardown_all)

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "json/jr.h"
 #include "push/payload.h"
 #include "push/webpush_encrypt.h"
@@ -17,16 +19,14 @@
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -158,11 +158,10 @@ static bool valid(const json_t *schema, const json_t *defs, const json_t *value)
     return true;
 }
 
-static void test_schema(void **state)
+TEST_WITH(test_schema, setup, teardown)
 {
     struct push_message messages[] = {message_full(), message_bare(), message_bare()};
 
-    (void)state;
     json_t *schema = json_load_file(SCHEMA, 0, NULL);
     if (!schema)
         skip();
@@ -183,12 +182,11 @@ static void test_schema(void **state)
 
 /* --- positions of members --- */
 
-static void test_fcm(void **state)
+TEST_WITH(test_fcm, setup, teardown)
 {
     struct push_message message = message_full();
     const json_t *root = at(fcm(&message), "message");
 
-    (void)state;
     assert_string_equal(text_at(root, "token"), "dev\"ice:1");
     assert_string_equal(text_at(root, "notification.title"), "Order \"4\"");
     assert_string_equal(text_at(root, "notification.body"), "Ready\nnow \xf0\x9f\x8d\x89");
@@ -222,12 +220,11 @@ static void test_fcm(void **state)
     assert_int_equal(json_object_size(at(root, "data")), 6);
 }
 
-static void test_fcm_bare(void **state)
+TEST_WITH(test_fcm_bare, setup, teardown)
 {
     struct push_message message = message_bare();
     const json_t *root = at(fcm(&message), "message");
 
-    (void)state;
     assert_int_equal(json_object_size(at(root, "notification")), 2);
     assert_int_equal(json_object_size(at(root, "data")), 1);
     assert_int_equal(json_object_size(at(root, "apns.payload.aps")), 1); /* sound */
@@ -246,12 +243,11 @@ static void test_fcm_bare(void **state)
     assert_string_equal(text_at(at(fcm(&message), "message"), "data.category"), "mine");
 }
 
-static void test_web(void **state)
+TEST_WITH(test_web, setup, teardown)
 {
     struct push_message message = message_full();
     const json_t *root = parsed(push_web_payload(arena, &message));
 
-    (void)state;
     assert_string_equal(text_at(root, "title"), "Order \"4\"");
     assert_string_equal(text_at(root, "image"), "https://ex.test/i.png");
     assert_string_equal(text_at(root, "click_action"), "https://ex.test/o/1");
@@ -272,12 +268,11 @@ static void test_web(void **state)
 }
 
 /* A text of any length is written whole. The limit of a provider is checked before the send. */
-static void test_large(void **state)
+TEST_WITH(test_large, setup, teardown)
 {
     struct push_message message = message_bare();
     char *text = arena_alloc(arena, 100000);
 
-    (void)state;
     memset(text, '"', 100000);
     message.body = (struct str){text, 100000};
     assert_int_equal(json_string_length(at(fcm(&message), "message.notification.body")), 100000);
@@ -297,13 +292,12 @@ static size_t part_bytes(const json_t *part)
 
 /* push_fcm_bytes() counts the JSON that every device gets, and the larger one of the additional
  * parts for iPhones and for browsers. */
-static void test_fcm_bytes(void **state)
+TEST_WITH(test_fcm_bytes, setup, teardown)
 {
     static const struct push_datum own[] = {{STR_INIT("category"), STR_INIT("mine")},
                                             {STR_INIT("a"), STR_INIT("\"\n")}};
     struct push_message messages[] = {message_bare(), message_full(), message_bare()};
 
-    (void)state;
     messages[2].category = STR("rsvp");
     messages[2].data = own;
     messages[2].ndata = ARRAY_LEN(own);
@@ -319,29 +313,14 @@ static void test_fcm_bytes(void **state)
     }
 }
 
-static void test_data_names(void **state)
+TEST_WITH(test_data_names, setup, teardown)
 {
     static const char *const bad[] = {
         "", "from", "message_type", "google", "google.c.a", "gcm", "gcm.notification.title"};
     static const char *const good[] = {"From", "messageType", "order", "a.b", "notification_id"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_false(push_data_name_ok(str_from(bad[i])));
     for (size_t i = 0; i < ARRAY_LEN(good); i++)
         assert_true(push_data_name_ok(str_from(good[i])));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_schema, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_fcm, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_fcm_bare, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_web, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_large, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_data_names, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_fcm_bytes, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "push/answer.h"
 #include "push/request.h"
 
@@ -14,16 +16,14 @@ static struct arena *arena;
 static struct push_request request;
 static struct str code;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -39,9 +39,8 @@ static void assert_text(struct str text, const char *expected)
     assert_true(str_is(text, expected));
 }
 
-static void test_message(void **state)
+TEST_WITH(test_message, setup, teardown)
 {
-    (void)state;
     assert_int_equal(
         read_text(
             "{\"title\":\"T\",\"body\":\"B\",\"image_url\":\"https://i\",\"click_action\":\"app://"
@@ -69,9 +68,8 @@ static void test_message(void **state)
 
 #define TO(audience) "{\"title\":\"T\",\"audience\":" audience "}"
 
-static void test_audiences(void **state)
+TEST_WITH(test_audiences, setup, teardown)
 {
-    (void)state;
     const struct push_audience *to = &request.audience;
 
     assert_int_equal(read_text(TO("{\"kind\":\"user\",\"user_id\":7,\"provider\":\"fcm\"}")), 0);
@@ -102,7 +100,7 @@ static void test_audiences(void **state)
     assert_int_equal(to->owner_record_id, 6);
 }
 
-static void test_bad(void **state)
+TEST_WITH(test_bad, setup, teardown)
 {
     static const struct {
         const char *text, *code;
@@ -124,30 +122,27 @@ static void test_bad(void **state)
         {"{\"title\":\"T\",\"audience\":{\"kind\":\"all\"},\"buttons\":[{}]}", "INVALID_BUTTONS"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(read_text(cases[i].text), PUSH_REQUEST_BAD);
         assert_text(code, cases[i].code);
     }
 }
 
-static void test_providers(void **state)
+TEST(test_providers)
 {
-    (void)state;
     assert_int_equal(push_provider_find(STR("fcm")), PUSH_FCM);
     assert_int_equal(push_provider_find(STR("web_push")), PUSH_WEB);
     assert_int_equal(push_provider_find(STR("")), 0);
     assert_string_equal(push_provider_name(PUSH_WEB), "web_push");
 }
 
-static void test_pauses(void **state)
+TEST(test_pauses)
 {
     static const struct push_backoff backoff = {.first_ms = 1000, .over_rate_ms = 60000};
     struct push_answer answer = {.outcome = PUSH_RETRY, .retry_after_ms = -1};
     struct push_attempts tries = {
         .request_count = 1, .retries = PUSH_FCM_RETRIES, .left_ms = 300000};
 
-    (void)state;
     assert_in_range(push_pause_ms(&answer, &backoff, &tries, 0), 1000, 1500);
     tries.request_count = 3;
     assert_in_range(push_pause_ms(&answer, &backoff, &tries, 0), 4000, 6000);
@@ -163,16 +158,4 @@ static void test_pauses(void **state)
         answer = (struct push_answer){.outcome = outcome, .retry_after_ms = -1};
         assert_true((push_pause_ms(&answer, &backoff, &tries, 0) < 0) == (outcome != PUSH_RETRY));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_message, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_audiences, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_bad, setup, teardown),
-        cmocka_unit_test(test_providers),
-        cmocka_unit_test(test_pauses),
-    };
-    return cmocka_run_group_tests_name("push_request", tests, NULL, NULL);
 }

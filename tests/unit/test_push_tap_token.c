@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/codec.h"
 #include "push/tap_token.h"
 
@@ -26,17 +28,15 @@ static const struct tap nothing = {.project = PROJECT, .send = SEND};
 static struct arena *arena;
 static struct str token;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     token = tap_token_sign(arena, &keys[1], &order, SENT);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -49,9 +49,8 @@ static int verify_at(struct str text, int64_t now_ms)
     return rc;
 }
 
-static void test_good(void **state)
+TEST_WITH(test_good, setup, teardown)
 {
-    (void)state;
     assert_int_equal(token.len, TAP_TOKEN_BYTES);
     assert_int_equal(verify_at(token, SENT), 0);
     /* another process that continues the send makes the same token */
@@ -60,16 +59,15 @@ static void test_good(void **state)
     assert_int_equal(verify_at(tap_token_sign(arena, &keys[0], &order, SENT), SENT), 0);
 }
 
-static void test_hour(void **state)
+TEST_WITH(test_hour, setup, teardown)
 {
-    (void)state;
     assert_int_equal(verify_at(token, SENT - 24 * HOUR), 0); /* clocks differ */
     assert_int_equal(verify_at(token, SENT - 999 + HOUR - 1), 0);
     assert_int_equal(verify_at(token, SENT - 999 + HOUR), TAP_TOKEN_EXPIRED);
     assert_int_equal(verify_at(token, INT64_MAX), TAP_TOKEN_EXPIRED);
 }
 
-static void test_of_others(void **state)
+TEST_WITH(test_of_others, setup, teardown)
 {
     static const struct {
         int64_t project;
@@ -85,7 +83,6 @@ static void test_of_others(void **state)
     };
     int64_t send = 0;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct tap claim = {.project = cases[i].project,
                                   .category = str_from(cases[i].category)};
@@ -105,11 +102,10 @@ static void test_of_others(void **state)
 }
 
 /* A change of any bit makes the token invalid: version, key, send, end and signature. */
-static void test_changed(void **state)
+TEST_WITH(test_changed, setup, teardown)
 {
     struct str decoded;
 
-    (void)state;
     assert_true(codec_b64url_decode(arena, token, &decoded));
     char *bytes = arena_cstr(arena, decoded);
     for (size_t bit = 0; bit < decoded.len * 8; bit++) {
@@ -128,26 +124,13 @@ static void test_changed(void **state)
 }
 
 /* tap_token_key_id() returns the key id in a token without verifying the token. */
-static void test_key_id(void **state)
+TEST_WITH(test_key_id, setup, teardown)
 {
     uint32_t id = 0;
 
-    (void)state;
     assert_true(tap_token_key_id(arena, token, &id));
     assert_int_equal(id, 2);
     assert_false(tap_token_key_id(arena, STR("x"), &id));
     assert_false(tap_token_key_id(arena, (struct str){token.ptr, token.len - 1}, &id));
     assert_false(tap_token_key_id(arena, STR_NONE, &id));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_good, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_hour, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_of_others, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_changed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_key_id, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/codec.h"
 #include "crypto/ec.h"
 #include "crypto/jws.h"
@@ -21,18 +23,16 @@ static struct arena *arena;
 static struct ec_key *key;
 static struct vapid *vapid;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     key = ec_key_generate();
     vapid = vapid_new(key, STR(SUBJECT));
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     vapid_free(vapid);
     ec_key_free(key);
     arena_free(arena);
@@ -56,7 +56,7 @@ static void parts(struct str header, struct jws *ret_jws, struct str *ret_key)
     assert_int_equal(jws_parse(arena, (struct str){token.ptr + 8, token.len - 8}, ret_jws), 0);
 }
 
-static void test_token(void **state)
+TEST_WITH(test_token, setup, teardown)
 {
     struct jws jws;
     struct str public_key;
@@ -64,7 +64,6 @@ static void test_token(void **state)
     struct ec_key *told = NULL;
     int64_t exp = 0;
 
-    (void)state;
     parts(header_at(ORIGIN, NOW), &jws, &public_key);
     assert_int_equal(public_key.len, 87);
     assert_true(str_eq(public_key, vapid_public_key(arena, key)));
@@ -80,9 +79,8 @@ static void test_token(void **state)
     assert_int_equal(json_object_size(jws.claims), 3);
 }
 
-static void test_used_again(void **state)
+TEST_WITH(test_used_again, setup, teardown)
 {
-    (void)state;
     struct str first = header_at(ORIGIN, NOW);
     assert_true(str_eq(header_at(ORIGIN, NOW + 1), first));
     assert_true(str_eq(header_at(ORIGIN, NOW + 11 * HOUR - 1000), first));
@@ -96,9 +94,8 @@ static void test_used_again(void **state)
 }
 
 /* Origins come from devices, so there may be any number of origins; the cache is bounded. */
-static void test_bounded(void **state)
+TEST_WITH(test_bounded, setup, teardown)
 {
-    (void)state;
     struct str used = header_at(ORIGIN, NOW);
     struct str unused = header_at("https://push0.example.net", NOW);
 
@@ -112,7 +109,7 @@ static void test_bounded(void **state)
     assert_false(str_eq(header_at("https://push0.example.net", NOW), unused));
 }
 
-static void test_subjects(void **state)
+TEST_WITH(test_subjects, setup, teardown)
 {
     static const struct {
         const char *text;
@@ -145,7 +142,6 @@ static void test_subjects(void **state)
     };
     char text[VAPID_SUBJECT_MAX + 1];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         if (vapid_subject_ok(arena, str_from(cases[i].text)) != cases[i].ok)
             fail_msg("%s", cases[i].text);
@@ -156,27 +152,14 @@ static void test_subjects(void **state)
 }
 
 /* A quote in the subject is escaped in the token's JSON. */
-static void test_subject_escaped(void **state)
+TEST_WITH(test_subject_escaped, setup, teardown)
 {
     struct jws jws;
     struct str ignored;
 
-    (void)state;
     struct vapid *other = vapid_new(key, STR("mailto:\"a\\b\"@example.com"));
     parts(vapid_header(other, arena, STR(ORIGIN), NOW), &jws, &ignored);
     assert_true(str_is(jws_claim_str(&jws, "sub"), "mailto:\"a\\b\"@example.com"));
     vapid_free(other);
     vapid_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_token, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_used_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_bounded, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_subjects, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_subject_escaped, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

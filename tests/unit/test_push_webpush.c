@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <openssl/evp.h>
 
 #include "base/codec.h"
@@ -25,16 +27,14 @@
 static struct arena *arena;
 static struct webpush_body body, one, two;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -118,7 +118,7 @@ decrypted(const struct ec_key *own, const uint8_t *auth, const struct webpush_bo
     return bytes_of(plain, sealed - 1);
 }
 
-static void test_rfc8291(void **state)
+TEST_WITH(test_rfc8291, setup, teardown)
 {
     static const char expected[] =
         "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_"
@@ -129,7 +129,6 @@ static void test_rfc8291(void **state)
     struct webpush_subscription subscription = rfc8291();
     struct ec_key *own = private_key("yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw");
 
-    (void)state;
     assert_int_equal(webpush_encrypt_with(own,
                                           (const uint8_t *)unb64("DGv6ra1nlYgDCS1FRnbzlw").ptr,
                                           &subscription,
@@ -141,7 +140,7 @@ static void test_rfc8291(void **state)
     assert_string_equal(codec_b64url(arena, bytes_of(body.bytes, body.len)).ptr, expected);
 }
 
-static void test_round_trip(void **state)
+TEST_WITH(test_round_trip, setup, teardown)
 {
     static const struct {
         size_t text, padding;
@@ -150,7 +149,6 @@ static void test_round_trip(void **state)
     struct ec_key *browser = private_key("q1dXpw3UpT5VOmu_cf_v6ih07Aems3njxI-JWgLcM94");
     char text[WEBPUSH_TEXT_MAX];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(text); i++)
         text[i] = (char)('a' + i % 26);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -162,12 +160,11 @@ static void test_round_trip(void **state)
     }
 }
 
-static void test_limits(void **state)
+TEST_WITH(test_limits, setup, teardown)
 {
     struct webpush_subscription subscription = rfc8291();
     static const char text[WEBPUSH_TEXT_MAX + 1];
 
-    (void)state;
     assert_int_equal(WEBPUSH_TEXT_MAX, 3993);
     assert_int_equal(webpush_encrypt(&subscription, bytes_of(text, 3994), 0, &body),
                      WEBPUSH_TOO_LARGE);
@@ -180,18 +177,17 @@ static void test_limits(void **state)
 }
 
 /* Neither key pair nor salt is used twice. */
-static void test_fresh(void **state)
+TEST_WITH(test_fresh, setup, teardown)
 {
     struct webpush_subscription subscription = rfc8291();
 
-    (void)state;
     assert_int_equal(webpush_encrypt(&subscription, STR("same"), 0, &one), 0);
     assert_int_equal(webpush_encrypt(&subscription, STR("same"), 0, &two), 0);
     assert_memory_not_equal(one.bytes, two.bytes, 16);
     assert_memory_not_equal(one.bytes + 21, two.bytes + 21, 65);
 }
 
-static void test_subscriptions(void **state)
+TEST_WITH(test_subscriptions, setup, teardown)
 {
     static const char *const good[] = {
         SUBSCRIPTION(ENDPOINT, P256DH, AUTH),
@@ -204,7 +200,6 @@ static void test_subscriptions(void **state)
             "BTBZMqHH6r4Tts7J/aSIgg=="),
     };
 
-    (void)state;
     struct webpush_subscription first = subscription_of(good[0]);
     assert_string_equal(first.origin.ptr, "https://push.example.net");
     assert_true(str_is(first.endpoint, ENDPOINT));
@@ -217,7 +212,7 @@ static void test_subscriptions(void **state)
     assert_false(subscription_of(SUBSCRIPTION("http://127.0.0.1:8090/p", P256DH, AUTH)).secure);
 }
 
-static void test_wrong_subscriptions(void **state)
+TEST_WITH(test_wrong_subscriptions, setup, teardown)
 {
     static const struct {
         const char *json;
@@ -269,7 +264,6 @@ static void test_wrong_subscriptions(void **state)
         {SUBSCRIPTION(ENDPOINT, P256DH, P256DH), WEBPUSH_BAD_AUTH},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct webpush_subscription found;
         int result = webpush_subscription_read(arena, str_from(cases[i].json), &found);
@@ -284,7 +278,7 @@ static void test_wrong_subscriptions(void **state)
                      WEBPUSH_BAD_JSON);
 }
 
-static void test_origins(void **state)
+TEST_WITH(test_origins, setup, teardown)
 {
     static const struct {
         const char *url, *origin;
@@ -318,7 +312,6 @@ static void test_origins(void **state)
         {"https://a\xc3\xa9/", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct str origin = STR_NONE;
         int result = webpush_origin(arena, str_from(cases[i].url), &origin);
@@ -326,18 +319,4 @@ static void test_origins(void **state)
             (cases[i].origin && !str_is(origin, cases[i].origin)))
             fail_msg("%s: %d %.*s", cases[i].url, result, STR_ARG(origin));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_rfc8291, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_round_trip, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_fresh, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_subscriptions, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_wrong_subscriptions, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_origins, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

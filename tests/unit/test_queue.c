@@ -1,5 +1,7 @@
 /* The queue with a kind of work made for this test, toys: one SQL file (toys.sql), one table and
  * one function. Two directories play two processes. */
+#include "unit.h"
+
 #include "loop/background.h"
 #include "project_test.h"
 #include "queue/queue.h"
@@ -167,9 +169,8 @@ static void done_once(struct task *task, struct directory *one, struct directory
     end_queue(task, there, 1000);
 }
 
-static void test_done_once(void **state)
+TEST(test_done_once)
 {
-    (void)state;
     test_in_world(done_once);
 }
 
@@ -247,9 +248,8 @@ static void bounded_ahead(struct task *task, struct directory *one, struct direc
     clear(task, flood);
 }
 
-static void test_fair(void **state)
+TEST(test_fair)
 {
-    (void)state;
     test_in_world(fair);
     test_in_world(bounded);
     test_in_world(bounded_ahead);
@@ -326,9 +326,8 @@ static void over(struct task *task, struct directory *one, struct directory *two
     clear(task, project);
 }
 
-static void test_leases(void **state)
+TEST(test_leases)
 {
-    (void)state;
     test_in_world(renewed);
     test_in_world(over);
 }
@@ -361,9 +360,8 @@ static void crashed(struct task *task, struct directory *one, struct directory *
     clear(task, project);
 }
 
-static void test_crashed(void **state)
+TEST(test_crashed)
 {
-    (void)state;
     test_in_world(crashed);
 }
 
@@ -418,9 +416,8 @@ static void ahead(struct task *task, struct directory *one, struct directory *tw
     clear(task, project);
 }
 
-static void test_drained(void **state)
+TEST(test_drained)
 {
-    (void)state;
     test_in_world(drained);
     test_in_world(ahead);
 }
@@ -464,9 +461,8 @@ static void notified(struct task *task, struct directory *one, struct directory 
     end_queue(task, store, 1000);
 }
 
-static void test_notified(void **state)
+TEST(test_notified)
 {
-    (void)state;
     redis_url = redis_start();
     test_in_world(notified);
     redis_url = NULL;
@@ -647,33 +643,15 @@ static void paused(struct task *task, struct directory *one, struct directory *t
     end_queue(task, queue, 1000); /* a paused project does not delay the drain */
 }
 
-static void test_paused(void **state)
+TEST(test_paused)
 {
-    (void)state;
     test_in_world(counted);
     test_in_world(paused);
 }
 
-static void test_the_rest(void **state)
+TEST(test_the_rest)
 {
-    (void)state;
     test_in_world(adopted);
     test_in_world(retained);
     test_in_world(retained_in_turn);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_done_once),
-        cmocka_unit_test(test_fair),
-        cmocka_unit_test(test_leases),
-        cmocka_unit_test(test_crashed),
-        cmocka_unit_test(test_drained),
-        cmocka_unit_test(test_notified),
-        cmocka_unit_test(test_paused),
-        cmocka_unit_test(test_the_rest),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

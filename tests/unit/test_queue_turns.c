@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "queue/turns.h"
 
 struct item {
@@ -67,9 +69,8 @@ static void pump(void *arg)
     pumped();
 }
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     loop_init();
     list_init(&ring);
     given_count = 0;
@@ -86,9 +87,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     turns_stop(&turns);
     return 0;
 }
@@ -102,9 +102,8 @@ static struct item *wants(int64_t number, unsigned wanted)
     return item;
 }
 
-static void test_found_or_made(void **state)
+TEST_WITH(test_found_or_made, setup, teardown)
 {
-    (void)state;
     assert_null(turns_find(&turns, 7));
     struct item *item = turns_get(&turns, 7);
     assert_int_equal(item->number, 7);
@@ -117,11 +116,10 @@ static void test_found_or_made(void **state)
     loop_run();
 }
 
-static void test_turns_go_round(void **state)
+TEST_WITH(test_turns_go_round, setup, teardown)
 {
     static const int64_t fair[] = {1, 2, 3, 1, 2, 1, 1};
 
-    (void)state;
     slots = 100;
     wants(1, 4);
     wants(2, 2);
@@ -141,9 +139,8 @@ static void free_one(void)
     turns_pump(&turns);
 }
 
-static void test_a_turn_needs_what_is_scarce(void **state)
+TEST_WITH(test_a_turn_needs_what_is_scarce, setup, teardown)
 {
-    (void)state;
     slots = 2;
     pumped = free_one;
     wants(1, 3);
@@ -159,11 +156,10 @@ static void on_time(void *arg)
     loop_stop();
 }
 
-static void test_closed_gives_none(void **state)
+TEST_WITH(test_closed_gives_none, setup, teardown)
 {
     struct loop_timer timer;
 
-    (void)state;
     slots = 100;
     wants(1, 1);
     turns_close(&turns);
@@ -175,9 +171,8 @@ static void test_closed_gives_none(void **state)
     assert_int_equal(given_count, 0);
 }
 
-static void test_refused_is_wanted_again(void **state)
+TEST_WITH(test_refused_is_wanted_again, setup, teardown)
 {
-    (void)state;
     slots = 0;
     struct item *item = turns_get(&turns, 1);
     item->wanted = 1;
@@ -199,9 +194,8 @@ static void on_poll(void *arg)
         loop_timer_start(&poll, 10);
 }
 
-static void test_idle_ones_are_forgotten(void **state)
+TEST_WITH(test_idle_ones_are_forgotten, setup, teardown)
 {
-    (void)state;
     struct item *busy = turns_get(&turns, 1);
     busy->busy = true;
     (void)turns_get(&turns, 2);
@@ -211,18 +205,4 @@ static void test_idle_ones_are_forgotten(void **state)
     assert_int_equal(turns_count(&turns), 1);
     assert_ptr_equal(turns_find(&turns, 1), busy);
     assert_null(turns_find(&turns, 2));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_found_or_made, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_turns_go_round, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_turn_needs_what_is_scarce, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_closed_gives_none, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refused_is_wanted_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_idle_ones_are_forgotten, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

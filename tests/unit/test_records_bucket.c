@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/result.h"
 #include "records/bucket.h"
 
@@ -24,7 +26,7 @@ static struct tm calendar(int64_t day)
     return tm;
 }
 
-static void test_every_day_is_printed_and_read(void **state UNUSED)
+TEST(test_every_day_is_printed_and_read)
 {
     for (int64_t day = FIRST; day <= LAST; day += day > -2000 && day < 40000 ? 1 : 13) {
         struct tm tm = calendar(day);
@@ -39,7 +41,7 @@ static void test_every_day_is_printed_and_read(void **state UNUSED)
     }
 }
 
-static void test_spans_hold_their_days_and_follow_each_other(void **state UNUSED)
+TEST(test_spans_hold_their_days_and_follow_each_other)
 {
     for (int unit = BUCKET_DAY; unit < BUCKET_UNITS; unit++) {
         enum bucket_unit span = (enum bucket_unit)unit;
@@ -83,7 +85,7 @@ static void assert_window(const char *unit,
     assert_string_equal(bucket_print(buf, window.to), to);
 }
 
-static void test_windows_and_those_before(void **state UNUSED)
+TEST(test_windows_and_those_before)
 {
     assert_window("day", 7, "2026-03-03", 0, "2026-02-25", "2026-03-04");
     assert_window("day", 7, "2026-03-03", 1, "2026-02-18", "2026-02-25");
@@ -96,7 +98,7 @@ static void test_windows_and_those_before(void **state UNUSED)
     assert_window("year", 1000, "0500-06-01", 2, "0001-01-01", "0001-01-01");
 }
 
-static void test_what_is_no_date_or_span(void **state UNUSED)
+TEST(test_what_is_no_date_or_span)
 {
     static const char *const wrong[] = {"",
                                         "2026-02-29",
@@ -112,16 +114,4 @@ static void test_what_is_no_date_or_span(void **state UNUSED)
         assert_false(bucket_parse(str_from(wrong[i]), &day));
     assert_int_equal(bucket_find(STR("hour")), BUCKET_NONE);
     assert_int_equal(bucket_find(STR("")), BUCKET_NONE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_day_is_printed_and_read),
-        cmocka_unit_test(test_spans_hold_their_days_and_follow_each_other),
-        cmocka_unit_test(test_windows_and_those_before),
-        cmocka_unit_test(test_what_is_no_date_or_span),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/result.h"
 #include "records/transfer/cell.h"
 
@@ -25,13 +27,12 @@ static void check(const struct reading *reading, bool is_read, struct str plain)
     assert_true(as_expected);
 }
 
-static void guarded_texts_come_back(void **state)
+TEST(guarded_texts_come_back)
 {
     static const struct reading guarded[] = {
         {"'=1", "=1"}, {"''=1", "'=1"}, {"'''@x", "''@x"}, {"'\t", "\t"}, {"'-", "-"}};
     static const char *const plain[] = {"", "'", "''", "'x", "x=1", "=1", "+1", "a'=1"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(guarded); i++) {
         check(&guarded[i], true, cell_unguarded(str_from(guarded[i].cell)));
         assert_true(cell_is_guarded(str_from(guarded[i].plain)));
@@ -43,7 +44,7 @@ static void guarded_texts_come_back(void **state)
     assert_false(cell_is_guarded(STR_NONE));
 }
 
-static void numbers_have_a_decimal_comma(void **state)
+TEST(numbers_have_a_decimal_comma)
 {
     static const struct reading readings[] = {
         {"1,5", "1.5"},
@@ -84,7 +85,6 @@ static void numbers_have_a_decimal_comma(void **state)
     struct cell_text text;
     struct str plain;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(readings); i++) {
         bool is_read = cell_number_read(str_from(readings[i].cell), &text, &plain);
         check(&readings[i], is_read, is_read ? plain : STR_NONE);
@@ -94,7 +94,7 @@ static void numbers_have_a_decimal_comma(void **state)
     assert_false(cell_number_read((struct str){long_one, sizeof(long_one)}, &text, &plain));
 }
 
-static void dates_are_those_of_spreadsheets(void **state)
+TEST(dates_are_those_of_spreadsheets)
 {
     static const struct reading day_first[] = {
         {"31.01.2026", "2026-01-31"},
@@ -135,7 +135,6 @@ static void dates_are_those_of_spreadsheets(void **state)
     struct cell_text text;
     struct str plain;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(day_first); i++) {
         struct str cell = str_from(day_first[i].cell);
         bool is_read = cell_moment_read(cell, CSV_DATES_DMY, &text, &plain);
@@ -148,7 +147,7 @@ static void dates_are_those_of_spreadsheets(void **state)
     }
 }
 
-static void dates_are_printed_for_them(void **state)
+TEST(dates_are_printed_for_them)
 {
     static const struct reading day_first[] = {
         {"2026-01-31", "31/01/2026"},
@@ -156,21 +155,9 @@ static void dates_are_printed_for_them(void **state)
         {"2026-01-31T14:05:07.120Z", "31/01/2026 14:05:07.120"}};
     struct cell_text text;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(day_first); i++)
         check(&day_first[i],
               true,
               cell_moment_print(str_from(day_first[i].cell), CSV_DATES_DMY, &text));
     assert_true(str_is(cell_moment_print(STR("2026-01-31"), CSV_DATES_MDY, &text), "01/31/2026"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(guarded_texts_come_back),
-        cmocka_unit_test(numbers_have_a_decimal_comma),
-        cmocka_unit_test(dates_are_those_of_spreadsheets),
-        cmocka_unit_test(dates_are_printed_for_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

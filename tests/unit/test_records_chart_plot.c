@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 static const char *const kinds[] = {"metric", "bar", "line", "area", "pie", "table"};
 
 const char *chart_kind_name(enum chart_kind kind)
@@ -19,13 +21,13 @@ const char *chart_kind_name(enum chart_kind kind)
     return kinds[kind];
 }
 
-static int set_up(void **state)
+static int set_up(void **state UNUSED)
 {
     *state = arena_new(0);
     return 0;
 }
 
-static int tear_down(void **state)
+static int tear_down(void **state UNUSED)
 {
     arena_free(*state);
     return 0;
@@ -46,7 +48,7 @@ static void plot_of(void **state, const char *text, struct plot *ret_plot)
     chart_plot(*state, STR("Title"), data, ret_plot);
 }
 
-static void test_texts_are_short_and_of_one_line(void **state)
+TEST_WITH(test_texts_are_short_and_of_one_line, set_up, tear_down)
 {
     static const struct {
         const char *text, *shown;
@@ -67,7 +69,7 @@ static void test_texts_are_short_and_of_one_line(void **state)
         assert_text(chart_plot_text(*state, str_from(texts[i].text)), texts[i].shown);
 }
 
-static void test_numbers(void **state)
+TEST_WITH(test_numbers, set_up, tear_down)
 {
     static const struct {
         double value;
@@ -90,7 +92,7 @@ static void test_numbers(void **state)
     assert_text(chart_plot_number(*state, NAN, true), "\xE2\x80\x93");
 }
 
-static void test_axes_hold_their_values(void **state UNUSED)
+TEST(test_axes_hold_their_values)
 {
     static const double ends[][2] = {{0, 0},
                                      {0, 1},
@@ -115,7 +117,7 @@ static void test_axes_hold_their_values(void **state UNUSED)
 
 #define COLUMN(name, role) "{\"name\":\"" name "\",\"role\":\"" role "\",\"bucket\":null}"
 
-static void test_series_of_two_groups(void **state)
+TEST_WITH(test_series_of_two_groups, set_up, tear_down)
 {
     struct plot plot;
 
@@ -136,7 +138,7 @@ static void test_series_of_two_groups(void **state)
     assert_true(plot.low <= -3 && plot.high >= 2.5);
 }
 
-static void test_the_period_before_stands_beside(void **state)
+TEST_WITH(test_the_period_before_stands_beside, set_up, tear_down)
 {
     struct plot plot;
 
@@ -153,7 +155,7 @@ static void test_the_period_before_stands_beside(void **state)
     assert_true(isnan(plot.series[0].values[1]));
 }
 
-static void test_many_series_and_slices(void **state)
+TEST_WITH(test_many_series_and_slices, set_up, tear_down)
 {
     struct strbuf text;
     struct plot plot;
@@ -183,7 +185,7 @@ static void test_many_series_and_slices(void **state)
     assert_true(plot.series[0].values[PLOT_SLICES - 1] == 40 - PLOT_SLICES + 1);
 }
 
-static void test_what_is_no_data(void **state)
+TEST_WITH(test_what_is_no_data, set_up, tear_down)
 {
     static const char *const texts[] = {
         "{}",
@@ -202,19 +204,4 @@ static void test_what_is_no_data(void **state)
         plot_of(state, texts[i], &plot);
         assert_true(plot.high > plot.low);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_texts_are_short_and_of_one_line, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_numbers, set_up, tear_down),
-        cmocka_unit_test(test_axes_hold_their_values),
-        cmocka_unit_test_setup_teardown(test_series_of_two_groups, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_period_before_stands_beside, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_many_series_and_slices, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_is_no_data, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "records_model.h"
 
 #include "records/query/cursor.h"
@@ -232,11 +234,10 @@ static const struct {
     {"page=0", "{\"page\":0}", "!invalid_query: page: must be between 1 and 450359962737049"},
 };
 
-static void test_same(void **state)
+TEST(test_same)
 {
     struct task task = {.arena = arena_new(0)};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(same); i++) {
         const char *url = of_url(&task, same[i].url);
         const char *step = of_step(&task, same[i].step);
@@ -252,7 +253,7 @@ static void test_same(void **state)
 
 /* --- queries that only one reader can express --- */
 
-static void test_url(void **state)
+TEST(test_url)
 {
     static const struct {
         const char *text;
@@ -285,7 +286,6 @@ static void test_url(void **state)
     };
     struct task task = {.arena = arena_new(0)};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_string_equal(of_url(&task, cases[i].text), cases[i].answer);
     arena_free(task.arena);
@@ -303,7 +303,7 @@ static const char *many(struct arena *arena, int count)
     return strbuf_cstring(&text);
 }
 
-static void test_step(void **state)
+TEST(test_step)
 {
     static const struct {
         const char *text;
@@ -329,7 +329,6 @@ static void test_step(void **state)
     };
     struct task task = {.arena = arena_new(0)};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_string_equal(of_step(&task, cases[i].text), cases[i].answer);
     assert_string_equal(of_step(&task, many(task.arena, 51)),
@@ -338,15 +337,4 @@ static void test_step(void **state)
     assert_string_equal(of_step(&task, many(task.arena, 200)),
                         "!too_long: filter: there are more than 50 conditions");
     arena_free(task.arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same),
-        cmocka_unit_test(test_url),
-        cmocka_unit_test(test_step),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

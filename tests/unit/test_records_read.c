@@ -1,4 +1,6 @@
 /* Reading records against a real PostgreSQL: filters, orders, pages, rules, expansion. */
+#include "unit.h"
+
 #include "records_read.h"
 
 #define CHECK(ctx, entity, query, expected)                                                        \
@@ -107,9 +109,8 @@ static void administrator(struct task *task, struct directory *one, struct direc
     orders(ctx);
 }
 
-static void test_filters(void **state)
+TEST(test_filters)
 {
-    (void)state;
     run(administrator);
 }
 
@@ -228,9 +229,8 @@ static void refusals(struct task *task, struct directory *one, struct directory 
                         "!invalid_query fields:unknown_field:there is no field \"nope\"");
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     run(refusals);
 }
 
@@ -307,9 +307,8 @@ static void shapes(struct task *task, struct directory *one, struct directory *t
     check_values(ctx);
 }
 
-static void test_shapes(void **state)
+TEST(test_shapes)
 {
-    (void)state;
     run(shapes);
 }
 
@@ -376,9 +375,8 @@ static void cursors(struct task *task, struct directory *one, struct directory *
     assert_memory_equal(list(ctx, BOOKS, other), "!invalid_query cursor", 21);
 }
 
-static void test_cursors(void **state)
+TEST(test_cursors)
 {
-    (void)state;
     run(cursors);
 }
 
@@ -481,9 +479,8 @@ static void rules(struct task *task, struct directory *one, struct directory *tw
     public_rules(&library);
 }
 
-static void test_rules(void **state)
+TEST(test_rules)
 {
-    (void)state;
     run(rules);
 }
 
@@ -516,21 +513,7 @@ static void groups(struct task *task, struct directory *one, struct directory *t
     assert_non_null(strstr(get(alice, AUTHORS, 3, ""), "\"name\":\"Cid\""));
 }
 
-static void test_groups(void **state)
+TEST(test_groups)
 {
-    (void)state;
     run(groups);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_cursors),
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_groups),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* Reading records: gets that share a statement, a model that changes under a statement, groups,
  * exports. */
+#include "unit.h"
+
 #include "records_read.h"
 
 #include "records/read/get.h"
@@ -118,9 +120,8 @@ static void together(struct task *task, struct directory *one, struct directory 
         expect(many[i], i == 1 ? "\"label\":\"a\"" : i == 2 ? "\"label\":\"b\"" : NULL);
 }
 
-static void test_together(void **state)
+TEST(test_together)
 {
-    (void)state;
     run(together);
 }
 
@@ -158,9 +159,8 @@ static void leaving(struct task *task, struct directory *one, struct directory *
     assert_int_equal(task_sleep(task, 50), 0);
 }
 
-static void test_leaving(void **state)
+TEST(test_leaving)
 {
-    (void)state;
     run(leaving);
 }
 
@@ -197,9 +197,8 @@ static void changing(struct task *task, struct directory *one, struct directory 
     assert_string_equal(list(admin, BOOKS, ""), "!not_found");
 }
 
-static void test_changing(void **state)
+TEST(test_changing)
 {
-    (void)state;
     run(changing);
 }
 
@@ -253,9 +252,8 @@ static void grouped(struct task *task, struct directory *one, struct directory *
                         "\"count\":3}],\"has_next_page\":false}");
 }
 
-static void test_grouped(void **state)
+TEST(test_grouped)
 {
-    (void)state;
     run(grouped);
 }
 
@@ -337,20 +335,7 @@ static void exported(struct task *task, struct directory *one, struct directory 
     assert_int_equal(received.pieces, 1);
 }
 
-static void test_exported(void **state)
+TEST(test_exported)
 {
-    (void)state;
     run(exported);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_together),
-        cmocka_unit_test(test_leaving),
-        cmocka_unit_test(test_changing),
-        cmocka_unit_test(test_grouped),
-        cmocka_unit_test(test_exported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* Creating, changing and deleting single records against a real PostgreSQL; rules, locks,
  * events. */
+#include "unit.h"
+
 #include "records_write.h"
 
 /* NOLINTNEXTLINE(bugprone-suspicious-include): a daemon has no library */
@@ -116,9 +118,8 @@ static void creates(struct task *task, struct directory *one, struct directory *
     create_references(&shop);
 }
 
-static void test_create(void **state)
+TEST(test_create)
 {
-    (void)state;
     run(creates);
 }
 
@@ -207,9 +208,8 @@ static void updates(struct task *task, struct directory *one, struct directory *
     update_links(&shop);
 }
 
-static void test_update(void **state)
+TEST(test_update)
 {
-    (void)state;
     run(updates);
 }
 
@@ -245,9 +245,8 @@ static void deletes(struct task *task, struct directory *one, struct directory *
     assert_int_equal(count_of(&shop, "select count(*) from {p}.record_grants", 0, 0), 0);
 }
 
-static void test_delete(void **state)
+TEST(test_delete)
 {
-    (void)state;
     run(deletes);
 }
 
@@ -309,9 +308,8 @@ static void delete_many(struct task *task, struct directory *one, struct directo
     assert_int_equal(count_of(&shop, "select count(*) from {p}.record_locks", 0, 0), 0);
 }
 
-static void test_delete_many(void **state)
+TEST(test_delete_many)
 {
-    (void)state;
     run(delete_many);
 }
 
@@ -389,9 +387,8 @@ static void locks(struct task *task, struct directory *one, struct directory *tw
     (void)token_of(task->arena, lock(boss, 1, 0));
 }
 
-static void test_locks(void **state)
+TEST(test_locks)
 {
-    (void)state;
     run(locks);
 }
 
@@ -457,9 +454,8 @@ static void events(struct task *task, struct directory *one, struct directory *t
     assert_int_equal(outbox(&shop, "event = 'EntityDeleted'"), 4);
 }
 
-static void test_events(void **state)
+TEST(test_events)
 {
-    (void)state;
     run(events);
 }
 
@@ -493,9 +489,8 @@ static void transactions(struct task *task, struct directory *one, struct direct
     assert_int_equal(count_of(&shop, "select count(*) from {p}.e_2", 0, 0), 2);
 }
 
-static void test_transactions(void **state)
+TEST(test_transactions)
 {
-    (void)state;
     run(transactions);
 }
 
@@ -536,23 +531,7 @@ static void model_changes(struct task *task, struct directory *one, struct direc
     assert_string_equal(drop(ann, PRODUCTS, id, 0), "!not_found");
 }
 
-static void test_model_changes(void **state)
+TEST(test_model_changes)
 {
-    (void)state;
     run(model_changes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_create),
-        cmocka_unit_test(test_update),
-        cmocka_unit_test(test_delete),
-        cmocka_unit_test(test_delete_many),
-        cmocka_unit_test(test_locks),
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_transactions),
-        cmocka_unit_test(test_model_changes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* Bulk creates, upserts and imports against a real PostgreSQL, and the splitting of import
  * files. */
+#include "unit.h"
+
 #include "records_write.h"
 
 #include "records/import.h"
@@ -98,9 +100,8 @@ static void bulks(struct task *task, struct directory *one, struct directory *tw
     bulk_large(&shop);
 }
 
-static void test_bulk(void **state)
+TEST(test_bulk)
 {
-    (void)state;
     run(bulks);
 }
 
@@ -179,9 +180,8 @@ static void upserts(struct task *task, struct directory *one, struct directory *
     upsert_rules(&shop);
 }
 
-static void test_upsert(void **state)
+TEST(test_upsert)
 {
-    (void)state;
     run(upserts);
 }
 
@@ -252,9 +252,8 @@ static void rivals(struct task *task, struct directory *one, struct directory *t
         count_of(&shop, "select count(*) from {p}.e_2 where f_22 = 1 and f_23 = 5", 0, 0), 2);
 }
 
-static void test_rivals(void **state)
+TEST(test_rivals)
 {
-    (void)state;
     run(rivals);
 }
 
@@ -422,19 +421,7 @@ static void imports(struct task *task, struct directory *one, struct directory *
     import_long(&shop);
 }
 
-static void test_import(void **state)
+TEST(test_import)
 {
-    (void)state;
     run(imports);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bulk),
-        cmocka_unit_test(test_upsert),
-        cmocka_unit_test(test_rivals),
-        cmocka_unit_test(test_import),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "crypto/aead.h"
 #include "records/write/value.h"
 
@@ -72,9 +74,8 @@ static void check(struct model_field field, const struct sample *samples, size_t
           (const struct sample[]){__VA_ARGS__},                                                    \
           sizeof((const struct sample[]){__VA_ARGS__}) / sizeof(struct sample))
 
-static void test_texts(void **state)
+TEST(test_texts)
 {
-    (void)state;
     struct model_field field = field_of(TYPE_VARCHAR);
     field.max_length = 3;
     CHECK(field,
@@ -92,9 +93,8 @@ static void test_texts(void **state)
 }
 
 /* A text that PostgreSQL could not index is refused before the write. */
-static void test_indexed_texts(void **state)
+TEST(test_indexed_texts)
 {
-    (void)state;
     struct arena *arena = arena_new(0);
     struct model_field field = field_of(TYPE_TEXT);
     char text[VALUE_INDEXED_BYTES + 4];
@@ -113,9 +113,8 @@ static void test_indexed_texts(void **state)
 }
 
 /* The default length of varchar, and the maximum size of text. */
-static void test_text_limits(void **state)
+TEST(test_text_limits)
 {
-    (void)state;
     struct arena *arena = arena_new(0);
     struct model_field field = field_of(TYPE_VARCHAR);
     char *text = arena_alloc(arena, VALUE_TEXT_BYTES + 8);
@@ -142,9 +141,8 @@ static void test_text_limits(void **state)
     arena_free(arena);
 }
 
-static void test_integers(void **state)
+TEST(test_integers)
 {
-    (void)state;
     struct model_field field = field_of(TYPE_INTEGER);
     CHECK(field,
           {"9223372036854775807", "9223372036854775807"},
@@ -169,9 +167,8 @@ static void test_integers(void **state)
           {"-2", "!out_of_range"});
 }
 
-static void test_floats(void **state)
+TEST(test_floats)
 {
-    (void)state;
     struct model_field field = field_of(TYPE_FLOAT);
     CHECK(field,
           {"1.5", "1.5"},
@@ -182,9 +179,8 @@ static void test_floats(void **state)
           {"\"1.5\"", "!type_mismatch"});
 }
 
-static void test_decimals(void **state)
+TEST(test_decimals)
 {
-    (void)state;
     struct model_field field = field_of(TYPE_DECIMAL);
     CHECK(field,
           {"19.99", "19.99"},
@@ -210,9 +206,8 @@ static void test_decimals(void **state)
     CHECK(field, {"0.5", "0.5"}, {"\"0.49\"", "!out_of_range"});
 }
 
-static void test_times(void **state)
+TEST(test_times)
 {
-    (void)state;
     CHECK(field_of(TYPE_DATE),
           {"\"2024-02-29\"", "2024-02-29"},
           {"\"2023-02-29\"", "!pattern"},
@@ -233,9 +228,8 @@ static void test_times(void **state)
           {"1", "!type_mismatch"});
 }
 
-static void test_small_types(void **state)
+TEST(test_small_types)
 {
-    (void)state;
     struct model_field dangling = field_of(TYPE_ENUM);
 
     CHECK(field_of(TYPE_BOOL),
@@ -262,9 +256,8 @@ static void test_small_types(void **state)
           {"null", "null"});
 }
 
-static void test_links(void **state)
+TEST(test_links)
 {
-    (void)state;
     struct model_field field = field_of(TYPE_RELATION);
     struct arena *arena = arena_new(0);
     struct strbuf many;
@@ -288,9 +281,8 @@ static void test_links(void **state)
     arena_free(arena);
 }
 
-static void test_secrets(void **state)
+TEST(test_secrets)
 {
-    (void)state;
     struct arena *arena = arena_new(0);
     struct model_field field = field_of(TYPE_SECRET);
     struct project *project = ARENA_NEW(arena, project);
@@ -331,9 +323,8 @@ static void check_cell(struct model_field field, const char *cell, const char *e
     arena_free(arena);
 }
 
-static void test_cells(void **state)
+TEST(test_cells)
 {
-    (void)state;
     struct model_field links = field_of(TYPE_RELATION);
 
     check_cell(field_of(TYPE_INTEGER), " 12 ", "12");
@@ -353,23 +344,4 @@ static void test_cells(void **state)
     check_cell(links, "[3,1]", "[3,1]");
     check_cell(links, "3; 1", "[3,1]");
     check_cell(links, "x", "[\"x\"]");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_text_limits),
-        cmocka_unit_test(test_indexed_texts),
-        cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_floats),
-        cmocka_unit_test(test_decimals),
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_small_types),
-        cmocka_unit_test(test_links),
-        cmocka_unit_test(test_secrets),
-        cmocka_unit_test(test_cells),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Commands, posts and subscriptions of redis/, and a Redis that stops and starts again. */
 #include "deadline.h"
+#include "unit.h"
 
 #include <errno.h>
 
@@ -38,16 +39,14 @@ static void run(void (*body)(struct task *task))
     arena_free(task.arena);
 }
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     url = redis_start();
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     redis_stop();
     return 0;
 }
@@ -94,9 +93,8 @@ static void commands(struct task *task)
     assert_true(str_is(reply.text, "100"));
 }
 
-static void test_commands(void **state)
+TEST_WITH(test_commands, setup, teardown)
 {
-    (void)state;
     run(commands);
 }
 
@@ -134,9 +132,8 @@ static void limits(struct task *task)
     assert_int_equal(reply.kind, REDIS_KIND_NIL);
 }
 
-static void test_limits(void **state)
+TEST_WITH(test_limits, setup, teardown)
 {
-    (void)state;
     run(limits);
 }
 
@@ -204,9 +201,8 @@ static void restarts(struct task *task)
     assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("PING"))), 0);
 }
 
-static void test_restart(void **state)
+TEST_WITH(test_restart, setup, teardown)
 {
-    (void)state;
     run(restarts);
 }
 
@@ -218,7 +214,7 @@ static void nobody_there(struct task *task)
     assert_int_equal(redis_cmd(task, redis, &reply, REDIS_ARGS(STR("PING"))), REDIS_UNAVAILABLE);
 }
 
-static void test_urls(void **state)
+TEST(test_urls)
 {
     static const char *const bad[] = {
         "", "http://x", "unix:", "unix:x", "redis://", "redis://h:0", "redis://h:x", "redis://h/x"};
@@ -227,7 +223,6 @@ static void test_urls(void **state)
                                          "redis://[::1]:1",
                                          "redis://no-such-host.invalid:6379",
                                          "unix:/nonexistent/socket"};
-    (void)state;
     loop_init();
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_null(redis_new(&(const struct str){bad[i], strlen(bad[i])}, 1));
@@ -253,7 +248,7 @@ static const char *picked(const struct addrinfo *found, unsigned n)
 
 /* Each failed attempt goes to the next address of a name, and after the last address to the
  * first. */
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
     struct sockaddr_in four = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -261,22 +256,9 @@ static void test_addresses(void **state)
     struct addrinfo first = {
         .ai_family = AF_INET6, .ai_addr = (struct sockaddr *)&six, .ai_next = &second};
 
-    (void)state;
     assert_string_equal(picked(&first, 0), "::1");
     assert_string_equal(picked(&first, 1), "127.0.0.1");
     assert_string_equal(picked(&first, 2), "::1");
     assert_string_equal(picked(&first, 1001), "127.0.0.1");
     assert_string_equal(picked(&second, 7), "127.0.0.1");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_commands, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_restart, setup, teardown),
-        cmocka_unit_test(test_urls),
-        cmocka_unit_test(test_addresses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

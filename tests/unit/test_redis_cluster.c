@@ -1,5 +1,6 @@
 /* redis/ on a Redis Cluster: routing by hash slot, moves of slots, a node that dies. */
 #include "deadline.h"
+#include "unit.h"
 
 #include "pg.h"
 #include "redis/redis.h"
@@ -38,23 +39,21 @@ static void run(void (*body)(struct task *task))
     arena_free(task.arena);
 }
 
-static int start(void **state)
+static int start(void **state UNUSED)
 {
-    (void)state;
     cluster_start();
     return 0;
 }
 
-static int stop(void **state)
+static int stop(void **state UNUSED)
 {
-    (void)state;
     cluster_stop();
     return 0;
 }
 
 /* --- slots --- */
 
-static void test_slots(void **state)
+TEST(test_slots)
 {
     static const struct str evals[][4] = {
         {STR_INIT("EVAL"), STR_INIT("return 1"), STR_INIT("0"), STR_INIT("x")},
@@ -70,7 +69,6 @@ static void test_slots(void **state)
     static const struct str info[] = {STR_INIT("XINFO"), STR_INIT("GROUPS"), STR_INIT("s")};
     struct str key = STR_NONE;
 
-    (void)state;
     assert_int_equal(slot_of(STR("123456789")), 0x31c3); /* the CRC's check value is below 16384 */
     assert_int_equal(slot_of(STR("foo")), 12182);
     assert_int_equal(slot_of(STR("{user1000}.following")), slot_of(STR("user1000")));
@@ -131,9 +129,8 @@ static void routes(struct task *task)
         0);
 }
 
-static void test_routes(void **state)
+TEST(test_routes)
 {
-    (void)state;
     run(routes);
 }
 
@@ -203,9 +200,8 @@ static void moves(struct task *task)
     redis_blocking_free(lane);
 }
 
-static void test_moves(void **state)
+TEST(test_moves)
 {
-    (void)state;
     run(moves);
 }
 
@@ -272,19 +268,9 @@ static void fails_over(struct task *task)
     check_all(task, "last");
 }
 
-static void test_fails_over(void **state)
+TEST(test_fails_over)
 {
-    (void)state;
     run(fails_over);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slots),
-        cmocka_unit_test(test_routes),
-        cmocka_unit_test(test_moves),
-        cmocka_unit_test(test_fails_over),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+GROUP(start, stop)

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include <stdio.h>
 
 #include "base/arena.h"
@@ -39,11 +41,10 @@ static size_t paced(size_t records, size_t words, int64_t fixed_us, int64_t each
     return pace.records;
 }
 
-static void test_pace(void **state)
+TEST(test_pace)
 {
     const struct batch_limits pace = {.records = 400, .most = 1000, .target_ms = 400};
 
-    (void)state;
     assert_int_equal(paced(200, 70, 0, 500), 800);
     assert_int_equal(paced(200, 70, 0, 10), 1000);
     /* neither a fixed cost nor a busy machine makes batches small */
@@ -62,12 +63,11 @@ static void test_pace(void **state)
 
 /* --- words --- */
 
-static void test_words(void **state)
+TEST(test_words)
 {
     struct arena *arena = arena_new(0);
     struct index_terms terms;
 
-    (void)state;
     terms_init(&terms, arena);
     for (int round = 0; round < 2; round++)
         for (uint32_t i = 0; i < 20000; i++) {
@@ -139,11 +139,10 @@ static void store_words(struct word_cache *kept, int first, int count)
     arena_free(arena);
 }
 
-static void test_kept_words(void **state)
+TEST(test_kept_words)
 {
     struct word_cache *kept = word_cache_acquire(7, 41);
 
-    (void)state;
     assert_int_equal(word_cache_batch_size(kept), 0);
     assert_int_equal(known_words(kept, 0, 10), 0);
     store_words(kept, 0, 1000);
@@ -172,11 +171,10 @@ static void test_kept_words(void **state)
 
 /* A word that occurs again stays cached, a word that does not is dropped, and the cache is
  * bounded. */
-static void test_kept_words_are_bounded(void **state)
+TEST(test_kept_words_are_bounded)
 {
     struct word_cache *kept = word_cache_acquire(8, 1);
 
-    (void)state;
     for (int round = 0; round < 60; round++) {
         store_words(kept, 0, 100);
         store_words(kept, 1000 + round * 5000, 5000);
@@ -188,11 +186,10 @@ static void test_kept_words_are_bounded(void **state)
     word_cache_release(kept, false, 0);
 }
 
-static void test_kept_of_few(void **state)
+TEST(test_kept_of_few)
 {
     struct word_cache *running[WORD_CACHES];
 
-    (void)state;
     for (int64_t i = 0; i < WORD_CACHES; i++)
         running[i] = word_cache_acquire(100 + i, 1);
     assert_null(word_cache_acquire(99, 1));
@@ -257,9 +254,8 @@ static void check_postings(int64_t step)
     postings_free(postings);
 }
 
-static void test_postings(void **state)
+TEST(test_postings)
 {
-    (void)state;
     check_postings(1);
     check_postings(INT64_C(1) << 40);
     postings_free(NULL);
@@ -267,12 +263,11 @@ static void test_postings(void **state)
 
 /* --- sums --- */
 
-static void test_sums(void **state)
+TEST(test_sums)
 {
     struct list_sums *tally = list_sums_new();
     struct list_sums_key lists[4];
 
-    (void)state;
     for (int32_t term = 1; term <= 9000; term++)
         for (int64_t id = 1; id <= 5; id++)
             list_sums_add(tally, term, (int16_t)(term % 3), id * term);
@@ -296,28 +291,11 @@ static void test_sums(void **state)
 /* --- versions --- */
 
 /* The statements claim a project whose index has another version of terms. */
-static void test_claims_know_the_version_of_terms(void **state)
+TEST(test_claims_know_the_version_of_terms)
 {
     char version[32];
-    (void)state;
 
     snprintf(version, sizeof(version), " <> '%d' ", TOKENS_VERSION);
     assert_non_null(strstr(SQL_INDEXES_CLAIM.text, version));
     assert_non_null(strstr(SQL_INDEXES_LOOK.text, version));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_claims_know_the_version_of_terms),
-        cmocka_unit_test(test_pace),
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_kept_words),
-        cmocka_unit_test(test_kept_words_are_bounded),
-        cmocka_unit_test(test_kept_of_few),
-        cmocka_unit_test(test_postings),
-        cmocka_unit_test(test_sums),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

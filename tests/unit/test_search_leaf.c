@@ -1,4 +1,6 @@
 /* Leaves compared with sorted arrays, leaves with damaged bytes, sets of ids in windows. */
+#include "unit.h"
+
 #include "search_test.h"
 
 #include "base/num.h"
@@ -50,11 +52,10 @@ static void assert_ids(const struct leaves *leaves, const int64_t *ids, size_t c
     assert_memory_equal(there, ids, count * sizeof(*ids));
 }
 
-static void lists_of_any_density_come_back(void **state)
+TEST_WITH(lists_of_any_density_come_back, setup, teardown)
 {
     static const uint64_t sparse[] = {1, 2, 5, 9, 40, 1000, 1000000, UINT64_C(1) << 44};
     static const size_t counts[] = {0, 1, 2, 100, 5000, 40000};
-    (void)state;
 
     for (size_t s = 0; s < ARRAY_LEN(sparse); s++)
         for (size_t c = 0; c < ARRAY_LEN(counts); c++) {
@@ -66,10 +67,9 @@ static void lists_of_any_density_come_back(void **state)
         }
 }
 
-static void dense_lists_are_bits(void **state)
+TEST_WITH(dense_lists_are_bits, setup, teardown)
 {
     struct leaves leaves;
-    (void)state;
 
     leaves_build(arena, 0, some_ids(1, 100000, 1), 100000, &leaves);
     assert_in_range(leaves.count, 1, 7); /* a bit per id, 15,168 ids in a leaf */
@@ -126,9 +126,8 @@ static void change_list(
     *leaves = next;
 }
 
-static void lists_change_as_sets_do(void **state)
+TEST_WITH(lists_change_as_sets_do, setup, teardown)
 {
-    (void)state;
     for (int round = 0; round < 30; round++) {
         uint64_t sparse = 1 + number(round % 3 ? 4 : 300);
         size_t count = number(6000);
@@ -150,10 +149,9 @@ static void lists_change_as_sets_do(void **state)
     }
 }
 
-static void a_list_that_grows_at_its_end_keeps_full_leaves(void **state)
+TEST_WITH(a_list_that_grows_at_its_end_keeps_full_leaves, setup, teardown)
 {
     struct leaves leaves = {0};
-    (void)state;
 
     ARENA_PUSH(arena, leaves.items, leaves.count, leaves.cap, (struct leaf){.base = 0});
     for (int64_t id = 1; id <= 40000; id += 20) {
@@ -168,12 +166,11 @@ static void a_list_that_grows_at_its_end_keeps_full_leaves(void **state)
     assert_in_range(leaves.items[0].docs.len, LEAF_BYTES - 2, LEAF_BYTES);
 }
 
-static void all_that_was_there_may_go(void **state)
+TEST_WITH(all_that_was_there_may_go, setup, teardown)
 {
     int64_t ids[] = {3, 9, 700};
     struct leaves leaves;
     struct leaves left;
-    (void)state;
 
     leaves_build(arena, 2, ids, 3, &leaves);
     assert_int_equal(leaf_change(arena, &leaves.items[0], NULL, 0, ids, 3, &left), 0);
@@ -195,10 +192,9 @@ static struct leaf older(int64_t base, const int64_t *ids, size_t count)
     return (struct leaf){base, (int32_t)count, {(char *)text, (size_t)(at - text)}};
 }
 
-static void leaves_of_older_versions_are_read(void **state)
+TEST_WITH(leaves_of_older_versions_are_read, setup, teardown)
 {
     const struct docset_window window = {1024, 8192};
-    (void)state;
 
     for (int round = 0; round < 300; round++) {
         size_t count = 1 + number(800);
@@ -229,10 +225,9 @@ static void leaves_of_older_versions_are_read(void **state)
 
 /* A list that grows at its end by some ids at a time holds the right ids, in hardly more leaves
  * than a list that is built at once, at any density. */
-static void lists_that_grow_are_as_others(void **state)
+TEST_WITH(lists_that_grow_are_as_others, setup, teardown)
 {
     static const uint64_t sparse[] = {1, 3, 6, 8, 10, 60, 5000};
-    (void)state;
 
     for (size_t s = 0; s < ARRAY_LEN(sparse); s++) {
         size_t count = 4000;
@@ -262,12 +257,11 @@ static void lists_that_grow_are_as_others(void **state)
 
 /* A new id at the end of a list changes the first bytes of its leaf. The bytes after them stay
  * the same, so PostgreSQL does not log them again. */
-static void a_list_that_grows_keeps_its_bytes_behind(void **state)
+TEST_WITH(a_list_that_grows_keeps_its_bytes_behind, setup, teardown)
 {
     int64_t ids[101];
     struct leaves before;
     struct leaves after;
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(ids); i++)
         ids[i] = 1000 + (int64_t)i * 200;
@@ -340,12 +334,11 @@ static void damage(const struct leaf *leaf)
     read_damaged(&damaged);
 }
 
-static void damaged_leaves_are_refused(void **state)
+TEST_WITH(damaged_leaves_are_refused, setup, teardown)
 {
     static char copies[4][LEAF_BYTES];
     struct leaf leaf[4];
     struct leaves leaves;
-    (void)state;
 
     for (size_t i = 0; i < 4; i++) {
         static const uint64_t sparse[] = {1, 5, 200, 100000};
@@ -358,10 +351,9 @@ static void damaged_leaves_are_refused(void **state)
         damage(&leaf[i]);
 }
 
-static void noise_is_refused(void **state)
+TEST_WITH(noise_is_refused, setup, teardown)
 {
     char bytes[LEAF_BYTES + 8];
-    (void)state;
 
     for (int round = 0; round < 3000; round++) {
         struct leaf leaf = {
@@ -376,9 +368,8 @@ static void noise_is_refused(void **state)
 
 /* --- windows ---------------------------------------------------------------------------------- */
 
-static void windows_hold_what_is_inside(void **state)
+TEST_WITH(windows_hold_what_is_inside, setup, teardown)
 {
-    (void)state;
     for (int round = 0; round < 200; round++) {
         size_t count = number(4000);
         int64_t *ids = some_ids((int64_t)number(5000), count, 1 + number(round % 2 ? 3 : 30));
@@ -411,11 +402,10 @@ static void windows_hold_what_is_inside(void **state)
     }
 }
 
-static void windows_begin_and_end_with_words(void **state)
+TEST_WITH(windows_begin_and_end_with_words, setup, teardown)
 {
     const struct docset_window window = window_over(70, 700);
     const int64_t ids[] = {70, 71, 127, 128, 300, 700};
-    (void)state;
 
     assert_int_equal(window.lo, 64);
     assert_int_equal(window.span, 640);
@@ -433,12 +423,11 @@ static void windows_begin_and_end_with_words(void **state)
     assert_true(docset_empty(set, &window));
 }
 
-static void sets_are_narrowed(void **state)
+TEST_WITH(sets_are_narrowed, setup, teardown)
 {
     const struct docset_window window = {0, 1024};
     uint64_t *a = docset_new(arena, &window);
     uint64_t *b = docset_new(arena, &window);
-    (void)state;
 
     for (int64_t id = 0; id < 1024; id++) {
         if (id % 2 == 0)
@@ -457,25 +446,4 @@ static void sets_are_narrowed(void **state)
     assert_int_equal(docset_count(set, &window), 1024);
     docset_clear(set, &window);
     assert_true(docset_empty(set, &window));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(lists_of_any_density_come_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(dense_lists_are_bits, setup, teardown),
-        cmocka_unit_test_setup_teardown(lists_change_as_sets_do, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            a_list_that_grows_at_its_end_keeps_full_leaves, setup, teardown),
-        cmocka_unit_test_setup_teardown(leaves_of_older_versions_are_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(lists_that_grow_are_as_others, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_list_that_grows_keeps_its_bytes_behind, setup, teardown),
-        cmocka_unit_test_setup_teardown(all_that_was_there_may_go, setup, teardown),
-        cmocka_unit_test_setup_teardown(damaged_leaves_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(noise_is_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(windows_hold_what_is_inside, setup, teardown),
-        cmocka_unit_test_setup_teardown(windows_begin_and_end_with_words, setup, teardown),
-        cmocka_unit_test_setup_teardown(sets_are_narrowed, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* The words of a project in rows, prefixes, typos compared with a plain table of distances,
  * forward lists, words of principals. */
+#include "unit.h"
+
 #include "search_test.h"
 
 #include <stdio.h>
@@ -54,12 +56,11 @@ static struct str some_word(char *room, size_t most)
     return (struct str){room, len};
 }
 
-static void distances_are_those_of_the_table(void **state)
+TEST(distances_are_those_of_the_table)
 {
     struct typo_word word;
     char left[128];
     char right[128];
-    (void)state;
 
     for (int round = 0; round < 40000; round++) {
         size_t most = round % 10 == 0 ? 32 : 7;
@@ -78,9 +79,8 @@ static void distances_are_those_of_the_table(void **state)
     assert_int_equal(typo_distance(&word, STR("ab"), 2), 2);
 }
 
-static void typos_are_excused_by_length(void **state)
+TEST(typos_are_excused_by_length)
 {
-    (void)state;
     assert_int_equal(typo_tolerated(STR("blue")), 0);
     assert_int_equal(typo_tolerated(STR("chair")), 1);
     assert_int_equal(typo_tolerated(STR("astrolab")), 1);
@@ -92,9 +92,8 @@ static void typos_are_excused_by_length(void **state)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static void weights_grow_with_documents(void **state)
+TEST(weights_grow_with_documents)
 {
-    (void)state;
     assert_int_equal(lexicon_weight(0), 0);
     assert_int_equal(lexicon_weight(1), 1);
     assert_int_equal(lexicon_weight(2), 2);
@@ -107,11 +106,10 @@ static void weights_grow_with_documents(void **state)
     assert_true(lexicon_weight(INT64_MAX) < 128);
 }
 
-static void keys_are_first_letter_and_length(void **state)
+TEST_WITH(keys_are_first_letter_and_length, setup, teardown)
 {
     struct str key;
     struct str keys[5];
-    (void)state;
 
     assert_true(lexicon_key(arena, STR("chair"), &key));
     assert_true(str_is(key, "c05"));
@@ -134,14 +132,13 @@ static struct lexicon_term term(const char *text, int32_t id, uint8_t weight)
     return (struct lexicon_term){str_from(text), id, weight};
 }
 
-static void rows_hold_their_terms(void **state)
+TEST_WITH(rows_hold_their_terms, setup, teardown)
 {
     struct str row = STR_NONE;
     struct lexicon_term there;
     char text[16];
     bool found;
     int32_t id = 0;
-    (void)state;
 
     for (int rc = 0; rc == 0;) {
         snprintf(text, sizeof(text), "w%08d", ++id);
@@ -165,11 +162,10 @@ static void rows_hold_their_terms(void **state)
     assert_int_equal(lexicon_remove(arena, row, 99999, &row), 0);
 }
 
-static void many_terms_take_rows_as_need_be(void **state)
+TEST_WITH(many_terms_take_rows_as_need_be, setup, teardown)
 {
     struct lexicon_term *terms = arena_alloc(arena, 5000 * sizeof(*terms));
     struct str *rows;
-    (void)state;
 
     for (int32_t i = 0; i < 5000; i++)
         terms[i] = (struct lexicon_term){arena_printf(arena, "word%d", i), i + 1, 1};
@@ -187,13 +183,12 @@ static void many_terms_take_rows_as_need_be(void **state)
     assert_int_equal(lexicon_build(arena, terms, 0, &rows), 0);
 }
 
-static void damaged_rows_are_refused(void **state)
+TEST_WITH(damaged_rows_are_refused, setup, teardown)
 {
     struct lexicon_term terms[20];
     struct lexicon_term there;
     struct lexicon_best best[2];
     struct str *rows;
-    (void)state;
 
     for (int32_t i = 0; i < 20; i++)
         terms[i] = (struct lexicon_term){arena_printf(arena, "chair%c", 'a' + i), i + 1, 3};
@@ -228,9 +223,8 @@ static void damaged_rows_are_refused(void **state)
 /* --- expansions of a word
  * ------------------------------------------------------------------------ */
 
-static void the_commonest_are_kept(void **state)
+TEST_WITH(the_commonest_are_kept, setup, teardown)
 {
-    (void)state;
     for (int round = 0; round < 200; round++) {
         static struct lexicon_term all[300];
         struct lexicon_best best;
@@ -257,7 +251,7 @@ static void the_commonest_are_kept(void **state)
     }
 }
 
-static void typos_and_prefixes_are_found_in_rows(void **state)
+TEST_WITH(typos_and_prefixes_are_found_in_rows, setup, teardown)
 {
     const struct lexicon_term terms[] = {term("chair", 1, 9),
                                          term("chairs", 2, 5),
@@ -268,7 +262,6 @@ static void typos_and_prefixes_are_found_in_rows(void **state)
                                          term("cha", 7, 20)};
     struct lexicon_best best[2];
     struct str *rows;
-    (void)state;
 
     lexicon_build(arena, terms, ARRAY_LEN(terms), &rows);
     lexicon_best_init(&best[0], arena, 16);
@@ -290,11 +283,10 @@ static void typos_and_prefixes_are_found_in_rows(void **state)
     assert_true(best[0].more);
 }
 
-static void first_letters_are_tried(void **state)
+TEST_WITH(first_letters_are_tried, setup, teardown)
 {
     struct str firsts[LEXICON_FIRST_LETTERS];
     struct typo_word word;
-    (void)state;
 
     size_t count = lexicon_other_first_letters(arena, STR("walnut"), firsts);
     assert_int_equal(count, 25 + 26 + 2);
@@ -356,9 +348,8 @@ static struct forward_list changed_list(const struct forward_list *before,
     return now;
 }
 
-static void forward_lists_come_back_and_differ(void **state)
+TEST_WITH(forward_lists_come_back_and_differ, setup, teardown)
 {
-    (void)state;
     for (int round = 0; round < 500; round++) {
         uint32_t terms = round % 2 ? 300 : INT32_MAX;
         uint32_t fields = round % 3 ? 6 : 32768;
@@ -373,10 +364,9 @@ static void forward_lists_come_back_and_differ(void **state)
     }
 }
 
-static void damaged_forward_lists_are_refused(void **state)
+TEST_WITH(damaged_forward_lists_are_refused, setup, teardown)
 {
     struct forward_list list = {.items = arena_alloc(arena, 60 * sizeof(struct forward_pair))};
-    (void)state;
 
     for (int32_t i = 0; i < 60; i++)
         list.items[list.count++] =
@@ -400,12 +390,11 @@ static void damaged_forward_lists_are_refused(void **state)
         }
 }
 
-static void principals_have_words(void **state)
+TEST(principals_have_words)
 {
     char room[PRINCIPAL_BYTES];
     char kind;
     int64_t id;
-    (void)state;
 
     struct str word = principal_print(room, 'o', 17);
     assert_true(str_is(word, "@o17"));
@@ -418,24 +407,4 @@ static void principals_have_words(void **state)
     assert_false(principal_parse(STR("@o"), &kind, &id));
     assert_false(principal_parse(STR("@o01"), &kind, &id));
     assert_false(principal_parse(STR("o17"), &kind, &id));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(distances_are_those_of_the_table),
-        cmocka_unit_test(typos_are_excused_by_length),
-        cmocka_unit_test(weights_grow_with_documents),
-        cmocka_unit_test_setup_teardown(keys_are_first_letter_and_length, setup, teardown),
-        cmocka_unit_test_setup_teardown(rows_hold_their_terms, setup, teardown),
-        cmocka_unit_test_setup_teardown(many_terms_take_rows_as_need_be, setup, teardown),
-        cmocka_unit_test_setup_teardown(damaged_rows_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_commonest_are_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(typos_and_prefixes_are_found_in_rows, setup, teardown),
-        cmocka_unit_test_setup_teardown(first_letters_are_tried, setup, teardown),
-        cmocka_unit_test_setup_teardown(forward_lists_come_back_and_differ, setup, teardown),
-        cmocka_unit_test_setup_teardown(damaged_forward_lists_are_refused, setup, teardown),
-        cmocka_unit_test(principals_have_words),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

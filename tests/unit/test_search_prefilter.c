@@ -1,4 +1,6 @@
 /* A text that the prefilter skips has no term of the query. */
+#include "unit.h"
+
 #include "search_test.h"
 
 #include "base/strbuf.h"
@@ -20,9 +22,8 @@ static bool may(const char *term, const char *text)
     return prefilter_can_match(&prefilter, str_from(text));
 }
 
-static void texts_of_other_words_are_passed_over(void **state)
+TEST(texts_of_other_words_are_passed_over)
 {
-    (void)state;
     assert_false(may("cotton", "A shirt of linen, in blue; 12 pieces.\nWashable!"));
     assert_false(may("cotton", "acotton"));
     assert_false(may("cotton", ""));
@@ -35,10 +36,9 @@ static void texts_of_other_words_are_passed_over(void **state)
 }
 
 /* A word is found at every position in the blocks of bytes that are compared. */
-static void a_word_is_found_at_every_place(void **state)
+TEST(a_word_is_found_at_every_place)
 {
     char text[300];
-    (void)state;
 
     for (size_t len = 10; len < sizeof(text); len++) {
         memset(text, ' ', len);
@@ -54,11 +54,10 @@ static void a_word_is_found_at_every_place(void **state)
 
 /* Two words with a sign between them are also one joined word, which may begin like the term
  * although its parts do not. */
-static void bound_words_are_found_at_every_place(void **state)
+TEST(bound_words_are_found_at_every_place)
 {
     char text[200];
     struct prefilter prefilter = looking_for("linen");
-    (void)state;
 
     for (size_t at = 0; at + 3 <= sizeof(text); at++) {
         memset(text, ' ', sizeof(text));
@@ -83,7 +82,7 @@ static bool has_term(struct str text, struct str term)
     return false;
 }
 
-static void what_tokens_find_is_never_passed_over(void **state)
+TEST_WITH(what_tokens_find_is_never_passed_over, setup, teardown)
 {
     static const char *const pieces[] = {"abc", "Abd", "b",    "AB", "1",  "12.",         "-",
                                          " ",   "  ",  "\n",   "\t", "'",  "\xC3\xA4",    ".",
@@ -92,7 +91,6 @@ static void what_tokens_find_is_never_passed_over(void **state)
     char text[400];
     size_t found = 0;
     size_t passed = 0;
-    (void)state;
 
     for (unsigned round = 0; round < 40000; round++) {
         size_t len = 0;
@@ -112,15 +110,4 @@ static void what_tokens_find_is_never_passed_over(void **state)
         }
     }
     assert_true(found > 1000 && passed > 1000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_of_other_words_are_passed_over),
-        cmocka_unit_test(a_word_is_found_at_every_place),
-        cmocka_unit_test(bound_words_are_found_at_every_place),
-        cmocka_unit_test_setup_teardown(what_tokens_find_is_never_passed_over, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,20 +7,20 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "search/highlight.h"
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -68,7 +68,7 @@ static const char *understood(const char *text)
     return strbuf_cstring(&line);
 }
 
-static void queries_are_understood(void **state)
+TEST_WITH(queries_are_understood, setup, teardown)
 {
     static const struct {
         const char *text;
@@ -106,14 +106,13 @@ static void queries_are_understood(void **state)
         {"iphone15", "w:iphone15*"},
         {"a b c d e f g h i j", "w:a w:b w:c w:d w:e w:f w:g w:h w:i w:j*"},
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_string_equal(understood(cases[i].text), cases[i].expected);
 }
 
 /* An unfinished or careless query, or a query written for another system, is understood. */
-static void any_text_is_a_query(void **state)
+TEST_WITH(any_text_is_a_query, setup, teardown)
 {
     static const struct {
         const char *text;
@@ -172,17 +171,15 @@ static void any_text_is_a_query(void **state)
         {"a b c d e f g h i j k", "w:a w:b w:c w:d w:e w:f w:g w:h w:i w:j"},
         {"a b c d e f g h i j k*", "w:a w:b w:c w:d w:e w:f w:g w:h w:i w:j"},
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_string_equal(understood(cases[i].text), cases[i].expected);
 }
 
 /* A query that is too long is cut, and only its beginning is used. */
-static void long_queries_are_cut(void **state)
+TEST_WITH(long_queries_are_cut, setup, teardown)
 {
     char text[2100];
-    (void)state;
 
     memset(text, 'a', sizeof(text));
     text[sizeof(text) - 1] = 0;
@@ -252,9 +249,8 @@ static const char *marked(const char *text, const char *q)
     return marked_in("title", text, q);
 }
 
-static void words_are_marked(void **state)
+TEST_WITH(words_are_marked, setup, teardown)
 {
-    (void)state;
     assert_string_equal(marked("Blue chair", "blue"), "<mark>Blue</mark> chair");
     assert_string_equal(marked("A chair, blue.", "blu chair"), "A <mark>chair</mark>, blue.");
     assert_int_equal(match.words, 2);
@@ -280,9 +276,8 @@ static void words_are_marked(void **state)
         "\xE6\x96\xB0<mark>\xE6\x9D\xB1\xE4\xBA\xAC\xE9\x83\xBD</mark>\xE5\xBA\x81");
 }
 
-static void signs_and_symbols_are_marked(void **state)
+TEST_WITH(signs_and_symbols_are_marked, setup, teardown)
 {
-    (void)state;
     assert_string_equal(marked("Learn C++ fast", "c++"), "Learn <mark>C++</mark> fast");
     assert_string_equal(marked("C++ primer", "c++ prim"), "<mark>C++</mark> <mark>primer</mark>");
     assert_true(match.adjacent && !match.equals);
@@ -307,9 +302,8 @@ static void signs_and_symbols_are_marked(void **state)
 }
 
 /* The prefilter skips most texts, but never a text with a match. */
-static void texts_are_not_passed_over(void **state)
+TEST_WITH(texts_are_not_passed_over, setup, teardown)
 {
-    (void)state;
     assert_string_equal(marked("order a-b1234 now", "ab1234"), "order <mark>a-b1234</mark> now");
     assert_string_equal(marked("a table\nCHAIRS", "chair"), "a table <mark>CHAIRS</mark>");
     assert_string_equal(marked("(chair)", "chair"), "(<mark>chair</mark>)");
@@ -320,17 +314,15 @@ static void texts_are_not_passed_over(void **state)
     assert_string_equal(marked("2024 1234", "123"), "2024 <mark>1234</mark>");
 }
 
-static void text_is_made_safe(void **state)
+TEST_WITH(text_is_made_safe, setup, teardown)
 {
-    (void)state;
     assert_string_equal(
         marked("<script>alert(\"x\")</script> & 'blue'\n", "blue"),
         "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &amp; &#39;<mark>blue</mark>&#39; ");
 }
 
-static void phrases_stand_whole(void **state)
+TEST_WITH(phrases_stand_whole, setup, teardown)
 {
-    (void)state;
     assert_string_equal(marked("a blue chair, blue", "\"blue chair\""),
                         "a <mark>blue chair</mark>, blue");
     assert_int_equal(match.words, 1);
@@ -346,9 +338,8 @@ static void phrases_stand_whole(void **state)
     assert_string_equal(marked("12 50 12 z 50 y", "\"12.50 y\""), "");
 }
 
-static void fields_are_kept_apart(void **state)
+TEST_WITH(fields_are_kept_apart, setup, teardown)
 {
-    (void)state;
     assert_string_equal(marked_in("body", "blue chair", "title:blue chair"),
                         "blue <mark>chair</mark>");
     assert_int_equal(match.words, 2);
@@ -357,7 +348,7 @@ static void fields_are_kept_apart(void **state)
     assert_string_equal(marked("blue chair", "chair -blue"), "blue <mark>chair</mark>");
 }
 
-static void equal_and_adjacent_are_told(void **state)
+TEST_WITH(equal_and_adjacent_are_told, setup, teardown)
 {
     static const struct {
         const char *text;
@@ -376,7 +367,6 @@ static void equal_and_adjacent_are_told(void **state)
         {"\xE6\x9D\xB1\xE4\xBA\xAC x", "\xE6\x9D\xB1\xE4\xBA\xAC x", true, true},
         {"x \xE6\x9D\xB1 \xE4\xBA\xAC", "\xE6\x9D\xB1\xE4\xBA\xAC", false, false},
     };
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         marked(cases[i].text, cases[i].q);
@@ -385,11 +375,10 @@ static void equal_and_adjacent_are_told(void **state)
     }
 }
 
-static void expansions_are_marked(void **state)
+TEST_WITH(expansions_are_marked, setup, teardown)
 {
     struct search_query query;
     struct strbuf line;
-    (void)state;
 
     strbuf_init(&line, arena, 4096);
     search_query_parse(arena, STR("chiar sofa"), NULL, &query);
@@ -401,10 +390,9 @@ static void expansions_are_marked(void **state)
     assert_int_equal(match.words, 3);
 }
 
-static void long_texts_give_the_best_window(void **state)
+TEST_WITH(long_texts_give_the_best_window, setup, teardown)
 {
     struct strbuf text;
-    (void)state;
 
     strbuf_init(&text, arena, 1 << 20);
     for (int i = 0; i < 20000; i++)
@@ -431,7 +419,7 @@ static void long_texts_give_the_best_window(void **state)
     assert_in_range(strlen(snippet), HIGHLIGHT_BYTES, HIGHLIGHT_BYTES + 20);
 }
 
-static void any_text_and_query_are_safe(void **state)
+TEST_WITH(any_text_and_query_are_safe, setup, teardown)
 {
     static const char *const pieces[] = {"blue",
                                          "chair",
@@ -459,7 +447,6 @@ static void any_text_and_query_are_safe(void **state)
                                          "\xF0\x9F\x87\xA9",
                                          "\xEF\xB8\x8F"};
     uint64_t seed = 88172645463325252;
-    (void)state;
 
     for (int round = 0; round < 4000; round++) {
         struct strbuf text[2];
@@ -478,24 +465,4 @@ static void any_text_and_query_are_safe(void **state)
         assert_false(line.overflow);
         arena_reset(arena);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(queries_are_understood, setup, teardown),
-        cmocka_unit_test_setup_teardown(any_text_is_a_query, setup, teardown),
-        cmocka_unit_test_setup_teardown(long_queries_are_cut, setup, teardown),
-        cmocka_unit_test_setup_teardown(signs_and_symbols_are_marked, setup, teardown),
-        cmocka_unit_test_setup_teardown(words_are_marked, setup, teardown),
-        cmocka_unit_test_setup_teardown(texts_are_not_passed_over, setup, teardown),
-        cmocka_unit_test_setup_teardown(text_is_made_safe, setup, teardown),
-        cmocka_unit_test_setup_teardown(phrases_stand_whole, setup, teardown),
-        cmocka_unit_test_setup_teardown(fields_are_kept_apart, setup, teardown),
-        cmocka_unit_test_setup_teardown(equal_and_adjacent_are_told, setup, teardown),
-        cmocka_unit_test_setup_teardown(expansions_are_marked, setup, teardown),
-        cmocka_unit_test_setup_teardown(long_texts_give_the_best_window, setup, teardown),
-        cmocka_unit_test_setup_teardown(any_text_and_query_are_safe, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* Which ids a query finds and in which order, compared with a check of every single id. */
+#include "unit.h"
+
 #include "search_test.h"
 
 #include "base/num.h"
@@ -246,10 +248,9 @@ static void check_case(const struct query_case *query, const int64_t *all, size_
         assert_int_equal(result.hits[i].id, hits[i].id);
 }
 
-static void queries_find_what_each_record_says(void **state)
+TEST_WITH(queries_find_what_each_record_says, setup, teardown)
 {
     static const int64_t scales[] = {1, 3, 100, INT64_C(1) << 40};
-    (void)state;
 
     for (int round = 0; round < 400; round++) {
         int64_t *all = arena_alloc(arena, TOP * sizeof(*all));
@@ -267,10 +268,9 @@ static void queries_find_what_each_record_says(void **state)
     }
 }
 
-static void nothing_is_found_of_nothing(void **state)
+TEST_WITH(nothing_is_found_of_nothing, setup, teardown)
 {
     struct rank_result result;
-    (void)state;
 
     assert_int_equal(rank_run(rank_new(arena, 0, 10), &(struct rank_bounds){0}, &result), 0);
     assert_int_equal(result.total, 0);
@@ -288,11 +288,10 @@ static void nothing_is_found_of_nothing(void **state)
     assert_int_equal(result.total, 0);
 }
 
-static void tallies_are_counted_of_all_there_is(void **state)
+TEST_WITH(tallies_are_counted_of_all_there_is, setup, teardown)
 {
     const int64_t ids[] = {1, 2, 300, 1000000};
     struct rank_result result;
-    (void)state;
 
     struct rank *rank = rank_new(arena, 0, 5);
     rank_ids(rank, (struct rank_source){.use = RANK_COUNTED, .number = 1}, ids, 4);
@@ -304,23 +303,21 @@ static void tallies_are_counted_of_all_there_is(void **state)
     assert_int_equal(result.group_counts[1], 3);
 }
 
-static void a_damaged_leaf_ends_the_query(void **state)
+TEST_WITH(a_damaged_leaf_ends_the_query, setup, teardown)
 {
     const struct leaf leaf = {.base = 0, .n = 3, .docs = STR_INIT("\1\1\0\1")};
     struct rank_result result;
-    (void)state;
 
     struct rank *rank = rank_new(arena, 1, 5);
     rank_leaves(rank, (struct rank_source){.use = RANK_WORD}, &leaf, 1);
     assert_int_equal(rank_run(rank, &(struct rank_bounds){0}, &result), LEAF_BAD);
 }
 
-static void far_windows_are_not_walked(void **state)
+TEST_WITH(far_windows_are_not_walked, setup, teardown)
 {
     const int64_t ids[] = {5, INT64_C(1) << 50, LEAF_ID_MAX};
     struct leaves leaves;
     struct rank_result result;
-    (void)state;
 
     leaves_build(arena, 0, ids, 3, &leaves);
     struct rank *rank = rank_new(arena, 1, 5);
@@ -329,16 +326,4 @@ static void far_windows_are_not_walked(void **state)
     assert_int_equal(result.total, 3);
     assert_int_equal(result.hits[0].id, LEAF_ID_MAX);
     assert_int_equal(result.hits[2].id, 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(queries_find_what_each_record_says, setup, teardown),
-        cmocka_unit_test_setup_teardown(nothing_is_found_of_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(tallies_are_counted_of_all_there_is, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_damaged_leaf_ends_the_query, setup, teardown),
-        cmocka_unit_test_setup_teardown(far_windows_are_not_walked, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

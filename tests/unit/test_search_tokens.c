@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
@@ -14,16 +16,14 @@
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -65,7 +65,7 @@ static void check_cuts(const struct cut *cuts, size_t count)
         assert_string_equal(terms_of(cuts[i].text, false), cuts[i].expected);
 }
 
-static void words_are_folded(void **state)
+TEST_WITH(words_are_folded, setup, teardown)
 {
     static const struct cut cuts[] = {
         {"", ""},
@@ -92,11 +92,10 @@ static void words_are_folded(void **state)
         {"Google™ ©2024 10€", "google © 2024 10 €"},
         {"🚀 go", "🚀 go"},
     };
-    (void)state;
     check_cuts(cuts, ARRAY_LEN(cuts));
 }
 
-static void codes_are_found_whole_and_in_parts(void **state)
+TEST_WITH(codes_are_found_whole_and_in_parts, setup, teardown)
 {
     static const struct cut cuts[] = {
         {"AB-1234", "[ab1234] ab 1234"},
@@ -120,7 +119,6 @@ static void codes_are_found_whole_and_in_parts(void **state)
         {"snake_case R&D", "[snakecase] snake case [rd] r d"},
         {"1-2-3-4-5-6-7-8-9-10-11-12-13-14-15-16-17", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17"},
     };
-    (void)state;
     check_cuts(cuts, ARRAY_LEN(cuts));
     assert_string_equal(terms_of("so AB-1234 is", true),
                         "so@0:0-2 [ab1234]@1:3-10 ab@1:3-5 1234@2:6-10 is@3:11-13");
@@ -131,7 +129,7 @@ static void codes_are_found_whole_and_in_parts(void **state)
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb [cd] c d");
 }
 
-static void signs_belong_to_words(void **state)
+TEST_WITH(signs_belong_to_words, setup, teardown)
 {
     static const struct cut cuts[] = {
         {"C++ C# F#, A+", "c++ c c# c f# f a+ a"},
@@ -141,12 +139,11 @@ static void signs_belong_to_words(void **state)
         {"visual-c++ 18+", "[visualc] visual c 18+ 18"},
         {"東京+ $5 50% .NET", "東京 京. 5 50 net"},
     };
-    (void)state;
     check_cuts(cuts, ARRAY_LEN(cuts));
     assert_string_equal(terms_of("a C++ b", true), "a@0:0-1 c++@1:2-5 c@1:2-3 b@2:6-7");
 }
 
-static void symbols_stand_for_themselves(void **state)
+TEST_WITH(symbols_stand_for_themselves, setup, teardown)
 {
     static const struct cut cuts[] = {
         {"I ♥ NY", "i ♥ ny"},
@@ -160,13 +157,12 @@ static void symbols_stand_for_themselves(void **state)
         {"C♯ §5 ＝ � 🫨", "c ♯ § 5 🫨"},
         {"? ! -- ... \" * % & @ | < > ~ ^ $", ""},
     };
-    (void)state;
     check_cuts(cuts, ARRAY_LEN(cuts));
     /* words on both sides of a symbol are adjacent */
     assert_string_equal(terms_of("a ♥♥ b", true), "a@0:0-1 ♥@1:2-8 b@1:9-10");
 }
 
-static void scripts_without_spaces_give_pairs(void **state)
+TEST_WITH(scripts_without_spaces_give_pairs, setup, teardown)
 {
     static const struct cut cuts[] = {
         {"東京都", "東京 京都 都."},
@@ -178,7 +174,6 @@ static void scripts_without_spaces_give_pairs(void **state)
         {"ไทยดี", "ไท ทย ยดี ดี."},
         {"東京ไทย", "東京 京. ไท ทย ย."},
     };
-    (void)state;
     check_cuts(cuts, ARRAY_LEN(cuts));
     assert_string_equal(terms_of("a 東京 b", true), "a@0:0-1 東京@1:2-8 京.@2:5-8 b@3:9-10");
     assert_true(tokens_is_unspaced(STR("東京")));
@@ -188,12 +183,11 @@ static void scripts_without_spaces_give_pairs(void **state)
     assert_false(tokens_is_unspaced(STR("")));
 }
 
-static void long_words_are_cut_alike(void **state)
+TEST(long_words_are_cut_alike)
 {
     char text[300];
     struct tokens tokens;
     struct search_token token;
-    (void)state;
 
     memset(text, 'a', 299);
     text[299] = 0;
@@ -216,7 +210,7 @@ static void long_words_are_cut_alike(void **state)
     assert_true(utf8_valid(token.text));
 }
 
-static void folding_twice_changes_nothing(void **state)
+TEST(folding_twice_changes_nothing)
 {
     static const struct {
         uint32_t first;
@@ -227,7 +221,6 @@ static void folding_twice_changes_nothing(void **state)
     struct search_token token;
     struct search_token again;
     size_t words = 0;
-    (void)state;
 
     for (size_t p = 0; p < ARRAY_LEN(planes); p++)
         for (uint32_t code = planes[p].first; code <= planes[p].last; code++) {
@@ -266,7 +259,7 @@ static void check_any(const char *bytes, size_t len)
     free(copy);
 }
 
-static void any_bytes_are_safe(void **state)
+TEST(any_bytes_are_safe)
 {
     static const char *const pieces[] = {"a",
                                          "B",
@@ -304,7 +297,6 @@ static void any_bytes_are_safe(void **state)
                                          "\xEF\xB8\x8F",
                                          "\xE2\x80\x8D"};
     uint64_t seed = 88172645463325252;
-    (void)state;
 
     for (int round = 0; round < 30000; round++) {
         char bytes[400];
@@ -325,10 +317,9 @@ static void any_bytes_are_safe(void **state)
     }
 }
 
-static void large_texts_are_cut_as_they_come(void **state)
+TEST(large_texts_are_cut_as_they_come)
 {
     static const char *const words[] = {"cotton ", "a-", "東", "é", "\xCC\x81"};
-    (void)state;
 
     for (size_t w = 0; w < ARRAY_LEN(words); w++) {
         size_t each = strlen(words[w]);
@@ -339,20 +330,4 @@ static void large_texts_are_cut_as_they_come(void **state)
         check_any(text, len);
         free(text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(words_are_folded, setup, teardown),
-        cmocka_unit_test_setup_teardown(codes_are_found_whole_and_in_parts, setup, teardown),
-        cmocka_unit_test_setup_teardown(signs_belong_to_words, setup, teardown),
-        cmocka_unit_test_setup_teardown(symbols_stand_for_themselves, setup, teardown),
-        cmocka_unit_test_setup_teardown(scripts_without_spaces_give_pairs, setup, teardown),
-        cmocka_unit_test(long_words_are_cut_alike),
-        cmocka_unit_test(folding_twice_changes_nothing),
-        cmocka_unit_test(any_bytes_are_safe),
-        cmocka_unit_test(large_texts_are_cut_as_they_come),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

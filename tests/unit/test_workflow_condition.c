@@ -1,4 +1,6 @@
 /* Conditions: grammar, operators on values of all types, absence, filters over one object. */
+#include "unit.h"
+
 #include "workflow/condition.h"
 #include "workflow_json.h"
 
@@ -172,9 +174,8 @@ static int holds(struct str text, const json_t *root, bool fields)
     return rc != 0 ? FAILS : yes ? YES : NO;
 }
 
-static void test_operators(void **state)
+TEST_WITH(test_operators, set_up, tear_down)
 {
-    (void)state;
     json_t *root = json(str_from(root_text));
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -190,7 +191,7 @@ static void test_operators(void **state)
 #define IS_CHEAP "{\"field\":\"$svc.trigger.data.total\",\"op\":\"lt\",\"value\":5}"
 #define BROKEN   "{\"field\":\"$svc.trigger.data.missing\",\"op\":\"lt\",\"value\":5}"
 
-static void test_groups(void **state)
+TEST_WITH(test_groups, set_up, tear_down)
 {
     static const struct {
         const char *text;
@@ -210,7 +211,6 @@ static void test_groups(void **state)
         {"{\"all\":[{\"all\":[{\"all\":[{\"all\":[{\"any\":[" IS_PAID "]}]}]}]}]}", YES},
     };
 
-    (void)state;
     json_t *root = json(str_from(root_text));
     for (size_t i = 0; i < ARRAY_LEN(groups); i++)
         if (holds(str_from(groups[i].text), root, false) != groups[i].holds)
@@ -219,7 +219,7 @@ static void test_groups(void **state)
 
 /* --- filters --- */
 
-static void test_filters(void **state)
+TEST_WITH(test_filters, set_up, tear_down)
 {
     static const struct {
         const char *text;
@@ -242,7 +242,6 @@ static void test_filters(void **state)
         {"{\"field\":\"null\",\"op\":\"empty\"}", YES},
     };
 
-    (void)state;
     json_t *root = json(STR("{\"action_id\":\"yes\",\"rating\":4,\"null\":null,\"odd name.x\":1}"));
     for (size_t i = 0; i < ARRAY_LEN(filters); i++)
         if (holds(str_from(filters[i].text), root, true) != filters[i].holds)
@@ -312,9 +311,8 @@ static const struct {
      "no references"},
 };
 
-static void test_syntax(void **state)
+TEST_WITH(test_syntax, set_up, tear_down)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         struct condition *condition;
         struct str path = STR_NONE;
@@ -327,9 +325,8 @@ static void test_syntax(void **state)
     }
 }
 
-static void test_many_members(void **state)
+TEST_WITH(test_many_members, set_up, tear_down)
 {
-    (void)state;
     for (size_t count = 50; count <= 51; count++) {
         struct condition *condition;
         struct strbuf text;
@@ -363,9 +360,8 @@ static int note_name(const struct reference_view *view, void *arg)
     return 0;
 }
 
-static void test_visit(void **state)
+TEST_WITH(test_visit, set_up, tear_down)
 {
-    (void)state;
     struct condition *condition;
     struct strbuf out;
     struct str path;
@@ -390,9 +386,8 @@ static void test_visit(void **state)
 }
 
 /* A condition cannot read a secret, not even whether the secret exists. */
-static void test_secrets(void **state)
+TEST_WITH(test_secrets, set_up, tear_down)
 {
-    (void)state;
     struct template_context context = {.root = json(str_from(root_text))};
     struct condition *condition;
     struct str path;
@@ -402,18 +397,4 @@ static void test_secrets(void **state)
     json_t *value = json(STR("{\"field\":\"$svc.secrets.K\",\"op\":\"exists\"}"));
     assert_int_equal(condition_parse(arena, value, false, &condition, &path, &error), 0);
     assert_int_equal(condition_eval(arena, condition, &context, &yes, &error), TEMPLATE_FORBIDDEN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_operators, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_groups, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_filters, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_syntax, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_many_members, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_visit, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_secrets, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "unit.h"
+
 #include "base/clock.h"
 #include "base/timezone.h"
 #include "base/timezone_private.h"
@@ -15,16 +17,14 @@
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -88,9 +88,8 @@ static uint64_t range(int low, int high, int step)
     return bits;
 }
 
-static void fields_are_read(void **state)
+TEST_WITH(fields_are_read, setup, teardown)
 {
-    (void)state;
     struct cron all = parse("* * * * *");
     assert_true(all.minutes == range(0, 59, 1) && all.hours == range(0, 23, 1));
     assert_true(all.days == range(1, 31, 1) && all.months == range(1, 12, 1));
@@ -123,7 +122,7 @@ static void fields_are_read(void **state)
     assert_true(parse("* * 10/7 * *").days == range(10, 31, 7));
 }
 
-static void weekdays_are_read(void **state)
+TEST_WITH(weekdays_are_read, setup, teardown)
 {
     const struct {
         const char *text;
@@ -146,7 +145,6 @@ static void weekdays_are_read(void **state)
         {"7/2", 1},
         {"mon,wed,0", 0x0b},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct cron cron = parse(arena_printf(arena, "* * * * %s", cases[i].text).ptr);
         if (cron.weekdays != cases[i].weekdays)
@@ -156,7 +154,7 @@ static void weekdays_are_read(void **state)
     assert_true(parse(" \t0  0\t1 1 *  ").minutes == 1);
 }
 
-static void others_are_refused(void **state)
+TEST_WITH(others_are_refused, setup, teardown)
 {
     const struct {
         const char *text, *error;
@@ -206,7 +204,6 @@ static void others_are_refused(void **state)
     struct cron cron;
     struct str error;
     char longer[CRON_MAX_BYTES + 2];
-    (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         error = STR_NONE;
@@ -222,10 +219,9 @@ static void others_are_refused(void **state)
 
 /* --- times --- */
 
-static void times_follow(void **state)
+TEST_WITH(times_follow, setup, teardown)
 {
     const char *utc = "UTC";
-    (void)state;
     assert_next("* * * * *", utc, "2026-01-01T00:00:00Z", "2026-01-01T00:01|2026-01-01T00:02");
     assert_next("* * * * *", utc, "2026-01-01T00:00:59.999Z", "2026-01-01T00:01");
     assert_next("* * * * *", utc, "2025-12-31T23:59:00Z", "2026-01-01T00:00:00.000Z");
@@ -254,9 +250,8 @@ static void times_follow(void **state)
     assert_int_equal(cron_next(&cron, timezone_find(STR("UTC")), -60000), 0);
 }
 
-static void gaps_are_made_up_for(void **state)
+TEST_WITH(gaps_are_made_up_for, setup, teardown)
 {
-    (void)state;
     /* Berlin 2026-03-29: 02:00 -> 03:00 at 01:00 UTC; New York 2026-03-08 at 07:00 UTC. */
     assert_next("30 2 * * *",
                 "Europe/Berlin",
@@ -286,9 +281,8 @@ static void gaps_are_made_up_for(void **state)
     assert_next("0 12 30 12 *", "Pacific/Apia", "2011-12-01T00:00:00Z", "2011-12-30T10:00");
 }
 
-static void repeats_fire_once(void **state)
+TEST_WITH(repeats_fire_once, setup, teardown)
 {
-    (void)state;
     /* Berlin 2026-10-25: 03:00 -> 02:00 at 01:00 UTC; New York 2026-11-01 at 06:00 UTC. */
     assert_next(
         "30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", "2026-10-25T00:30|2026-10-26T01:30");
@@ -310,7 +304,7 @@ static void repeats_fire_once(void **state)
                 "2026-04-04T14:45|2026-04-05T15:15");
 }
 
-static void zones_are_known(void **state)
+TEST_WITH(zones_are_known, setup, teardown)
 {
     const struct {
         const char *zone, *at;
@@ -362,7 +356,6 @@ static void zones_are_known(void **state)
         "Europe/Berlin ",
         "%2e%2e/UTC",
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct timezone_rules *zone = timezone_find(str_from(cases[i].zone));
         assert_non_null(zone);
@@ -380,7 +373,7 @@ static void zones_are_known(void **state)
     assert_null(timezone_find(arena_printf(arena, "Europe/%064d", 0)));
 }
 
-static void posix_rules_are_read(void **state)
+TEST_WITH(posix_rules_are_read, setup, teardown)
 {
     const struct {
         const char *text, *at;
@@ -427,7 +420,6 @@ static void posix_rules_are_read(void **state)
         "EST5EDT,M3.2,M11.1.0",
     };
     struct posix_rules rules;
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(posix_tz_parse(str_from(cases[i].text), &rules), 0);
         struct timezone_span span = posix_tz_span(&rules, when(cases[i].at) / 1000);
@@ -444,12 +436,11 @@ static void posix_rules_are_read(void **state)
 
 /* A prefix of a real file is refused. A file with a changed byte is refused or read, and never
  * read beyond its bytes. */
-static void broken_files_are_refused(void **state)
+TEST_WITH(broken_files_are_refused, setup, teardown)
 {
     FILE *file = fopen("/usr/share/zoneinfo/Europe/Berlin", "rb");
     static char bytes[TZIF_MAX_BYTES];
     struct timezone_rules *zone;
-    (void)state;
 
     assert_non_null(file);
     size_t len = fread(bytes, 1, sizeof(bytes), file);
@@ -467,9 +458,8 @@ static void broken_files_are_refused(void **state)
     }
 }
 
-static void dates_are_counted(void **state)
+TEST_WITH(dates_are_counted, setup, teardown)
 {
-    (void)state;
     for (int64_t days = -800000; days < 800000; days++) {
         int64_t year;
         int month;
@@ -532,7 +522,7 @@ static void walk(const char *expression, const char *name, int64_t from, int64_t
     }
 }
 
-static void walks_agree(void **state)
+TEST_WITH(walks_agree, setup, teardown)
 {
     static const struct {
         const char *zone, *from, *to;
@@ -560,7 +550,6 @@ static void walks_agree(void **state)
     static const char *const month[] = {"*", "3,4,10-12", "2", "feb-dec/2"};
     static const char *const weekday[] = {"*", "sun", "1-5", "*/3", "6,7"};
     unsigned seed = 20261121;
-    (void)state;
 
     srandom(seed);
     for (int i = 0; i < 120; i++) {
@@ -588,22 +577,4 @@ static void walks_agree(void **state)
                  when(changes[j].from) / 60000,
                  when(changes[j].to) / 60000);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(fields_are_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(weekdays_are_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(others_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(times_follow, setup, teardown),
-        cmocka_unit_test_setup_teardown(gaps_are_made_up_for, setup, teardown),
-        cmocka_unit_test_setup_teardown(repeats_fire_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(zones_are_known, setup, teardown),
-        cmocka_unit_test_setup_teardown(posix_rules_are_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(broken_files_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(dates_are_counted, setup, teardown),
-        cmocka_unit_test_setup_teardown(walks_agree, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

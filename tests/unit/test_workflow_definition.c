@@ -1,12 +1,13 @@
 /* Definitions: documents as the README shows them, their links, their stored form, and the
  * model. */
+#include "unit.h"
+
 #include "workflow_definition.h"
 
 /* --- valid definitions --- */
 
-static void test_example(void **state)
+TEST_WITH(test_example, set_up, tear_down)
 {
-    (void)state;
     parse_ok(STR(
         "{\"name\":\"Welcome\",\"enabled\":true,\"trigger\":{\"kind\":\"event\","
         "\"event\":\"EntityCreated\",\"entity\":\"users\"},\"start_step\":\"mail\","
@@ -44,7 +45,7 @@ static void test_example(void **state)
     assert_true(str_is(secrets[1].name, "B") && secrets[1].step == 0);
 }
 
-static void test_triggers(void **state)
+TEST_WITH(test_triggers, set_up, tear_down)
 {
     static const char *const triggers[] = {
         "{\"kind\":\"timed\",\"cron\":\"*/5 * * * *\",\"timezone\":\"UTC\"}",
@@ -64,7 +65,6 @@ static void test_triggers(void **state)
         "{\"kind\":\"event\",\"event\":\"PushActionTaken\"}",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(triggers); i++)
         parse_ok(doc(triggers[i], A));
     parse_ok(doc(triggers[0], A));
@@ -79,9 +79,8 @@ static void test_triggers(void **state)
     assert_true(str_is(definition.entity, "rsvp"));
 }
 
-static void test_names(void **state)
+TEST_WITH(test_names, set_up, tear_down)
 {
-    (void)state;
     assert_string_equal(trigger_kind_name(TRIGGER_API), "api");
     assert_string_equal(step_action_name(STEP_SEND_PUSH), "SendPushNotification");
 }
@@ -140,16 +139,14 @@ static const char *const right_steps[] = {
          "\"shops\",\"owner_entity_id\":7,\"provider\":\"web_push\"}}"),
 };
 
-static void test_right_steps(void **state)
+TEST_WITH(test_right_steps, set_up, tear_down)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(right_steps); i++)
         parse_ok(doc(MANUAL, right_steps[i]));
 }
 
-static void test_links(void **state)
+TEST_WITH(test_links, set_up, tear_down)
 {
-    (void)state;
     parse_ok(doc(MANUAL,
                  "{\"key\":\"c\",\"action\":\"Condition\",\"params\":{\"field\":"
                  "\"$svc.trigger.data\",\"op\":\"not_empty\"},\"then\":\"a\",\"else\":\"b\"},"
@@ -184,9 +181,8 @@ static struct str chain(size_t count)
     return doc(MANUAL, strbuf_cstring(&out));
 }
 
-static void test_many_steps(void **state)
+TEST_WITH(test_many_steps, set_up, tear_down)
 {
-    (void)state;
     parse_ok(chain(100));
     assert_int_equal(definition.step_count, 100);
     assert_false(parse(chain(101)));
@@ -195,9 +191,8 @@ static void test_many_steps(void **state)
 
 /* --- documents --- */
 
-static void test_doc(void **state)
+TEST_WITH(test_doc, set_up, tear_down)
 {
-    (void)state;
     parse_ok(STR(
         "{\"steps\":[{\"action\":\"Run Script\",\"next\":\"c\",\"params\":{\"script\":\"1\"},"
         "\"key\":\"a\"},{\"key\":\"c\",\"name\":\"N\",\"enabled\":false,\"action\":\"Condition\","
@@ -221,7 +216,7 @@ static void test_doc(void **state)
     assert_true(str_is(jr_print(arena, definition_doc(arena, &definition)), expected));
 }
 
-static void test_doc_triggers(void **state)
+TEST_WITH(test_doc_triggers, set_up, tear_down)
 {
     static const struct {
         const char *given;
@@ -237,7 +232,6 @@ static void test_doc_triggers(void **state)
          "{\"kind\":\"event\",\"event\":\"PaymentFailed\"}"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(triggers); i++) {
         parse_ok(doc(triggers[i].given, A));
         json_t *kept = json_object_get(definition_doc(arena, &definition), "trigger");
@@ -265,9 +259,8 @@ static void add_field(size_t entity, const char *name, enum model_type type, boo
     (void)map_put(entities[entity].by_name, field->name, field);
 }
 
-static int make_model(void **state)
+static int make_model(void **state UNUSED)
 {
-    (void)state;
     model.by_name = map_new();
     for (size_t i = 0; i < 2; i++) {
         entities[i] = (struct entity){
@@ -282,9 +275,8 @@ static int make_model(void **state)
     return 0;
 }
 
-static int free_model(void **state)
+static int free_model(void **state UNUSED)
 {
-    (void)state;
     for (size_t i = 0; i < 2; i++)
         map_free(entities[i].by_name);
     map_free(model.by_name);
@@ -371,7 +363,7 @@ static bool check(struct str text)
     return definition_check_model(arena, &definition, &model, &errors);
 }
 
-static void test_model(void **state)
+TEST_WITH(test_model, set_up, tear_down)
 {
     static const struct wrong triggers[] = {
         {EVENT("\"event\":\"EntityCreated\",\"entity\":\"nope\""),
@@ -385,7 +377,6 @@ static void test_model(void **state)
          "no field \"a\""},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(known_steps); i++)
         if (!check(doc(MANUAL, known_steps[i])))
             fail_msg("%s:%.*s", known_steps[i], STR_ARG(found()));
@@ -398,9 +389,8 @@ static void test_model(void **state)
                           A)));
 }
 
-static void test_secrets(void **state)
+TEST_WITH(test_secrets, set_up, tear_down)
 {
-    (void)state;
     struct definition_secret *secrets;
     struct strbuf body;
 
@@ -421,19 +411,4 @@ static void test_secrets(void **state)
     assert_true(str_is(secrets[39].name, "S39") && secrets[39].step == 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_example, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_triggers, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_right_steps, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_links, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_many_steps, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_doc, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_doc_triggers, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_model, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_secrets, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, make_model, free_model);
-}
+GROUP(make_model, free_model)

@@ -1,4 +1,6 @@
 /* Definitions: the errors in a document, each with its place. */
+#include "unit.h"
+
 #include "workflow_definition.h"
 
 static const struct wrong wrong_docs[] = {
@@ -416,9 +418,8 @@ static const struct wrong wrong_steps[] = {
      "\"a\" cannot have run before"},
 };
 
-static void test_wrong(void **state)
+TEST_WITH(test_wrong, set_up, tear_down)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(wrong_docs); i++)
         expect(parse(str_from(wrong_docs[i].text)), &wrong_docs[i]);
     for (size_t i = 0; i < ARRAY_LEN(wrong_triggers); i++)
@@ -430,9 +431,8 @@ static void test_wrong(void **state)
 }
 
 /* Several errors are found at once, each with its place, and none is counted twice. */
-static void test_several(void **state)
+TEST_WITH(test_several, set_up, tear_down)
 {
-    (void)state;
     assert_false(parse(STR("{\"trigger\":{\"kind\":\"api\",\"route\":\"/\"},\"steps\":["
                            "{\"key\":\"a\",\"action\":\"CreateData\",\"params\":{\"x\":1}},"
                            "{\"key\":\"b\",\"action\":\"SendEmail\",\"next\":\"c\"}]}")));
@@ -458,9 +458,8 @@ static void test_several(void **state)
 }
 
 /* A definition that is nested too deeply to be evaluated is refused. */
-static void test_depth(void **state)
+TEST_WITH(test_depth, set_up, tear_down)
 {
-    (void)state;
     for (int depth = 56; depth <= 57; depth++) {
         struct strbuf steps;
         strbuf_init(&steps, arena, 4096);
@@ -477,14 +476,4 @@ static void test_depth(void **state)
     }
     assert_int_equal(errors.count, 1);
     assert_true(str_is(errors.items[0].message, "is nested too deep"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_wrong, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_several, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_depth, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* Secrets of jobs are opened by name, and masked in every encoding. */
+#include "unit.h"
+
 #include "project_test.h"
 
 #include "base/codec.h"
@@ -10,16 +12,14 @@
 
 static struct arena *arena;
 
-static int setup(void **state)
+static int setup(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }
@@ -58,11 +58,10 @@ static void masks(const char *secret, const char *text, const char *want)
 
 /* A short secret that was stored before short secrets were refused is masked as soon as a step
  * uses the secret. */
-static void short_ones_that_are_used(void **state)
+TEST_WITH(short_ones_that_are_used, setup, teardown)
 {
     struct secret_values *values = values_of(STR("7\n"));
 
-    (void)state;
     assert_true(str_is(masked_text(values, STR("key 7")), "key 7"));
     assert_true(str_is(secrets_value(STR("NAME"), values), "7\n"));
     assert_true(str_is(masked_text(values, STR("key 7")), "key ********"));
@@ -75,12 +74,11 @@ static void short_ones_that_are_used(void **state)
     assert_true(str_is(masked_text(values, STR("a b")), "a b"));
 }
 
-static void where_they_may_go(void **state)
+TEST_WITH(where_they_may_go, setup, teardown)
 {
     struct secret_values *values = values_of(STR("value"));
     struct str hosts[] = {STR("api.example.com"), STR("[::1]")};
 
-    (void)state;
     values->hosts[0] = (struct secret_hosts){true, ARRAY_LEN(hosts), hosts};
     assert_null(
         secrets_find_unsendable(values, STR("evil.example")).ptr); /* no secret is used yet */
@@ -95,9 +93,8 @@ static void where_they_may_go(void **state)
     assert_null(secrets_find_unsendable(NULL, STR("evil.example")).ptr);
 }
 
-static void texts_are_masked(void **state)
+TEST_WITH(texts_are_masked, setup, teardown)
 {
-    (void)state;
     masks("s3cret", "token s3cret!", "token ********!");
     masks("s3cret", "s3crets3cret s3cre", "**************** s3cre");
     masks("aaaa", "aaaaaa", "********");
@@ -137,9 +134,8 @@ static void texts_are_masked(void **state)
     masks("s3cret", "czNj\r\ncmV0", "********");
 }
 
-static void other_texts_stay(void **state)
+TEST_WITH(other_texts_stay, setup, teardown)
 {
-    (void)state;
     masks("s3cret", "s3cre t", "s3cre t");
     masks("s3cret", "%73%33%63%72%65", "%73%33%63%72%65");
     masks("s3cret", "\\u0073\\u0033cre\\u00", "\\u0073\\u0033cre\\u00");
@@ -161,13 +157,12 @@ static json_t *parse(const char *text)
     return root;
 }
 
-static void values_are_masked(void **state)
+TEST_WITH(values_are_masked, setup, teardown)
 {
     const json_t *before =
         parse("{\"a\": [1, {\"b\": \"x s3cret\", \"s3cret\": true}], \"n\": 4711, \"m\": 47110, "
               "\"f\": 2.5, \"z\": null}");
     struct secret_values *values = values_of(STR("s3cret"));
-    (void)state;
 
     const json_t *after = secrets_mask(arena, values, before);
     assert_true(
@@ -188,14 +183,13 @@ static void values_are_masked(void **state)
 }
 
 /* Secrets that contain each other, follow each other or overlap are all masked. */
-static void several_are_masked(void **state)
+TEST_WITH(several_are_masked, setup, teardown)
 {
     struct str names[] = {STR("A"), STR("B"), STR("C")};
     struct str held[] = {STR("abcdef"), STR("cdef"), STR("efgh")};
     struct secret_hosts hosts[3] = {0};
     bool used[3] = {false};
     struct secret_values values = {3, names, held, hosts, used};
-    (void)state;
 
     assert_true(str_is(masked_text(&values, STR("-abcdef-cdef-")), "-********-********-"));
     assert_true(str_is(masked_text(&values, STR("-abcdefgh-")), "-********-"));
@@ -304,7 +298,7 @@ static struct str as_it_is(struct str text)
     return text;
 }
 
-static void any_coding_is_masked(void **state)
+TEST_WITH(any_coding_is_masked, setup, teardown)
 {
     static struct str (*const codings[])(struct str text) = {
         as_it_is,
@@ -319,7 +313,6 @@ static void any_coding_is_masked(void **state)
         as_percent_b64,
         as_json_b64,
     };
-    (void)state;
 
     srandom(20261121);
     for (int i = 0; i < 3000; i++) {
@@ -343,11 +336,10 @@ static void any_coding_is_masked(void **state)
     }
 }
 
-static void long_texts_are_quick(void **state)
+TEST_WITH(long_texts_are_quick, setup, teardown)
 {
     struct secret_values values = {.count = 10};
     struct strbuf text;
-    (void)state;
 
     values.names = ARENA_ARRAY(arena, values.names, 10);
     values.values = ARENA_ARRAY(arena, values.values, 10);
@@ -363,10 +355,9 @@ static void long_texts_are_quick(void **state)
 }
 
 /* The cost of masking is bounded: a text that would take too much work is masked whole. */
-static void slow_texts_are_masked_whole(void **state)
+TEST_WITH(slow_texts_are_masked_whole, setup, teardown)
 {
     char *a = arena_alloc(arena, 1 << 20);
-    (void)state;
 
     memset(a, 'a', 1 << 20);
     struct str secret = arena_printf(arena, "%.*sb", 16000, a);
@@ -433,25 +424,7 @@ static void opened(struct task *task, struct directory *one, struct directory *t
     assert_int_equal(secrets_open(task, project, names, 3, &values), DB_SCHEMA);
 }
 
-static void secrets_are_opened(void **state)
+TEST_WITH(secrets_are_opened, setup, teardown)
 {
-    (void)state;
     run(opened);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(short_ones_that_are_used, setup, teardown),
-        cmocka_unit_test_setup_teardown(where_they_may_go, setup, teardown),
-        cmocka_unit_test_setup_teardown(texts_are_masked, setup, teardown),
-        cmocka_unit_test_setup_teardown(other_texts_stay, setup, teardown),
-        cmocka_unit_test_setup_teardown(values_are_masked, setup, teardown),
-        cmocka_unit_test_setup_teardown(several_are_masked, setup, teardown),
-        cmocka_unit_test_setup_teardown(any_coding_is_masked, setup, teardown),
-        cmocka_unit_test_setup_teardown(long_texts_are_quick, setup, teardown),
-        cmocka_unit_test_setup_teardown(slow_texts_are_masked_whole, setup, teardown),
-        cmocka_unit_test_setup_teardown(secrets_are_opened, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* Templates: grammar, types, errors that name what is missing, limits. Data is never evaluated
  * as a template. */
+#include "unit.h"
+
 #include "workflow/template.h"
 #include "workflow_json.h"
 
@@ -95,9 +97,8 @@ static const struct {
      "{\"z\":7,\"a\":[{\"b\":90},2],\"{{ x\":1}"},
 };
 
-static void test_values(void **state)
+TEST_WITH(test_values, set_up, tear_down)
 {
-    (void)state;
     struct template_context ctx = context(json(str_from(root_text)), false);
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -114,9 +115,8 @@ static void test_values(void **state)
     }
 }
 
-static void test_sharing(void **state)
+TEST_WITH(test_sharing, set_up, tear_down)
 {
-    (void)state;
     struct template_context ctx = context(json(str_from(root_text)), false);
     json_t *value = json(str_from("{\"plain\":[1,2],\"text\":\"{{ $svc.trigger.data }}\"}"));
     struct str error;
@@ -226,9 +226,8 @@ static bool has(struct str error, const char *part)
     return memmem(error.ptr, error.len, text, len) != NULL;
 }
 
-static void test_errors(void **state)
+TEST_WITH(test_errors, set_up, tear_down)
 {
-    (void)state;
     struct template_context ctx = context(json(str_from(root_text)), false);
 
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
@@ -240,9 +239,8 @@ static void test_errors(void **state)
     }
 }
 
-static void test_secrets(void **state)
+TEST_WITH(test_secrets, set_up, tear_down)
 {
-    (void)state;
     struct template_context ctx = context(json(str_from(root_text)), true);
     struct str error;
     json_t *result;
@@ -261,12 +259,11 @@ static void test_secrets(void **state)
     assert_int_equal(template_eval(arena, value, &ctx, &result, &error), TEMPLATE_UNRESOLVED);
 }
 
-static void test_no_payload(void **state)
+TEST_WITH(test_no_payload, set_up, tear_down)
 {
     static const char *const roots[] = {
         "{\"trigger\":{\"data\":null}}", "{\"trigger\":{}}", "{\"trigger\":{\"data\":{}}}"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
         struct template_context ctx = context(json(str_from(roots[i])), false);
         struct str error;
@@ -298,9 +295,8 @@ static json_t *repeated(const char *before, const char *part, size_t times, cons
     return value;
 }
 
-static void test_deep_paths(void **state)
+TEST_WITH(test_deep_paths, set_up, tear_down)
 {
-    (void)state;
     struct template_context ctx = context(json(str_from(root_text)), false);
     struct str error;
     json_t *result;
@@ -330,9 +326,8 @@ static json_t *with_data(json_t *data)
     return root;
 }
 
-static void test_size(void **state)
+TEST_WITH(test_size, set_up, tear_down)
 {
-    (void)state;
     struct str error;
     json_t *result;
     struct template_context ctx = context(with_data(repeated("", "x", 1000, "")), false);
@@ -371,9 +366,8 @@ static json_t *nested(size_t depth)
     return json(str_from(strbuf_cstring(&out)));
 }
 
-static void test_depth(void **state)
+TEST_WITH(test_depth, set_up, tear_down)
 {
-    (void)state;
     json_t *value = json(str_from("\"{{ $svc.trigger.data }}\""));
     json_t *inside = json(str_from("[[\"{{ $svc.trigger.data }}\"]]"));
     json_t *mixed = json(str_from("\"x{{ $svc.trigger.data }}\""));
@@ -393,9 +387,8 @@ static void test_depth(void **state)
 }
 
 /* The work of an evaluation is bounded, too, even when the result is small. */
-static void test_wide(void **state)
+TEST_WITH(test_wide, set_up, tear_down)
 {
-    (void)state;
     json_t *rows_of_nothing = json_array();
     struct str error;
     json_t *result;
@@ -411,9 +404,8 @@ static void test_wide(void **state)
 }
 
 /* Inserted data is escaped. The HTML that the author wrote stays. */
-static void test_html(void **state)
+TEST_WITH(test_html, set_up, tear_down)
 {
-    (void)state;
     static const struct {
         const char *data, *text, *want;
     } cases[] = {
@@ -438,9 +430,8 @@ static void test_html(void **state)
 
 /* --- references --- */
 
-static void test_references(void **state)
+TEST_WITH(test_references, set_up, tear_down)
 {
-    (void)state;
     struct template_context ctx = context(json(str_from(root_text)), false);
     struct reference *reference;
     struct str error;
@@ -458,7 +449,7 @@ static void test_references(void **state)
     assert_int_equal(reference_parse(arena, STR_NONE, &reference, &error), TEMPLATE_SYNTAX);
 }
 
-static void test_paths(void **state)
+TEST_WITH(test_paths, set_up, tear_down)
 {
     static const struct {
         const char *path;
@@ -478,7 +469,6 @@ static void test_paths(void **state)
         {"a[", NULL},
     };
 
-    (void)state;
     struct template_context ctx =
         context(json(str_from("{\"a\":{\"b\":[{\"c\":1},{\"c\":2}]}}")), false);
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
@@ -513,9 +503,8 @@ static int note(const struct reference_view *view, void *arg)
     return str_is(view->root, "job") ? 77 : 0;
 }
 
-static void test_visit(void **state)
+TEST_WITH(test_visit, set_up, tear_down)
 {
-    (void)state;
     struct strbuf out;
     struct str place;
     struct str error;
@@ -550,7 +539,7 @@ static const char rows_root[] =
     "\"more\":[7,8],\"three\":[1,2,3],\"none\":[],\"one\":{}}}}";
 
 /* By row, [*] means one item. Checks the number of rows, and the values in rows 0 and 1. */
-static void test_rows(void **state)
+TEST_WITH(test_rows, set_up, tear_down)
 {
     static const struct {
         const char *value, *first, *second;
@@ -571,7 +560,6 @@ static void test_rows(void **state)
     const json_t *root = json(str_from(rows_root));
     struct template_context of_row = context(root, false);
 
-    (void)state;
     of_row.by_row = true;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const json_t *value = json(str_from(cases[i].value));
@@ -588,7 +576,7 @@ static void test_rows(void **state)
     }
 }
 
-static void test_rows_wrong(void **state)
+TEST_WITH(test_rows_wrong, set_up, tear_down)
 {
     static const char *const texts[] = {
         "\"{{ $svc.trigger.data.list[*].n }} {{ $svc.trigger.data.three[*] }}\"",
@@ -601,7 +589,6 @@ static void test_rows_wrong(void **state)
     json_t *found;
     size_t count;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         assert_int_equal(template_rows(arena, json(str_from(texts[i])), &of_row, &count, &reason),
                          TEMPLATE_UNRESOLVED);
@@ -614,26 +601,4 @@ static void test_rows_wrong(void **state)
                                    &reason),
                      TEMPLATE_UNRESOLVED);
     assert_non_null(strstr(arena_cstr(arena, reason), "list has 2 items"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_values, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_sharing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_errors, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_secrets, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_payload, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_deep_paths, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_size, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_depth, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_wide, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_html, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_references, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_paths, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_visit, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_rows, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_rows_wrong, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

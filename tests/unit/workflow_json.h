@@ -15,16 +15,14 @@
 
 static struct arena *arena;
 
-static int set_up(void **state)
+static int set_up(void **state UNUSED)
 {
-    (void)state;
     arena = arena_new(0);
     return 0;
 }
 
-static int tear_down(void **state)
+static int tear_down(void **state UNUSED)
 {
-    (void)state;
     arena_free(arena);
     return 0;
 }

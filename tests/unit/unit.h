@@ -1,0 +1,54 @@
+#pragma once
+/*
+ * Unit tests that register themselves. A test program is one source file that includes this header:
+ *
+ *     TEST(words_are_split) { assert_int_equal(...); }
+ *     TEST_WITH(rows_are_read, connect, disconnect) { ... *state ... }
+ *     GROUP(start, stop)      what runs before the first and after the last test; optional
+ *
+ * The tests run in the order of the file. This header defines main(), unless the file defines
+ * UNIT_OWN_MAIN and calls unit_run().
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/result.h"
+
+enum { UNIT_TESTS_MAX = 256 };
+
+static struct CMUnitTest unit_tests[UNIT_TESTS_MAX];
+static size_t unit_test_count;
+static CMFixtureFunction unit_group_begin, unit_group_end;
+
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+#define TEST_WITH(name, begin, end)                                                                \
+    static void name(void **state);                                                                \
+    __attribute__((constructor)) static void name##_register(void)                                 \
+    {                                                                                              \
+        unit_tests[unit_test_count++] = (struct CMUnitTest){#name, name, begin, end, NULL};        \
+    }                                                                                              \
+    static void name(void **state UNUSED)
+#define GROUP(begin, end)                                                                          \
+    __attribute__((constructor)) static void unit_register_group(void)                             \
+    {                                                                                              \
+        unit_group_begin = begin;                                                                  \
+        unit_group_end = end;                                                                      \
+    }
+
+/* Runs all tests. Returns the number of those that failed. */
+UNUSED static int unit_run(void)
+{
+    return _cmocka_run_group_tests(
+        "tests", unit_tests, unit_test_count, unit_group_begin, unit_group_end);
+}
+
+#ifndef UNIT_OWN_MAIN
+int main(void)
+{
+    return unit_run();
+}
+#endif
