@@ -44,7 +44,7 @@ def test_plans_of_small_tables(project, db, rows):
         plans.keep(RUNNER + "ledger.sql", "ledger_jobs", DONE, touched=ROWS)
         for name in ("ledger_steps", "ledger_ended"):
             plans.keep(RUNNER + "ledger.sql", name, DONE)
-        for name in ("events_claim", "events_make_jobs", "events_make_few", "events_taken"):
+        for name in ("events_claim", "events_make_jobs", "events_make_guarded", "events_taken"):
             plans.keep(RUNNER + "events.sql", name, EVENTS, prelude="plan_by_key")
         fill(cursor, schema, rows + 1, ROWS)
         plans.check()
