@@ -22,26 +22,26 @@ struct keyset_page {
 
 /* Prints a cursor: "d90" = newest first, after number 90. A cursor grants nothing: a forged one
  * only names another position in the same list. */
-static struct str print_cursor(struct arena *arena, const struct keyset_page *walk, int64_t number)
+static struct str print_cursor(struct arena *arena, const struct keyset_page *page, int64_t number)
 {
     char text[CURSOR_BYTES];
     size_t len = 1;
 
-    text[0] = walk->ascending ? 'a' : 'd';
+    text[0] = page->ascending ? 'a' : 'd';
     len += num_print_i64(text + len, number);
     return codec_b64url(arena, (struct str){text, len});
 }
 
-static bool keyset_read_cursor(struct arena *arena, struct str cursor, struct keyset_page *walk)
+static bool keyset_read_cursor(struct arena *arena, struct str cursor, struct keyset_page *page)
 {
     struct str text;
 
     if (!cursor.len || str_is(cursor, "start"))
         return true;
     if (cursor.len > CURSOR_CHARS || !codec_b64url_decode(arena, cursor, &text) || !text.len ||
-        text.ptr[0] != (walk->ascending ? 'a' : 'd'))
+        text.ptr[0] != (page->ascending ? 'a' : 'd'))
         return false;
-    return num_parse_i64((struct str){text.ptr + 1, text.len - 1}, &walk->after_number);
+    return num_parse_i64((struct str){text.ptr + 1, text.len - 1}, &page->after_number);
 }
 
 static int keyset_refuse(struct req *r, const char *param, const char *message)
@@ -74,31 +74,31 @@ static bool is_creation_order(const struct req *r, const struct keyset_list *lis
 }
 
 /* sort= and order= only choose the direction. */
-static int keyset_read_page(struct req *r, const struct keyset_list *list, struct keyset_page *walk)
+static int keyset_read_page(struct req *r, const struct keyset_list *list, struct keyset_page *page)
 {
     const struct query *query;
     struct str sort;
 
-    *walk = (struct keyset_page){0};
-    TRY(req_page(r, &walk->page));
+    *page = (struct keyset_page){0};
+    TRY(req_page(r, &page->page));
     TRY(req_query(r, &query));
-    sort = walk->page.sort;
-    walk->ascending = sort.len ? !walk->page.descending : str_is(query_get(query, "order"), "asc");
+    sort = page->page.sort;
+    page->ascending = sort.len ? !page->page.descending : str_is(query_get(query, "order"), "asc");
     if (sort.len && sort.ptr[0] == '-') {
-        walk->ascending = false;
+        page->ascending = false;
         sort = (struct str){sort.ptr + 1, sort.len - 1};
     }
     if (sort.len && !is_creation_order(r, list, sort))
         return keyset_refuse(
             r, "sort", arena_printf(r->task.arena, "this list sorts by %s", list->key).ptr);
-    walk->after_number = walk->ascending ? 0 : INT64_MAX;
+    page->after_number = page->ascending ? 0 : INT64_MAX;
     struct str cursor = query_get(query, "cursor");
-    walk->by_cursor = cursor.ptr != NULL;
-    if (walk->by_cursor && !keyset_read_cursor(r->task.arena, cursor, walk))
+    page->by_cursor = cursor.ptr != NULL;
+    if (page->by_cursor && !keyset_read_cursor(r->task.arena, cursor, page))
         return keyset_refuse(r, "cursor", "is not a cursor of this list");
     /* The total would be the same on every page, so it is counted only on request. */
-    if (walk->by_cursor && !query_get(query, "count").ptr)
-        walk->page.count = false;
+    if (page->by_cursor && !query_get(query, "count").ptr)
+        page->page.count = false;
     return 0;
 }
 
@@ -119,25 +119,25 @@ AWAITS static void put_items(
 
 AWAITS static int put_page(struct req *r,
                            const struct keyset_list *list,
-                           const struct keyset_page *walk,
+                           const struct keyset_page *page,
                            const struct rows *rows,
                            int64_t total,
                            keyset_write_fn write)
 {
-    bool has_next = (int64_t)rows->count > walk->page.limit;
-    size_t shown = has_next ? (size_t)walk->page.limit : rows->count;
+    bool has_next = (int64_t)rows->count > page->page.limit;
+    size_t shown = has_next ? (size_t)page->page.limit : rows->count;
     struct jw w = resp_json(r);
 
     jw_obj(&w);
     jw_lit(&w, "items");
     put_items(&r->task, &w, write, rows, shown);
-    page_json(&w, &walk->page, total, has_next);
-    if (walk->by_cursor && has_next)
+    page_json(&w, &page->page, total, has_next);
+    if (page->by_cursor && has_next)
         JW_STR(&w,
                "next_cursor",
                print_cursor(
-                   r->task.arena, walk, rows_i64(rows, shown - 1, rows_column(rows, list->key))));
-    else if (walk->by_cursor)
+                   r->task.arena, page, rows_i64(rows, shown - 1, rows_column(rows, list->key))));
+    else if (page->by_cursor)
         JW_NULL(&w, "next_cursor");
     jw_obj_end(&w);
     return reply_json(r, 200);
@@ -151,27 +151,27 @@ int keyset_reply_rows(struct req *r,
 {
     struct db_param *paged = ARENA_ARRAY(r->task.arena, paged, count + 3);
     struct sql *total = ARENA_NEW(r->task.arena, total);
-    struct keyset_page walk;
+    struct keyset_page page;
 
-    TRY(keyset_read_page(r, list, &walk));
+    TRY(keyset_read_page(r, list, &page));
     if (count)
         memcpy(paged, params, count * sizeof(*params));
-    paged[count] = P_I64(walk.after_number);
-    paged[count + 1] = P_I64(walk.page.limit + 1);
-    paged[count + 2] = P_I64(page_offset(&walk.page));
+    paged[count] = P_I64(page.after_number);
+    paged[count + 1] = P_I64(page.page.limit + 1);
+    paged[count + 2] = P_I64(page_offset(&page.page));
 
     *total = *list->count;
     total->heavy = true; /* counts all rows: must not delay others */
     struct rows rows;
     struct rows counted;
     int64_t found = -1;
-    const struct sql *sql = walk.ascending ? list->oldest : list->newest;
+    const struct sql *sql = page.ascending ? list->oldest : list->newest;
     TRY(sql_all(r, &rows, sql, paged, count + 3));
-    if (walk.page.count) {
+    if (page.page.count) {
         TRY(sql_one(r, &counted, total, params, count));
         found = rows_i64(&counted, 0, 0);
     }
-    return put_page(r, list, &walk, &rows, found, write);
+    return put_page(r, list, &page, &rows, found, write);
 }
 
 int keyset_reply(struct req *r,

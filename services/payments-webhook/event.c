@@ -187,7 +187,7 @@ event_write_failure(struct task *task, struct event *event, struct project *proj
              L_STR("reason", reason));
     /* The deadline of the task may have passed, but the failure must be recorded. */
     task->deadline_ms = clock_mono_ms() + 5000;
-    int noted = db_query(
+    int step = db_query(
         task,
         &project->db,
         SQL_EVENT_FAILED(.id = event->item.id,
@@ -195,7 +195,7 @@ event_write_failure(struct task *task, struct event *event, struct project *proj
                          .error = reason,
                          .again_ms = dead ? NO_I64 : some_i64(backoff_ms(event->item.token))),
         NULL);
-    if (noted != 0) /* the event is due again when its lease ends */
+    if (step != 0) /* the event is due again when its lease ends */
         return;
     webhook_work_stats()->failed += !dead;
     webhook_work_stats()->dead += dead;

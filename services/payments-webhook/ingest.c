@@ -96,10 +96,10 @@ settings_get(struct req *r, enum source source, const struct payment_settings **
 /* Counts the request for its project, now that its body has been read. */
 AWAITS static int permit_take(struct req *r, struct str body)
 {
-    struct permit *seat;
+    struct permit *permit;
 
-    TRY(admission_enter(r, ADMIT_AUTHENTICATED, &seat));
-    return admission_body(r, seat, body);
+    TRY(admission_enter(r, ADMIT_AUTHENTICATED, &permit));
+    return admission_body(r, permit, body);
 }
 
 AWAITS static int ingest_read_body(struct req *r, size_t max, struct str *ret_body)
@@ -239,18 +239,18 @@ static bool is_other_project(const struct project *project,
 AWAITS static int check_other_project(struct req *r,
                                       const struct processor_account *account,
                                       const struct skim_item *members,
-                                      bool *ret_foreign)
+                                      bool *ret_is_other_account)
 {
     struct project *project = r->scope->project;
     const struct payment_settings *now;
 
-    *ret_foreign = is_other_project(project, account, members);
-    if (!*ret_foreign)
+    *ret_is_other_account = is_other_project(project, account, members);
+    if (!*ret_is_other_account)
         return 0;
     int rc = payment_settings_read(&r->task, project, &project->db, &now);
     if (rc != 0)
         return rc > 0 ? answer_unavailable(r, SOURCE_PROCESSOR) : rc;
-    *ret_foreign = is_other_project(project, &now->processor, members);
+    *ret_is_other_account = is_other_project(project, &now->processor, members);
     return 0;
 }
 
@@ -303,7 +303,7 @@ int ingest_processor(struct req *r)
     const struct payment_settings *settings;
     struct skim_item members[MEMBER_COUNT];
     struct str body = STR_NONE;
-    bool foreign;
+    bool is_other_account;
 
     TRY(settings_get(r, SOURCE_PROCESSOR, &settings));
     TRY(ingest_read_body(r, (size_t)webhook_conf()->event_bytes, &body));
@@ -317,10 +317,10 @@ int ingest_processor(struct req *r)
     if (rc != 0)
         return refuse_signature(r, rc);
     TRY(members_read(r, body, members));
-    TRY(check_other_project(r, account, members, &foreign));
+    TRY(check_other_project(r, account, members, &is_other_account));
     /* A platform's endpoint receives the events of all its accounts. If we refused an event, the
      * processor would repeat it for days and then close the endpoint for every project. */
-    if (foreign)
+    if (is_other_account)
         return answer_received(r, SOURCE_PROCESSOR, OUTCOME_OTHER_PROJECT);
     const struct event_row event = {
         .source = str_from(source_names[SOURCE_PROCESSOR]),

@@ -44,13 +44,13 @@ AWAITS static int events_polled(struct task *task UNUSED,
                                 size_t project UNUSED,
                                 const struct rows *found)
 {
-    const struct sql_pay_sweep_look_row look = sql_pay_sweep_look_row(found, 0);
+    const struct sql_pay_sweep_look_row row = sql_pay_sweep_look_row(found, 0);
 
-    w.sweep.backlog += look.backlog;
-    w.sweep.dead += look.dead;
-    if (look.oldest_ms > w.sweep.oldest_ms)
-        w.sweep.oldest_ms = look.oldest_ms;
-    if (look.settle)
+    w.sweep.backlog += row.backlog;
+    w.sweep.dead += row.dead;
+    if (row.oldest_ms > w.sweep.oldest_ms)
+        w.sweep.oldest_ms = row.oldest_ms;
+    if (row.settle)
         queue_project_due(w.settlements, db->schema);
     return 0;
 }

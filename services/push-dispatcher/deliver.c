@@ -26,7 +26,7 @@ void delivery_set_outcome(struct delivery *delivery, enum push_outcome outcome, 
 void deliver_until_final(struct task *task,
                          struct delivery *delivery,
                          unsigned retries,
-                         deliver_request_fn ask)
+                         deliver_request_fn request)
 {
     const struct app_conf *conf = dispatcher_conf();
     const struct push_backoff backoff = {.first_ms = conf->push_retry_ms,
@@ -36,7 +36,7 @@ void deliver_until_final(struct task *task,
 
     while (true) {
         delivery->tries++;
-        int rc = ask(task, delivery, &answer);
+        int rc = request(task, delivery, &answer);
         if (rc < 0) { /* cancelled: the row stays pending */
             delivery_set_outcome(delivery, PUSH_RETRY, STR(""));
             return;

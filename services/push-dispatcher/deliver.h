@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Sends to one device: makes the request and its repetitions, and determines the outcome. A
- * delivery is a slot of its lane (sender.h), and its coroutine continues with the next device.
+ * delivery is a slot of its sender (sender.h), and its coroutine continues with the next device.
  */
 #include "providers.h"
 
@@ -11,7 +11,7 @@ struct webpush_prepared;
 struct delivery {
     struct task task;
     struct arena *arena;
-    struct list link;              /* in one of the lane's lists: free, busy or ended */
+    struct list link;              /* in one of the sender's lists: free, busy or ended */
     bool has_coroutine, is_parked; /* the coroutine exists; it waits for the next device */
     struct await next_device;
     struct loop_hook left_hook;
@@ -34,15 +34,15 @@ struct delivery {
 AWAITS void deliver_fcm(struct task *task, struct delivery *delivery);
 AWAITS void deliver_web(struct task *task, struct delivery *delivery);
 
-/* co: Used by both: calls `ask`, which makes one request, until the answer is final, but repeats it
- * at most `retries` times. Sets the outcome. */
+/* co: Used by both: calls `request`, which makes one request, until the answer is final, but
+ * repeats it at most `retries` times. Sets the outcome. */
 typedef int (*deliver_request_fn)(struct task *task,
                                   struct delivery *delivery,
                                   struct push_answer *ret_answer); /* AWAITS */
 AWAITS void deliver_until_final(struct task *task,
                                 struct delivery *delivery,
                                 unsigned retries,
-                                deliver_request_fn ask);
+                                deliver_request_fn request);
 /* any: Sets the outcome and its code, of which at most PUSH_CODE_MAX bytes are kept. */
 void delivery_set_outcome(struct delivery *delivery, enum push_outcome outcome, struct str code);
 

@@ -39,10 +39,10 @@ struct push_sender {
 
 /* --- slots --- */
 
-static void sender_wake(struct push_sender *lane)
+static void sender_wake(struct push_sender *sender)
 {
-    if (lane->awaited != NULL && !lane->awaited->done)
-        await_done(lane->awaited, 0);
+    if (sender->awaited != NULL && !sender->awaited->done)
+        await_done(sender->awaited, 0);
 }
 
 static void on_abandoned(struct await *await UNUSED)
@@ -62,24 +62,24 @@ static void on_coroutine_left(void *arg)
 /* Releases the slot of a device that is finished, and keeps its outcome for sender_record(). */
 static void delivery_done(struct delivery *delivery)
 {
-    struct push_sender *lane = delivery->sender;
+    struct push_sender *sender = delivery->sender;
 
-    window_leave(&delivery->providers->window, lane->provider, &delivery->slot);
+    window_leave(&delivery->providers->window, sender->provider, &delivery->slot);
     providers_release(delivery->providers);
     delivery->providers = NULL;
     list_remove(&delivery->link);
-    lane->busy_count--;
+    sender->busy_count--;
     if (delivery->outcome == PUSH_RETRY) { /* the row stays pending, as if it had not begun */
-        list_append(&lane->free, &delivery->link);
+        list_append(&sender->free, &delivery->link);
     } else {
-        if (lane->ended_count++ == 0)
-            lane->first_ended_ms = clock_mono_ms();
-        list_append(&lane->ended, &delivery->link);
+        if (sender->ended_count++ == 0)
+            sender->first_ended_ms = clock_mono_ms();
+        list_append(&sender->ended, &delivery->link);
     }
-    sender_wake(lane);
+    sender_wake(sender);
 }
 
-/* co: Waits for the next device. Returns false when the lane has none left, or when the coroutine
+/* co: Waits for the next device. Returns false when the sender has none left, or when the coroutine
  * is cancelled before it has been given one. */
 AWAITS static bool delivery_wait_device(struct task *task, struct delivery *delivery)
 {
@@ -112,7 +112,7 @@ static void delivery_main(struct task *task, void *arg)
 
 static void delivery_start(struct delivery *delivery)
 {
-    struct push_sender *lane = delivery->sender;
+    struct push_sender *sender = delivery->sender;
 
     if (delivery->is_parked) {
         delivery->is_parked = false;
@@ -121,16 +121,16 @@ static void delivery_start(struct delivery *delivery)
     }
     MUST(!delivery->has_coroutine);
     delivery->has_coroutine = true;
-    lane->alive_count++;
+    sender->alive_count++;
     delivery->task = (struct task){
-        .arena = delivery->arena, .log = lane->task->log, .project = lane->task->project};
-    task_start_as(&delivery->task, push_provider_name(lane->provider), delivery_main, delivery);
+        .arena = delivery->arena, .log = sender->task->log, .project = sender->task->project};
+    task_start_as(&delivery->task, push_provider_name(sender->provider), delivery_main, delivery);
 }
 
 /* Returns a free delivery or a new one. No more are allocated than are used at the same time. */
-static struct delivery *delivery_take(struct push_sender *lane)
+static struct delivery *delivery_take(struct push_sender *sender)
 {
-    struct list *node = list_shift(&lane->free);
+    struct list *node = list_shift(&sender->free);
     struct delivery *delivery;
 
     if (node != NULL)
@@ -141,19 +141,19 @@ static struct delivery *delivery_take(struct push_sender *lane)
     return delivery;
 }
 
-static void delivery_begin(struct push_sender *lane,
+static void delivery_begin(struct push_sender *sender,
                            const struct sql_deliveries_page_row *row,
-                           struct window_slot place)
+                           struct window_slot slot)
 {
-    struct delivery *delivery = delivery_take(lane);
+    struct delivery *delivery = delivery_take(sender);
 
     if (delivery->arena == NULL)
         delivery->arena = arena_new(0);
     arena_reset(delivery->arena);
-    delivery->sender = lane;
-    delivery->send = lane->send;
-    delivery->providers = providers_hold(lane->providers);
-    delivery->slot = place;
+    delivery->sender = sender;
+    delivery->send = sender->send;
+    delivery->providers = providers_hold(sender->providers);
+    delivery->slot = slot;
     delivery->token = arena_dup(delivery->arena, row->token);
     delivery->target_id = row->target_id;
     delivery->is_registered = row->device;
@@ -161,72 +161,72 @@ static void delivery_begin(struct push_sender *lane,
     delivery->is_idle = false;
     delivery->prepared = NULL;
     delivery->tries = 0;
-    list_append(&lane->busy, &delivery->link);
-    lane->busy_count++;
+    list_append(&sender->busy, &delivery->link);
+    sender->busy_count++;
     delivery_start(delivery);
 }
 
 /* Fails a row that has no token, because its device was deleted after the row was written. */
-static void sender_skip_row(struct push_sender *lane, const struct sql_deliveries_page_row *row)
+static void sender_skip_row(struct push_sender *sender, const struct sql_deliveries_page_row *row)
 {
-    struct delivery *delivery = delivery_take(lane);
+    struct delivery *delivery = delivery_take(sender);
 
-    delivery->sender = lane;
+    delivery->sender = sender;
     delivery->target_id = row->target_id;
     delivery->is_registered = false;
     delivery->tries = 0;
     delivery_set_outcome(delivery, PUSH_FAILED, STR("NO_DEVICE"));
-    if (lane->ended_count++ == 0)
-        lane->first_ended_ms = clock_mono_ms();
-    list_append(&lane->ended, &delivery->link);
+    if (sender->ended_count++ == 0)
+        sender->first_ended_ms = clock_mono_ms();
+    list_append(&sender->ended, &delivery->link);
 }
 
 /* --- rows --- */
 
-AWAITS static int sender_refresh_providers(struct push_sender *lane)
+AWAITS static int sender_refresh_providers(struct push_sender *sender)
 {
     struct providers *now;
 
-    TRY(providers_get(lane->task, lane->send->item.project, &now));
-    providers_release(lane->providers);
-    lane->providers = now;
+    TRY(providers_get(sender->task, sender->send->item.project, &now));
+    providers_release(sender->providers);
+    sender->providers = now;
     return 0;
 }
 
-static size_t page_bytes(const struct push_sender *lane)
+static size_t page_bytes(const struct push_sender *sender)
 {
     size_t bytes = 0;
 
-    for (size_t i = 0; i < lane->rows.count; i++)
-        bytes += sql_deliveries_page_row(&lane->rows, i).token.len;
+    for (size_t i = 0; i < sender->rows.count; i++)
+        bytes += sql_deliveries_page_row(&sender->rows, i).token.len;
     return bytes;
 }
 
 /* Reads the next page of rows. Reads the credentials again with each page, because the provider may
  * have been removed. */
-AWAITS static int sender_read_page(struct push_sender *lane)
+AWAITS static int sender_read_page(struct push_sender *sender)
 {
-    const struct queue_item *item = &lane->send->item;
+    const struct queue_item *item = &sender->send->item;
 
-    arena_reset(lane->page);
-    lane->task->arena = lane->page;
-    int rc = db_query(lane->task,
+    arena_reset(sender->page);
+    sender->task->arena = sender->page;
+    int rc = db_query(sender->task,
                       &item->project->db,
                       SQL_DELIVERIES_PAGE(.id = item->id,
-                                          .provider = lane->provider,
-                                          .after = lane->after_target,
+                                          .provider = sender->provider,
+                                          .after = sender->after_target,
                                           .count = PAGE,
                                           .bytes = PAGE_BYTES),
-                      &lane->rows);
-    lane->task->arena = lane->scratch;
+                      &sender->rows);
+    sender->task->arena = sender->scratch;
     if (rc != 0)
         return rc;
-    lane->next_row = 0;
-    lane->is_last_page = lane->rows.count < PAGE && page_bytes(lane) < PAGE_BYTES;
-    if (lane->rows.count == 0)
+    sender->next_row = 0;
+    sender->is_last_page = sender->rows.count < PAGE && page_bytes(sender) < PAGE_BYTES;
+    if (sender->rows.count == 0)
         return 0;
-    lane->after_target = sql_deliveries_page_row(&lane->rows, lane->rows.count - 1).target_id;
-    return sender_refresh_providers(lane);
+    sender->after_target = sql_deliveries_page_row(&sender->rows, sender->rows.count - 1).target_id;
+    return sender_refresh_providers(sender);
 }
 
 static const char *const outcome_statuses[] = {
@@ -242,11 +242,11 @@ static void outcome_count(enum push_provider provider, enum push_outcome outcome
 }
 
 /* Records all results that have ended up to now, in one statement. */
-AWAITS static int sender_record(struct push_sender *lane)
+AWAITS static int sender_record(struct push_sender *sender)
 {
-    struct arena *arena = lane->scratch;
-    const struct queue_item *item = &lane->send->item;
-    size_t n = lane->ended_count;
+    struct arena *arena = sender->scratch;
+    const struct queue_item *item = &sender->send->item;
+    size_t n = sender->ended_count;
     int64_t *targets = ARENA_ARRAY(arena, targets, n);
     struct str *statuses = ARENA_ARRAY(arena, statuses, n);
     struct str *codes = ARENA_ARRAY(arena, codes, n);
@@ -259,7 +259,7 @@ AWAITS static int sender_record(struct push_sender *lane)
     struct list *node;
 
     list_init(&recorded);
-    while ((node = list_shift(&lane->ended)) != NULL) {
+    while ((node = list_shift(&sender->ended)) != NULL) {
         const struct delivery *delivery = LIST_ITEM(node, struct delivery, link);
         targets[i] = delivery->target_id;
         statuses[i] = str_from(outcome_statuses[delivery->outcome]);
@@ -271,7 +271,7 @@ AWAITS static int sender_record(struct push_sender *lane)
             if (delivery->read_at_ms < read_at_ms)
                 read_at_ms = delivery->read_at_ms;
         }
-        outcome_count(lane->provider, delivery->outcome);
+        outcome_count(sender->provider, delivery->outcome);
         list_append(&recorded, node);
     }
     struct db_call calls[] = {
@@ -282,43 +282,43 @@ AWAITS static int sender_record(struct push_sender *lane)
                                       .statuses = sql_strs(statuses, n),
                                       .codes = sql_strs(codes, n),
                                       .tries = sql_i64s(tries, n),
-                                      .provider = lane->provider,
+                                      .provider = sender->provider,
                                       .dead = sql_i64s(dead, ndead),
                                       .read_at = ndead > 0 ? read_at_ms : 0)),
     };
-    int rc = db_batch(lane->task, &item->project->db, calls, ARRAY_LEN(calls), NULL);
+    int rc = db_batch(sender->task, &item->project->db, calls, ARRAY_LEN(calls), NULL);
     while ((node = list_shift(&recorded)) != NULL)
-        list_append(&lane->free, node);
-    lane->ended_count -= n;
-    if (!list_empty(&lane->ended)) /* ended during the statement */
-        lane->first_ended_ms = clock_mono_ms();
-    lane->polled_ms = clock_mono_ms();
+        list_append(&sender->free, node);
+    sender->ended_count -= n;
+    if (!list_empty(&sender->ended)) /* ended during the statement */
+        sender->first_ended_ms = clock_mono_ms();
+    sender->polled_ms = clock_mono_ms();
     if (rc != 0)
         return rc;
-    lane->send->recorded += n;
+    sender->send->recorded += n;
     if (calls[1].rows.count == 0)
-        send_stop(lane->send, SEND_LOST);
+        send_stop(sender->send, SEND_LOST);
     else if (sql_deliveries_record_row(&calls[1].rows, 0).cancelled)
-        send_stop(lane->send, SEND_CANCELLED);
-    arena_reset(lane->scratch);
+        send_stop(sender->send, SEND_CANCELLED);
+    arena_reset(sender->scratch);
     return 0;
 }
 
-AWAITS static int sender_poll_send(struct push_sender *lane)
+AWAITS static int sender_poll_send(struct push_sender *sender)
 {
-    const struct queue_item *item = &lane->send->item;
+    const struct queue_item *item = &sender->send->item;
     struct rows rows;
 
-    TRY(db_query(lane->task,
+    TRY(db_query(sender->task,
                  &item->project->db,
                  SQL_SEND_LOOK(.id = item->id, .token = item->token),
                  &rows));
     if (rows.count == 0)
-        send_stop(lane->send, SEND_LOST);
+        send_stop(sender->send, SEND_LOST);
     else if (sql_send_look_row(&rows, 0).cancelled)
-        send_stop(lane->send, SEND_CANCELLED);
-    lane->polled_ms = clock_mono_ms();
-    arena_reset(lane->scratch);
+        send_stop(sender->send, SEND_CANCELLED);
+    sender->polled_ms = clock_mono_ms();
+    arena_reset(sender->scratch);
     return 0;
 }
 
@@ -352,50 +352,50 @@ int sender_fail_pending(struct task *task,
     }
 }
 
-/* --- the loop of a lane --- */
+/* --- the loop of a sender --- */
 
-static bool is_record_due(const struct push_sender *lane)
+static bool is_record_due(const struct push_sender *sender)
 {
-    if (lane->ended_count == 0)
+    if (sender->ended_count == 0)
         return false;
-    return lane->busy_count == 0 ||
-           lane->ended_count >= (lane->window + WINDOW_PARTS - 1) / WINDOW_PARTS ||
-           clock_mono_ms() - lane->first_ended_ms >= RECORD_MS;
+    return sender->busy_count == 0 ||
+           sender->ended_count >= (sender->window + WINDOW_PARTS - 1) / WINDOW_PARTS ||
+           clock_mono_ms() - sender->first_ended_ms >= RECORD_MS;
 }
 
 /* co: Waits until a device has ended, or a result must be recorded, or the send's row must be
  * checked. Returns 0 or -ECANCELED. With `to_the_end` only an ended device or coroutine ends the
  * wait, and it returns 0. */
-AWAITS static int wait_for_results(struct push_sender *lane, bool to_the_end)
+AWAITS static int wait_for_results(struct push_sender *sender, bool to_the_end)
 {
-    int64_t pause_ms = lane->ended_count > 0 ? RECORD_MS : POLL_MS;
+    int64_t pause_ms = sender->ended_count > 0 ? RECORD_MS : POLL_MS;
     struct await await;
 
     await_init(&await);
     await.abandon = to_the_end ? NULL : on_abandoned;
-    lane->awaited = &await;
-    int rc = await_wait(lane->task, &await, to_the_end ? 0 : pause_ms);
-    lane->awaited = NULL;
+    sender->awaited = &await;
+    int rc = await_wait(sender->task, &await, to_the_end ? 0 : pause_ms);
+    sender->awaited = NULL;
     return rc == -ETIMEDOUT || to_the_end ? 0 : rc;
 }
 
-static void deliveries_cancel(struct push_sender *lane, bool all)
+static void deliveries_cancel(struct push_sender *sender, bool all)
 {
-    LIST_FOR (node, &lane->busy) {
+    LIST_FOR (node, &sender->busy) {
         struct delivery *delivery = LIST_ITEM(node, struct delivery, link);
         if (all || delivery->is_idle)
             task_cancel(&delivery->task);
     }
 }
 
-/* co: Waits until no device of the lane is under way. Requests in flight are answered first, unless
- * their results are useless: after an error, or when the send is lost. */
-AWAITS static void sender_wait_idle(struct push_sender *lane, int rc)
+/* co: Waits until no device of the sender is under way. Requests in flight are answered first,
+ * unless their results are useless: after an error, or when the send is lost. */
+AWAITS static void sender_wait_idle(struct push_sender *sender, int rc)
 {
-    while (lane->busy_count > 0) {
-        bool at_once = rc != 0 || send_check_stop(lane->send) == SEND_LOST;
-        deliveries_cancel(lane, at_once);
-        rc = wait_for_results(lane, at_once);
+    while (sender->busy_count > 0) {
+        bool at_once = rc != 0 || send_check_stop(sender->send) == SEND_LOST;
+        deliveries_cancel(sender, at_once);
+        rc = wait_for_results(sender, at_once);
     }
 }
 
@@ -410,84 +410,84 @@ static void parked_coroutines_dismiss(const struct list *deliveries)
     }
 }
 
-/* co: Ends all coroutines of the lane and waits for them. No device may be under way. */
-AWAITS static void coroutines_dismiss(struct push_sender *lane)
+/* co: Ends all coroutines of the sender and waits for them. No device may be under way. */
+AWAITS static void coroutines_dismiss(struct push_sender *sender)
 {
-    parked_coroutines_dismiss(&lane->free);
-    parked_coroutines_dismiss(&lane->ended);
-    while (lane->alive_count > 0)
-        (void)wait_for_results(lane, true);
+    parked_coroutines_dismiss(&sender->free);
+    parked_coroutines_dismiss(&sender->ended);
+    while (sender->alive_count > 0)
+        (void)wait_for_results(sender, true);
 }
 
-/* Takes a slot for one device. A lane with no device under way needs none, so that every send makes
- * progress. */
-static bool slot_take(struct push_sender *lane, struct window_slot *ret_place)
+/* Takes a slot for one device. A sender with no device under way needs none, so that every send
+ * makes progress. */
+static bool slot_take(struct push_sender *sender, struct window_slot *ret_slot)
 {
-    const struct queue_item *item = &lane->send->item;
+    const struct queue_item *item = &sender->send->item;
     const struct share_owner send = {.project = item->project->number, .part = item->id};
 
-    return window_enter(&lane->providers->window, lane->provider, send, ret_place) ||
-           lane->busy_count == 0;
+    return window_enter(&sender->providers->window, sender->provider, send, ret_slot) ||
+           sender->busy_count == 0;
 }
 
-static void deliveries_begin(struct push_sender *lane)
+static void deliveries_begin(struct push_sender *sender)
 {
-    struct window_slot place;
+    struct window_slot slot;
 
-    while (lane->next_row < lane->rows.count &&
-           lane->busy_count + lane->ended_count < lane->window) {
+    while (sender->next_row < sender->rows.count &&
+           sender->busy_count + sender->ended_count < sender->window) {
         const struct sql_deliveries_page_row row =
-            sql_deliveries_page_row(&lane->rows, lane->next_row);
+            sql_deliveries_page_row(&sender->rows, sender->next_row);
         if (row.token.ptr == NULL)
-            sender_skip_row(lane, &row);
-        else if (slot_take(lane, &place))
-            delivery_begin(lane, &row, place);
+            sender_skip_row(sender, &row);
+        else if (slot_take(sender, &slot))
+            delivery_begin(sender, &row, slot);
         else
             return;
-        lane->next_row++;
+        sender->next_row++;
     }
 }
 
 /* co: Runs until the last row is recorded, the send stops, or the provider is not configured. */
-AWAITS static int sender_loop(struct push_sender *lane)
+AWAITS static int sender_loop(struct push_sender *sender)
 {
-    while (send_check_stop(lane->send) == SEND_CONTINUES) {
-        if (lane->next_row == lane->rows.count && !lane->is_last_page)
-            TRY(sender_read_page(lane));
-        if (!providers_has(lane->providers, lane->provider))
+    while (send_check_stop(sender->send) == SEND_CONTINUES) {
+        if (sender->next_row == sender->rows.count && !sender->is_last_page)
+            TRY(sender_read_page(sender));
+        if (!providers_has(sender->providers, sender->provider))
             return 0;
-        deliveries_begin(lane);
-        if (lane->busy_count + lane->ended_count == 0 && lane->is_last_page)
+        deliveries_begin(sender);
+        if (sender->busy_count + sender->ended_count == 0 && sender->is_last_page)
             return 0;
-        if (is_record_due(lane))
-            TRY(sender_record(lane));
+        if (is_record_due(sender))
+            TRY(sender_record(sender));
         else
-            TRY(wait_for_results(lane, false));
-        if (clock_mono_ms() - lane->polled_ms >= POLL_MS)
-            TRY(sender_poll_send(lane));
+            TRY(wait_for_results(sender, false));
+        if (clock_mono_ms() - sender->polled_ms >= POLL_MS)
+            TRY(sender_poll_send(sender));
     }
     return 0;
 }
 
-AWAITS static int sender_end(struct push_sender *lane, int rc)
+AWAITS static int sender_end(struct push_sender *sender, int rc)
 {
-    sender_wait_idle(lane, rc);
-    if (rc == 0 && lane->ended_count > 0 && lane->send->stop != SEND_LOST)
-        rc = sender_record(lane);
-    if (rc == 0 && lane->send->stop == SEND_CONTINUES &&
-        !providers_has(lane->providers, lane->provider))
-        rc = sender_fail_pending(lane->task, lane->send, lane->provider, STR("NO_PROVIDER"));
+    sender_wait_idle(sender, rc);
+    if (rc == 0 && sender->ended_count > 0 && sender->send->stop != SEND_LOST)
+        rc = sender_record(sender);
+    if (rc == 0 && sender->send->stop == SEND_CONTINUES &&
+        !providers_has(sender->providers, sender->provider))
+        rc = sender_fail_pending(sender->task, sender->send, sender->provider, STR("NO_PROVIDER"));
     return rc;
 }
 
-static void sender_init(struct push_sender *lane)
+static void sender_init(struct push_sender *sender)
 {
-    list_init(&lane->free);
-    list_init(&lane->busy);
-    list_init(&lane->ended);
-    lane->scratch = arena_new(0);
-    lane->page = arena_new(0);
-    lane->polled_ms = clock_mono_ms();
+    list_init(&sender->free);
+    list_init(&sender->busy);
+    list_init(&sender->ended);
+    sender->scratch = arena_new(0);
+    sender->page = arena_new(0);
+    sender->polled_ms = clock_mono_ms();
 }
 
 static void free_deliveries(struct list *deliveries)
@@ -502,20 +502,20 @@ static void free_deliveries(struct list *deliveries)
     }
 }
 
-/* Frees the lane. No device is under way. Devices without a recorded result are sent to again. */
-static void sender_free(struct push_sender *lane)
+/* Frees the sender. No device is under way. Devices without a recorded result are sent to again. */
+static void sender_free(struct push_sender *sender)
 {
-    free_deliveries(&lane->free);
-    free_deliveries(&lane->ended);
-    arena_free(lane->page);
-    arena_free(lane->scratch);
-    providers_release(lane->providers);
+    free_deliveries(&sender->free);
+    free_deliveries(&sender->ended);
+    arena_free(sender->page);
+    arena_free(sender->scratch);
+    providers_release(sender->providers);
 }
 
 int sender_run(struct task *task, struct send *send, enum push_provider provider)
 {
     const struct app_conf *conf = dispatcher_conf();
-    struct push_sender lane = {
+    struct push_sender sender = {
         .task = task,
         .send = send,
         .provider = provider,
@@ -524,11 +524,11 @@ int sender_run(struct task *task, struct send *send, enum push_provider provider
     };
     struct arena *own = task->arena;
 
-    sender_init(&lane);
-    task->arena = lane.scratch;
-    int rc = sender_end(&lane, sender_loop(&lane));
-    coroutines_dismiss(&lane);
+    sender_init(&sender);
+    task->arena = sender.scratch;
+    int rc = sender_end(&sender, sender_loop(&sender));
+    coroutines_dismiss(&sender);
     task->arena = own;
-    sender_free(&lane);
+    sender_free(&sender);
     return rc;
 }

@@ -44,24 +44,24 @@ void window_done(struct window *window)
 bool window_enter(struct window *window,
                   enum push_provider provider,
                   struct share_owner send,
-                  struct window_slot *ret_place)
+                  struct window_slot *ret_slot)
 {
     const struct share_owner project = {.project = send.project};
 
-    *ret_place = (struct window_slot){0};
-    if (shares_try(&window->sends[provider], send, 1, &ret_place->send_share) != 0)
+    *ret_slot = (struct window_slot){0};
+    if (shares_try(&window->sends[provider], send, 1, &ret_slot->send_share) != 0)
         return false;
-    if (shares_try(&projects[provider], project, 1, &ret_place->project_share) == 0)
+    if (shares_try(&projects[provider], project, 1, &ret_slot->project_share) == 0)
         return true;
-    window_leave(window, provider, ret_place);
+    window_leave(window, provider, ret_slot);
     return false;
 }
 
-void window_leave(struct window *window, enum push_provider provider, struct window_slot *place)
+void window_leave(struct window *window, enum push_provider provider, struct window_slot *slot)
 {
-    if (place->project_share != NULL)
-        shares_release(&projects[provider], place->project_share, 1);
-    if (place->send_share != NULL)
-        shares_release(&window->sends[provider], place->send_share, 1);
-    *place = (struct window_slot){0};
+    if (slot->project_share != NULL)
+        shares_release(&projects[provider], slot->project_share, 1);
+    if (slot->send_share != NULL)
+        shares_release(&window->sends[provider], slot->send_share, 1);
+    *slot = (struct window_slot){0};
 }

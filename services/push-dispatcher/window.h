@@ -28,10 +28,10 @@ void window_init(struct window *window);
 void window_done(struct window *window);
 
 /* any: Takes a slot for one device. `send` names the project and, as its part, the send. Returns
- * false and zeroes *ret_place when no slot is free for this send. */
+ * false and zeroes *ret_slot when no slot is free for this send. */
 bool window_enter(struct window *window,
                   enum push_provider provider,
                   struct share_owner send,
-                  struct window_slot *ret_place);
+                  struct window_slot *ret_slot);
 /* any: Releases the slot and zeroes *place. Does nothing when *place is zeroed. */
-void window_leave(struct window *window, enum push_provider provider, struct window_slot *place);
+void window_leave(struct window *window, enum push_provider provider, struct window_slot *slot);

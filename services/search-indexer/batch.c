@@ -33,11 +33,11 @@ void batch_init(struct index_batch *batch, struct arena *arena, struct index *in
 
 void batch_add(struct index_batch *batch,
                const struct generation *of,
-               const struct index_shape *shape,
+               const struct index_shape *fields,
                struct sql_i64s ids)
 {
     const struct batch_part part = {
-        .idx = of->idx, .shape = shape, .live = str_is(of->state, "live"), .ids = ids};
+        .idx = of->idx, .shape = fields, .live = str_is(of->state, "live"), .ids = ids};
 
     if (ids.count > 0)
         ARENA_PUSH(batch->arena, batch->parts, batch->part_count, batch->part_cap, part);
@@ -249,10 +249,10 @@ AWAITS static int batch_write(struct task *task,
 {
     if (batch->part_count > 0)
         TRY(touch_parts(task, batch, tx));
-    size_t broken = 0;
-    int rc = leaf_changes_run(task, changes, tx, &broken);
+    size_t malformed_count = 0;
+    int rc = leaf_changes_run(task, changes, tx, &malformed_count);
     if (rc == INDEX_MALFORMED)
-        batch->malformed_idx = batch->parts[broken].idx;
+        batch->malformed_idx = batch->parts[malformed_count].idx;
     TRY(rc);
     return db_batch_commit(task, tx, batch->calls, batch->call_count, NULL);
 }

@@ -45,12 +45,12 @@ struct index_batch {
 };
 
 /* any: batch_init() begins an empty batch whose memory is `arena`. batch_add() adds a part: the
- * records `ids` (ascending, each once) of the generation `of`; `shape` and `ids` are borrowed, and
+ * records `ids` (ascending, each once) of the generation `of`; `fields` and `ids` are borrowed, and
  * an empty `ids` adds nothing. batch_call() adds a statement to the end of the last transaction. */
 void batch_init(struct index_batch *batch, struct arena *arena, struct index *index);
 void batch_add(struct index_batch *batch,
                const struct generation *of,
-               const struct index_shape *shape,
+               const struct index_shape *fields,
                struct sql_i64s ids);
 void batch_call(struct index_batch *batch, struct db_call call);
 /* co: Runs the batch. INDEX_LOST: another process has the lease, and the transaction that found

@@ -16,18 +16,18 @@ static size_t batch_size_least(const struct batch_timing *took)
                                          : SMALL_BATCH_RECORDS;
 }
 
-size_t batch_size_next(const struct batch_limits *pace, const struct batch_timing *took)
+size_t batch_size_next(const struct batch_limits *limits, const struct batch_timing *took)
 {
-    size_t fits = took->records * (size_t)pace->target_ms / (took->ms > 0 ? (size_t)took->ms : 1);
+    size_t fits = took->records * (size_t)limits->target_ms / (took->ms > 0 ? (size_t)took->ms : 1);
     size_t least = batch_size_least(took);
 
-    if (fits > pace->records && took->records < pace->records) /* no measure of a full batch */
-        return pace->records;
-    if (fits > pace->records * 2)
-        fits = pace->records * 2;
-    if (fits < pace->records / 2)
-        fits = pace->records / 2;
+    if (fits > limits->records && took->records < limits->records) /* no measure of a full batch */
+        return limits->records;
+    if (fits > limits->records * 2)
+        fits = limits->records * 2;
+    if (fits < limits->records / 2)
+        fits = limits->records / 2;
     if (fits < least)
         fits = least;
-    return fits < pace->most ? fits : pace->most;
+    return fits < limits->most ? fits : limits->most;
 }

@@ -23,4 +23,4 @@ struct batch_timing {
 };
 
 /* any: How many records the next batch takes. took->records is above 0. */
-size_t batch_size_next(const struct batch_limits *pace, const struct batch_timing *took);
+size_t batch_size_next(const struct batch_limits *limits, const struct batch_timing *took);

@@ -189,11 +189,11 @@ AWAITS static int build_begin(struct task *task,
                               const struct generation *of,
                               const struct entity *entity)
 {
-    struct index_shape shape;
+    struct index_shape fields;
     int64_t total = 0;
     struct db *tx;
 
-    if (entity == NULL || !shape_wanted(task->arena, entity, &shape)) {
+    if (entity == NULL || !shape_wanted(task->arena, entity, &fields)) {
         int64_t idx = of->idx;
         struct db_call drop = db_call(SQL_GENERATION_DROP(.ids = sql_i64s(&idx, 1)));
         return batch_exec(task, index, &drop, 1);
@@ -201,8 +201,8 @@ AWAITS static int build_begin(struct task *task,
     TRY(build_count_records(task, index, entity, &total));
     TRY(batch_begin(task, index, &tx));
     struct db_call call = db_call(SQL_GENERATION_BEGIN(.idx = of->idx,
-                                                       .shape = shape.text,
-                                                       .field_ids = shape_ids(task->arena, &shape),
+                                                       .shape = fields.text,
+                                                       .field_ids = shape_ids(task->arena, &fields),
                                                        .total = total));
     return db_batch_commit(task, tx, &call, 1, NULL);
 }
@@ -389,14 +389,14 @@ struct posting_flush {
 /* Copies leaves that did not fit into the load before to the memory of the next load. */
 static void posting_flush_carry_over(struct posting_flush *pour, struct arena *to)
 {
-    struct leaves kept = {0};
+    struct leaves leaves = {0};
 
     for (size_t i = pour->at; i < pour->rest.count; i++) {
         struct leaf leaf = pour->rest.items[i];
         leaf.docs = arena_dup(to, leaf.docs);
-        ARENA_PUSH(to, kept.items, kept.count, kept.cap, leaf);
+        ARENA_PUSH(to, leaves.items, leaves.count, leaves.cap, leaf);
     }
-    pour->rest = kept;
+    pour->rest = leaves;
     pour->at = 0;
 }
 
@@ -477,12 +477,12 @@ AWAITS static int posting_flush_run(struct task *task,
     work_off_thread(task, posting_flush_sort, NULL);
     pour->made = &pour->loads[0];
     work_off_thread(task, posting_flush_fill, pour);
-    for (size_t turn = 1; rc == 0 && pour->made->arena != NULL; turn++) {
+    for (size_t round = 1; rc == 0 && pour->made->arena != NULL; round++) {
         struct task_call calls[] = {{.fn = leaf_load_write, .arg = pour},
                                     {.fn = leaf_load_make, .arg = pour}};
         bool more = pour->more || pour->at < pour->rest.count;
         pour->written = pour->made;
-        pour->made = &pour->loads[turn % 2];
+        pour->made = &pour->loads[round % 2];
         rc = index_must_stop(index) ? INDEX_LOST : task_all(task, calls, more ? 2 : 1);
         leaf_load_free(pour->written);
     }
@@ -591,11 +591,12 @@ static void page_set_prefetched(struct page_wanted *wanted)
 }
 
 /* co: Writes a page while the next one is read. */
-AWAITS static int
-page_write_and_prefetch(struct task *task, struct build_page *page, const struct index_shape *shape)
+AWAITS static int page_write_and_prefetch(struct task *task,
+                                          struct build_page *page,
+                                          const struct index_shape *fields)
 {
     const struct docs *docs = &page->read_up_to->docs;
-    struct page_wanted wanted = {.index = page->index, .shape = shape};
+    struct page_wanted wanted = {.index = page->index, .shape = fields};
     struct task_call calls[] = {{.fn = build_write_call, .arg = page},
                                 {.fn = build_read_page, .arg = &wanted}};
 
@@ -636,11 +637,11 @@ AWAITS static int build_step(struct task *task,
                              const struct generation *of,
                              const struct entity *entity)
 {
-    struct index_shape shape;
+    struct index_shape fields;
 
-    shape_of_fields(task->arena, entity, of->field_ids, &shape);
+    shape_of_fields(task->arena, entity, of->field_ids, &fields);
     if (build.prefetched.arena == NULL) {
-        struct page_wanted wanted = {.index = index, .shape = &shape, .after = build.read_up_to};
+        struct page_wanted wanted = {.index = index, .shape = &fields, .after = build.read_up_to};
         int rc = build_read_page(task, &wanted);
         if (rc != 0) {
             page_free(&wanted.read_up_to);
@@ -651,7 +652,7 @@ AWAITS static int build_step(struct task *task,
     struct page_read read = build.prefetched;
     struct build_page page = {.index = index, .of = of, .read_up_to = &read};
     build.prefetched = (struct page_read){0};
-    int rc = page_write_and_prefetch(task, &page, &shape);
+    int rc = page_write_and_prefetch(task, &page, &fields);
     if (rc == 0)
         rc = build_flush_if_full(task, index, all, of, &read);
     page_free(&read);

@@ -126,8 +126,8 @@ AWAITS static int generation_clear_leaves(
     TRY(db_query(
         task, tx, SQL_CLEAR_LEAVES(.idx = of->idx, .term = at, .most = ROWS_AT_ONCE), &rows));
     const struct sql_clear_leaves_row row = sql_clear_leaves_row(&rows, 0);
-    int64_t place = row.gone > 0 ? drop_cursor(false, row.term) : drop_cursor(true, 0);
-    *next = db_call_new(task->arena, SQL_TIDY_MOVE(.idx = of->idx, .cursor_id = place));
+    int64_t position = row.gone > 0 ? drop_cursor(false, row.term) : drop_cursor(true, 0);
+    *next = db_call_new(task->arena, SQL_TIDY_MOVE(.idx = of->idx, .cursor_id = position));
     return 0;
 }
 
@@ -152,13 +152,13 @@ AWAITS static int generation_clear_forwards(
 AWAITS static int
 generation_empty(struct task *task, struct index *index, const struct generation *of)
 {
-    int64_t place = of->cursor_id < 0 ? -(of->cursor_id + 1) : 0;
+    int64_t position = of->cursor_id < 0 ? -(of->cursor_id + 1) : 0;
     struct db_call next = {0};
     struct db *tx;
 
     TRY(batch_begin(task, index, &tx));
-    TRY((place & 1) != 0 ? generation_clear_forwards(task, tx, of, place / 2, &next)
-                         : generation_clear_leaves(task, tx, of, place / 2, &next));
+    TRY((position & 1) != 0 ? generation_clear_forwards(task, tx, of, position / 2, &next)
+                            : generation_clear_leaves(task, tx, of, position / 2, &next));
     return db_batch_commit(task, tx, &next, 1, NULL);
 }
 

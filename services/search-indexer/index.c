@@ -122,17 +122,17 @@ AWAITS static int run_round(struct task *task, struct index *index, struct round
 {
     struct generations all;
     bool live = false;
-    bool spread = false;
+    bool is_scattered = false;
     bool builds = false;
     bool drops = false;
 
     *round = (struct round){0};
     TRY(index_read_state(task, index, &all));
     TRY(live_run(task, index, &all, &live));
-    TRY(index_fan_out_run(task, index, &all, &spread));
-    TRY(build_run(task, index, &all, !live && !spread, &builds));
+    TRY(index_fan_out_run(task, index, &all, &is_scattered));
+    TRY(build_run(task, index, &all, !live && !is_scattered, &builds));
     TRY(drop_run(task, index, &all, &drops));
-    *round = (struct round){.more = live || spread || builds || drops, .builds = builds};
+    *round = (struct round){.more = live || is_scattered || builds || drops, .builds = builds};
     for (size_t i = 0; i < all.count && !round->more; i++)
         round->waits = round->waits || str_is(all.items[i].state, "building") ||
                        str_is(all.items[i].state, "dropped");
@@ -194,9 +194,9 @@ AWAITS static void index_report_error(struct task *task, struct index *index, in
         return;
     struct db_call note = db_call(
         SQL_GENERATION_NOTE(.error = STR("Changes cannot be indexed; see the indexer's log.")));
-    int noted = batch_exec(task, index, &note, 1);
-    if (noted != 0)
-        log_debug("index.note_failed", L_RESULT("rc", noted));
+    int step = batch_exec(task, index, &note, 1);
+    if (step != 0)
+        log_debug("index.note_failed", L_RESULT("rc", step));
 }
 
 enum queue_outcome index_run(struct task *task, struct queue_item *item)

@@ -331,31 +331,32 @@ static bool leaf_chunks_share_list(const struct leaf_chunk *one, const struct le
 }
 
 /* The lease is ours until the transaction ends: no other process changes leaves. */
-AWAITS static int leaf_chunk_read(struct task *task, const struct leaf_pipeline *turn)
+AWAITS static int leaf_chunk_read(struct task *task, const struct leaf_pipeline *pipeline)
 {
-    struct leaf_chunk *some = turn->read;
+    struct leaf_chunk *some = pipeline->read;
     struct db_call calls[] = {db_call(SQL_PLAN_BY_INDEX()), some->read};
 
     task->arena = some->arena;
-    TRY(db_batch(task, turn->db, calls, ARRAY_LEN(calls), NULL));
+    TRY(db_batch(task, pipeline->db, calls, ARRAY_LEN(calls), NULL));
     some->read.rows = calls[1].rows;
     return 0;
 }
 
-AWAITS static int leaf_chunk_read_after_write(struct task *task, const struct leaf_pipeline *turn)
+AWAITS static int leaf_chunk_read_after_write(struct task *task,
+                                              const struct leaf_pipeline *pipeline)
 {
-    task->arena = turn->read->arena;
-    return db_batch(task, turn->tx, &turn->read->read, 1, NULL);
+    task->arena = pipeline->read->arena;
+    return db_batch(task, pipeline->tx, &pipeline->read->read, 1, NULL);
 }
 
-AWAITS static int leaf_chunk_write(struct task *task, const struct leaf_pipeline *turn)
+AWAITS static int leaf_chunk_write(struct task *task, const struct leaf_pipeline *pipeline)
 {
-    struct leaf_chunk *some = turn->write;
+    struct leaf_chunk *some = pipeline->write;
     size_t written = 0;
 
     task->arena = some->arena;
     if (some->call_count > 0)
-        TRY(db_batch(task, turn->tx, some->calls, some->call_count, NULL));
+        TRY(db_batch(task, pipeline->tx, some->calls, some->call_count, NULL));
     for (size_t i = 0; i < some->call_count; i++)
         written += (size_t)some->calls[i].rows.affected;
     return written == some->writes.rows ? 0 : INDEX_STALE; /* a leaf has moved */
@@ -372,77 +373,82 @@ static int leaf_pipeline_log(const struct task *task, int rc)
 
 AWAITS static int leaf_pipeline_write(struct task *task, void *arg)
 {
-    const struct leaf_pipeline *turn = arg;
-    int rc = turn->write != NULL ? leaf_chunk_write(task, turn) : 0;
+    const struct leaf_pipeline *pipeline = arg;
+    int rc = pipeline->write != NULL ? leaf_chunk_write(task, pipeline) : 0;
 
-    if (rc == 0 && turn->reads_after_write)
-        rc = leaf_chunk_read_after_write(task, turn);
+    if (rc == 0 && pipeline->reads_after_write)
+        rc = leaf_chunk_read_after_write(task, pipeline);
     return leaf_pipeline_log(task, rc);
 }
 
 AWAITS static int leaf_pipeline_read(struct task *task, void *arg)
 {
-    const struct leaf_pipeline *turn = arg;
+    const struct leaf_pipeline *pipeline = arg;
 
-    return leaf_pipeline_log(
-        task, turn->read != NULL && !turn->reads_after_write ? leaf_chunk_read(task, turn) : 0);
+    return leaf_pipeline_log(task,
+                             pipeline->read != NULL && !pipeline->reads_after_write
+                                 ? leaf_chunk_read(task, pipeline)
+                                 : 0);
 }
 
 AWAITS static int leaf_pipeline_change(struct task *task, void *arg)
 {
-    const struct leaf_pipeline *turn = arg;
+    const struct leaf_pipeline *pipeline = arg;
 
-    if (turn->change == NULL)
+    if (pipeline->change == NULL)
         return 0;
-    work_off_thread(task, leaf_chunk_change, turn->change);
-    return turn->change->rc;
+    work_off_thread(task, leaf_chunk_change, pipeline->change);
+    return pipeline->change->rc;
 }
 
-AWAITS static int leaf_pipeline_run(struct task *task, struct leaf_pipeline *turn)
+AWAITS static int leaf_pipeline_run(struct task *task, struct leaf_pipeline *pipeline)
 {
     struct task_call calls[] = {
-        {.fn = leaf_pipeline_write, .arg = turn},
-        {.fn = leaf_pipeline_read, .arg = turn},
-        {.fn = leaf_pipeline_change, .arg = turn},
+        {.fn = leaf_pipeline_write, .arg = pipeline},
+        {.fn = leaf_pipeline_read, .arg = pipeline},
+        {.fn = leaf_pipeline_change, .arg = pipeline},
     };
 
     return task_all(task, calls, ARRAY_LEN(calls));
 }
 
-static void leaf_pipeline_free(struct leaf_pipeline *turn)
+static void leaf_pipeline_free(struct leaf_pipeline *pipeline)
 {
-    leaf_chunk_free(turn->read);
-    leaf_chunk_free(turn->change);
-    leaf_chunk_free(turn->write);
+    leaf_chunk_free(pipeline->read);
+    leaf_chunk_free(pipeline->change);
+    leaf_chunk_free(pipeline->write);
 }
 
 int leaf_changes_run(struct task *task,
                      struct leaf_changes *changes,
                      struct db *tx,
-                     size_t *ret_broken)
+                     size_t *ret_malformed)
 {
     size_t at = 0;
     struct leaf_chunk *next = leaf_chunk_new(changes, 0, &at);
-    struct leaf_pipeline turn = {.db = changes->batch->index->db, .tx = tx, .read = next};
+    struct leaf_pipeline pipeline = {.db = changes->batch->index->db, .tx = tx, .read = next};
     int rc = 0;
 
     next = next != NULL ? leaf_chunk_new(changes, at, &at) : NULL;
-    while (rc == 0 && (turn.read != NULL || turn.change != NULL || turn.write != NULL)) {
-        if (turn.change != NULL)
-            *ret_broken = changes->items[turn.change->stretches[0].from].part;
-        rc = leaf_pipeline_run(task, &turn);
-        leaf_chunk_free(turn.write);
-        turn.write = turn.change;
-        turn.change = turn.read;
-        turn.read = NULL;
-        turn.reads_after_write = false;
-        if (next == NULL || (turn.change != NULL && leaf_chunks_share_list(turn.change, next)))
+    while (rc == 0 &&
+           (pipeline.read != NULL || pipeline.change != NULL || pipeline.write != NULL)) {
+        if (pipeline.change != NULL)
+            *ret_malformed = changes->items[pipeline.change->stretches[0].from].part;
+        rc = leaf_pipeline_run(task, &pipeline);
+        leaf_chunk_free(pipeline.write);
+        pipeline.write = pipeline.change;
+        pipeline.change = pipeline.read;
+        pipeline.read = NULL;
+        pipeline.reads_after_write = false;
+        if (next == NULL ||
+            (pipeline.change != NULL && leaf_chunks_share_list(pipeline.change, next)))
             continue;
-        turn.reads_after_write = turn.write != NULL && leaf_chunks_share_list(turn.write, next);
-        turn.read = next;
+        pipeline.reads_after_write =
+            pipeline.write != NULL && leaf_chunks_share_list(pipeline.write, next);
+        pipeline.read = next;
         next = leaf_chunk_new(changes, at, &at);
     }
     leaf_chunk_free(next);
-    leaf_pipeline_free(&turn);
+    leaf_pipeline_free(&pipeline);
     return rc;
 }

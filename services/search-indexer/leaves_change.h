@@ -27,8 +27,9 @@ void leaf_changes_init(struct leaf_changes *changes,
 void leaf_changes_add(struct leaf_changes *changes, struct posting_change change);
 /* any thread: Sorts the changes; once, after all have been added. */
 void leaf_changes_sort(struct leaf_changes *changes);
-/* co: Applies the changes in `tx`. INDEX_MALFORMED: *ret_broken is the index of the part that has a
- * malformed leaf. INDEX_STALE: a leaf has moved. Otherwise 0 or a DB_*. */
-AWAITS int
-leaf_changes_run(struct task *task, struct leaf_changes *changes, struct db *tx, size_t *ret_broken)
-    MUSTCHECK;
+/* co: Applies the changes in `tx`. INDEX_MALFORMED: *ret_malformed is the index of the part that
+ * has a malformed leaf. INDEX_STALE: a leaf has moved. Otherwise 0 or a DB_*. */
+AWAITS int leaf_changes_run(struct task *task,
+                            struct leaf_changes *changes,
+                            struct db *tx,
+                            size_t *ret_malformed) MUSTCHECK;

@@ -60,19 +60,19 @@ static struct lexicon_edit *lexicon_edit_new(struct arena *arena)
     return edit;
 }
 
-static struct str row_key_text(char room[ROW_KEY_BYTES], struct str key, int64_t part)
+static struct str row_key_text(char buffer[ROW_KEY_BYTES], struct str key, int64_t part)
 {
-    int len = snprintf(room, ROW_KEY_BYTES, "%.*s %lld", STR_ARG(key), (long long)part);
+    int len = snprintf(buffer, ROW_KEY_BYTES, "%.*s %lld", STR_ARG(key), (long long)part);
 
-    return (struct str){room, (size_t)len};
+    return (struct str){buffer, (size_t)len};
 }
 
 static struct lexicon_row *
 lexicon_edit_find(const struct lexicon_edit *edit, struct str key, int64_t part)
 {
-    char room[ROW_KEY_BYTES];
+    char buffer[ROW_KEY_BYTES];
 
-    return map_get(edit->by_row_key, row_key_text(room, key, part));
+    return map_get(edit->by_row_key, row_key_text(buffer, key, part));
 }
 
 static struct lexicon_row *
@@ -80,11 +80,11 @@ lexicon_edit_add(struct lexicon_edit *edit, struct str key, int64_t part, struct
 {
     struct lexicon_row *row = ARENA_NEW(edit->arena, row);
     const struct lexicon_row *last = map_get(edit->last, key);
-    char room[ROW_KEY_BYTES];
+    char buffer[ROW_KEY_BYTES];
 
     *row = (struct lexicon_row){.key = key, .part = part, .data = data};
     ARENA_PUSH(edit->arena, edit->rows, edit->count, edit->cap, row);
-    (void)map_put(edit->by_row_key, row_key_text(room, key, part), row);
+    (void)map_put(edit->by_row_key, row_key_text(buffer, key, part), row);
     if (last == NULL || last->part < part)
         (void)map_put(edit->last, key, row);
     return row;

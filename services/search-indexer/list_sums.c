@@ -31,20 +31,20 @@ static struct list_sum *list_sums_slots(size_t count)
 
 struct list_sums *list_sums_new(void)
 {
-    struct list_sums *tally = calloc(1, sizeof(*tally));
+    struct list_sums *sums = calloc(1, sizeof(*sums));
 
-    MUST(tally != NULL);
-    tally->slot_count = LIST_SUMS_FIRST;
-    tally->slots = list_sums_slots(tally->slot_count);
-    return tally;
+    MUST(sums != NULL);
+    sums->slot_count = LIST_SUMS_FIRST;
+    sums->slots = list_sums_slots(sums->slot_count);
+    return sums;
 }
 
-void list_sums_free(struct list_sums *tally)
+void list_sums_free(struct list_sums *sums)
 {
-    if (tally == NULL)
+    if (sums == NULL)
         return;
-    free(tally->slots);
-    free(tally);
+    free(sums->slots);
+    free(sums);
 }
 
 static uint64_t list_sums_hash(uint64_t value)
@@ -54,72 +54,72 @@ static uint64_t list_sums_hash(uint64_t value)
     return value ^ (value >> 33);
 }
 
-static struct list_sum *list_sums_slot(const struct list_sums *tally, int32_t term, int16_t field)
+static struct list_sum *list_sums_slot(const struct list_sums *sums, int32_t term, int16_t field)
 {
     size_t slot = list_sums_hash(((uint64_t)(uint32_t)term << 16) | (uint16_t)field);
 
-    for (slot &= tally->slot_count - 1;; slot = (slot + 1) & (tally->slot_count - 1)) {
-        struct list_sum *sum = &tally->slots[slot];
+    for (slot &= sums->slot_count - 1;; slot = (slot + 1) & (sums->slot_count - 1)) {
+        struct list_sum *sum = &sums->slots[slot];
         if (sum->term == 0 || (sum->term == term && sum->field == field))
             return sum;
     }
 }
 
-static void list_sums_widen(struct list_sums *tally)
+static void list_sums_widen(struct list_sums *sums)
 {
-    struct list_sum *old = tally->slots;
-    size_t count = tally->slot_count;
+    struct list_sum *old = sums->slots;
+    size_t count = sums->slot_count;
 
-    tally->slot_count *= 2;
-    tally->slots = list_sums_slots(tally->slot_count);
+    sums->slot_count *= 2;
+    sums->slots = list_sums_slots(sums->slot_count);
     for (size_t i = 0; i < count; i++)
         if (old[i].term != 0)
-            *list_sums_slot(tally, old[i].term, old[i].field) = old[i];
+            *list_sums_slot(sums, old[i].term, old[i].field) = old[i];
     free(old);
 }
 
-static struct list_sum *list_sums_get(struct list_sums *tally, int32_t term, int16_t field)
+static struct list_sum *list_sums_get(struct list_sums *sums, int32_t term, int16_t field)
 {
-    struct list_sum *sum = list_sums_slot(tally, term, field);
+    struct list_sum *sum = list_sums_slot(sums, term, field);
 
     if (sum->term != 0)
         return sum;
-    if (tally->count * 2 >= tally->slot_count) {
-        list_sums_widen(tally);
-        sum = list_sums_slot(tally, term, field);
+    if (sums->count * 2 >= sums->slot_count) {
+        list_sums_widen(sums);
+        sum = list_sums_slot(sums, term, field);
     }
-    tally->count++;
+    sums->count++;
     *sum = (struct list_sum){.term = term, .field = field};
     return sum;
 }
 
-void list_sums_add(struct list_sums *tally, int32_t term, int16_t field, int64_t id)
+void list_sums_add(struct list_sums *sums, int32_t term, int16_t field, int64_t id)
 {
-    struct list_sum *sum = list_sums_get(tally, term, field);
+    struct list_sum *sum = list_sums_get(sums, term, field);
 
     sum->n++;
     sum->total += list_sums_hash((uint64_t)id);
 }
 
-void list_sums_subtract(struct list_sums *tally, int32_t term, int16_t field, int64_t id)
+void list_sums_subtract(struct list_sums *sums, int32_t term, int16_t field, int64_t id)
 {
-    struct list_sum *sum = list_sums_get(tally, term, field);
+    struct list_sum *sum = list_sums_get(sums, term, field);
 
     sum->n--;
     sum->total -= list_sums_hash((uint64_t)id);
 }
 
-void list_sums_mark_different(struct list_sums *tally, int32_t term, int16_t field)
+void list_sums_mark_different(struct list_sums *sums, int32_t term, int16_t field)
 {
-    list_sums_get(tally, term, field)->is_different = true;
+    list_sums_get(sums, term, field)->is_different = true;
 }
 
-size_t list_sums_differences(const struct list_sums *tally, struct list_sums_key *lists, size_t max)
+size_t list_sums_differences(const struct list_sums *sums, struct list_sums_key *lists, size_t max)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < tally->slot_count; i++) {
-        const struct list_sum *sum = &tally->slots[i];
+    for (size_t i = 0; i < sums->slot_count; i++) {
+        const struct list_sum *sum = &sums->slots[i];
         if (sum->term == 0 || (sum->n == 0 && sum->total == 0 && !sum->is_different))
             continue;
         if (count < max)

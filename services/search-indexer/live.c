@@ -35,12 +35,12 @@ void live_add_parts(struct index_batch *batch,
         const struct generation *of = generation_find(all, entity->id, states[i]);
         if (of == NULL || (i == 1 && of->shape_text.len == 0))
             continue;
-        struct index_shape *shape = ARENA_NEW(batch->arena, shape);
-        shape_of_fields(batch->arena, entity, of->field_ids, shape);
+        struct index_shape *fields = ARENA_NEW(batch->arena, fields);
+        shape_of_fields(batch->arena, entity, of->field_ids, fields);
         struct sql_i64s some = ids;
         while (i == 1 && some.count > 0 && some.items[some.count - 1] > of->cursor_id)
             some.count--;
-        batch_add(batch, of, shape, some);
+        batch_add(batch, of, fields, some);
         if (i == 1)
             build_changed(
                 batch->index, of->idx, sql_i64s(ids.items + some.count, ids.count - some.count));

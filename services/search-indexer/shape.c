@@ -6,9 +6,9 @@
 
 #define TEXT_MAX 65536
 
-static void shape_add(struct index_shape *shape, int64_t id, const struct model_field *field)
+static void shape_add(struct index_shape *fields, int64_t id, const struct model_field *field)
 {
-    struct shape_field *at = &shape->fields[shape->count++];
+    struct shape_field *at = &fields->fields[fields->count++];
 
     *at = (struct shape_field){.id = id};
     if (field == NULL || !field_is_searched(field))
@@ -54,11 +54,11 @@ void shape_of_fields(struct arena *arena,
                   entity->searchable ? entity_field_by_id(entity, field_ids.items[i]) : NULL);
 }
 
-struct sql_i64s shape_ids(struct arena *arena, const struct index_shape *shape)
+struct sql_i64s shape_ids(struct arena *arena, const struct index_shape *fields)
 {
-    int64_t *ids = ARENA_ARRAY(arena, ids, shape->count);
+    int64_t *ids = ARENA_ARRAY(arena, ids, fields->count);
 
-    for (size_t i = 0; i < shape->count; i++)
-        ids[i] = shape->fields[i].id;
-    return sql_i64s(ids, shape->count);
+    for (size_t i = 0; i < fields->count; i++)
+        ids[i] = fields->fields[i].id;
+    return sql_i64s(ids, fields->count);
 }

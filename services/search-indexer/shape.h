@@ -33,4 +33,4 @@ void shape_of_fields(struct arena *arena,
                      struct sql_i64s field_ids,
                      struct index_shape *ret_shape);
 /* The ids of the shape's fields, as search_indexes.field_ids. Arena-owned. */
-struct sql_i64s shape_ids(struct arena *arena, const struct index_shape *shape);
+struct sql_i64s shape_ids(struct arena *arena, const struct index_shape *fields);

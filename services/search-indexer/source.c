@@ -73,18 +73,18 @@ uint64_t source_hash(struct str text)
 
 /* $1 is the value that `where` needs, $2 how many records to read. */
 static struct sql *
-source_sql(struct arena *arena, const struct index_shape *shape, const char *where)
+source_sql(struct arena *arena, const struct index_shape *fields, const char *where)
 {
     struct sql *sql = ARENA_NEW(arena, sql);
     struct strbuf text;
 
     strbuf_init(&text, arena, SQL_BYTES);
     strbuf_str(&text, STR("select t.id, t.created_by"));
-    for (size_t i = 0; i < shape->count; i++)
-        field_sql(&shape->fields[i], &text);
+    for (size_t i = 0; i < fields->count; i++)
+        field_sql(&fields->fields[i], &text);
     strbuf_printf(&text,
                   " from {p}.%.*s t where %s order by t.id limit $2::bigint",
-                  STR_ARG(shape->entity->table),
+                  STR_ARG(fields->entity->table),
                   where);
     MUST(!text.overflow);
     *sql = (struct sql){
@@ -147,9 +147,9 @@ static void reader_add_text(struct record_reader *reading, struct str text, size
 
 static void add_principal(struct record_reader *reading, char kind, int64_t id)
 {
-    char room[PRINCIPAL_BYTES];
+    char buffer[PRINCIPAL_BYTES];
 
-    reader_add_pair(reading, principal_print(room, kind, id), PRINCIPAL_FIELD);
+    reader_add_pair(reading, principal_print(buffer, kind, id), PRINCIPAL_FIELD);
 }
 
 static void doc_store_pairs(struct record_reader *reading, struct forward_list *list)
@@ -262,20 +262,20 @@ AWAITS static int source_read_chunk(struct db *db,
                                     int64_t most)
 {
     const struct sql *sql = source_sql(reading->task->arena, reading->shape, where);
-    const struct db_chunk piece = {
+    const struct db_chunk chunk = {
         .bytes = CHUNK_BYTES, .timeout_ms = READ_MS, .fn = source_on_rows, .arg = reading};
 
-    return db_chunk(reading->task, db, sql, PARAMS(what, P_I64(most)), &piece);
+    return db_chunk(reading->task, db, sql, PARAMS(what, P_I64(most)), &chunk);
 }
 
 static struct record_reader record_reader_new(struct task *task,
-                                              const struct index_shape *shape,
+                                              const struct index_shape *fields,
                                               struct index_terms *terms,
                                               struct docs *docs)
 {
     *docs = (struct docs){0};
     return (struct record_reader){
-        .task = task, .shape = shape, .terms = terms, .docs = docs, .arena = task->arena};
+        .task = task, .shape = fields, .terms = terms, .docs = docs, .arena = task->arena};
 }
 
 /* Adds ids without a record as docs that are not there. */
@@ -295,12 +295,12 @@ static void docs_add_missing(struct arena *arena, struct sql_i64s ids, struct do
 
 int source_read(struct task *task,
                 struct db *db,
-                const struct index_shape *shape,
+                const struct index_shape *fields,
                 struct sql_i64s ids,
                 struct index_terms *terms,
                 struct docs *ret_docs)
 {
-    struct record_reader reading = record_reader_new(task, shape, terms, ret_docs);
+    struct record_reader reading = record_reader_new(task, fields, terms, ret_docs);
     struct sql_i64s left = ids;
 
     do {
@@ -326,13 +326,13 @@ int source_read(struct task *task,
 
 int source_page(struct task *task,
                 struct db *db,
-                const struct index_shape *shape,
+                const struct index_shape *fields,
                 int64_t after,
                 int64_t most,
                 struct index_terms *terms,
                 struct docs *ret_docs)
 {
-    struct record_reader reading = record_reader_new(task, shape, terms, ret_docs);
+    struct record_reader reading = record_reader_new(task, fields, terms, ret_docs);
 
     TRY(source_read_chunk(db, &reading, "t.id > $1::bigint", P_I64(after), most));
     ret_docs->more = reading.truncated || (int64_t)ret_docs->count == most;

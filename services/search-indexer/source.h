@@ -29,14 +29,14 @@ struct docs {
  * added to `terms`. DB_TOO_LARGE: several records have more than PAIRS_MAX pairs together. */
 AWAITS int source_read(struct task *task,
                        struct db *db,
-                       const struct index_shape *shape,
+                       const struct index_shape *fields,
                        struct sql_i64s ids,
                        struct index_terms *terms,
                        struct docs *ret_docs) MUSTCHECK;
 /* co: Reads the next records after `after`: `most`, or as many as fit into one read. */
 AWAITS int source_page(struct task *task,
                        struct db *db,
-                       const struct index_shape *shape,
+                       const struct index_shape *fields,
                        int64_t after,
                        int64_t most,
                        struct index_terms *terms,

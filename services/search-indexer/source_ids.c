@@ -17,12 +17,12 @@ void source_ids_add(struct source_ids *ids, int64_t entity_id, int64_t id)
 
 void source_ids_limit(struct source_ids *ids, int64_t most)
 {
-    size_t kept = 0;
+    size_t kept_count = 0;
 
     for (size_t i = 0; i < ids->count; i++)
         if (ids->items[i].id <= most)
-            ids->items[kept++] = ids->items[i];
-    ids->count = kept;
+            ids->items[kept_count++] = ids->items[i];
+    ids->count = kept_count;
 }
 
 static int order_by_record(const void *left, const void *right)

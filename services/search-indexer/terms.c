@@ -22,10 +22,10 @@ static uint64_t terms_hash(const struct index_terms *terms, struct str term)
     uint64_t hash = terms->seed ^ (term.len * UINT64_C(0x9e3779b97f4a7c15));
 
     for (size_t at = 0; at < term.len; at += sizeof(uint64_t)) {
-        uint64_t piece = 0;
+        uint64_t part = 0;
         size_t left = term.len - at;
-        memcpy(&piece, term.ptr + at, left < sizeof(piece) ? left : sizeof(piece));
-        unsigned __int128 wide = (unsigned __int128)(hash ^ piece) * UINT64_C(0xd6e8feb86659fd93);
+        memcpy(&part, term.ptr + at, left < sizeof(part) ? left : sizeof(part));
+        unsigned __int128 wide = (unsigned __int128)(hash ^ part) * UINT64_C(0xd6e8feb86659fd93);
         hash = (uint64_t)wide ^ (uint64_t)(wide >> 64);
     }
     return hash;

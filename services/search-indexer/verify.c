@@ -94,16 +94,16 @@ struct verify_cursor {
 
 AWAITS static int verify_records(struct task *task, struct verify *verify, void *arg)
 {
-    struct verify_cursor *walk = arg;
+    struct verify_cursor *cursor = arg;
     struct source_ids ids = {.arena = task->arena};
-    const struct entity *entity = model_entity_by_id(verify->index.model, walk->of->entity_id);
-    struct index_shape shape;
+    const struct entity *entity = model_entity_by_id(verify->index.model, cursor->of->entity_id);
+    struct index_shape fields;
     struct index_batch batch;
 
-    walk->more = false;
+    cursor->more = false;
     if (entity == NULL)
         return 0;
-    TRY(source_ids_check(task, verify->index.db, entity, 0, walk->after, RECORDS, &ids));
+    TRY(source_ids_check(task, verify->index.db, entity, 0, cursor->after, RECORDS, &ids));
     source_ids_cut(&ids, RECORDS);
     if (ids.count == 0)
         return 0;
@@ -113,13 +113,13 @@ AWAITS static int verify_records(struct task *task, struct verify *verify, void 
         if (count == 0 || some[count - 1] != ids.items[i].id)
             some[count++] = ids.items[i].id;
     batch_init(&batch, task->arena, &verify->index);
-    shape_of_fields(task->arena, entity, walk->of->field_ids, &shape);
-    batch_add(&batch, walk->of, &shape, sql_i64s(some, count));
+    shape_of_fields(task->arena, entity, cursor->of->field_ids, &fields);
+    batch_add(&batch, cursor->of, &fields, sql_i64s(some, count));
     TRY(batch_run(task, &batch));
     verify->records += count;
     verify->differ += batch.parts[0].changed;
-    walk->after = ids.next_cursor;
-    walk->more = true;
+    cursor->after = ids.next_cursor;
+    cursor->more = true;
     return 0;
 }
 
@@ -157,13 +157,13 @@ AWAITS static int
 verify_generation(struct task *task, struct verify *verify, const struct generation *of)
 {
     const struct entity *entity = model_entity_by_id(verify->index.model, of->entity_id);
-    struct verify_cursor walk = {.of = of, .after = -1, .more = true};
+    struct verify_cursor cursor = {.of = of, .after = -1, .more = true};
     struct verify_lists lists = {.idx = of->idx};
     int rc = 0;
 
     verify->records = verify->differ = 0;
-    while (rc == 0 && walk.more)
-        rc = verify_scope(task, verify, verify_records, &walk);
+    while (rc == 0 && cursor.more)
+        rc = verify_scope(task, verify, verify_records, &cursor);
     if (rc == INDEX_MALFORMED) {
         lists.needs_rebuild = lists.has_missing_words = true;
         rc = generation_replace(task, &verify->index, of->idx);

@@ -24,7 +24,7 @@ struct word_cache {
     struct word_space young, old;
 };
 
-static struct word_cache all_kept[WORD_CACHES];
+static struct word_cache caches[WORD_CACHES];
 
 static void word_space_free(struct word_space *space)
 {
@@ -33,108 +33,108 @@ static void word_space_free(struct word_space *space)
     *space = (struct word_space){0};
 }
 
-void word_cache_clear(struct word_cache *kept)
+void word_cache_clear(struct word_cache *cache)
 {
-    if (kept == NULL)
+    if (cache == NULL)
         return;
-    word_space_free(&kept->young);
-    word_space_free(&kept->old);
+    word_space_free(&cache->young);
+    word_space_free(&cache->old);
 }
 
-static void word_cache_free(struct word_cache *kept)
+static void word_cache_free(struct word_cache *cache)
 {
-    word_cache_clear(kept);
-    *kept = (struct word_cache){0};
+    word_cache_clear(cache);
+    *cache = (struct word_cache){0};
 }
 
 /* The project's own slot, or a free slot, or the slot of a project that has no run now. NULL: every
  * slot is in use. */
 static struct word_cache *word_cache_slot(int64_t number)
 {
-    struct word_cache *place = NULL;
+    struct word_cache *entry = NULL;
 
     for (size_t i = 0; i < WORD_CACHES; i++) {
-        struct word_cache *kept = &all_kept[i];
-        if (kept->number == number)
-            return kept->running ? NULL : kept;
-        if (!kept->running && (place == NULL || kept->number == 0))
-            place = kept;
+        struct word_cache *cache = &caches[i];
+        if (cache->number == number)
+            return cache->running ? NULL : cache;
+        if (!cache->running && (entry == NULL || cache->number == 0))
+            entry = cache;
     }
-    return place;
+    return entry;
 }
 
 struct word_cache *word_cache_acquire(int64_t number, int64_t token)
 {
-    struct word_cache *kept = word_cache_slot(number);
+    struct word_cache *cache = word_cache_slot(number);
 
-    if (kept == NULL)
+    if (cache == NULL)
         return NULL;
-    if (kept->number != number || kept->token + 1 != token)
-        word_cache_free(kept);
-    kept->number = number;
-    kept->token = token;
-    kept->running = true;
+    if (cache->number != number || cache->token + 1 != token)
+        word_cache_free(cache);
+    cache->number = number;
+    cache->token = token;
+    cache->running = true;
     size_t running = 0;
     for (size_t i = 0; i < WORD_CACHES; i++)
-        running += all_kept[i].running;
-    kept->space_bytes = WORD_CACHE_BYTES / 2 / running;
-    return kept;
+        running += caches[i].running;
+    cache->space_bytes = WORD_CACHE_BYTES / 2 / running;
+    return cache;
 }
 
-void word_cache_release(struct word_cache *kept, bool more, size_t batch)
+void word_cache_release(struct word_cache *cache, bool more, size_t batch)
 {
-    if (kept == NULL)
+    if (cache == NULL)
         return;
-    MUST(kept->running);
-    kept->running = false;
-    kept->batch = batch;
-    kept->ended_ms = clock_mono_ms();
+    MUST(cache->running);
+    cache->running = false;
+    cache->batch = batch;
+    cache->ended_ms = clock_mono_ms();
     if (!more)
-        word_cache_free(kept);
+        word_cache_free(cache);
 }
 
 void word_cache_sweep(void)
 {
     for (size_t i = 0; i < WORD_CACHES; i++)
-        if (!all_kept[i].running && all_kept[i].number != 0 &&
-            clock_mono_ms() - all_kept[i].ended_ms > WORD_CACHE_IDLE_MS)
-            word_cache_free(&all_kept[i]);
+        if (!caches[i].running && caches[i].number != 0 &&
+            clock_mono_ms() - caches[i].ended_ms > WORD_CACHE_IDLE_MS)
+            word_cache_free(&caches[i]);
 }
 
-size_t word_cache_batch_size(const struct word_cache *kept)
+size_t word_cache_batch_size(const struct word_cache *cache)
 {
-    return kept != NULL ? kept->batch : 0;
+    return cache != NULL ? cache->batch : 0;
 }
 
-static void word_cache_put(struct word_cache *kept, const struct word *word)
+static void word_cache_put(struct word_cache *cache, const struct word *word)
 {
-    if (kept->young.arena != NULL && arena_held_bytes(kept->young.arena) >= kept->space_bytes) {
-        word_space_free(&kept->old);
-        kept->old = kept->young;
-        kept->young = (struct word_space){0};
+    if (cache->young.arena != NULL && arena_held_bytes(cache->young.arena) >= cache->space_bytes) {
+        word_space_free(&cache->old);
+        cache->old = cache->young;
+        cache->young = (struct word_space){0};
     }
-    if (kept->young.arena == NULL) {
-        kept->young.arena = arena_new((size_t)64 * 1024);
-        terms_init(&kept->young.terms, kept->young.arena);
+    if (cache->young.arena == NULL) {
+        cache->young.arena = arena_new((size_t)64 * 1024);
+        terms_init(&cache->young.terms, cache->young.arena);
     }
-    uint32_t number = terms_put(&kept->young.terms, word->term);
-    struct word *own = &kept->young.terms.items[number];
+    uint32_t number = terms_put(&cache->young.terms, word->term);
+    struct word *own = &cache->young.terms.items[number];
     own->id = word->id;
     own->df = word->df;
     own->part = word->part;
 }
 
-void word_cache_fill(struct word_cache *kept, struct index_terms *terms)
+void word_cache_fill(struct word_cache *cache, struct index_terms *terms)
 {
-    for (size_t i = terms->stored; kept != NULL && i < terms->count; i++) {
+    for (size_t i = terms->stored; cache != NULL && i < terms->count; i++) {
         struct word *word = &terms->items[i];
         const struct word *known = NULL;
         if (word->id != 0)
             continue;
-        if (kept->young.arena != NULL)
-            known = terms_find(&kept->young.terms, word->term);
-        if (known == NULL && kept->old.arena != NULL)
-            known = terms_find(&kept->old.terms, word->term);
+        if (cache->young.arena != NULL)
+            known = terms_find(&cache->young.terms, word->term);
+        if (known == NULL && cache->old.arena != NULL)
+            known = terms_find(&cache->old.terms, word->term);
         if (known == NULL)
             continue;
         word->id = known->id;
@@ -143,9 +143,9 @@ void word_cache_fill(struct word_cache *kept, struct index_terms *terms)
     }
 }
 
-void word_cache_store(struct word_cache *kept, const struct index_terms *terms)
+void word_cache_store(struct word_cache *cache, const struct index_terms *terms)
 {
-    for (size_t i = 0; kept != NULL && i < terms->count; i++)
+    for (size_t i = 0; cache != NULL && i < terms->count; i++)
         if (terms->items[i].id != 0)
-            word_cache_put(kept, &terms->items[i]);
+            word_cache_put(cache, &terms->items[i]);
 }

@@ -15,16 +15,16 @@ struct word_cache;
  * borrowed until word_cache_release(). NULL: there is no slot for another project. */
 struct word_cache *word_cache_acquire(int64_t number, int64_t token);
 /* any: Ends the run. `more`: work is left, so the cache stays; otherwise it is freed. `batch`: size
- * of the last batch. `kept` may be NULL. */
-void word_cache_release(struct word_cache *kept, bool more, size_t batch);
+ * of the last batch. `cache` may be NULL. */
+void word_cache_release(struct word_cache *cache, bool more, size_t batch);
 /* any: Frees the caches of projects that have had no run here for some seconds: another process has
  * the lease. */
 void word_cache_sweep(void);
 /* any: Size of the last batch, in records; 0: unknown. */
-size_t word_cache_batch_size(const struct word_cache *kept);
+size_t word_cache_batch_size(const struct word_cache *cache);
 /* any thread: Fills the words of `terms` that have no id yet and are in the cache. */
-void word_cache_fill(struct word_cache *kept, struct index_terms *terms);
+void word_cache_fill(struct word_cache *cache, struct index_terms *terms);
 /* any thread: Stores words as they are in the tables, after the commit. */
-void word_cache_store(struct word_cache *kept, const struct index_terms *terms);
+void word_cache_store(struct word_cache *cache, const struct index_terms *terms);
 /* any: Empties the cache, because the tables have changed or may have changed otherwise. */
-void word_cache_clear(struct word_cache *kept);
+void word_cache_clear(struct word_cache *cache);

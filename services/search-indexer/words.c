@@ -145,7 +145,7 @@ int words_read_ids(
 {
     int64_t *wanted = ARENA_ARRAY(task->arena, wanted, count);
     size_t wanted_count = 0;
-    size_t kept = 0;
+    size_t kept_count = 0;
 
     terms_index(terms);
     for (size_t i = 0; i < count; i++)
@@ -155,10 +155,10 @@ int words_read_ids(
         return 0;
     qsort(wanted, wanted_count, sizeof(*wanted), words_order_ids);
     for (size_t i = 0; i < wanted_count; i++)
-        if (kept == 0 || wanted[kept - 1] != wanted[i])
-            wanted[kept++] = wanted[i];
-    for (size_t at = 0; at < kept; at += WORDS_PER_STATEMENT) {
-        size_t some = kept - at < WORDS_PER_STATEMENT ? kept - at : WORDS_PER_STATEMENT;
+        if (kept_count == 0 || wanted[kept_count - 1] != wanted[i])
+            wanted[kept_count++] = wanted[i];
+    for (size_t at = 0; at < kept_count; at += WORDS_PER_STATEMENT) {
+        size_t some = kept_count - at < WORDS_PER_STATEMENT ? kept_count - at : WORDS_PER_STATEMENT;
         TRY(words_query(
             task, db, terms, db_call(SQL_WORDS_BY_ID(.ids = sql_i64s(wanted + at, some)))));
     }

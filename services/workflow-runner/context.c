@@ -87,9 +87,9 @@ AWAITS static bool parse_member(struct run *run, struct str text, json_t **ret_v
 
 AWAITS static bool add_history_row(struct run *run, const struct sql_run_history_row *row)
 {
-    struct step_history *past = &run->history[run->history_count++];
+    struct step_history *history = &run->history[run->history_count++];
 
-    *past = (struct step_history){
+    *history = (struct step_history){
         .key = row->key,
         .seq = (int)row->seq,
         .run = (int)row->run,
@@ -98,13 +98,13 @@ AWAITS static bool add_history_row(struct run *run, const struct sql_run_history
         .started_ms = row->started_at,
     };
     run->output_bytes += row->output.len;
-    if (!parse_member(run, row->output, &past->output) ||
-        !parse_member(run, row->error, &past->error))
+    if (!parse_member(run, row->output, &history->output) ||
+        !parse_member(run, row->error, &history->error))
         return false;
-    if (past->output != NULL && past->status == STATUS_STEP_SUCCEEDED)
-        context_output(run, past->key, past->output);
-    else if (past->error != NULL)
-        context_error(run, past->key, past->error);
+    if (history->output != NULL && history->status == STATUS_STEP_SUCCEEDED)
+        context_output(run, history->key, history->output);
+    else if (history->error != NULL)
+        context_error(run, history->key, history->error);
     return true;
 }
 
@@ -152,9 +152,9 @@ int context_history(struct run *run)
 const struct step_history *context_find_history(const struct run *run, struct str key)
 {
     for (size_t i = 0; i < run->history_count; i++) {
-        const struct step_history *past = &run->history[i];
-        if (past->run == run->job->run && str_eq(past->key, key))
-            return past;
+        const struct step_history *history = &run->history[i];
+        if (history->run == run->job->run && str_eq(history->key, key))
+            return history;
     }
     return NULL;
 }

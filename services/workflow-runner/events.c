@@ -162,13 +162,13 @@ AWAITS static int match_events(struct task *task,
 AWAITS static int events_start_jobs(struct task *task,
                                     struct db *tx,
                                     const struct event_matches *match,
-                                    int64_t room,
+                                    int64_t capacity,
                                     struct events_outcome *outcome)
 {
     const struct caller system = {.kind = CALLER_SYSTEM};
     struct rows rows;
 
-    if (!match->chained && (int64_t)match->count <= room) {
+    if (!match->chained && (int64_t)match->count <= capacity) {
         TRY(db_query(task,
                      tx,
                      SQL_EVENTS_MAKE_JOBS(.event_ids = sql_i64s(match->events, match->count),
@@ -185,7 +185,7 @@ AWAITS static int events_start_jobs(struct task *task,
                                          .versions = sql_i64s(match->versions, match->count),
                                          .depth_max = DEPTH_MAX,
                                          .chain_max = runner_conf()->fan_out_jobs,
-                                         .room = room > 0 ? room : 0),
+                                         .room = capacity > 0 ? capacity : 0),
                  &rows));
     const struct sql_events_make_guarded_row few = sql_events_make_guarded_row(&rows, 0);
     outcome->made = (unsigned)few.made;
@@ -195,7 +195,7 @@ AWAITS static int events_start_jobs(struct task *task,
     struct str detail = arena_printf(task->arena,
                                      "{\"jobs\":%u,\"reason\":\"fan_out_guard\",\"queue_full\":%s}",
                                      outcome->guarded,
-                                     (int64_t)match->count > room ? "true" : "false");
+                                     (int64_t)match->count > capacity ? "true" : "false");
     struct db_call audit = audit_call(task->arena,
                                       &system,
                                       "workflows.fan_out_guard",

@@ -52,11 +52,12 @@ int job_budget_acquire(struct run *run)
         return 0;
     TRY(read_budget_row(run, &SQL_RUN_SIZES, &rows));
     const struct sql_run_sizes_row sizes = sql_run_sizes_row(&rows, 0);
-    uint64_t room = job_budget_of_bytes((size_t)(sizes.trigger_bytes + sizes.output_bytes));
-    if (room > 0) {
-        if (shares_acquire(&job->item.task, &quotas_large, owner, room, 0, &run->budget_share) != 0)
+    uint64_t capacity = job_budget_of_bytes((size_t)(sizes.trigger_bytes + sizes.output_bytes));
+    if (capacity > 0) {
+        if (shares_acquire(
+                &job->item.task, &quotas_large, owner, capacity, 0, &run->budget_share) != 0)
             return JOB_LOST;
-        run->budget_bytes = room;
+        run->budget_bytes = capacity;
         if (queue_item_is_releasing(&job->item))
             return RUN_RELEASING;
     }
@@ -71,13 +72,13 @@ bool job_budget_extend(struct run *run)
 {
     const struct job *job = run->job;
     const struct share_owner owner = {job->item.db.schema, 0};
-    uint64_t room = job_budget_of_bytes(job->trigger_data.len + run->output_bytes);
+    uint64_t capacity = job_budget_of_bytes(job->trigger_data.len + run->output_bytes);
 
-    if (room <= run->budget_bytes)
+    if (capacity <= run->budget_bytes)
         return true;
-    if (shares_try(&quotas_large, owner, room - run->budget_bytes, &run->budget_share) != 0)
+    if (shares_try(&quotas_large, owner, capacity - run->budget_bytes, &run->budget_share) != 0)
         return false;
-    run->budget_bytes = room;
+    run->budget_bytes = capacity;
     return true;
 }
 

@@ -328,19 +328,19 @@ static void skip_disabled_step(struct run *run, const struct step *step, int *re
 /* Ends a step that had been sent when its runner's lease ended. Its outcome is unknown. Returns the
  * step's error. */
 static json_t *
-interrupt_step(struct run *run, const struct step *step, const struct step_history *past)
+interrupt_step(struct run *run, const struct step *step, const struct step_history *history)
 {
     static const char text[] =
         "{\"code\":\"interrupted\",\"message\":\"The runner stopped after this "
         "step had been sent. The step is not sent again.\"}";
     struct ledger_step row = {
-        .seq = past->seq,
+        .seq = history->seq,
         .key = step->key,
         .action = step->action,
         .status = STATUS_STEP_INTERRUPTED,
-        .started_ms = past->started_ms,
+        .started_ms = history->started_ms,
         .finished_ms = job_now_ms(run->job),
-        .input = past->input,
+        .input = history->input,
         .error = STR(text),
     };
     struct jr_error ignored;
@@ -355,20 +355,20 @@ interrupt_step(struct run *run, const struct step *step, const struct step_histo
 /* Continues after a step that ran before this runner had the job. The context has its result. */
 static void replay_step(struct run *run,
                         const struct step *step,
-                        const struct step_history *past,
+                        const struct step_history *history,
                         int *ret_next)
 {
-    const json_t *data = json_object_get(past->output, "data");
-    const json_t *error = past->error;
+    const json_t *data = json_object_get(history->output, "data");
+    const json_t *error = history->error;
 
-    if (past->status == STATUS_STEP_SUCCEEDED || past->status == STATUS_STEP_SKIPPED) {
+    if (history->status == STATUS_STEP_SUCCEEDED || history->status == STATUS_STEP_SKIPPED) {
         bool holds =
-            past->status == STATUS_STEP_SKIPPED || json_is_true(json_object_get(data, "result"));
+            history->status == STATUS_STEP_SKIPPED || json_is_true(json_object_get(data, "result"));
         *ret_next = run_next(step, holds);
         return;
     }
-    if (past->status == STATUS_STEP_SENT)
-        error = interrupt_step(run, step, past);
+    if (history->status == STATUS_STEP_SENT)
+        error = interrupt_step(run, step, history);
     *ret_next = step->on_failure;
     if (step->on_failure != STEP_NONE)
         return;
@@ -385,10 +385,10 @@ static void replay_step(struct run *run,
 AWAITS static int replay_or_run_step(struct run *run, int at, int *ret_next)
 {
     const struct step *step = &run->version->definition.steps[at];
-    const struct step_history *past = context_find_history(run, step->key);
+    const struct step_history *history = context_find_history(run, step->key);
 
-    if (past != NULL) {
-        replay_step(run, step, past, ret_next);
+    if (history != NULL) {
+        replay_step(run, step, history, ret_next);
         return 0;
     }
     if (!step->enabled) {

@@ -78,9 +78,9 @@ static void add_fire(struct fires *fires, int64_t workflow, int64_t time, bool i
 
 /* Adds the ticks of one workflow from the due one up to now, and the next tick after now. */
 static void
-add_fires(struct arena *arena, const struct rows *due, size_t place, struct fires *fires)
+add_fires(struct arena *arena, const struct rows *due, size_t index, struct fires *fires)
 {
-    const struct sql_schedule_read_due_row workflow = sql_schedule_read_due_row(due, place);
+    const struct sql_schedule_read_due_row workflow = sql_schedule_read_due_row(due, index);
     const struct timezone_rules *zone = timezone_find(workflow.timezone);
     int64_t now = workflow.now;
     int64_t fire = workflow.next_fire_at;
@@ -182,9 +182,9 @@ struct round {
 };
 
 /* co: Ticks one project, with an arena of its own. */
-AWAITS static int tick_next_project(struct task *task, struct round *round, size_t place)
+AWAITS static int tick_next_project(struct task *task, struct round *round, size_t index)
 {
-    const struct sql_schedule_due_row project = sql_schedule_due_row(round->due, place);
+    const struct sql_schedule_due_row project = sql_schedule_due_row(round->due, index);
     struct db_server *server = directory_server(runner_directory(), project.server);
     struct db db = {.server = server, .schema = project.number};
     struct arena *own = task->arena;

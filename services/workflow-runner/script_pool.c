@@ -154,8 +154,8 @@ static void take_frames(struct process *process)
         if (process->len < ANSWER_HEAD + bytes)
             return;
         if (process->ready) {
-            bool alone = process->run && process->len == ANSWER_HEAD + bytes;
-            if (alone)
+            bool is_single = process->run && process->len == ANSWER_HEAD + bytes;
+            if (is_single)
                 script_pool_take_answer(process, (struct str){process->buf + ANSWER_HEAD, bytes});
             else
                 end_process(process);

@@ -107,7 +107,7 @@ struct str step_input_text(struct step_call *call)
 static struct str log_text(struct step_call *call)
 {
     const json_t *entries = mask_json(call, call->log);
-    json_t *kept = step_own_json(call, json_array());
+    json_t *stored = step_own_json(call, json_array());
     size_t bytes = 2;
     struct str text;
 
@@ -116,11 +116,11 @@ static struct str log_text(struct step_call *call)
         if (!print_within(call, entry, SHOWN_BYTES, &text) || bytes + text.len + 1 > SHOWN_BYTES)
             break;
         bytes += text.len + 1;
-        (void)json_array_append(kept, entry);
+        (void)json_array_append(stored, entry);
     }
-    if (json_array_size(kept) == 0)
+    if (json_array_size(stored) == 0)
         return STR_NONE;
-    MUST(print_within(call, kept, SHOWN_BYTES + LOG_ENTRIES, &text));
+    MUST(print_within(call, stored, SHOWN_BYTES + LOG_ENTRIES, &text));
     return copy_to_job(call, text);
 }
 

@@ -22,7 +22,7 @@
 #define AT_ONCE        6
 
 /* A kind of preparation: every every_ms, .make is called for projects whose tick is due within
- * ahead_ms and that are .wanted. */
+ * prefetch_ms and that are .wanted. */
 struct prefetch_kind {
     int64_t every_ms, within_ms;
     bool (*wanted)(int64_t number, int64_t fire_ms);
@@ -66,11 +66,11 @@ void tick_prefetch_mark_ticked(int64_t number)
 /* --- one project --- */
 
 /* co: Reads versions and editors' rights of the workflows that are due soon into the caches. */
-AWAITS static int read_workflows(struct task *task, struct project *project, int64_t ahead_ms)
+AWAITS static int read_workflows(struct task *task, struct project *project, int64_t prefetch_ms)
 {
     struct rows due;
 
-    TRY(db_query(task, &project->db, SQL_SCHEDULE_READ_DUE(.ahead_ms = ahead_ms), &due));
+    TRY(db_query(task, &project->db, SQL_SCHEDULE_READ_DUE(.ahead_ms = prefetch_ms), &due));
     for (size_t i = 0; i < due.count; i++) {
         const struct sql_schedule_read_due_row workflow = sql_schedule_read_due_row(&due, i);
         const struct workflow_version *version;
@@ -155,9 +155,9 @@ struct round {
     size_t next;
 };
 
-AWAITS static int tick_prefetch_project(struct task *task, const struct round *round, size_t place)
+AWAITS static int tick_prefetch_project(struct task *task, const struct round *round, size_t index)
 {
-    const struct sql_schedule_soon_row soon = sql_schedule_soon_row(round->soon, place);
+    const struct sql_schedule_soon_row soon = sql_schedule_soon_row(round->soon, index);
     const struct prefetch_kind *kind = round->kind;
     int64_t number = soon.number;
     int64_t fire_ms = soon.next_fire_at;

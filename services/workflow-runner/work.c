@@ -113,16 +113,16 @@ AWAITS static int work_after_poll(struct task *task,
                                   const struct rows *found)
 {
     const struct sql_sweep_projects_row row = sql_sweep_projects_row(projects, project);
-    const struct sql_sweep_poll_row look = sql_sweep_poll_row(found, 0);
+    const struct sql_sweep_poll_row poll = sql_sweep_poll_row(found, 0);
 
-    if (look.events)
+    if (poll.events)
         queue_project_due(w.events, db->schema);
-    if (look.stops) {
+    if (poll.stops) {
         int rc = stop_workflows(task, db->schema);
         if (rc != 0)
             log_debug("sweep.stops_failed", L_I64("project", db->schema), L_RESULT("rc", rc));
     }
-    correct_fire_hint(task, &row, look.next_fire_at);
+    correct_fire_hint(task, &row, poll.next_fire_at);
     return 0;
 }
 

@@ -202,10 +202,10 @@ TEST(test_kept_of_few)
     for (size_t i = 0; i < WORD_CACHES; i++)
         word_cache_release(running[i], true, 9);
     for (size_t i = 0; i < WORD_CACHES; i++)
-        all_kept[i].ended_ms -= WORD_CACHE_IDLE_MS + 1;
+        caches[i].ended_ms -= WORD_CACHE_IDLE_MS + 1;
     word_cache_sweep();
     for (size_t i = 0; i < WORD_CACHES; i++)
-        assert_int_equal(all_kept[i].number, 0);
+        assert_int_equal(caches[i].number, 0);
 }
 
 /* --- posting lists --- */

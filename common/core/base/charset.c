@@ -99,12 +99,12 @@ static int decode_with(
     iconv_t converter = iconv_open("UTF-8", decoder);
     if (converter == (iconv_t)-1) /* NOLINT(performance-no-int-to-ptr): iconv's failure */
         return CHARSET_UNKNOWN;
-    size_t room = bytes.len <= most / UTF8_BYTES_MAX ? bytes.len * UTF8_BYTES_MAX : most;
-    char *text = arena_alloc(arena, room + 1);
+    size_t capacity = bytes.len <= most / UTF8_BYTES_MAX ? bytes.len * UTF8_BYTES_MAX : most;
+    char *text = arena_alloc(arena, capacity + 1);
     char *in = (char *)bytes.ptr;
     char *out = text;
     size_t in_left = bytes.len;
-    size_t out_left = room;
+    size_t out_left = capacity;
     int rc = 0;
 
     if (iconv(converter, &in, &in_left, &out, &out_left) == (size_t)-1)

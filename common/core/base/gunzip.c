@@ -59,28 +59,29 @@ static void deflate_begin(struct gunzip *gunzip, struct str input)
     MUST(inflateReset2(&gunzip->stream, bits) == Z_OK);
 }
 
-bool gunzip_step(struct gunzip *gunzip, struct str *input, char *out, size_t room, size_t *ret_made)
+bool gunzip_step(
+    struct gunzip *gunzip, struct str *input, char *out, size_t capacity, size_t *ret_made)
 {
     z_stream *stream = &gunzip->stream;
-    size_t ahead;
+    size_t next;
     int rc = Z_OK;
 
-    MUST(room > 0 && room < INT_MAX);
+    MUST(capacity > 0 && capacity < INT_MAX);
     if (gunzip->deflate && gunzip->is_complete)
         *input = STR_NONE;
     if (gunzip->deflate && !gunzip->format_chosen && input->len > 0)
         deflate_begin(gunzip, *input);
-    ahead = input->len < STEP_BYTES ? input->len : STEP_BYTES;
+    next = input->len < STEP_BYTES ? input->len : STEP_BYTES;
     stream->next_out = (Bytef *)out;
-    stream->avail_out = (uInt)room;
+    stream->avail_out = (uInt)capacity;
     /* Call inflate() without input too: zlib may hold output that had no room before. */
-    while (stream->avail_out > 0 && (ahead > 0 || gunzip->is_in_stream) && rc != Z_BUF_ERROR) {
+    while (stream->avail_out > 0 && (next > 0 || gunzip->is_in_stream) && rc != Z_BUF_ERROR) {
         stream->next_in = (const Bytef *)input->ptr;
-        stream->avail_in = (uInt)ahead;
+        stream->avail_in = (uInt)next;
         rc = inflate(stream, Z_NO_FLUSH);
-        input->ptr += ahead - stream->avail_in;
-        input->len -= ahead - stream->avail_in;
-        ahead = stream->avail_in;
+        input->ptr += next - stream->avail_in;
+        input->len -= next - stream->avail_in;
+        next = stream->avail_in;
         if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
             return false;
         gunzip->is_in_stream = rc != Z_STREAM_END;
@@ -90,7 +91,7 @@ bool gunzip_step(struct gunzip *gunzip, struct str *input, char *out, size_t roo
         if (gunzip->is_complete && inflateReset(stream) != Z_OK)
             return false;
     }
-    *ret_made = room - stream->avail_out;
+    *ret_made = capacity - stream->avail_out;
     return true;
 }
 

@@ -18,10 +18,13 @@ struct gunzip *gunzip_new(struct arena *arena);
  * end of the stream is dropped. */
 struct gunzip *gunzip_new_deflate(struct arena *arena);
 /* any: Decompresses the front of *input into `out` and cuts off what it consumed. A call consumes
- * at most 16 KB and writes at most `room` bytes (above 0), so it takes a fraction of a millisecond.
- * *ret_made receives the number of bytes written; 0 with *input empty means that the decoder needs
- * more input. Returns false when the input does not have the decoder's format. */
-bool gunzip_step(struct gunzip *gunzip, struct str *input, char *out, size_t room, size_t *ret_made)
-    MUSTCHECK;
+ * at most 16 KB and writes at most `capacity` bytes (above 0), so it takes a fraction of a
+ * millisecond. *ret_made receives the number of bytes written; 0 with *input empty means that the
+ * decoder needs more input. Returns false when the input does not have the decoder's format. */
+bool gunzip_step(struct gunzip *gunzip,
+                 struct str *input,
+                 char *out,
+                 size_t capacity,
+                 size_t *ret_made) MUSTCHECK;
 /* any: Returns whether the input consumed so far ends with a complete member or stream. */
 bool gunzip_is_complete(const struct gunzip *gunzip);

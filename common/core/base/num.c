@@ -393,12 +393,12 @@ int num_compare_i64(const void *left, const void *right)
 
 size_t num_sort_unique(int64_t *numbers, size_t count)
 {
-    size_t kept = 0;
+    size_t kept_count = 0;
 
     if (count > 1)
         qsort(numbers, count, sizeof(*numbers), num_compare_i64);
     for (size_t i = 0; i < count; i++)
-        if (kept == 0 || numbers[kept - 1] != numbers[i])
-            numbers[kept++] = numbers[i];
-    return kept;
+        if (kept_count == 0 || numbers[kept_count - 1] != numbers[i])
+            numbers[kept_count++] = numbers[i];
+    return kept_count;
 }

@@ -68,10 +68,10 @@ int str_cmp(struct str a, struct str b)
     return (a.len > b.len) - (a.len < b.len);
 }
 
-unsigned long long str_hash_chunk(unsigned long long hash, struct str piece)
+unsigned long long str_hash_chunk(unsigned long long hash, struct str chunk)
 {
-    for (size_t i = 0; i < piece.len; i++) {
-        hash ^= (unsigned char)piece.ptr[i];
+    for (size_t i = 0; i < chunk.len; i++) {
+        hash ^= (unsigned char)chunk.ptr[i];
         hash *= 1099511628211ULL;
     }
     return hash;

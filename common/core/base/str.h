@@ -57,4 +57,4 @@ int str_cmp(struct str a, struct str b);
 unsigned long long str_hash(struct str text);
 #define STR_HASH_NONE 14695981039346656037ULL
 /* Hashes a text in chunks: takes the hash of the chunks before this one, STR_HASH_NONE at first. */
-unsigned long long str_hash_chunk(unsigned long long hash, struct str piece);
+unsigned long long str_hash_chunk(unsigned long long hash, struct str chunk);

@@ -50,15 +50,16 @@ void strbuf_i64(struct strbuf *buf, int64_t value)
 
 void strbuf_printf(struct strbuf *buf, const char *format, ...)
 {
-    size_t room = buf->cap - buf->len;
+    size_t capacity = buf->cap - buf->len;
     va_list args;
     int len;
 
     va_start(args, format);
-    len = vsnprintf(buf->ptr ? buf->ptr + buf->len : NULL, buf->ptr ? room + 1 : 0, format, args);
+    len =
+        vsnprintf(buf->ptr ? buf->ptr + buf->len : NULL, buf->ptr ? capacity + 1 : 0, format, args);
     va_end(args);
     MUST(len >= 0);
-    if ((size_t)len > room || !buf->ptr) {
+    if ((size_t)len > capacity || !buf->ptr) {
         if (!strbuf_reserve(buf, (size_t)len) || len == 0)
             return;
         va_start(args, format);

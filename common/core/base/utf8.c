@@ -100,13 +100,13 @@ size_t utf8_decode(struct str text, size_t at, uint32_t *ret_code)
     return len;
 }
 
-size_t utf8_encode(char *room, uint32_t code)
+size_t utf8_encode(char *buffer, uint32_t code)
 {
     size_t len = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 
     for (size_t i = len; i-- > 1; code >>= 6)
-        room[i] = (char)(0x80 | (code & 0x3f));
-    room[0] = (char)(len == 1 ? code : (0xf00U >> len & 0xf0U) | code);
+        buffer[i] = (char)(0x80 | (code & 0x3f));
+    buffer[0] = (char)(len == 1 ? code : (0xf00U >> len & 0xf0U) | code);
     return len;
 }
 

@@ -29,6 +29,6 @@ struct str utf8_cut(struct str text, size_t max);
  * when the bytes are not valid. */
 size_t utf8_decode(struct str text, size_t at, uint32_t *ret_code);
 /* Writes a code point up to U+10FFFF as 1 to 4 bytes and returns their number. */
-size_t utf8_encode(char *room, uint32_t code);
+size_t utf8_encode(char *buffer, uint32_t code);
 /* Returns the number of code points of a valid text. */
 size_t utf8_length(struct str text);

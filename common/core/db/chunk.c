@@ -9,7 +9,7 @@ int db_chunk(struct task *task,
              const struct sql *sql,
              const struct db_param *params,
              size_t param_count,
-             const struct db_chunk *piece)
+             const struct db_chunk *chunk)
 {
     struct db_op op;
 
@@ -17,8 +17,8 @@ int db_chunk(struct task *task,
     TRY(query_check(task, sql, params, param_count));
     int64_t started_us = clock_mono_us();
     op_init(&op, task, db, sql, params, param_count);
-    op.keep_bytes = piece->bytes;
-    int rc = query_read_heavy(task, db, &op, piece->timeout_ms);
+    op.keep_bytes = chunk->bytes;
+    int rc = query_read_heavy(task, db, &op, chunk->timeout_ms);
     query_account(task, db->server, sql, started_us);
     if (rc == 0) {
         struct rows rows = {.result = op.result,
@@ -26,7 +26,7 @@ int db_chunk(struct task *task,
                             .columns = (size_t)PQnfields(op.result),
                             .is_truncated = op.is_truncated,
                             .shape = sql->row};
-        rc = piece->fn(&rows, piece->arg);
+        rc = chunk->fn(&rows, chunk->arg);
     }
     ops_clear(&op, 1);
     return rc;

@@ -207,7 +207,7 @@ AWAITS int db_chunk(struct task *task,
                     const struct sql *sql,
                     const struct db_param *params,
                     size_t param_count,
-                    const struct db_chunk *piece) MUSTCHECK;
+                    const struct db_chunk *chunk) MUSTCHECK;
 
 /* --- servers --- */
 struct db_config {

@@ -326,7 +326,7 @@ static bool group_is_only_of(struct db_conn *conn, int64_t schema, bool *ret_amo
 static unsigned
 stuck_conn_count(struct db_server *server, int64_t schema, uint64_t key, bool *ret_known)
 {
-    unsigned alone = 0;
+    unsigned own = 0;
     unsigned mixed = 0;
 
     *ret_known = false;
@@ -338,11 +338,11 @@ stuck_conn_count(struct db_server *server, int64_t schema, uint64_t key, bool *r
             continue;
         }
         if (group_is_only_of(conn, schema, &among))
-            alone++;
+            own++;
         else
             mixed += among;
     }
-    return alone > 0 ? alone + mixed : 0;
+    return own > 0 ? own + mixed : 0;
 }
 
 bool group_needs_lease(struct db_server *server, int64_t schema, uint64_t key)

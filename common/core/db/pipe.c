@@ -510,9 +510,9 @@ static bool receive_one(struct db_conn *conn)
         return true;
     }
     /* libpq itself reports a lost connection, without a SQLSTATE. */
-    bool broken = PQresultStatus(result) == PGRES_FATAL_ERROR &&
-                  !PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    if (broken || conn->ring_count == 0) {
+    bool is_broken = PQresultStatus(result) == PGRES_FATAL_ERROR &&
+                     !PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    if (is_broken || conn->ring_count == 0) {
         PQclear(result);
         conn_close(conn, PQerrorMessage(conn->pg));
         return false;

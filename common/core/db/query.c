@@ -44,9 +44,9 @@ static struct list kept_errors = {&kept_errors, &kept_errors};
 static struct task_error *error_find(const struct task *task)
 {
     LIST_FOR (it, &kept_errors) {
-        struct task_error *kept = LIST_ITEM(it, struct task_error, link);
-        if (kept->task == task)
-            return kept;
+        struct task_error *stored = LIST_ITEM(it, struct task_error, link);
+        if (stored->task == task)
+            return stored;
     }
     return NULL;
 }
@@ -54,24 +54,24 @@ static struct task_error *error_find(const struct task *task)
 const struct db_error *db_error(const struct task *task)
 {
     static const struct db_error none = {.sqlstate = ""};
-    const struct task_error *kept = error_find(task);
+    const struct task_error *stored = error_find(task);
 
-    return kept != NULL ? &kept->error : &none;
+    return stored != NULL ? &stored->error : &none;
 }
 
 static void error_forget(void *ptr)
 {
-    struct task_error *kept = ptr;
+    struct task_error *stored = ptr;
 
-    list_remove(&kept->link);
+    list_remove(&stored->link);
 }
 
 static void
 error_record(struct task *task, const char *sqlstate, const char *message, const char *constraint)
 {
-    struct task_error *kept = ARENA_NEW(task->arena, kept);
+    struct task_error *stored = ARENA_NEW(task->arena, stored);
     struct task_error *last = error_find(task);
-    struct db_error *error = &kept->error;
+    struct db_error *error = &stored->error;
 
     if (last != NULL)
         list_remove(&last->link);
@@ -79,9 +79,9 @@ error_record(struct task *task, const char *sqlstate, const char *message, const
     error->message = arena_dup(task->arena, str_from(message ? message : ""));
     struct str token = sqlstate_constraint(message);
     error->constraint = arena_dup(task->arena, token.ptr ? token : str_from(constraint));
-    kept->task = task;
-    list_append(&kept_errors, &kept->link);
-    arena_defer(task->arena, error_forget, kept);
+    stored->task = task;
+    list_append(&kept_errors, &stored->link);
+    arena_defer(task->arena, error_forget, stored);
 }
 
 int op_report(struct task *task, const struct db_op *op, int rc, int lost_means)
@@ -288,7 +288,7 @@ AWAITS static int leased_run(struct task *task,
                              struct db_op *ops,
                              size_t count,
                              int64_t timeout_ms,
-                             struct heavy_permit *seat,
+                             struct heavy_permit *permit,
                              size_t *ret_failed)
 {
     const struct db_op *last = &ops[count - 1];
@@ -304,7 +304,7 @@ AWAITS static int leased_run(struct task *task,
     int64_t started_ms = clock_mono_ms();
     if (timeout_ms > 0)
         conn->limit_ms = timeout_ms + 1000;
-    conn->permit = seat;
+    conn->permit = permit;
     rc = lease_run(task, conn, ops, count, !writes, ret_failed);
     conn->permit = NULL;
     lease_release(conn);
@@ -322,19 +322,19 @@ heavy_run(struct task *task, struct db *db, struct db_op *ops, size_t count, int
     struct share_owner owner = {.project = db->schema};
     int64_t limit_ms = timeout_ms > 0 ? HEAVY_PERMIT_WAIT_MS : server->config.lease_timeout_ms;
     struct heavy_gate *gate = server->gate;
-    struct heavy_permit seat = {.gate = gate};
+    struct heavy_permit permit = {.gate = gate};
     size_t failed;
 
     if (db->schema == 0)
         return leased_run(task, db, ops, count, timeout_ms, NULL, &failed);
     int64_t end_ms = clock_mono_ms() + limit_ms;
-    int rc = shares_acquire(task, &gate->shares, owner, 1, limit_ms, &seat.share);
+    int rc = shares_acquire(task, &gate->shares, owner, 1, limit_ms, &permit.share);
     if (rc == 0) {
         rc = gate->closed ? DB_UNAVAILABLE
-                          : leased_run(task, db, ops, count, timeout_ms, &seat, &failed);
-        if (seat.share == NULL)
+                          : leased_run(task, db, ops, count, timeout_ms, &permit, &failed);
+        if (permit.share == NULL)
             return rc; /* permit returned early: the gate may be freed by now */
-        heavy_permit_release(&seat);
+        heavy_permit_release(&permit);
     } else if (rc == -EAGAIN || (rc == -ETIMEDOUT && clock_mono_ms() >= end_ms &&
                                  (task->deadline_ms == 0 || end_ms < task->deadline_ms))) {
         rc = DB_BUSY;

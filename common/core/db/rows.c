@@ -299,12 +299,12 @@ static void rows_result_clear(void *result)
 
 void rows_copy_row(struct arena *arena, const struct rows *rows, size_t row, struct rows *ret_row)
 {
-    PGresult *kept = PQcopyResult(rows->result, PG_COPYRES_ATTRS);
-    bool done = kept != NULL;
+    PGresult *stored = PQcopyResult(rows->result, PG_COPYRES_ATTRS);
+    bool done = stored != NULL;
 
     for (int i = 0; done && i < (int)rows->columns; i++) {
         bool null = rows_null(rows, row, (size_t)i);
-        done = PQsetvalue(kept,
+        done = PQsetvalue(stored,
                           0,
                           i,
                           null ? NULL : PQgetvalue(rows->result, (int)row, i),
@@ -312,9 +312,9 @@ void rows_copy_row(struct arena *arena, const struct rows *rows, size_t row, str
     }
     if (!done)
         PANIC("out of memory (rows)");
-    arena_defer(arena, rows_result_clear, kept);
+    arena_defer(arena, rows_result_clear, stored);
     *ret_row =
-        (struct rows){.result = kept, .count = 1, .columns = rows->columns, .shape = rows->shape};
+        (struct rows){.result = stored, .count = 1, .columns = rows->columns, .shape = rows->shape};
 }
 
 bool rows_has(const struct rows *rows, const char *name)

@@ -37,20 +37,20 @@ struct pool_counters {
 
 static struct pool_counters count_pool(const struct list *pool)
 {
-    struct pool_counters tally = {0};
+    struct pool_counters counters = {0};
 
     for (const struct list *it = pool->next; it != pool; it = it->next) {
         const struct db_conn *conn = CONTAINER_OF(it, struct db_conn, link);
         if (conn->state == CONN_CONNECTING) {
-            tally.connecting++;
+            counters.connecting++;
             continue;
         }
-        tally.ready++;
-        tally.stuck += conn->stuck;
-        tally.idle += conn->ring_count == 0 && !conn->leased;
-        tally.in_flight += conn->ring_count;
+        counters.ready++;
+        counters.stuck += conn->stuck;
+        counters.idle += conn->ring_count == 0 && !conn->leased;
+        counters.in_flight += conn->ring_count;
     }
-    return tally;
+    return counters;
 }
 
 bool db_server_up(const struct db_server *server)
@@ -329,13 +329,13 @@ void heavy_gate_free_if_idle(struct heavy_gate *gate)
     free(gate);
 }
 
-void heavy_permit_release(struct heavy_permit *seat)
+void heavy_permit_release(struct heavy_permit *permit)
 {
-    struct share *share = seat->share;
+    struct share *share = permit->share;
 
-    seat->share = NULL;
+    permit->share = NULL;
     if (share != NULL)
-        shares_release(&seat->gate->shares, share, 1);
+        shares_release(&permit->gate->shares, share, 1);
 }
 
 static void server_release(struct db_server *server)

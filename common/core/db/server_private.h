@@ -125,7 +125,7 @@ struct heavy_permit {
     struct share *share; /* NULL = returned */
 };
 /* Returns the permit; nothing happens when it was returned before. */
-void heavy_permit_release(struct heavy_permit *seat);
+void heavy_permit_release(struct heavy_permit *permit);
 
 /* The query that finds out which of the long statements wait for a lock. No task waits for it. */
 struct probe {

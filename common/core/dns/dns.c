@@ -56,21 +56,21 @@ static struct {
 
 /* Joins the strings of one record, which are consecutive. STR_NONE when they are too long. */
 static struct str dns_text_of(struct arena *arena,
-                              const struct ares_txt_ext *piece,
+                              const struct ares_txt_ext *chunk,
                               const struct ares_txt_ext **ret_next)
 {
-    const struct ares_txt_ext *first = piece;
+    const struct ares_txt_ext *first = chunk;
     size_t bytes = 0;
     size_t at = 0;
 
     do
-        bytes += piece->length;
-    while ((piece = piece->next) != NULL && !piece->record_start);
-    *ret_next = piece;
+        bytes += chunk->length;
+    while ((chunk = chunk->next) != NULL && !chunk->record_start);
+    *ret_next = chunk;
     if (bytes > DNS_TEXT_MAX)
         return STR_NONE;
     char *text = arena_alloc(arena, bytes + 1);
-    for (; first != piece; first = first->next) {
+    for (; first != chunk; first = first->next) {
         memcpy(text + at, first->txt, first->length);
         at += first->length;
     }
@@ -79,11 +79,11 @@ static struct str dns_text_of(struct arena *arena,
 }
 
 static void
-texts_read(struct arena *arena, struct dns_question *question, const struct ares_txt_ext *piece)
+texts_read(struct arena *arena, struct dns_question *question, const struct ares_txt_ext *chunk)
 {
     question->texts = ARENA_ARRAY(arena, question->texts, DNS_TEXTS_MAX);
-    while (piece != NULL && question->count < DNS_TEXTS_MAX) {
-        struct str text = dns_text_of(arena, piece, &piece);
+    while (chunk != NULL && question->count < DNS_TEXTS_MAX) {
+        struct str text = dns_text_of(arena, chunk, &chunk);
         if (text.ptr != NULL)
             question->texts[question->count++] = text;
     }
@@ -116,13 +116,13 @@ question_end(struct dns_call *call, struct dns_question *question, int status, s
 
 static void on_answer(void *arg, int status, int timeouts, unsigned char *answer, int len)
 {
-    const struct dns_pending_question *asked = arg;
-    struct dns_call *call = asked->call;
+    const struct dns_pending_question *question = arg;
+    struct dns_call *call = question->call;
 
     (void)timeouts;
     if (call->has_ended)
         return;
-    question_end(call, asked->question, status, (struct str){(const char *)answer, (size_t)len});
+    question_end(call, question->question, status, (struct str){(const char *)answer, (size_t)len});
     if (--call->pending == 0)
         await_done(&call->await, 0);
 }
@@ -244,17 +244,17 @@ AWAITS static int questions_send(struct task *task,
                                  size_t count,
                                  int64_t limit_ms)
 {
-    struct dns_pending_question *asked = ARENA_ARRAY(task->arena, asked, count);
+    struct dns_pending_question *question = ARENA_ARRAY(task->arena, question, count);
 
     call->pending = count;
     for (size_t i = 0; i < count; i++) {
-        asked[i] = (struct dns_pending_question){call, &questions[i]};
+        question[i] = (struct dns_pending_question){call, &questions[i]};
         ares_query(call->channel,
                    arena_cstr(task->arena, questions[i].name),
                    CLASS_IN,
                    TYPE_TXT,
                    on_answer,
-                   &asked[i]);
+                   &question[i]);
     }
     timer_set(call);
     int rc = count > 0 ? await_wait(task, &call->await, limit_ms) : 0;

@@ -121,7 +121,7 @@ AWAITS int fetch(struct task *task,
                  struct fetch_response *ret_response) MUSTCHECK;
 
 /* loop: Releases the memory budget that a response holds. Idempotent. */
-void fetch_budget_release(struct fetch_budget *room);
+void fetch_budget_release(struct fetch_budget *budget);
 
 /* any: Returns the value of the first response header of this name (ASCII case-insensitive),
  * STR_NONE when absent. Borrowed from the response. */

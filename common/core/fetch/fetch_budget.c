@@ -69,12 +69,12 @@ void fetch_budget_stop_waiting(struct fetch_budget_wait *wait)
     wait->easy = NULL;
 }
 
-void fetch_budget_release(struct fetch_budget *room)
+void fetch_budget_release(struct fetch_budget *budget)
 {
-    if (room->share == NULL)
+    if (budget->share == NULL)
         return;
-    shares_release(&arriving, room->share, room->bytes);
-    room->share = NULL;
+    shares_release(&arriving, budget->share, budget->bytes);
+    budget->share = NULL;
     if (running && !list_empty(&paused_transfers))
         loop_timer_start(&timer, 0);
 }

@@ -219,8 +219,8 @@ static bool record_fill(struct fetch_h2_conn *conn)
                 return true;
             conn->frame_bytes = (size_t)bytes;
         }
-        size_t room = sizeof(conn->out) - conn->out_bytes;
-        size_t bytes = conn->frame_bytes < room ? conn->frame_bytes : room;
+        size_t capacity = sizeof(conn->out) - conn->out_bytes;
+        size_t bytes = conn->frame_bytes < capacity ? conn->frame_bytes : capacity;
         memcpy(conn->out + conn->out_bytes, conn->frame, bytes);
         conn->out_bytes += bytes;
         conn->frame += bytes;
@@ -359,8 +359,8 @@ static bool conn_receive(struct fetch_h2_conn *conn)
 {
     for (int i = 0; i < READS_PER_EVENT; i++) {
         char *data;
-        size_t room = fetch_tls_input(&conn->tls, &data);
-        ssize_t bytes = recv(conn->fd, data, room, 0);
+        size_t capacity = fetch_tls_input(&conn->tls, &data);
+        ssize_t bytes = recv(conn->fd, data, capacity, 0);
         if (bytes < 0)
             return errno == EAGAIN || errno == EINTR;
         if (bytes == 0)
@@ -369,7 +369,7 @@ static bool conn_receive(struct fetch_h2_conn *conn)
         fetch_tls_input_commit(&conn->tls, (size_t)bytes);
         if (!conn_process(conn))
             return false;
-        if ((size_t)bytes < room)
+        if ((size_t)bytes < capacity)
             return true;
     }
     return true;
@@ -404,9 +404,9 @@ static void h2_on_poll(uv_poll_t *poll, int status, int events)
             h2_conn_lost(conn);
         return;
     }
-    bool broken = status < 0; /* still read the bytes that arrived before the error */
-    bool stands = (!broken && (events & UV_READABLE) == 0) || conn_receive(conn);
-    if (!stands || broken || ((events & UV_WRITABLE) != 0 && !conn_send(conn)))
+    bool is_broken = status < 0; /* still read the bytes that arrived before the error */
+    bool stands = (!is_broken && (events & UV_READABLE) == 0) || conn_receive(conn);
+    if (!stands || is_broken || ((events & UV_WRITABLE) != 0 && !conn_send(conn)))
         h2_conn_lost(conn);
     else
         fetch_h2_host_dispatch(host);

@@ -226,21 +226,21 @@ static bool answer_has_budget(struct fetch_answer *answer, size_t bytes)
 }
 
 /* Adds an uncompressed chunk to the body. Returns the result of fetch_answer_on_body(). */
-static size_t answer_add(struct fetch_answer *answer, struct str piece)
+static size_t answer_add(struct fetch_answer *answer, struct str chunk)
 {
-    if (!answer_has_budget(answer, piece.len))
+    if (!answer_has_budget(answer, chunk.len))
         return CURL_WRITEFUNC_PAUSE;
-    strbuf_str(&answer->body, piece);
+    strbuf_str(&answer->body, chunk);
     answer->too_large = answer->too_large || answer->body.overflow;
-    return answer->too_large ? 0 : piece.len;
+    return answer->too_large ? 0 : chunk.len;
 }
 
 /* Unpacks a chunk, a few kilobytes at a time and no further than the response's limit. When the
  * memory budget is exhausted, libcurl delivers the same chunk again from its beginning. The part
  * that is already unpacked is then skipped. Returns the result of fetch_answer_on_body(). */
-static size_t answer_unpack(struct fetch_answer *answer, struct str piece)
+static size_t answer_unpack(struct fetch_answer *answer, struct str chunk)
 {
-    struct str rest = {piece.ptr + answer->unpacked_bytes, piece.len - answer->unpacked_bytes};
+    struct str rest = {chunk.ptr + answer->unpacked_bytes, chunk.len - answer->unpacked_bytes};
     char out[UNPACK_BYTES];
     size_t made;
 
@@ -251,25 +251,25 @@ static size_t answer_unpack(struct fetch_answer *answer, struct str piece)
             answer->response.unreadable = true;
             return 0;
         }
-        answer->unpacked_bytes = piece.len - rest.len;
+        answer->unpacked_bytes = chunk.len - rest.len;
         strbuf_str(&answer->body, (struct str){out, made});
         answer->too_large = answer->too_large || answer->body.overflow;
     } while ((made > 0 || rest.len > 0) && !answer->too_large);
     answer->unpacked_bytes = 0;
-    return answer->too_large ? 0 : piece.len;
+    return answer->too_large ? 0 : chunk.len;
 }
 
 size_t fetch_answer_on_body(char *data, size_t size, size_t count, void *arg)
 {
     struct fetch_answer *answer = arg;
-    struct str piece = {data, size * count};
+    struct str chunk = {data, size * count};
 
     if (answer->received_bytes == 0 && answer->unpacker_arena == NULL)
         unpacker_choose(answer);
     if (answer->response.unreadable)
         return 0;
     size_t taken =
-        answer->unpacker != NULL ? answer_unpack(answer, piece) : answer_add(answer, piece);
+        answer->unpacker != NULL ? answer_unpack(answer, chunk) : answer_add(answer, chunk);
     if (taken != CURL_WRITEFUNC_PAUSE)
         answer->received_bytes += taken;
     /* Limit received bytes as well: a body that unpacks to nothing may be endless. */

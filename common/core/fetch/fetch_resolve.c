@@ -74,11 +74,11 @@ static int resolve_look_up(const char *host, struct fetch_addresses *ret)
 
     if (getaddrinfo(host, NULL, &hints, &found) != 0)
         return FETCH_UNREACHABLE;
-    bool room = true;
+    bool is_admitted = true;
     ret->all_public = true;
     for (const struct addrinfo *one = found; one; one = one->ai_next) {
         ret->all_public = ret->all_public && fetch_address_is_public(one->ai_addr);
-        room = room && list_add(ret, one->ai_addr);
+        is_admitted = is_admitted && list_add(ret, one->ai_addr);
     }
     freeaddrinfo(found);
     return ret->list[0] ? 0 : FETCH_UNREACHABLE;

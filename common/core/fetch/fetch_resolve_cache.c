@@ -44,20 +44,20 @@ void fetch_resolve_cache_put(int64_t project,
                              const struct fetch_addresses *addresses)
 {
     struct cached_name *row = row_of(project);
-    struct cached_name *place =
+    struct cached_name *entry =
         row; /* the slot of the same name, else the one that expires first */
 
     for (size_t i = 0; i < ROW_SLOTS; i++) {
         bool same = row[i].project == project && strcmp(row[i].host, host) == 0;
-        if (same || row[i].until_ms < place->until_ms)
-            place = &row[i];
+        if (same || row[i].until_ms < entry->until_ms)
+            entry = &row[i];
         if (same)
             break;
     }
-    place->project = project;
-    place->until_ms = now_ms + FETCH_RESOLVE_CACHE_MS;
-    place->addresses = *addresses;
-    memcpy(place->host, host, strlen(host) + 1);
+    entry->project = project;
+    entry->until_ms = now_ms + FETCH_RESOLVE_CACHE_MS;
+    entry->addresses = *addresses;
+    memcpy(entry->host, host, strlen(host) + 1);
 }
 
 void fetch_resolve_cache_clear(void)

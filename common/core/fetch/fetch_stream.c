@@ -111,8 +111,8 @@ static size_t stream_on_body(char *data, size_t size, size_t count, void *arg)
 static size_t stream_on_send(char *out, size_t size, size_t count, void *arg)
 {
     struct fetch_stream *stream = arg;
-    size_t room = size * count;
-    size_t take = stream->chunk.len < room ? stream->chunk.len : room;
+    size_t capacity = size * count;
+    size_t take = stream->chunk.len < capacity ? stream->chunk.len : capacity;
 
     if (take == 0) {
         stream->is_send_paused = true;
@@ -260,11 +260,11 @@ static bool is_refused(const struct fetch_stream *stream)
     return stream->has_head && stream->answer.response.status >= 400;
 }
 
-int fetch_stream_write(struct fetch_stream *stream, struct str piece)
+int fetch_stream_write(struct fetch_stream *stream, struct str chunk)
 {
     MUST(stream->open);
-    stream->chunk = piece;
-    if (stream->is_send_paused && piece.len > 0) {
+    stream->chunk = chunk;
+    if (stream->is_send_paused && chunk.len > 0) {
         stream->is_send_paused = false;
         stream_resume(stream);
     }
@@ -316,13 +316,13 @@ int fetch_stream_read(struct fetch_stream *stream, struct str *ret)
 int fetch_stream_read_all(struct fetch_stream *stream, size_t most, struct str *ret)
 {
     struct strbuf text;
-    struct str piece;
+    struct str chunk;
 
     strbuf_init(&text, stream->task->arena, most);
     do {
-        TRY(fetch_stream_read(stream, &piece));
-        strbuf_str(&text, piece);
-    } while (piece.len > 0 && !text.overflow);
+        TRY(fetch_stream_read(stream, &chunk));
+        strbuf_str(&text, chunk);
+    } while (chunk.len > 0 && !text.overflow);
     if (text.overflow)
         return FETCH_TOO_LARGE;
     *ret = strbuf_view(&text);

@@ -37,7 +37,7 @@ AWAITS int fetch_stream_open(struct task *task,
 /* co: Sends a chunk and waits until all of it was taken; the chunk is borrowed until then. Also
  * returns 0 when the server has responded before it wanted the whole body: further chunks are not
  * sent. */
-AWAITS int fetch_stream_write(struct fetch_stream *stream, struct str piece) MUSTCHECK;
+AWAITS int fetch_stream_write(struct fetch_stream *stream, struct str chunk) MUSTCHECK;
 /* co: Waits for the response's status and headers, after the body was written. Borrowed from the
  * stream. */
 AWAITS int fetch_stream_head(struct fetch_stream *stream, const struct fetch_response **ret)

@@ -216,7 +216,7 @@ struct str fetch_url_target(struct arena *arena, const struct fetch_url *url)
     return target;
 }
 
-static int url_cache_put(struct cached_url *place, struct str url)
+static int url_cache_put(struct cached_url *entry, struct str url)
 {
     struct cached_url made = {.arena = arena_new(0)};
     int rc = fetch_url_parse(made.arena, url, &made.url);
@@ -227,21 +227,21 @@ static int url_cache_put(struct cached_url *place, struct str url)
     }
     made.text = arena_dup(made.arena, url);
     made.url.target = fetch_url_target(made.arena, &made.url);
-    arena_free(place->arena);
-    *place = made;
+    arena_free(entry->arena);
+    *entry = made;
     return 0;
 }
 
 int fetch_url_parse_cached(struct arena *arena, struct str url, struct fetch_url *ret_url)
 {
-    struct cached_url *place = &remembered[str_hash(url) % CACHED_URLS];
+    struct cached_url *entry = &remembered[str_hash(url) % CACHED_URLS];
 
-    if (place->arena == NULL || !str_eq(place->text, url))
-        TRY(url_cache_put(place, url));
-    *ret_url = place->url;
+    if (entry->arena == NULL || !str_eq(entry->text, url))
+        TRY(url_cache_put(entry, url));
+    *ret_url = entry->url;
     ret_url->parsed = NULL;
-    ret_url->host = arena_strdup(arena, place->url.host);
-    ret_url->target = arena_dup(arena, place->url.target);
+    ret_url->host = arena_strdup(arena, entry->url.host);
+    ret_url->target = arena_dup(arena, entry->url.target);
     return 0;
 }
 

@@ -91,8 +91,8 @@ int mail_server_check(struct str server)
 static size_t mail_on_read(char *out, size_t size, size_t count, void *arg)
 {
     struct mail_op *op = arg;
-    size_t room = size * count;
-    size_t len = op->rest.len < room ? op->rest.len : room;
+    size_t capacity = size * count;
+    size_t len = op->rest.len < capacity ? op->rest.len : capacity;
 
     op->is_text_requested = true;
     if (op->before_text_rc != 0)
@@ -112,8 +112,8 @@ static size_t mail_on_read(char *out, size_t size, size_t count, void *arg)
 
 static void reply_add(struct mail_op *op, struct str text)
 {
-    size_t room = sizeof(op->refusal_text) - op->refusal_len;
-    size_t len = text.len < room ? text.len : room;
+    size_t capacity = sizeof(op->refusal_text) - op->refusal_len;
+    size_t len = text.len < capacity ? text.len : capacity;
 
     memcpy(op->refusal_text + op->refusal_len, text.ptr, len);
     op->refusal_len += len;

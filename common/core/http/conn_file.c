@@ -44,9 +44,9 @@ static size_t bytes_queue(struct http_conn *conn, int fd, int64_t offset, size_t
 
     if (got <= 0)
         return 0;
-    const struct str piece = {some, (size_t)got};
-    conn_write(conn, &piece, 1);
-    return piece.len;
+    const struct str chunk = {some, (size_t)got};
+    conn_write(conn, &chunk, 1);
+    return chunk.len;
 }
 
 size_t conn_send_file(struct http_conn *conn, int fd, int64_t offset, int64_t bytes)

@@ -277,9 +277,9 @@ static void exchange_respond(struct exchange *ex)
         return;
     }
     if (ex->head_sent) { /* streamed: only the end is left */
-        bool broken = ex->result < 0 || !ex->stream_ended;
+        bool is_malformed = ex->result < 0 || !ex->stream_ended;
         ex->phase = EXCHANGE_WRITING;
-        if (broken)
+        if (is_malformed)
             conn_abort(req->conn); /* ends the exchange: the client sees an incomplete response */
         else if (conn_queued_bytes(req->conn) == 0)
             exchange_end(ex);

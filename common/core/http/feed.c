@@ -13,17 +13,17 @@
 
 static struct http_chunk *chunk_make(struct str head, struct str text)
 {
-    struct http_chunk *piece = malloc(sizeof(*piece) + head.len + text.len);
+    struct http_chunk *chunk = malloc(sizeof(*chunk) + head.len + text.len);
 
-    if (!piece)
+    if (!chunk)
         PANIC("out of memory");
-    piece->refs = 1;
-    piece->has_head = false;
-    piece->len = head.len + text.len;
+    chunk->refs = 1;
+    chunk->has_head = false;
+    chunk->len = head.len + text.len;
     if (head.len > 0)
-        memcpy(piece->data, head.ptr, head.len);
-    memcpy(piece->data + head.len, text.ptr, text.len);
-    return piece;
+        memcpy(chunk->data, head.ptr, head.len);
+    memcpy(chunk->data + head.len, text.ptr, text.len);
+    return chunk;
 }
 
 struct http_chunk *http_chunk_new(struct str text)
@@ -33,22 +33,22 @@ struct http_chunk *http_chunk_new(struct str text)
 
 struct http_chunk *http_chunk_new_headed(struct str text)
 {
-    struct http_chunk *piece = chunk_make(STR_NONE, text);
+    struct http_chunk *chunk = chunk_make(STR_NONE, text);
 
-    piece->has_head = text.len > 0; /* an empty chunk gets no head */
-    return piece;
+    chunk->has_head = text.len > 0; /* an empty chunk gets no head */
+    return chunk;
 }
 
-struct http_chunk *http_chunk_ref(struct http_chunk *piece)
+struct http_chunk *http_chunk_ref(struct http_chunk *chunk)
 {
-    piece->refs++;
-    return piece;
+    chunk->refs++;
+    return chunk;
 }
 
-void http_chunk_unref(struct http_chunk *piece)
+void http_chunk_unref(struct http_chunk *chunk)
 {
-    if (piece && --piece->refs == 0)
-        free(piece);
+    if (chunk && --chunk->refs == 0)
+        free(chunk);
 }
 
 /* --- lifetime --- */
@@ -137,11 +137,11 @@ static void feed_on_written(uv_write_t *write, int status)
 }
 
 /* Queues the unsent part of a chunk. False: too many bytes are queued already. */
-static bool feed_queue(struct http_feed *feed, struct http_chunk *piece, size_t sent)
+static bool feed_queue(struct http_feed *feed, struct http_chunk *chunk, size_t sent)
 {
     struct http_conn *conn = feed->conn;
     struct shares *unsent = conn->server->config.unsent;
-    size_t len = piece->len - sent;
+    size_t len = chunk->len - sent;
     struct share *share = NULL;
 
     if (conn_queued_bytes(conn) + len > feed->queued_max ||
@@ -150,11 +150,11 @@ static bool feed_queue(struct http_feed *feed, struct http_chunk *piece, size_t 
     struct feed_write *waiting = malloc(sizeof(*waiting));
     if (!waiting)
         PANIC("out of memory");
-    waiting->piece = http_chunk_ref(piece);
+    waiting->piece = http_chunk_ref(chunk);
     waiting->server = conn->server;
     waiting->share = share;
     waiting->len = len;
-    uv_buf_t rest = uv_buf_init(piece->data + sent, (unsigned)len);
+    uv_buf_t rest = uv_buf_init(chunk->data + sent, (unsigned)len);
     if (uv_write(&waiting->write, (uv_stream_t *)&conn->tcp, &rest, 1, feed_on_written) == 0)
         return true;
     feed_write_free(waiting);
@@ -164,11 +164,11 @@ static bool feed_queue(struct http_feed *feed, struct http_chunk *piece, size_t 
 /* Queues the unsent part of a head and its chunk: a copy of both, or the shared chunk once the head
  * is sent. */
 static bool
-feed_queue_headed(struct http_feed *feed, struct str head, struct http_chunk *piece, size_t sent)
+feed_queue_headed(struct http_feed *feed, struct str head, struct http_chunk *chunk, size_t sent)
 {
     if (sent >= head.len)
-        return feed_queue(feed, piece, sent - head.len);
-    struct http_chunk *whole = chunk_make(head, (struct str){piece->data, piece->len});
+        return feed_queue(feed, chunk, sent - head.len);
+    struct http_chunk *whole = chunk_make(head, (struct str){chunk->data, chunk->len});
     bool waits = feed_queue(feed, whole, sent);
     http_chunk_unref(whole);
     return waits;
@@ -186,12 +186,12 @@ static ssize_t feed_write_now(struct http_feed *feed,
 
     *ret_len = 0;
     for (size_t i = 0; i < count; i++) {
-        struct http_chunk *piece = pieces[i];
-        if (piece->has_head && feed->head.len > 0)
+        struct http_chunk *chunk = pieces[i];
+        if (chunk->has_head && feed->head.len > 0)
             bufs[used++] = uv_buf_init((char *)feed->head.ptr, (unsigned)feed->head.len);
-        if (piece->len > 0)
-            bufs[used++] = uv_buf_init(piece->data, (unsigned)piece->len);
-        *ret_len += piece->len + (piece->has_head ? feed->head.len : 0);
+        if (chunk->len > 0)
+            bufs[used++] = uv_buf_init(chunk->data, (unsigned)chunk->len);
+        *ret_len += chunk->len + (chunk->has_head ? feed->head.len : 0);
     }
     if (used == 0 || conn_queued_bytes(feed->conn) > 0)
         return 0;
@@ -230,7 +230,7 @@ void http_feed_send_all(struct http_feed *feed, struct http_chunk *const *pieces
     }
 }
 
-void http_feed_send(struct http_feed *feed, struct http_chunk *piece)
+void http_feed_send(struct http_feed *feed, struct http_chunk *chunk)
 {
-    http_feed_send_all(feed, &piece, 1);
+    http_feed_send_all(feed, &chunk, 1);
 }

@@ -28,9 +28,9 @@ struct http_chunk *http_chunk_new(struct str text);
 /* any: Like http_chunk_new(), but each feed sends its `head` before the chunk, unless the chunk is
  * empty. http_chunk_ref() adds a reference and returns the chunk. */
 struct http_chunk *http_chunk_new_headed(struct str text);
-struct http_chunk *http_chunk_ref(struct http_chunk *piece);
+struct http_chunk *http_chunk_ref(struct http_chunk *chunk);
 /* any: Drops a reference, and frees the chunk with its last one. Accepts NULL. */
-void http_chunk_unref(struct http_chunk *piece);
+void http_chunk_unref(struct http_chunk *chunk);
 
 /* Embedded in its owner, which keeps it until closed() was called or http_feed_close() returned. */
 struct http_feed {
@@ -50,7 +50,7 @@ bool http_feed_begin(struct req *req, struct str content_type, struct http_feed 
  * gets the response (half-close); a handler that takes long can check this and stop. */
 bool http_client_has_left(const struct req *req);
 /* any: Sends or queues a chunk; on failure the feed ends. */
-void http_feed_send(struct http_feed *feed, struct http_chunk *piece);
+void http_feed_send(struct http_feed *feed, struct http_chunk *chunk);
 #define FEED_CHUNKS 16
 /* any: Like http_feed_send() for up to FEED_CHUNKS chunks, in one system call if the socket takes
  * them. */

@@ -197,9 +197,9 @@ int multipart_new_from(struct arena *arena,
     return 0;
 }
 
-static int multipart_read_request(void *arg, uint64_t max_total_bytes, struct str *ret_piece)
+static int multipart_read_request(void *arg, uint64_t max_total_bytes, struct str *ret_chunk)
 {
-    return req_body_read(arg, max_total_bytes, ret_piece);
+    return req_body_read(arg, max_total_bytes, ret_chunk);
 }
 
 int multipart_new(struct req *req, uint64_t max_total_bytes, struct multipart **ret)
@@ -222,7 +222,7 @@ static struct str window_view(const struct multipart *mp)
 /* co: Reads more bytes into the window, which must have room. The end of the input is an error. */
 AWAITS static int window_fill(struct multipart *mp)
 {
-    size_t room;
+    size_t capacity;
     size_t bytes;
 
     if (mp->input.len == 0 && !mp->input_ended) {
@@ -242,8 +242,8 @@ AWAITS static int window_fill(struct multipart *mp)
         mp->end -= mp->start;
         mp->start = 0;
     }
-    room = WINDOW_BYTES - mp->end;
-    bytes = mp->input.len < room ? mp->input.len : room;
+    capacity = WINDOW_BYTES - mp->end;
+    bytes = mp->input.len < capacity ? mp->input.len : capacity;
     memcpy(mp->window + mp->end, mp->input.ptr, bytes);
     mp->end += bytes;
     mp->input = (struct str){mp->input.ptr + bytes, mp->input.len - bytes};
@@ -299,7 +299,7 @@ AWAITS static int pass_delimiter(struct multipart *mp)
     return 0;
 }
 
-int multipart_read(struct multipart *mp, struct str *ret_piece)
+int multipart_read(struct multipart *mp, struct str *ret_chunk)
 {
     while (mp->state == MP_DATA || mp->state == MP_PREAMBLE) {
         struct str view = window_view(mp);
@@ -313,31 +313,31 @@ int multipart_read(struct multipart *mp, struct str *ret_piece)
             ready = view.len - mp->delimiter_len + 1;
         if (ready > 0) {
             mp->start += ready;
-            *ret_piece = (struct str){view.ptr, ready};
+            *ret_chunk = (struct str){view.ptr, ready};
             return 0;
         }
         rc = at ? pass_delimiter(mp) : window_fill(mp);
         if (rc != 0)
             return rc;
     }
-    *ret_piece = STR("");
+    *ret_chunk = STR("");
     return 0;
 }
 
 int multipart_read_all(struct multipart *mp, size_t max_bytes, struct str *ret_data)
 {
     struct strbuf data;
-    struct str piece;
+    struct str chunk;
 
     strbuf_init(&data, mp->arena, max_bytes);
     do {
-        int rc = multipart_read(mp, &piece);
+        int rc = multipart_read(mp, &chunk);
         if (rc != 0)
             return rc;
-        strbuf_str(&data, piece);
+        strbuf_str(&data, chunk);
         if (data.overflow)
             return MULTIPART_TOO_LARGE;
-    } while (piece.len > 0);
+    } while (chunk.len > 0);
     *ret_data = data.len > 0 ? strbuf_view(&data) : STR("");
     return 0;
 }

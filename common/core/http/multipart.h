@@ -21,7 +21,7 @@ struct multipart_part {
  * KB for the head of a part. */
 int multipart_new(struct req *req, uint64_t max_total_bytes, struct multipart **ret) MUSTCHECK;
 /* multipart_new_from() reads from any source of chunks (tests): `fn` acts like req_body_read(). */
-typedef int (*multipart_source_fn)(void *arg, uint64_t max_total_bytes, struct str *ret_piece);
+typedef int (*multipart_source_fn)(void *arg, uint64_t max_total_bytes, struct str *ret_chunk);
 int multipart_new_from(struct arena *arena,
                        struct str content_type,
                        multipart_source_fn fn,
@@ -35,7 +35,7 @@ const char *multipart_reason(const struct multipart *mp);
 AWAITS int multipart_next(struct multipart *mp, struct multipart_part *ret_part) MUSTCHECK;
 /* co: Returns the next chunk of the current part's data, valid until the next call; empty at the
  * part's end. */
-AWAITS int multipart_read(struct multipart *mp, struct str *ret_piece) MUSTCHECK;
+AWAITS int multipart_read(struct multipart *mp, struct str *ret_chunk) MUSTCHECK;
 /* co: Returns the whole data of the current part, arena-owned. MULTIPART_TOO_LARGE above
  * `max_bytes`. */
 AWAITS int multipart_read_all(struct multipart *mp, size_t max_bytes, struct str *ret_data)

@@ -166,9 +166,9 @@ static enum state chunked_step(struct body_reader *reader, char c)
     }
 }
 
-static size_t copy_data(struct body_reader *reader, struct str input, char *out, size_t room)
+static size_t copy_data(struct body_reader *reader, struct str input, char *out, size_t capacity)
 {
-    size_t bytes = input.len < room ? input.len : room;
+    size_t bytes = input.len < capacity ? input.len : capacity;
     if (bytes > reader->left)
         bytes = (size_t)reader->left;
     if (out && bytes > 0)
@@ -182,7 +182,7 @@ static size_t copy_data(struct body_reader *reader, struct str input, char *out,
 int body_decode(struct body_reader *reader,
                 struct str input,
                 char *out,
-                size_t room,
+                size_t capacity,
                 size_t *ret_used,
                 size_t *ret_made)
 {
@@ -192,7 +192,7 @@ int body_decode(struct body_reader *reader,
     while (used < input.len && reader->state != ST_COMPLETE && reader->state != ST_BAD) {
         if (reader->state == ST_DATA || reader->state == ST_CHUNK) {
             struct str rest = {input.ptr + used, input.len - used};
-            size_t bytes = copy_data(reader, rest, out ? out + made : NULL, room - made);
+            size_t bytes = copy_data(reader, rest, out ? out + made : NULL, capacity - made);
             if (bytes == 0)
                 break;
             used += bytes;

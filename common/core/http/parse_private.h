@@ -77,11 +77,11 @@ struct body_reader {
 
 void body_reader_init(struct body_reader *reader, const struct head *head);
 #define BODY_MORE 0
-/* Decodes input until it is used up or `room` bytes are written to `out`. Returns BODY_MORE,
+/* Decodes input until it is used up or `capacity` bytes are written to `out`. Returns BODY_MORE,
  * BODY_COMPLETE or BODY_BAD. */
 int body_decode(struct body_reader *reader,
                 struct str input,
                 char *out,
-                size_t room,
+                size_t capacity,
                 size_t *ret_used,
                 size_t *ret_made) MUSTCHECK;

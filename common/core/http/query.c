@@ -82,14 +82,14 @@ int query_parse(struct arena *arena,
     if (most > 0)
         query.items = ARENA_ARRAY(arena, query.items, most);
     while (most > 0 && rest.ptr) {
-        struct str piece = str_split(&rest, '&');
-        if (piece.len == 0)
+        struct str chunk = str_split(&rest, '&');
+        if (chunk.len == 0)
             continue;
         if (query.count == ITEMS_MAX) {
             *ret_reason = "too many parameters, at most 100 are allowed";
             return QUERY_INVALID;
         }
-        if (!query_string_parse_item(arena, piece, &query.items[query.count], ret_reason))
+        if (!query_string_parse_item(arena, chunk, &query.items[query.count], ret_reason))
             return QUERY_INVALID;
         query.count++;
     }

@@ -105,5 +105,5 @@ void req_body_replace(struct req *req, struct str body);
 /* co: Returns the next chunk of a streamed body, valid until the next call; empty at the end.
  * Results as of req_body_read_all(). While a chunk waits the connection stops reading from the
  * socket (backpressure). */
-AWAITS int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
+AWAITS int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *ret_chunk)
     MUSTCHECK;

@@ -276,10 +276,10 @@ void req_body_replace(struct req *req, struct str body)
     filling_buffer(ex)->len = body.len;
 }
 
-AWAITS static int body_read_chunk(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
+AWAITS static int body_read_chunk(struct req *req, uint64_t max_total_bytes, struct str *ret_chunk)
 {
     struct exchange *ex = EXCHANGE(req);
-    struct body_buffer *piece;
+    struct body_buffer *buffer;
 
     if (req->content_length > 0 && (uint64_t)req->content_length > max_total_bytes)
         return REQ_BODY_TOO_LARGE;
@@ -290,12 +290,12 @@ AWAITS static int body_read_chunk(struct req *req, uint64_t max_total_bytes, str
     }
     if (ex->body_error != 0)
         return ex->body_error;
-    piece = filling_buffer(ex);
-    ex->body_taken += piece->len;
+    buffer = filling_buffer(ex);
+    ex->body_taken += buffer->len;
     if (ex->body_taken > max_total_bytes)
         return REQ_BODY_TOO_LARGE;
-    *ret_piece = piece->len > 0 ? (struct str){piece->ptr, piece->len} : STR("");
-    if (piece->len > 0) {
+    *ret_chunk = buffer->len > 0 ? (struct str){buffer->ptr, buffer->len} : STR("");
+    if (buffer->len > 0) {
         ex->filling ^= 1;
         filling_buffer(ex)->len = 0;
         ex->is_stalled = false; /* chunks are small, and few requests read in chunks at a time */
@@ -305,7 +305,7 @@ AWAITS static int body_read_chunk(struct req *req, uint64_t max_total_bytes, str
 }
 
 AWAITS static int
-body_unpack_chunk(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
+body_unpack_chunk(struct req *req, uint64_t max_total_bytes, struct str *ret_chunk)
 {
     struct exchange *ex = EXCHANGE(req);
     size_t made = 0;
@@ -327,12 +327,12 @@ body_unpack_chunk(struct req *req, uint64_t max_total_bytes, struct str *ret_pie
     ex->unpacked_bytes += made;
     if (ex->unpacked_bytes > max_total_bytes)
         return REQ_BODY_TOO_LARGE;
-    *ret_piece = made > 0 ? (struct str){ex->unpacked_chunk, made} : STR("");
+    *ret_chunk = made > 0 ? (struct str){ex->unpacked_chunk, made} : STR("");
     return 0;
 }
 
-int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *ret_piece)
+int req_body_read(struct req *req, uint64_t max_total_bytes, struct str *ret_chunk)
 {
-    return EXCHANGE(req)->gunzip != NULL ? body_unpack_chunk(req, max_total_bytes, ret_piece)
-                                         : body_read_chunk(req, max_total_bytes, ret_piece);
+    return EXCHANGE(req)->gunzip != NULL ? body_unpack_chunk(req, max_total_bytes, ret_chunk)
+                                         : body_read_chunk(req, max_total_bytes, ret_chunk);
 }

@@ -45,9 +45,9 @@ int req_unpack(struct req *req, size_t bytes)
     size_t made;
 
     while (len < bytes) {
-        size_t room = bytes - len < STEP_BYTES ? bytes - len : STEP_BYTES;
+        size_t capacity = bytes - len < STEP_BYTES ? bytes - len : STEP_BYTES;
         TRY(task_yield_if_due(&req->task));
-        MUST(gunzip_step(gunzip, &input, text + len, room, &made));
+        MUST(gunzip_step(gunzip, &input, text + len, capacity, &made));
         len += made;
     }
     *buffer = (struct body_buffer){.ptr = text, .len = bytes, .cap = bytes};

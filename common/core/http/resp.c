@@ -151,11 +151,12 @@ static void put_framing(struct strbuf *head, struct exchange *ex, int64_t body_b
 struct str resp_head(struct exchange *ex, int64_t body_bytes)
 {
     const struct req *req = &ex->req;
-    size_t room = HEAD_ROOM + req->content_type.len + req->request_id.len + req->extra_headers.len;
+    size_t capacity =
+        HEAD_ROOM + req->content_type.len + req->request_id.len + req->extra_headers.len;
     struct strbuf head;
 
-    strbuf_init(&head, req->task.arena, room);
-    MUST(strbuf_reserve(&head, room));
+    strbuf_init(&head, req->task.arena, capacity);
+    MUST(strbuf_reserve(&head, capacity));
     strbuf_str(&head, status_line(req->status));
     strbuf_str(&head, date_line());
     strbuf_str(&head, STR("X-Content-Type-Options: nosniff\r\n"));

@@ -26,7 +26,7 @@ AWAITS int resp_stream_begin(struct req *req, int status, struct str content_typ
 AWAITS int
 resp_stream_begin_sized(struct req *req, int status, struct str content_type, int64_t length)
     MUSTCHECK;
-AWAITS int resp_stream_write(struct req *req, struct str piece) MUSTCHECK;
+AWAITS int resp_stream_write(struct req *req, struct str chunk) MUSTCHECK;
 /* co: Sends bytes of a file in a stream of known length, without a copy and without a thread: as
  * many as are in the page cache and the socket takes. *ret_sent 0: the caller must read the next
  * chunk and pass it to resp_stream_write(). */

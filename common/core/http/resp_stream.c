@@ -85,7 +85,7 @@ int resp_stream_begin_sized(struct req *req, int status, struct str content_type
     return stream_begin(EXCHANGE(req), status, length);
 }
 
-int resp_stream_write(struct req *req, struct str piece)
+int resp_stream_write(struct req *req, struct str chunk)
 {
     struct exchange *ex = EXCHANGE(req);
     char size_line[20];
@@ -93,13 +93,13 @@ int resp_stream_write(struct req *req, struct str piece)
 
     if (!req->conn)
         return -ECANCELED;
-    if (piece.len == 0 || resp_has_no_body(ex))
+    if (chunk.len == 0 || resp_has_no_body(ex))
         return 0;
     if (!ex->chunked)
-        return chunks_send(ex, &piece, 1);
+        return chunks_send(ex, &chunk, 1);
     pieces[0] = (struct str){size_line,
-                             (size_t)snprintf(size_line, sizeof(size_line), "%zx\r\n", piece.len)};
-    pieces[1] = piece;
+                             (size_t)snprintf(size_line, sizeof(size_line), "%zx\r\n", chunk.len)};
+    pieces[1] = chunk;
     pieces[2] = STR("\r\n");
     return chunks_send(ex, pieces, 3);
 }
@@ -158,8 +158,8 @@ AWAITS static int file_send_chunk(struct exchange *ex, struct file_read *read, i
     if (read->got <= 0)
         return ERROR(read->got < 0 ? (int)read->got : -EIO); /* shorter than announced */
     read->offset += read->got;
-    const struct str piece = {read->buffer, (size_t)read->got};
-    return chunks_send(ex, &piece, 1);
+    const struct str chunk = {read->buffer, (size_t)read->got};
+    return chunks_send(ex, &chunk, 1);
 }
 
 AWAITS static int file_send(struct exchange *ex, struct file_read *read, int64_t length)

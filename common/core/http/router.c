@@ -95,22 +95,22 @@ static size_t literal_index(const struct router_node *node, struct str segment)
 
 static struct router_node *literal_find(const struct router_node *node, struct str segment)
 {
-    size_t place = literal_index(node, segment);
-    if (place < node->literal_count && str_eq(node->literals[place].segment, segment))
-        return &node->literals[place];
+    size_t index = literal_index(node, segment);
+    if (index < node->literal_count && str_eq(node->literals[index].segment, segment))
+        return &node->literals[index];
     return NULL;
 }
 
 static struct router_node *literal_add(struct router_node *node, struct str segment)
 {
-    size_t place = literal_index(node, segment);
+    size_t index = literal_index(node, segment);
     struct router_node *grown =
         must_alloc(realloc(node->literals, (node->literal_count + 1) * sizeof(*grown)));
-    memmove(&grown[place + 1], &grown[place], (node->literal_count - place) * sizeof(*grown));
-    grown[place] = (struct router_node){.segment = segment};
+    memmove(&grown[index + 1], &grown[index], (node->literal_count - index) * sizeof(*grown));
+    grown[index] = (struct router_node){.segment = segment};
     node->literals = grown;
     node->literal_count++;
-    return &grown[place];
+    return &grown[index];
 }
 
 static struct router_node *
@@ -238,13 +238,13 @@ struct path_segments {
     bool too_deep;
 };
 
-static int path_split(struct arena *arena, struct str path, struct path_segments *walk)
+static int path_split(struct arena *arena, struct str path, struct path_segments *segments)
 {
     struct str rest;
 
-    walk->count = 0;
-    walk->trailing_slash = false;
-    walk->too_deep = false;
+    segments->count = 0;
+    segments->trailing_slash = false;
+    segments->too_deep = false;
     if (path.len == 0 || path.ptr[0] != '/')
         return ROUTER_BAD_PATH;
     if (path.len == 1)
@@ -254,16 +254,16 @@ static int path_split(struct arena *arena, struct str path, struct path_segments
         struct str raw = str_split(&rest, '/');
         struct str segment;
         if (raw.len == 0 && !rest.ptr) {
-            walk->trailing_slash = true;
+            segments->trailing_slash = true;
             return 0;
         }
         if (!segment_decode(arena, raw, &segment))
             return ROUTER_BAD_PATH;
         /* Deeper than any route: not found, but the whole path must still be well-formed. */
-        if (walk->count == SEGMENTS_MAX)
-            walk->too_deep = true;
+        if (segments->count == SEGMENTS_MAX)
+            segments->too_deep = true;
         else
-            walk->segments[walk->count++] = segment;
+            segments->segments[segments->count++] = segment;
     }
     return 0;
 }
@@ -287,7 +287,7 @@ static bool node_answers(const struct router_node *node, bool trailing_slash)
 /* Searches depth-first, literals before parameters; NULL when no route matches. `by_param` says
  * which segments are parameters. Each node of the trie is visited at most once. */
 static const struct router_node *node_match(const struct router_node *root,
-                                            const struct path_segments *walk,
+                                            const struct path_segments *segments,
                                             bool by_param[SEGMENTS_MAX])
 {
     const struct router_node *nodes[SEGMENTS_MAX + 1];
@@ -297,11 +297,11 @@ static const struct router_node *node_match(const struct router_node *root,
     for (;;) {
         const struct router_node *node = nodes[depth];
         const struct router_node *next = NULL;
-        if (depth == walk->count) {
-            if (node_answers(node, walk->trailing_slash))
+        if (depth == segments->count) {
+            if (node_answers(node, segments->trailing_slash))
                 return node;
         } else {
-            next = literal_find(node, walk->segments[depth]);
+            next = literal_find(node, segments->segments[depth]);
             by_param[depth] = next == NULL;
             if (!next)
                 next = node->param;
@@ -341,7 +341,7 @@ int router_find(const struct router *router,
                 struct route_match *ret_match,
                 struct str *ret_allow)
 {
-    struct path_segments walk;
+    struct path_segments segments;
     bool by_param[SEGMENTS_MAX];
     const struct router_node *node;
     const struct entry *entry;
@@ -351,24 +351,24 @@ int router_find(const struct router *router,
         *ret_allow = allow_text(arena, NULL, false);
         return ROUTER_METHOD;
     }
-    rc = path_split(arena, path, &walk);
+    rc = path_split(arena, path, &segments);
     if (rc != 0)
         return rc;
-    node = walk.too_deep ? NULL : node_match(&router->root, &walk, by_param);
+    node = segments.too_deep ? NULL : node_match(&router->root, &segments, by_param);
     if (!node)
         return ROUTER_NOT_FOUND;
-    entry = method < METHODS ? node_entry(node, walk.trailing_slash, method) : NULL;
+    entry = method < METHODS ? node_entry(node, segments.trailing_slash, method) : NULL;
     if (!entry) {
-        *ret_allow = allow_text(arena, node, walk.trailing_slash);
+        *ret_allow = allow_text(arena, node, segments.trailing_slash);
         return ROUTER_METHOD;
     }
 
     ret_match->route = entry->route;
     ret_match->param_names = entry->param_names;
     ret_match->param_count = 0;
-    for (size_t i = 0; i < walk.count; i++)
+    for (size_t i = 0; i < segments.count; i++)
         if (by_param[i])
-            ret_match->params[ret_match->param_count++] = walk.segments[i];
+            ret_match->params[ret_match->param_count++] = segments.segments[i];
     MUST(ret_match->param_count == entry->param_count);
     return 0;
 }

@@ -80,12 +80,12 @@ void schema_error_add_code(struct arena *arena,
 }
 
 /* Prints a field path such as "items[3].price". */
-static struct str schema_path_print(struct arena *arena, const struct schema_path *place)
+static struct str schema_path_print(struct arena *arena, const struct schema_path *path)
 {
     const struct schema_path *chain[PATH_DEPTH];
     size_t count = 0;
-    for (; place != NULL && count < PATH_DEPTH; place = place->parent)
-        chain[count++] = place;
+    for (; path != NULL && count < PATH_DEPTH; path = path->parent)
+        chain[count++] = path;
     struct strbuf out;
     strbuf_init(&out, arena, PATH_BYTES);
     while (count > 0) {
@@ -101,19 +101,23 @@ static struct str schema_path_print(struct arena *arena, const struct schema_pat
     return strbuf_view(&out);
 }
 
-static void PRINTF_LIKE(4, 5) finding_add_at(const struct schema_decoder *walk,
+static void PRINTF_LIKE(4, 5) finding_add_at(const struct schema_decoder *decoder,
                                              const struct schema_path *at,
                                              enum problem code,
                                              const char *format,
                                              ...)
 {
-    struct schema_errors *errors = walk->errors;
+    struct schema_errors *errors = decoder->errors;
     if (!finding_reserve(errors))
         return;
     va_list args;
     va_start(args, format);
-    finding_set(
-        walk->arena, errors, schema_path_print(walk->arena, at), problem_code(code), format, args);
+    finding_set(decoder->arena,
+                errors,
+                schema_path_print(decoder->arena, at),
+                problem_code(code),
+                format,
+                args);
     va_end(args);
 }
 
@@ -152,7 +156,7 @@ static const char *format_error_text(const char *format)
     return "has the wrong format";
 }
 
-static void schema_check_values(const struct schema_decoder *walk,
+static void schema_check_values(const struct schema_decoder *decoder,
                                 const struct schema_path *at,
                                 const char *const *values,
                                 struct str text)
@@ -161,57 +165,57 @@ static void schema_check_values(const struct schema_decoder *walk,
         if (str_is(text, *it))
             return;
     struct strbuf list;
-    strbuf_init(&list, walk->arena, PATH_BYTES);
+    strbuf_init(&list, decoder->arena, PATH_BYTES);
     for (const char *const *it = values; *it != NULL; it++)
         strbuf_printf(&list, "%s%s", it == values ? "" : ", ", *it);
     finding_add_at(
-        walk, at, PROBLEM_OUT_OF_RANGE, "must be one of: %.*s", STR_ARG(strbuf_view(&list)));
+        decoder, at, PROBLEM_OUT_OF_RANGE, "must be one of: %.*s", STR_ARG(strbuf_view(&list)));
 }
 
 /* Checks enum and format of a text, or of an item of a list of texts. */
-static void check_enum_and_format(const struct schema_decoder *walk,
+static void check_enum_and_format(const struct schema_decoder *decoder,
                                   const struct schema_path *at,
                                   const struct field *field,
                                   struct str text)
 {
     if (field->values != NULL)
-        schema_check_values(walk, at, field->values, text);
+        schema_check_values(decoder, at, field->values, text);
     const char *format = field->format;
     if (field->type == FIELD_TIME && format == NULL)
         format = "date-time";
     if (format != NULL && !schema_format_ok(format, text))
-        finding_add_at(walk, at, PROBLEM_PATTERN, "%s", format_error_text(format));
+        finding_add_at(decoder, at, PROBLEM_PATTERN, "%s", format_error_text(format));
 }
 
-static void check_length(const struct schema_decoder *walk,
+static void check_length(const struct schema_decoder *decoder,
                          const struct schema_path *at,
                          size_t min,
                          size_t max,
                          struct str text)
 {
     if (text.len > max && utf8_length(text) > max)
-        finding_add_at(walk, at, PROBLEM_TOO_LONG, "must be at most %zu characters", max);
+        finding_add_at(decoder, at, PROBLEM_TOO_LONG, "must be at most %zu characters", max);
     else if (min == 1 && text.len == 0)
-        finding_add_at(walk, at, PROBLEM_OUT_OF_RANGE, "must not be empty");
+        finding_add_at(decoder, at, PROBLEM_OUT_OF_RANGE, "must not be empty");
     else if (min > 1 && utf8_length(text) < min)
-        finding_add_at(walk, at, PROBLEM_OUT_OF_RANGE, "must be at least %zu characters", min);
+        finding_add_at(decoder, at, PROBLEM_OUT_OF_RANGE, "must be at least %zu characters", min);
 }
 
-static void schema_read_text(const struct schema_decoder *walk,
+static void schema_read_text(const struct schema_decoder *decoder,
                              const struct schema_path *at,
                              const struct field *field,
                              const json_t *value,
                              struct in_str *out)
 {
     if (!json_is_string(value)) {
-        finding_add_at(walk, at, PROBLEM_TYPE_MISMATCH, "expected a string");
+        finding_add_at(decoder, at, PROBLEM_TYPE_MISMATCH, "expected a string");
         return;
     }
     struct str text = schema_text_of(value);
     if (field->format != NULL && strcmp(field->format, "email") == 0)
         text = email_trim(text);
-    check_length(walk, at, (size_t)field->min, schema_limit_of(field->max, TEXT_MAX), text);
-    check_enum_and_format(walk, at, field, text);
+    check_length(decoder, at, (size_t)field->min, schema_limit_of(field->max, TEXT_MAX), text);
+    check_enum_and_format(decoder, at, field, text);
     out->value = text;
 }
 
@@ -225,7 +229,7 @@ static const char *number_print(char buf[40], double value)
     return buf;
 }
 
-static void check_bounds(const struct schema_decoder *walk,
+static void check_bounds(const struct schema_decoder *decoder,
                          const struct schema_path *at,
                          const struct field *field,
                          double value)
@@ -239,15 +243,15 @@ static void check_bounds(const struct schema_decoder *walk,
     number_print(min, field->min);
     number_print(max, field->max);
     if (field->has_min && field->has_max)
-        finding_add_at(walk, at, PROBLEM_OUT_OF_RANGE, "must be between %s and %s", min, max);
+        finding_add_at(decoder, at, PROBLEM_OUT_OF_RANGE, "must be between %s and %s", min, max);
     else if (low)
-        finding_add_at(walk, at, PROBLEM_OUT_OF_RANGE, "must be at least %s", min);
+        finding_add_at(decoder, at, PROBLEM_OUT_OF_RANGE, "must be at least %s", min);
     else
-        finding_add_at(walk, at, PROBLEM_OUT_OF_RANGE, "must be at most %s", max);
+        finding_add_at(decoder, at, PROBLEM_OUT_OF_RANGE, "must be at most %s", max);
 }
 
 /* Accepts an integer, or a real with an integral value. */
-static bool schema_read_integer(const struct schema_decoder *walk,
+static bool schema_read_integer(const struct schema_decoder *decoder,
                                 const struct schema_path *at,
                                 const json_t *value,
                                 int64_t *ret_number)
@@ -258,122 +262,122 @@ static bool schema_read_integer(const struct schema_decoder *walk,
     }
     double real = json_real_value(value); /* 0 for anything else */
     if (!json_is_real(value) || real != floor(real)) {
-        finding_add_at(walk, at, PROBLEM_TYPE_MISMATCH, "expected an integer");
+        finding_add_at(decoder, at, PROBLEM_TYPE_MISMATCH, "expected an integer");
         return false;
     }
     if (fabs(real) > EXACT_MAX) {
         finding_add_at(
-            walk, at, PROBLEM_OUT_OF_RANGE, "must be written as an integer without an exponent");
+            decoder, at, PROBLEM_OUT_OF_RANGE, "must be written as an integer without an exponent");
         return false;
     }
     *ret_number = (int64_t)real;
     return true;
 }
 
-static void schema_read_i64(const struct schema_decoder *walk,
+static void schema_read_i64(const struct schema_decoder *decoder,
                             const struct schema_path *at,
                             const struct field *field,
                             const json_t *value,
                             struct in_i64 *out)
 {
-    if (schema_read_integer(walk, at, value, &out->value))
-        check_bounds(walk, at, field, (double)out->value);
+    if (schema_read_integer(decoder, at, value, &out->value))
+        check_bounds(decoder, at, field, (double)out->value);
 }
 
-static void schema_read_f64(const struct schema_decoder *walk,
+static void schema_read_f64(const struct schema_decoder *decoder,
                             const struct schema_path *at,
                             const struct field *field,
                             const json_t *value,
                             struct in_f64 *out)
 {
     if (!json_is_number(value)) {
-        finding_add_at(walk, at, PROBLEM_TYPE_MISMATCH, "expected a number");
+        finding_add_at(decoder, at, PROBLEM_TYPE_MISMATCH, "expected a number");
         return;
     }
     out->value = json_number_value(value);
     out->json = value;
-    check_bounds(walk, at, field, out->value);
+    check_bounds(decoder, at, field, out->value);
 }
 
-static void schema_read_bool(const struct schema_decoder *walk,
+static void schema_read_bool(const struct schema_decoder *decoder,
                              const struct schema_path *at,
                              const json_t *value,
                              struct in_bool *out)
 {
     if (!json_is_boolean(value))
-        finding_add_at(walk, at, PROBLEM_TYPE_MISMATCH, "expected true or false");
+        finding_add_at(decoder, at, PROBLEM_TYPE_MISMATCH, "expected true or false");
     out->value = json_is_true(value);
 }
 
 /* --- containers --- */
 
-static void decode_object(const struct schema_decoder *walk,
+static void decode_object(const struct schema_decoder *decoder,
                           const struct schema_path *at,
                           const struct schema *schema,
                           const json_t *object,
                           char *out);
 
-static void schema_read_json(const struct schema_decoder *walk,
+static void schema_read_json(const struct schema_decoder *decoder,
                              const struct schema_path *at,
                              const struct field *field,
                              const json_t *value,
                              struct in_json *out)
 {
     if (field->type == FIELD_MAP && !json_is_object(value))
-        finding_add_at(walk, at, PROBLEM_TYPE_MISMATCH, "expected an object");
+        finding_add_at(decoder, at, PROBLEM_TYPE_MISMATCH, "expected an object");
     out->value = (json_t *)value;
 }
 
-static bool schema_check_list(const struct schema_decoder *walk,
+static bool schema_check_list(const struct schema_decoder *decoder,
                               const struct schema_path *at,
                               const struct field *field,
                               const json_t *value)
 {
     if (!json_is_array(value)) {
-        finding_add_at(walk, at, PROBLEM_TYPE_MISMATCH, "expected an array");
+        finding_add_at(decoder, at, PROBLEM_TYPE_MISMATCH, "expected an array");
         return false;
     }
     size_t count = json_array_size(value);
     size_t min = (size_t)field->min;
     size_t max = schema_limit_of(field->max, LIST_MAX);
     if (count > max)
-        finding_add_at(walk, at, PROBLEM_TOO_LONG, "must have at most %zu items", max);
+        finding_add_at(decoder, at, PROBLEM_TOO_LONG, "must have at most %zu items", max);
     else if (count < min)
-        finding_add_at(walk, at, PROBLEM_OUT_OF_RANGE, "must have at least %zu items", min);
+        finding_add_at(decoder, at, PROBLEM_OUT_OF_RANGE, "must have at least %zu items", min);
     return count <= max;
 }
 
-static void schema_read_ids(const struct schema_decoder *walk,
+static void schema_read_ids(const struct schema_decoder *decoder,
                             const struct schema_path *at,
                             const json_t *array,
                             struct in_ids *out)
 {
     out->count = json_array_size(array);
-    out->items = ARENA_ARRAY(walk->arena, out->items, out->count);
+    out->items = ARENA_ARRAY(decoder->arena, out->items, out->count);
     for (size_t i = 0; i < out->count; i++) {
         struct schema_path item = {.parent = at, .index = i};
-        (void)schema_read_integer(walk, &item, json_array_get(array, i), &out->items[i]);
+        (void)schema_read_integer(decoder, &item, json_array_get(array, i), &out->items[i]);
     }
 }
 
-static void read_texts(const struct schema_decoder *walk,
+static void read_texts(const struct schema_decoder *decoder,
                        const struct schema_path *at,
                        const struct field *field,
                        const json_t *array,
                        struct in_strs *out)
 {
     out->count = json_array_size(array);
-    out->items = ARENA_ARRAY(walk->arena, out->items, out->count);
+    out->items = ARENA_ARRAY(decoder->arena, out->items, out->count);
     for (size_t i = 0; i < out->count; i++) {
         struct schema_path item = {.parent = at, .index = i};
         const json_t *value = json_array_get(array, i);
         if (!json_is_string(value)) {
-            finding_add_at(walk, &item, PROBLEM_TYPE_MISMATCH, "expected a string");
+            finding_add_at(decoder, &item, PROBLEM_TYPE_MISMATCH, "expected a string");
             continue;
         }
         out->items[i] = schema_text_of(value);
-        check_length(walk, &item, 0, TEXT_MAX, out->items[i]);
-        check_enum_and_format(walk, &item, field, out->items[i]);
+        check_length(decoder, &item, 0, TEXT_MAX, out->items[i]);
+        check_enum_and_format(decoder, &item, field, out->items[i]);
     }
 }
 
@@ -386,22 +390,22 @@ static bool is_loose(const struct schema *schema)
 }
 
 /* Decodes a value of a sub-schema. Returns false when the value is not an object. */
-static bool read_sub_object(const struct schema_decoder *walk,
+static bool read_sub_object(const struct schema_decoder *decoder,
                             const struct schema_path *at,
                             const struct schema *sub,
                             const json_t *value,
                             char *out)
 {
     if (!json_is_object(value)) {
-        finding_add_at(walk, at, PROBLEM_TYPE_MISMATCH, "expected an object");
+        finding_add_at(decoder, at, PROBLEM_TYPE_MISMATCH, "expected an object");
         return false;
     }
     if (!is_loose(sub))
-        decode_object(walk, at, sub, value, out);
+        decode_object(decoder, at, sub, value, out);
     return true;
 }
 
-static void schema_read_list(const struct schema_decoder *walk,
+static void schema_read_list(const struct schema_decoder *decoder,
                              const struct schema_path *at,
                              const struct schema *sub,
                              const json_t *array,
@@ -409,31 +413,31 @@ static void schema_read_list(const struct schema_decoder *walk,
 {
     size_t size = is_loose(sub) ? sizeof(json_t *) : sub->struct_bytes;
     out->count = json_array_size(array);
-    out->items = arena_zalloc(walk->arena, out->count * size);
+    out->items = arena_zalloc(decoder->arena, out->count * size);
     for (size_t i = 0; i < out->count; i++) {
         struct schema_path item = {.parent = at, .index = i};
         json_t *value = json_array_get(array, i);
         char *to = (char *)out->items + i * size;
-        if (read_sub_object(walk, &item, sub, value, to) && is_loose(sub))
+        if (read_sub_object(decoder, &item, sub, value, to) && is_loose(sub))
             memcpy(to, &value, sizeof(value));
     }
 }
 
-static void schema_read_object(const struct schema_decoder *walk,
+static void schema_read_object(const struct schema_decoder *decoder,
                                const struct schema_path *at,
                                const struct schema *sub,
                                const json_t *value,
                                struct in_obj *out)
 {
-    char *to = is_loose(sub) ? NULL : arena_zalloc(walk->arena, sub->struct_bytes);
-    if (read_sub_object(walk, at, sub, value, to))
+    char *to = is_loose(sub) ? NULL : arena_zalloc(decoder->arena, sub->struct_bytes);
+    if (read_sub_object(decoder, at, sub, value, to))
         out->value = is_loose(sub) ? (void *)value : to;
 }
 
 /* --- members --- */
 
 /* `out` is the in_* member of the struct. */
-static void schema_read_value(const struct schema_decoder *walk,
+static void schema_read_value(const struct schema_decoder *decoder,
                               const struct schema_path *at,
                               const struct field *field,
                               const json_t *value,
@@ -442,37 +446,37 @@ static void schema_read_value(const struct schema_decoder *walk,
     switch (field->type) {
     case FIELD_STR:
     case FIELD_TIME:
-        schema_read_text(walk, at, field, value, out);
+        schema_read_text(decoder, at, field, value, out);
         return;
     case FIELD_I64:
-        schema_read_i64(walk, at, field, value, out);
+        schema_read_i64(decoder, at, field, value, out);
         return;
     case FIELD_F64:
-        schema_read_f64(walk, at, field, value, out);
+        schema_read_f64(decoder, at, field, value, out);
         return;
     case FIELD_BOOL:
-        schema_read_bool(walk, at, value, out);
+        schema_read_bool(decoder, at, value, out);
         return;
     case FIELD_JSON:
     case FIELD_MAP:
-        schema_read_json(walk, at, field, value, out);
+        schema_read_json(decoder, at, field, value, out);
         return;
     case FIELD_OBJ:
-        schema_read_object(walk, at, field->sub, value, out);
+        schema_read_object(decoder, at, field->sub, value, out);
         return;
     case FIELD_IDS:
     case FIELD_STRS:
     case FIELD_LIST:
         break;
     }
-    if (!schema_check_list(walk, at, field, value))
+    if (!schema_check_list(decoder, at, field, value))
         return;
     if (field->type == FIELD_IDS)
-        schema_read_ids(walk, at, value, out);
+        schema_read_ids(decoder, at, value, out);
     else if (field->type == FIELD_STRS)
-        read_texts(walk, at, field, value, out);
+        read_texts(decoder, at, field, value, out);
     else
-        schema_read_list(walk, at, field->sub, value, out);
+        schema_read_list(decoder, at, field->sub, value, out);
 }
 
 /* Every in_* struct begins with these two. */
@@ -485,7 +489,7 @@ static void schema_set_flags(void *out, bool null)
     flags[1] = null;
 }
 
-static void schema_read_member(const struct schema_decoder *walk,
+static void schema_read_member(const struct schema_decoder *decoder,
                                const struct schema_path *at,
                                const struct field *field,
                                const json_t *value,
@@ -494,9 +498,9 @@ static void schema_read_member(const struct schema_decoder *walk,
     bool null = json_is_null(value);
     schema_set_flags(out, null);
     if (!null || field->type == FIELD_JSON)
-        schema_read_value(walk, at, field, value, out);
+        schema_read_value(decoder, at, field, value, out);
     else if (!field->nullable)
-        finding_add_at(walk, at, PROBLEM_TYPE_MISMATCH, "must not be null");
+        finding_add_at(decoder, at, PROBLEM_TYPE_MISMATCH, "must not be null");
 }
 
 static bool schema_has(const struct schema *schema, struct str name)
@@ -513,7 +517,7 @@ static bool is_set_by_service(struct str name)
 }
 
 /* Reports unknown members. A name may have any length, so the answer repeats its beginning. */
-static void report_unknown(const struct schema_decoder *walk,
+static void report_unknown(const struct schema_decoder *decoder,
                            const struct schema_path *at,
                            const struct schema *schema,
                            json_t *object)
@@ -524,13 +528,13 @@ static void report_unknown(const struct schema_decoder *walk,
             continue;
         struct schema_path member = {.parent = at, .name = utf8_cut(name, SHOWN_BYTES)};
         if (is_set_by_service(name))
-            finding_add_at(walk, &member, PROBLEM_READ_ONLY, "is set by the service");
+            finding_add_at(decoder, &member, PROBLEM_READ_ONLY, "is set by the service");
         else
-            finding_add_at(walk, &member, PROBLEM_UNKNOWN_FIELD, "is not a known field");
+            finding_add_at(decoder, &member, PROBLEM_UNKNOWN_FIELD, "is not a known field");
     }
 }
 
-static void decode_object(const struct schema_decoder *walk,
+static void decode_object(const struct schema_decoder *decoder,
                           const struct schema_path *at,
                           const struct schema *schema,
                           const json_t *object,
@@ -543,13 +547,13 @@ static void decode_object(const struct schema_decoder *walk,
         const json_t *value = json_object_get(object, field->name);
         if (value != NULL) {
             known++;
-            schema_read_member(walk, &member, field, value, out + field->offset);
+            schema_read_member(decoder, &member, field, value, out + field->offset);
         } else if (field->required) {
-            finding_add_at(walk, &member, PROBLEM_REQUIRED, "is required");
+            finding_add_at(decoder, &member, PROBLEM_REQUIRED, "is required");
         }
     }
     if (known < json_object_size(object) && !schema->allows_unknown)
-        report_unknown(walk, at, schema, (json_t *)object); /* iterating changes nothing */
+        report_unknown(decoder, at, schema, (json_t *)object); /* iterating changes nothing */
 }
 
 /* NOLINTEND(misc-no-recursion) */
@@ -562,14 +566,14 @@ bool schema_decode(struct arena *arena,
                    void *ret_struct,
                    struct schema_errors *errors)
 {
-    struct schema_decoder walk = {.arena = arena, .errors = errors};
+    struct schema_decoder decoder = {.arena = arena, .errors = errors};
     bool loose = is_loose(schema);
     MUST(loose || schema->struct_bytes > 0);
     if (!loose)
         memset(ret_struct, 0, schema->struct_bytes);
     if (!json_is_object(body))
-        finding_add_at(&walk, NULL, PROBLEM_TYPE_MISMATCH, "expected an object");
+        finding_add_at(&decoder, NULL, PROBLEM_TYPE_MISMATCH, "expected an object");
     else if (!loose)
-        decode_object(&walk, NULL, schema, body, ret_struct);
+        decode_object(&decoder, NULL, schema, body, ret_struct);
     return errors->count == 0;
 }

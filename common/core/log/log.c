@@ -119,12 +119,12 @@ static void log_put_key(struct line *line, const char *key)
 
 struct log_field log_site_field(const struct result_site *site, int rc)
 {
-    bool noted = rc != 0 && site->rc == rc;
+    bool is_logged = rc != 0 && site->rc == rc;
 
     return (struct log_field){
         .key = "at",
         .kind = LOG_F_SITE,
-        .text = noted ? str_from(site->file) : STR_NONE,
+        .text = is_logged ? str_from(site->file) : STR_NONE,
         .number = site->line,
     };
 }

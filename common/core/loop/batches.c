@@ -1,4 +1,4 @@
-/* Writes entries that arrive together in one batch. Each owner has a lane. */
+/* Writes entries that arrive together in one batch. Each owner has a queue. */
 #include "loop/batches.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct batch_queue {
     struct loop_hook hook;
 };
 
-/* Entries that were taken from the lane and have no result yet. */
+/* Entries that were taken from the queue and have no result yet. */
 struct batch {
     struct batch_entry **entries;
     size_t count;
@@ -58,25 +58,25 @@ static void batch_cut(struct batch *batch, size_t from, size_t count, int rc)
 }
 
 /* Takes as many waiting entries as fit in the batch. */
-static void fill_batch(struct batch_queue *lane, struct batch *batch)
+static void fill_batch(struct batch_queue *queue, struct batch *batch)
 {
-    const struct batches *batches = lane->batches;
+    const struct batches *batches = queue->batches;
     size_t bytes = 0;
 
-    while (!list_empty(&lane->entries) && batch->count < batches->max_entries) {
-        bytes += LIST_ITEM(lane->entries.next, struct batch_entry, link)->bytes;
+    while (!list_empty(&queue->entries) && batch->count < batches->max_entries) {
+        bytes += LIST_ITEM(queue->entries.next, struct batch_entry, link)->bytes;
         if (batch->count > 0 && bytes > batches->bytes)
             break;
-        batch->entries[batch->count++] = entry_take(lane->entries.next);
+        batch->entries[batch->count++] = entry_take(queue->entries.next);
     }
     if (batches->order != NULL)
         qsort(batch->entries, batch->count, sizeof(struct batch_entry *), batches->order);
 }
 
-/* Ends the entries of the batch, and of the lane, that are not to be written (.over). */
-static void entries_end_expired(struct batch_queue *lane, struct batch *batch)
+/* Ends the entries of the batch, and of the queue, that are not to be written (.over). */
+static void entries_end_expired(struct batch_queue *queue, struct batch *batch)
 {
-    int (*over)(const struct batch_entry *) = lane->batches->expired_rc;
+    int (*over)(const struct batch_entry *) = queue->batches->expired_rc;
     int rc;
 
     if (over == NULL)
@@ -84,7 +84,7 @@ static void entries_end_expired(struct batch_queue *lane, struct batch *batch)
     for (size_t i = batch->count; i-- > 0;)
         if ((rc = over(batch->entries[i])) != 0)
             batch_cut(batch, i, 1, rc);
-    LIST_FOR (node, &lane->entries)
+    LIST_FOR (node, &queue->entries)
         if ((rc = over(LIST_ITEM(node, struct batch_entry, link))) != 0)
             entry_end(entry_take(node), rc);
 }
@@ -111,14 +111,14 @@ AWAITS static int entries_write_once(struct task *task,
 }
 
 /* co: writes the batch: all of its entries have a result afterwards. */
-AWAITS static void write_batch(struct task *task, struct batch_queue *lane, struct batch *batch)
+AWAITS static void write_batch(struct task *task, struct batch_queue *queue, struct batch *batch)
 {
-    const struct batches *batches = lane->batches;
+    const struct batches *batches = queue->batches;
     struct backoff pause = batches->pause;
     size_t most = batches->max_entries;
     size_t failed;
 
-    for (entries_end_expired(lane, batch); batch->count > 0; entries_end_expired(lane, batch)) {
+    for (entries_end_expired(queue, batch); batch->count > 0; entries_end_expired(queue, batch)) {
         size_t count = batch->count < most ? batch->count : most;
         int rc = entries_write_once(task, batches, batch->entries, count, &failed);
         enum batch_end end = rc == 0 || task->cancelled ? BATCH_ENDED : batches->judge(rc);
@@ -135,45 +135,45 @@ AWAITS static void write_batch(struct task *task, struct batch_queue *lane, stru
     }
 }
 
-static struct str batch_queue_key(const struct batch_queue *lane)
+static struct str batch_queue_key(const struct batch_queue *queue)
 {
-    return (struct str){(const char *)&lane->owner, sizeof(lane->owner)};
+    return (struct str){(const char *)&queue->owner, sizeof(queue->owner)};
 }
 
-static void free_idle(struct batch_queue *lane)
+static void free_idle(struct batch_queue *queue)
 {
-    if (lane->running > 0 || lane->hook.queued || !list_empty(&lane->entries))
+    if (queue->running > 0 || queue->hook.queued || !list_empty(&queue->entries))
         return;
-    (void)map_remove(lane->batches->queues, batch_queue_key(lane));
-    free(lane);
+    (void)map_remove(queue->batches->queues, batch_queue_key(queue));
+    free(queue);
 }
 
 static void batch_queue_run(struct task *task, void *arg)
 {
-    struct batch_queue *lane = arg;
-    struct batch_entry **room = ARENA_ARRAY(task->arena, room, lane->batches->max_entries);
+    struct batch_queue *queue = arg;
+    struct batch_entry **slot = ARENA_ARRAY(task->arena, slot, queue->batches->max_entries);
 
-    while (!list_empty(&lane->entries)) {
-        struct batch batch = {.entries = room};
-        fill_batch(lane, &batch);
-        if (!list_empty(&lane->entries) && lane->running < lane->batches->at_once)
-            loop_at_tick_end(&lane->hook);
-        write_batch(task, lane, &batch);
+    while (!list_empty(&queue->entries)) {
+        struct batch batch = {.entries = slot};
+        fill_batch(queue, &batch);
+        if (!list_empty(&queue->entries) && queue->running < queue->batches->at_once)
+            loop_at_tick_end(&queue->hook);
+        write_batch(task, queue, &batch);
     }
-    lane->running--;
-    free_idle(lane);
+    queue->running--;
+    free_idle(queue);
 }
 
 static void batches_on_tick_end(void *arg)
 {
-    struct batch_queue *lane = arg;
+    struct batch_queue *queue = arg;
 
-    if (list_empty(&lane->entries) || lane->running == lane->batches->at_once) {
-        free_idle(lane);
+    if (list_empty(&queue->entries) || queue->running == queue->batches->at_once) {
+        free_idle(queue);
         return;
     }
-    lane->running++;
-    background_run(QUEUE_LIMIT_MS, batch_queue_run, lane);
+    queue->running++;
+    background_run(QUEUE_LIMIT_MS, batch_queue_run, queue);
 }
 
 static struct batch_queue *batch_queue_find(struct batches *batches, int64_t owner)
@@ -182,16 +182,16 @@ static struct batch_queue *batch_queue_find(struct batches *batches, int64_t own
 
     if (batches->queues == NULL)
         batches->queues = map_new();
-    struct batch_queue *lane = map_get(batches->queues, batch_queue_key(&wanted));
-    if (lane != NULL)
-        return lane;
-    lane = calloc(1, sizeof(*lane));
-    MUST(lane != NULL);
-    *lane = wanted;
-    list_init(&lane->entries);
-    lane->hook = (struct loop_hook){.fn = batches_on_tick_end, .arg = lane};
-    (void)map_put(batches->queues, batch_queue_key(lane), lane);
-    return lane;
+    struct batch_queue *queue = map_get(batches->queues, batch_queue_key(&wanted));
+    if (queue != NULL)
+        return queue;
+    queue = calloc(1, sizeof(*queue));
+    MUST(queue != NULL);
+    *queue = wanted;
+    list_init(&queue->entries);
+    queue->hook = (struct loop_hook){.fn = batches_on_tick_end, .arg = queue};
+    (void)map_put(batches->queues, batch_queue_key(queue), queue);
+    return queue;
 }
 
 int batches_write(struct task *task,
@@ -199,15 +199,15 @@ int batches_write(struct task *task,
                   int64_t owner,
                   struct batch_entry *entry)
 {
-    struct batch_queue *lane = batch_queue_find(batches, owner);
+    struct batch_queue *queue = batch_queue_find(batches, owner);
 
     entry->task = task;
     await_init(&entry->taken_await);
     await_init(&entry->written_await);
     entry->taken_await.abandon = batches->is_uninterruptible ? NULL : batch_on_leave;
-    list_append(&lane->entries, &entry->link);
-    if (lane->running < batches->at_once)
-        loop_at_tick_end(&lane->hook);
+    list_append(&queue->entries, &entry->link);
+    if (queue->running < batches->at_once)
+        loop_at_tick_end(&queue->hook);
     int rc = await_wait(task, &entry->taken_await, 0);
     if (!entry->taken)
         return rc;

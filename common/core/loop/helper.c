@@ -59,8 +59,8 @@ static bool helper_find_path(const char *name, const char *program)
     if (uv_exepath(path, &len) != 0)
         return false;
     char *slash = strrchr(path, '/');
-    size_t room = slash ? sizeof(path) - (size_t)(slash + 1 - path) : 0;
-    return slash && (size_t)snprintf(slash + 1, room, "%s", name) < room;
+    size_t capacity = slash ? sizeof(path) - (size_t)(slash + 1 - path) : 0;
+    return slash && (size_t)snprintf(slash + 1, capacity, "%s", name) < capacity;
 }
 
 const char *helper_check(const char *name, const char *program)
@@ -340,21 +340,21 @@ static void helper_on_written(uv_write_t *write, int status)
         helper_wake(call, status != 0 ? HELPER_ENDED : 0);
 }
 
-int helper_write(struct helper_call *call, struct str piece)
+int helper_write(struct helper_call *call, struct str chunk)
 {
-    uv_buf_t buf = uv_buf_init((char *)piece.ptr, (unsigned)piece.len);
+    uv_buf_t buf = uv_buf_init((char *)chunk.ptr, (unsigned)chunk.len);
     int done = uv_try_write((uv_stream_t *)&call->pipe, &buf, 1);
 
     if (done < 0 && done != UV_EAGAIN)
         return HELPER_ENDED;
-    piece =
-        (struct str){piece.ptr + (done > 0 ? done : 0), piece.len - (size_t)(done > 0 ? done : 0)};
-    if (piece.len == 0)
+    chunk =
+        (struct str){chunk.ptr + (done > 0 ? done : 0), chunk.len - (size_t)(done > 0 ? done : 0)};
+    if (chunk.len == 0)
         return 0;
-    call->unsent = malloc(piece.len); /* the write may outlive the task */
+    call->unsent = malloc(chunk.len); /* the write may outlive the task */
     MUST(call->unsent != NULL);
-    memcpy(call->unsent, piece.ptr, piece.len);
-    buf = uv_buf_init(call->unsent, (unsigned)piece.len);
+    memcpy(call->unsent, chunk.ptr, chunk.len);
+    buf = uv_buf_init(call->unsent, (unsigned)chunk.len);
     call->write.data = call;
     if (uv_write(&call->write, (uv_stream_t *)&call->pipe, &buf, 1, helper_on_written) != 0)
         return HELPER_ENDED;

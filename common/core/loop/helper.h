@@ -41,9 +41,9 @@ AWAITS int helper_open(struct task *task,
                        struct helper *helper,
                        struct share_owner owner,
                        struct helper_call **ret_call) MUSTCHECK;
-/* co: sends `piece` to the child: 0, HELPER_ENDED when the child has ended, -ECANCELED or
+/* co: sends `chunk` to the child: 0, HELPER_ENDED when the child has ended, -ECANCELED or
  * -ETIMEDOUT. */
-AWAITS int helper_write(struct helper_call *call, struct str piece) MUSTCHECK;
+AWAITS int helper_write(struct helper_call *call, struct str chunk) MUSTCHECK;
 /* co: reads exactly `bytes` bytes: 0, HELPER_ENDED when the child has ended before, -ECANCELED or
  * -ETIMEDOUT. */
 AWAITS int helper_read(struct helper_call *call, void *into, size_t bytes) MUSTCHECK;

@@ -65,7 +65,7 @@ AWAITS int redis_cmd(struct task *task,
                      size_t argc,
                      const struct str *argv) MUSTCHECK;
 /* co: redis_cmd() with another time limit. A command that blocks (XREADGROUP .. BLOCK) delays all
- * commands after it on the connection, so it belongs on a lane. */
+ * commands after it on the connection, so it belongs on a blocking connection. */
 AWAITS int redis_cmd_within(struct task *task,
                             struct redis *redis,
                             int64_t limit_ms,
@@ -82,25 +82,25 @@ void redis_post_with(
     struct redis *redis, redis_posted_fn fn, void *arg, size_t argc, const struct str *argv);
 
 /*
- * A lane: a connection for commands that block (XREADGROUP .. BLOCK), one at a time.
+ * A blocking connection: a connection for commands that block (XREADGROUP .. BLOCK), one at a time.
  */
 struct redis_blocking;
-/* any: makes a lane, which connects with its first command. Returns owned; must be freed before
- * `redis`. */
+/* any: makes a blocking connection, which connects with its first command. Returns owned; must be
+ * freed before `redis`. */
 struct redis_blocking *redis_blocking_new(struct redis *redis);
-/* any: frees a lane, on which no command may be running. NULL is allowed. */
-void redis_blocking_free(struct redis_blocking *lane);
+/* any: frees a blocking connection, on which no command may be running. NULL is allowed. */
+void redis_blocking_free(struct redis_blocking *blocking);
 /* co: runs one command. limit_ms must be longer than the time that the command may block. Results
  * as of redis_cmd(). */
 AWAITS int redis_blocking_cmd(struct task *task,
-                              struct redis_blocking *lane,
+                              struct redis_blocking *blocking,
                               int64_t limit_ms,
                               struct redis_reply *ret_reply,
                               size_t argc,
                               const struct str *argv) MUSTCHECK;
 /* any: ends the command that blocks now, as if its time were over. The call has no effect when the
  * command has not arrived yet, so only the command's own time is sure to end it. */
-void redis_blocking_wake(struct redis_blocking *lane);
+void redis_blocking_wake(struct redis_blocking *blocking);
 
 /* Arguments for the calls above: expands to the count and the array.
  * redis_post(redis, REDIS_ARGS(STR("PUBLISH"), channel, text)) */

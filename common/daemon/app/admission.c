@@ -20,7 +20,7 @@
 #define BODIES_BYTES         (20UL << 20)
 #define BODIES_WAITING       256
 #define BODY_COPIES          3    /* copies of a body: the text, its values, a statement */
-#define BODY_UNCOUNTED_BYTES 1024 /* smaller bodies are bounded by the number of seats */
+#define BODY_UNCOUNTED_BYTES 1024 /* smaller bodies are bounded by the number of permits */
 
 static struct shares permits[ADMIT_UPLOAD + 1];
 static struct shares bodies;
@@ -76,42 +76,42 @@ uint64_t admission_bytes(size_t largest_body_bytes)
     return least > BODIES_BYTES ? least : BODIES_BYTES;
 }
 
-void admission_release(struct permit *seat)
+void admission_release(struct permit *permit)
 {
-    if (seat->shares != NULL)
-        shares_release(seat->shares, seat->share, 1);
-    if (seat->bytes > 0)
-        shares_release(&bodies, seat->bytes_share, seat->bytes);
-    *seat = (struct permit){0};
+    if (permit->shares != NULL)
+        shares_release(permit->shares, permit->share, 1);
+    if (permit->bytes > 0)
+        shares_release(&bodies, permit->bytes_share, permit->bytes);
+    *permit = (struct permit){0};
 }
 
-static void admission_on_end(void *seat)
+static void admission_on_end(void *permit)
 {
-    admission_release(seat);
+    admission_release(permit);
 }
 
 static struct permit *permit_new(struct req *r)
 {
-    struct permit *seat = ARENA_NEW(r->task.arena, seat);
+    struct permit *permit = ARENA_NEW(r->task.arena, permit);
 
-    arena_defer(r->task.arena, admission_on_end, seat);
-    return seat;
+    arena_defer(r->task.arena, admission_on_end, permit);
+    return permit;
 }
 
-int admission_enter(struct req *r, enum admission kind, struct permit **ret_seat)
+int admission_enter(struct req *r, enum admission kind, struct permit **ret_permit)
 {
-    struct permit *seat = permit_new(r);
+    struct permit *permit = permit_new(r);
 
-    if (shares_try(&permits[kind], share_owner_of(&r->task), 1, &seat->share) != 0)
+    if (shares_try(&permits[kind], share_owner_of(&r->task), 1, &permit->share) != 0)
         return fail(r,
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "This project has too many requests in flight; try again.");
-    seat->shares = &permits[kind];
-    *ret_seat = seat;
+    permit->shares = &permits[kind];
+    *ret_permit = permit;
     return 0;
 }
 
-/* co: Waits for a seat. The wait does not count towards the request's deadline. */
+/* co: Waits for a permit. The wait does not count towards the request's deadline. */
 AWAITS static int upload_permit_acquire(struct req *r, struct share **ret_share)
 {
     struct shares *shares = &permits[ADMIT_UPLOAD];
@@ -127,10 +127,10 @@ AWAITS static int upload_permit_acquire(struct req *r, struct share **ret_share)
     return rc;
 }
 
-int admission_upload(struct req *r, struct permit **ret_seat)
+int admission_upload(struct req *r, struct permit **ret_permit)
 {
-    struct permit *seat = permit_new(r);
-    int rc = upload_permit_acquire(r, &seat->share);
+    struct permit *permit = permit_new(r);
+    int rc = upload_permit_acquire(r, &permit->share);
 
     if (rc == -EAGAIN || (rc == -ETIMEDOUT && !r->task.cancelled)) {
         resp_header(r, "Retry-After", STR(UPLOAD_RETRY_S));
@@ -139,58 +139,58 @@ int admission_upload(struct req *r, struct permit **ret_seat)
                     "This project has too many uploads in progress; try again.");
     }
     TRY(rc);
-    seat->shares = &permits[ADMIT_UPLOAD];
-    *ret_seat = seat;
+    permit->shares = &permits[ADMIT_UPLOAD];
+    *ret_permit = permit;
     return 0;
 }
 
-int admission_bytes_hold(struct req *r, struct permit *seat, uint64_t bytes)
+int admission_bytes_hold(struct req *r, struct permit *permit, uint64_t bytes)
 {
     uint64_t most = bodies.config.limit;
 
     if (bytes <= BODY_UNCOUNTED_BYTES)
         return 0;
-    if (seat->bytes + bytes > most)
+    if (permit->bytes + bytes > most)
         return fail(r,
                     PROBLEM_PAYLOAD_TOO_LARGE,
                     "The body contains too many values: in memory it would take %llu MB, the limit "
                     "is %llu MB.",
-                    (unsigned long long)((seat->bytes + bytes) >> 20),
+                    (unsigned long long)((permit->bytes + bytes) >> 20),
                     (unsigned long long)(most >> 20));
     int rc = shares_acquire(&r->task,
                             &bodies,
                             share_owner_of(&r->task),
                             bytes,
                             http_body_wait_ms(r->server),
-                            &seat->bytes_share);
+                            &permit->bytes_share);
     if (rc == -EAGAIN || (rc == -ETIMEDOUT && !r->task.cancelled))
         return fail(r,
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "This project has too many large requests in flight; try again.");
     TRY(rc);
-    seat->bytes += bytes;
+    permit->bytes += bytes;
     return 0;
 }
 
-int admission_body(struct req *r, struct permit *seat, struct str body)
+int admission_body(struct req *r, struct permit *permit, struct str body)
 {
     if (body.len <= BODY_UNCOUNTED_BYTES)
         return 0;
     size_t tree_bytes = req_json_is_large(r, body) ? 0 : jr_tree_bytes(body);
-    return admission_bytes_hold(r, seat, (BODY_COPIES - 1) * body.len + tree_bytes);
+    return admission_bytes_hold(r, permit, (BODY_COPIES - 1) * body.len + tree_bytes);
 }
 
-AWAITS static int lookup_permit_acquire(struct req *r, struct permit *seat)
+AWAITS static int lookup_permit_acquire(struct req *r, struct permit *permit)
 {
     struct share_owner owner = http_address_owner(r->peer);
-    int rc = shares_acquire(&r->task, &lookups, owner, 1, LOOKUP_WAIT_MS, &seat->share);
+    int rc = shares_acquire(&r->task, &lookups, owner, 1, LOOKUP_WAIT_MS, &permit->share);
 
     if (rc == -EAGAIN || rc == -ETIMEDOUT)
         return fail(r,
                     PROBLEM_TOO_MANY_REQUESTS_IN_FLIGHT,
                     "Too many requests from your address wait for a project look-up; try again.");
     TRY(rc);
-    seat->shares = &lookups;
+    permit->shares = &lookups;
     return 0;
 }
 
@@ -199,17 +199,17 @@ int admission_find_project(struct req *r,
                            struct str slug,
                            struct project **ret_project)
 {
-    struct permit *seat;
+    struct permit *permit;
 
     /* Concurrent requests for one project share one look-up: while it runs, the project counts as
      * known. */
     TRY(project_epochs_wait(&r->task, directory));
     if (project_is_known(directory, slug))
         return project_find(&r->task, directory, slug, ret_project);
-    seat = permit_new(r);
-    TRY(lookup_permit_acquire(r, seat));
+    permit = permit_new(r);
+    TRY(lookup_permit_acquire(r, permit));
     int rc = project_find(&r->task, directory, slug, ret_project);
-    admission_release(seat);
+    admission_release(permit);
     return rc;
 }
 

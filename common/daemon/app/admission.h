@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Limits requests in flight, by project: however many requests one project has, the next request of
- * another project finds a seat. A request holds its seat while it is processed, and releases it
+ * another project finds a permit. A request holds its permit while it is processed, and releases it
  * while it waits for its body.
  */
 #include "http/req.h"
@@ -30,19 +30,19 @@ struct permit {
  * largest of all bodies that routes read as a whole. */
 void admission_start(unsigned requests_max, size_t largest_body_bytes);
 
-/* any: Takes a seat of r's project (r->task.project). Returns 0 or the status of the refusal. */
-int admission_enter(struct req *r, enum admission kind, struct permit **ret_seat) MUSTCHECK;
-/* co: Like admission_enter(), for a body that the handler streams. Waits for a seat before the body
- * is read. Returns 0, a status or a negative. */
-AWAITS int admission_upload(struct req *r, struct permit **ret_seat) MUSTCHECK;
-/* any: Releases the seat. */
-void admission_release(struct permit *seat);
-/* co: Adds bytes of a body to those that the seat holds. Waits until the project may hold them. Up
- * to a kilobyte is not counted. Returns 0, a status or a negative. */
-AWAITS int admission_bytes_hold(struct req *r, struct permit *seat, uint64_t bytes) MUSTCHECK;
+/* any: Takes a permit of r's project (r->task.project). Returns 0 or the status of the refusal. */
+int admission_enter(struct req *r, enum admission kind, struct permit **ret_permit) MUSTCHECK;
+/* co: Like admission_enter(), for a body that the handler streams. Waits for a permit before the
+ * body is read. Returns 0, a status or a negative. */
+AWAITS int admission_upload(struct req *r, struct permit **ret_permit) MUSTCHECK;
+/* any: Releases the permit. */
+void admission_release(struct permit *permit);
+/* co: Adds bytes of a body to those that the permit holds. Waits until the project may hold them.
+ * Up to a kilobyte is not counted. Returns 0, a status or a negative. */
+AWAITS int admission_bytes_hold(struct req *r, struct permit *permit, uint64_t bytes) MUSTCHECK;
 /* co: Counts the memory of a whole body that is about to be parsed: its text and the tree that it
  * may become. Waits like admission_bytes_hold(). Returns 0, a status or a negative. */
-AWAITS int admission_body(struct req *r, struct permit *seat, struct str body) MUSTCHECK;
+AWAITS int admission_body(struct req *r, struct permit *permit, struct str body) MUSTCHECK;
 
 /* co: Runs project_find() for a request. Returns its result, or the status of a refusal. Look-ups
  * of projects that this process does not know are limited by client address, so that requests for

@@ -81,9 +81,9 @@ AWAITS int req_body_text(struct req *r, struct str *ret_text) MUSTCHECK;
  * `ret_gzip` is NULL, for gzip as well. */
 int req_encoding(struct req *r, bool *ret_gzip) MUSTCHECK;
 struct permit;
-/* co: Decompresses the body that req_body_text() has read. Counts its bytes in the seat. Handlers
+/* co: Decompresses the body that req_body_text() has read. Counts its bytes in the permit. Handlers
  * then read the decompressed body. May respond 400, 413, ... */
-AWAITS int req_body_unpack(struct req *r, struct permit *seat, struct str *ret_text) MUSTCHECK;
+AWAITS int req_body_unpack(struct req *r, struct permit *permit, struct str *ret_text) MUSTCHECK;
 /* Largest JSON body of this route in bytes: the route's limit, or the server's. */
 size_t req_json_max(const struct req *r);
 /* co: Reads the text of a JSON body without parsing it. Empty only when the route makes the body

@@ -88,7 +88,7 @@ int req_encoding(struct req *r, bool *ret_gzip)
     return 0;
 }
 
-int req_body_unpack(struct req *r, struct permit *seat, struct str *ret_text)
+int req_body_unpack(struct req *r, struct permit *permit, struct str *ret_text)
 {
     size_t max_bytes = req_json_max(r);
     size_t bytes;
@@ -96,7 +96,7 @@ int req_body_unpack(struct req *r, struct permit *seat, struct str *ret_text)
 
     if (rc != 0)
         return fail_body(r, rc, max_bytes);
-    TRY(admission_bytes_hold(r, seat, bytes));
+    TRY(admission_bytes_hold(r, permit, bytes));
     TRY(req_unpack(r, bytes));
     return req_body_text(r, ret_text);
 }

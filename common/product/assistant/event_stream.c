@@ -56,17 +56,17 @@ static struct str line_before_end(struct str rest)
 }
 
 /* Skips a byte order mark at the beginning of the stream. */
-static struct str skip_byte_order_mark(struct event_stream *stream, struct str piece)
+static struct str skip_byte_order_mark(struct event_stream *stream, struct str chunk)
 {
     bool first = !stream->has_begun;
 
     stream->has_begun = true;
-    return first ? utf8_unmarked(piece) : piece;
+    return first ? utf8_unmarked(chunk) : chunk;
 }
 
-int event_stream_feed(struct event_stream *stream, struct str piece, event_stream_fn fn, void *arg)
+int event_stream_feed(struct event_stream *stream, struct str chunk, event_stream_fn fn, void *arg)
 {
-    struct str rest = piece.len > 0 ? skip_byte_order_mark(stream, piece) : piece;
+    struct str rest = chunk.len > 0 ? skip_byte_order_mark(stream, chunk) : chunk;
 
     while (rest.len > 0) {
         struct str part = line_before_end(rest);

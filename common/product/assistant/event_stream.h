@@ -25,5 +25,5 @@ void event_stream_init(struct event_stream *stream, struct arena *arena);
  * borrowed for the call. Returns 0, ASSISTANT_BAD when a line or an event is too long, or the first
  * result of fn that is not 0. After a failure the rest of the chunk is not parsed. */
 typedef int (*event_stream_fn)(struct str data, void *arg);
-int event_stream_feed(struct event_stream *stream, struct str piece, event_stream_fn fn, void *arg)
+int event_stream_feed(struct event_stream *stream, struct str chunk, event_stream_fn fn, void *arg)
     MUSTCHECK;

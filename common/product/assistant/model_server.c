@@ -172,19 +172,19 @@ int model_answer_read(
 {
     struct model_reader reading = {.fn = fn, .arg = arg};
     struct event_stream events;
-    struct str piece;
+    struct str chunk;
     size_t bytes = 0;
     int rc = 0;
 
     event_stream_init(&events, task->arena);
     do {
-        rc = fetch_stream_read(stream, &piece);
+        rc = fetch_stream_read(stream, &chunk);
         if (rc != 0)
             break;
-        bytes += piece.len;
+        bytes += chunk.len;
         rc = bytes > MODEL_ANSWER_BYTES ? ASSISTANT_BAD
-                                        : event_stream_feed(&events, piece, on_event, &reading);
-    } while (rc == 0 && piece.len > 0 && !reading.done);
+                                        : event_stream_feed(&events, chunk, on_event, &reading);
+    } while (rc == 0 && chunk.len > 0 && !reading.done);
     /* Completes the last event: some servers close the connection without its empty line. */
     if (rc == 0 && !reading.done)
         rc = event_stream_feed(&events, STR("\n\n"), on_event, &reading);

@@ -36,12 +36,12 @@ int64_t ledger_retry_seconds(void)
     return times.retry_seconds;
 }
 
-int files_exist(struct task *task, struct directory *directory, bool *ret_kept)
+int files_exist(struct task *task, struct directory *directory, bool *ret_is_stored)
 {
     struct rows rows;
 
     TRY(db_query(task, directory_control(directory), SQL_FILE_PROJECTS_ANY(), &rows));
-    *ret_kept = sql_file_projects_any_row(&rows, 0).used;
+    *ret_is_stored = sql_file_projects_any_row(&rows, 0).used;
     return 0;
 }
 
@@ -167,18 +167,18 @@ struct upload *upload_new(const struct upload_config *config)
 
 int files_register_project(const struct upload_config *config)
 {
-    static struct map *noted;
+    static struct map *entries;
     struct task *task = config->task;
     int64_t number = config->project->number;
     struct str key = arena_printf(task->arena, "%lld", (long long)number);
 
-    if (!noted)
-        noted = map_new();
-    if (map_get(noted, key))
+    if (!entries)
+        entries = map_new();
+    if (map_get(entries, key))
         return 0;
     TRY(db_query(
         task, directory_control(config->directory), SQL_FILE_PROJECT_ADD(.number = number), NULL));
-    (void)map_put(noted, key, noted);
+    (void)map_put(entries, key, entries);
     return 0;
 }
 
@@ -200,18 +200,18 @@ int upload_begin(struct upload *upload, struct str name)
     upload->count++;
     TRY(db_batch(task, &upload->config.project->db, calls, ARRAY_LEN(calls), NULL));
     if (upload->config.quota > 0) {
-        const int64_t kept = sql_file_totals_get_row(&calls[1].rows, 0).bytes;
-        upload->budget = upload->config.quota - kept - upload->bytes;
+        const int64_t stored = sql_file_totals_get_row(&calls[1].rows, 0).bytes;
+        upload->budget = upload->config.quota - stored - upload->bytes;
     }
     upload->writer = store_writer_new(task, &file->key);
     return 0;
 }
 
-int upload_write(struct upload *upload, struct str piece)
+int upload_write(struct upload *upload, struct str chunk)
 {
-    if ((int64_t)piece.len > upload->budget - store_written(upload->writer))
+    if ((int64_t)chunk.len > upload->budget - store_written(upload->writer))
         return FILES_OVER_QUOTA;
-    return store_write(upload->writer, piece);
+    return store_write(upload->writer, chunk);
 }
 
 int upload_end(struct upload *upload)

@@ -20,8 +20,10 @@ int64_t upload_limit_ms(void);
 /* any: Returns the `retry_seconds` of ledger_start(). */
 int64_t ledger_retry_seconds(void);
 
-/* co: Returns in *ret_kept whether the store may have bytes of any project. Fails with DB_*. */
-AWAITS int files_exist(struct task *task, struct directory *directory, bool *ret_kept) MUSTCHECK;
+/* co: Returns in *ret_is_stored whether the store may have bytes of any project. Fails with DB_*.
+ */
+AWAITS int files_exist(struct task *task, struct directory *directory, bool *ret_is_stored)
+    MUSTCHECK;
 
 struct upload_config {
     struct task *task;
@@ -51,7 +53,7 @@ struct upload *upload_new(const struct upload_config *config);
 AWAITS int upload_begin(struct upload *upload, struct str name) MUSTCHECK;
 /* co: Appends a chunk to the current file. FILES_OVER_QUOTA when the file exceeds upload_budget().
  */
-AWAITS int upload_write(struct upload *upload, struct str piece) MUSTCHECK;
+AWAITS int upload_write(struct upload *upload, struct str chunk) MUSTCHECK;
 /* co: Ends the current file. Returns 0 once its bytes would survive a power cut. */
 AWAITS int upload_end(struct upload *upload) MUSTCHECK;
 /* any: Returns the number of files that were begun. */

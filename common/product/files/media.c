@@ -83,58 +83,58 @@ struct sandbox_call {
 
 /* Returns how many bytes to request from the store: making a variant usually reads the whole file,
  * probing a recording only some places. */
-static int64_t media_prefetch_bytes(const struct sandbox_call *asked, int64_t offset)
+static int64_t media_prefetch_bytes(const struct sandbox_call *call, int64_t offset)
 {
-    int64_t rest = asked->file->size - offset;
+    int64_t rest = call->file->size - offset;
 
-    return asked->take_chunk || rest < (int64_t)MEDIA_CHUNK_BYTES ? rest
-                                                                  : (int64_t)MEDIA_CHUNK_BYTES;
+    return call->take_chunk || rest < (int64_t)MEDIA_CHUNK_BYTES ? rest
+                                                                 : (int64_t)MEDIA_CHUNK_BYTES;
 }
 
-AWAITS static int media_prefetch(struct sandbox_call *asked, int64_t offset)
+AWAITS static int media_prefetch(struct sandbox_call *call, int64_t offset)
 {
-    int64_t bytes = media_prefetch_bytes(asked, offset);
+    int64_t bytes = media_prefetch_bytes(call, offset);
 
-    if (!asked->reader)
-        TRY(store_open(asked->task, &asked->file->key, offset, bytes, &asked->reader));
-    TRY(store_read(asked->reader, offset, bytes, &asked->prefetched));
-    asked->prefetched_offset = offset;
+    if (!call->reader)
+        TRY(store_open(call->task, &call->file->key, offset, bytes, &call->reader));
+    TRY(store_read(call->reader, offset, bytes, &call->prefetched));
+    call->prefetched_offset = offset;
     return 0;
 }
 
-AWAITS static int media_answer_read(struct sandbox_call *asked, const struct media_message *message)
+AWAITS static int media_answer_read(struct sandbox_call *call, const struct media_message *message)
 {
     int64_t offset = message->offset;
-    struct str piece = STR_NONE;
+    struct str chunk = STR_NONE;
 
     if (offset < 0 || message->bytes > MEDIA_CHUNK_BYTES)
         return PICTURE_MALFORMED;
-    if (offset < asked->file->size && message->bytes > 0) {
-        int64_t end = asked->prefetched_offset + (int64_t)asked->prefetched.len;
-        if (offset < asked->prefetched_offset || offset >= end)
-            TRY(media_prefetch(asked, offset));
-        size_t skip = (size_t)(offset - asked->prefetched_offset);
-        piece = (struct str){asked->prefetched.ptr + skip, asked->prefetched.len - skip};
-        if (piece.len > message->bytes)
-            piece.len = message->bytes;
+    if (offset < call->file->size && message->bytes > 0) {
+        int64_t end = call->prefetched_offset + (int64_t)call->prefetched.len;
+        if (offset < call->prefetched_offset || offset >= end)
+            TRY(media_prefetch(call, offset));
+        size_t skip = (size_t)(offset - call->prefetched_offset);
+        chunk = (struct str){call->prefetched.ptr + skip, call->prefetched.len - skip};
+        if (chunk.len > message->bytes)
+            chunk.len = message->bytes;
     }
-    uint32_t count = (uint32_t)piece.len;
-    TRY(helper_write(asked->call, (struct str){(const char *)&count, sizeof(count)}));
-    return piece.len > 0 ? helper_write(asked->call, piece) : 0;
+    uint32_t count = (uint32_t)chunk.len;
+    TRY(helper_write(call->call, (struct str){(const char *)&count, sizeof(count)}));
+    return chunk.len > 0 ? helper_write(call->call, chunk) : 0;
 }
 
 /* --- the sandbox's answer --- */
 
-AWAITS static int media_take_chunk(struct sandbox_call *asked, const struct media_message *message)
+AWAITS static int media_take_chunk(struct sandbox_call *call, const struct media_message *message)
 {
-    asked->made_bytes += message->bytes;
-    if (!asked->take_chunk || message->bytes > MEDIA_CHUNK_BYTES ||
-        asked->made_bytes > MEDIA_VARIANT_BYTES)
+    call->made_bytes += message->bytes;
+    if (!call->take_chunk || message->bytes > MEDIA_CHUNK_BYTES ||
+        call->made_bytes > MEDIA_VARIANT_BYTES)
         return PICTURE_TOO_LARGE;
-    if (!asked->chunk)
-        asked->chunk = arena_alloc(asked->task->arena, MEDIA_CHUNK_BYTES);
-    TRY(helper_read(asked->call, asked->chunk, message->bytes));
-    return asked->take_chunk(asked->arg, (struct str){asked->chunk, message->bytes});
+    if (!call->chunk)
+        call->chunk = arena_alloc(call->task->arena, MEDIA_CHUNK_BYTES);
+    TRY(helper_read(call->call, call->chunk, message->bytes));
+    return call->take_chunk(call->arg, (struct str){call->chunk, message->bytes});
 }
 
 static int media_failure_result(uint32_t code)
@@ -149,20 +149,20 @@ static int media_failure_result(uint32_t code)
     return code < ARRAY_LEN(results) ? results[code] : PICTURE_MALFORMED;
 }
 
-AWAITS static int sandbox_call_serve(struct sandbox_call *asked, struct media_facts *ret)
+AWAITS static int sandbox_call_serve(struct sandbox_call *call, struct media_facts *ret)
 {
     struct media_message message;
 
-    TRY(helper_write(asked->call,
-                     (struct str){(const char *)&asked->request, sizeof(asked->request)}));
+    TRY(helper_write(call->call,
+                     (struct str){(const char *)&call->request, sizeof(call->request)}));
     for (;;) {
-        TRY(helper_read(asked->call, &message, sizeof(message)));
+        TRY(helper_read(call->call, &message, sizeof(message)));
         if (message.kind == MEDIA_MESSAGE_READ)
-            TRY(media_answer_read(asked, &message));
+            TRY(media_answer_read(call, &message));
         else if (message.kind == MEDIA_MESSAGE_CHUNK)
-            TRY(media_take_chunk(asked, &message));
+            TRY(media_take_chunk(call, &message));
         else if (message.kind == MEDIA_MESSAGE_DONE && message.bytes == sizeof(*ret))
-            return helper_read(asked->call, ret, sizeof(*ret));
+            return helper_read(call->call, ret, sizeof(*ret));
         else
             return message.kind == MEDIA_MESSAGE_FAIL ? media_failure_result(message.bytes)
                                                       : PICTURE_MALFORMED;
@@ -172,33 +172,33 @@ AWAITS static int sandbox_call_serve(struct sandbox_call *asked, struct media_fa
 /* Tries again while no bytes of the variant have arrived: the sandbox may have been ended for a
  * reason other than this picture. */
 AWAITS static int
-sandbox_call_run(struct sandbox_call *asked, bool strangers, struct media_facts *ret)
+sandbox_call_run(struct sandbox_call *call, bool strangers, struct media_facts *ret)
 {
-    struct share_owner owner = {asked->task->project, strangers};
+    struct share_owner owner = {call->task->project, strangers};
     int rc = HELPER_ENDED;
 
     if (!helper)
         return HELPER_ENDED;
-    asked->request.size = asked->file->size;
-    for (unsigned i = 0; i < TRIES && rc == HELPER_ENDED && asked->made_bytes == 0; i++) {
-        TRY(helper_open(asked->task, helper, owner, &asked->call));
-        rc = sandbox_call_serve(asked, ret);
-        helper_close(asked->call);
+    call->request.size = call->file->size;
+    for (unsigned i = 0; i < TRIES && rc == HELPER_ENDED && call->made_bytes == 0; i++) {
+        TRY(helper_open(call->task, helper, owner, &call->call));
+        rc = sandbox_call_serve(call, ret);
+        helper_close(call->call);
     }
-    if (asked->reader)
-        store_close(asked->reader);
+    if (call->reader)
+        store_close(call->reader);
     return rc == HELPER_ENDED ? PICTURE_MALFORMED : rc;
 }
 
 int media_facts_read(struct task *task, const struct media_file *file, struct media_facts *ret)
 {
-    struct sandbox_call asked = {
+    struct sandbox_call call = {
         .task = task,
         .file = file,
         .request = {.op = MEDIA_OP_PROBE},
     };
 
-    TRY(sandbox_call_run(&asked, false, ret));
+    TRY(sandbox_call_run(&call, false, ret));
     if (ret->width > SIDE_MAX || ret->height > SIDE_MAX || !isfinite(ret->duration))
         *ret = (struct media_facts){0}; /* a sandbox that reports such facts is compromised */
     return 0;
@@ -230,7 +230,7 @@ int media_make(struct task *task,
                void *arg,
                struct media_facts *ret)
 {
-    struct sandbox_call asked = {
+    struct sandbox_call call = {
         .task = task,
         .file = file,
         .request =
@@ -246,5 +246,5 @@ int media_make(struct task *task,
         .arg = arg,
     };
 
-    return sandbox_call_run(&asked, strangers, ret);
+    return sandbox_call_run(&call, strangers, ret);
 }

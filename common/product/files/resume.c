@@ -132,12 +132,12 @@ AWAITS static int
 part_copy(struct upload *whole, struct task *task, const struct file_key *key, int64_t size)
 {
     struct store_reader *reader;
-    struct str piece;
+    struct str chunk;
 
     TRY(store_open(task, key, 0, size, &reader));
-    for (int64_t done = 0; done < size; done += (int64_t)piece.len) {
-        TRY(store_read(reader, done, size - done, &piece));
-        TRY(upload_write(whole, piece));
+    for (int64_t done = 0; done < size; done += (int64_t)chunk.len) {
+        TRY(store_read(reader, done, size - done, &chunk));
+        TRY(upload_write(whole, chunk));
     }
     store_close(reader);
     return 0;
@@ -197,15 +197,15 @@ AWAITS static int part_end(struct resume_writer *writer)
     return 0;
 }
 
-int resume_write(struct resume_writer *writer, struct str piece)
+int resume_write(struct resume_writer *writer, struct str chunk)
 {
     const struct resumable_upload *resume = writer->resume;
 
     if (!writer->part)
         TRY(part_begin(writer));
-    MUST((int64_t)piece.len <= resume->length - resume->received - writer->written);
-    TRY(upload_write(writer->part, piece));
-    writer->written += (int64_t)piece.len;
+    MUST((int64_t)chunk.len <= resume->length - resume->received - writer->written);
+    TRY(upload_write(writer->part, chunk));
+    writer->written += (int64_t)chunk.len;
     bool whole = resume->received + writer->written == resume->length;
     return whole || writer->written >= RESUME_PART_BYTES ? part_end(writer) : 0;
 }

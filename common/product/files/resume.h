@@ -50,7 +50,7 @@ struct resume_writer *resume_writer_new(const struct upload_config *config,
                                         struct resumable_upload *resume);
 /* co: Appends a chunk. The chunks must not exceed resume->length in total. resume->received grows
  * with each part that is stored. */
-AWAITS int resume_write(struct resume_writer *writer, struct str piece) MUSTCHECK;
+AWAITS int resume_write(struct resume_writer *writer, struct str chunk) MUSTCHECK;
 /* co: Ends the request, also if it was interrupted. Stores the last part; if the upload is
  * complete, it becomes a file and resume->file_id is set. */
 AWAITS int resume_end(struct resume_writer *writer) MUSTCHECK;

@@ -76,20 +76,20 @@ struct store_writer *store_writer_new(struct task *task, const struct file_key *
     return writer;
 }
 
-int store_write(struct store_writer *writer, struct str piece)
+int store_write(struct store_writer *writer, struct str chunk)
 {
     MUST(!writer->is_finished);
-    writer->written += (int64_t)piece.len;
+    writer->written += (int64_t)chunk.len;
     if (!writer->buffer) {
         writer->buffer = malloc(STORE_BUFFER_BYTES);
         MUST(writer->buffer != NULL);
     }
-    while (piece.len > 0) {
-        size_t room = STORE_BUFFER_BYTES - writer->buffered;
-        size_t take = piece.len < room ? piece.len : room;
-        memcpy(writer->buffer + writer->buffered, piece.ptr, take);
+    while (chunk.len > 0) {
+        size_t capacity = STORE_BUFFER_BYTES - writer->buffered;
+        size_t take = chunk.len < capacity ? chunk.len : capacity;
+        memcpy(writer->buffer + writer->buffered, chunk.ptr, take);
         writer->buffered += take;
-        piece = (struct str){piece.ptr + take, piece.len - take};
+        chunk = (struct str){chunk.ptr + take, chunk.len - take};
         if (writer->buffered == STORE_BUFFER_BYTES) {
             TRY(store->write(writer, (struct str){writer->buffer, writer->buffered}));
             writer->buffered = 0;

@@ -70,7 +70,7 @@ struct store_writer;
  * what an unfinished writer has stored. */
 struct store_writer *store_writer_new(struct task *task, const struct file_key *key);
 /* co: Appends a chunk, which is copied. */
-AWAITS int store_write(struct store_writer *writer, struct str piece) MUSTCHECK;
+AWAITS int store_write(struct store_writer *writer, struct str chunk) MUSTCHECK;
 /* any: Returns the number of bytes that were passed to store_write(). */
 int64_t store_written(const struct store_writer *writer);
 /* co: Completes the bytes. Returns 0 once they are stored under their key and would survive a power

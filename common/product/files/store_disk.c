@@ -298,9 +298,9 @@ static void disk_finish_run(void *arg)
     (void)folder_flush(path.folder, &job->job);
 }
 
-AWAITS static int disk_write(struct store_writer *writer, struct str piece)
+AWAITS static int disk_write(struct store_writer *writer, struct str chunk)
 {
-    struct disk_write job = {.writer = writer, .piece = piece};
+    struct disk_write job = {.writer = writer, .piece = chunk};
 
     return disk_run(writer->task, disk_write_run, &job, &job.job);
 }

@@ -26,7 +26,7 @@ struct store_reader {
 };
 
 struct store_driver {
-    AWAITS int (*write)(struct store_writer *writer, struct str piece);
+    AWAITS int (*write)(struct store_writer *writer, struct str chunk);
     /* Writes `rest`, the bytes that write() has not received, and sets all facts but the size. */
     AWAITS int (*finish)(struct store_writer *writer, struct str rest, struct file_facts *ret);
     void (*writer_close)(struct store_writer *writer); /* any: idempotent */

@@ -108,9 +108,9 @@ static void s3_put_run(void *arg)
     s3->spooled += (int64_t)put->piece.len;
 }
 
-AWAITS static int spool_append(struct s3_writer *s3, struct str piece, bool keep)
+AWAITS static int spool_append(struct s3_writer *s3, struct str chunk, bool keep)
 {
-    struct s3_put put = {.s3 = s3, .piece = piece, .writes_spool = keep};
+    struct s3_put put = {.s3 = s3, .piece = chunk, .writes_spool = keep};
     int rc = work_run(s3->writer->task, WORK_FILE, s3_put_run, &put);
 
     if (rc == -EAGAIN)
@@ -246,13 +246,13 @@ AWAITS static int part_send(struct s3_writer *s3)
     return 0;
 }
 
-AWAITS static int s3_write(struct store_writer *writer, struct str piece)
+AWAITS static int s3_write(struct store_writer *writer, struct str chunk)
 {
     struct s3_writer *s3 = s3_writer_get(writer);
 
     if (s3->spooled == S3_PART_BYTES)
         TRY(part_send(s3));
-    return spool_append(s3, piece, true);
+    return spool_append(s3, chunk, true);
 }
 
 /* co: Reads the stored bytes and compares their SHA-256. */
@@ -263,7 +263,7 @@ AWAITS static int object_verify(struct s3_writer *s3, const struct file_facts *f
         .task = task, .method = "GET", .key = s3_key(task->arena, &s3->writer->key)};
     uint8_t sha256[DIGEST_SHA256_BYTES];
     struct digest digest;
-    struct str piece;
+    struct str chunk;
     int rc;
 
     rc = s3_call_open(&call);
@@ -273,10 +273,10 @@ AWAITS static int object_verify(struct s3_writer *s3, const struct file_facts *f
         return rc == FILES_MISSING ? FILES_UNAVAILABLE : rc;
     digest_init(&digest);
     do {
-        rc = fetch_stream_read(call.stream, &piece);
+        rc = fetch_stream_read(call.stream, &chunk);
         if (rc == 0)
-            digest_update(&digest, piece);
-    } while (rc == 0 && piece.len > 0);
+            digest_update(&digest, chunk);
+    } while (rc == 0 && chunk.len > 0);
     digest_final(&digest, sha256);
     fetch_stream_close(call.stream);
     if (rc != 0)

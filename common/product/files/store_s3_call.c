@@ -137,26 +137,26 @@ struct s3_chunk {
 
 static void s3_chunk_run(void *arg)
 {
-    struct s3_chunk *piece = arg;
+    struct s3_chunk *chunk = arg;
 
     do
-        piece->got = pread(piece->fd, piece->buffer, piece->bytes, piece->offset);
-    while (piece->got < 0 && errno == EINTR);
+        chunk->got = pread(chunk->fd, chunk->buffer, chunk->bytes, chunk->offset);
+    while (chunk->got < 0 && errno == EINTR);
 }
 
 /* Reads without a thread if possible: recently written bytes are usually in the page cache. */
-AWAITS static int s3_chunk_read(struct task *task, struct s3_chunk *piece)
+AWAITS static int s3_chunk_read(struct task *task, struct s3_chunk *chunk)
 {
-    struct iovec into = {piece->buffer, piece->bytes};
+    struct iovec into = {chunk->buffer, chunk->bytes};
 
-    piece->got = preadv2(piece->fd, &into, 1, piece->offset, RWF_NOWAIT);
-    if (piece->got <= 0) {
-        int rc = work_run(task, WORK_FILE, s3_chunk_run, piece);
+    chunk->got = preadv2(chunk->fd, &into, 1, chunk->offset, RWF_NOWAIT);
+    if (chunk->got <= 0) {
+        int rc = work_run(task, WORK_FILE, s3_chunk_run, chunk);
         if (rc == -EAGAIN)
             return FILES_UNAVAILABLE;
         TRY(rc);
     }
-    return piece->got > 0 ? 0 : FILES_UNAVAILABLE;
+    return chunk->got > 0 ? 0 : FILES_UNAVAILABLE;
 }
 
 AWAITS static int file_body_send(struct s3_call *call, char *buffer)
@@ -166,15 +166,15 @@ AWAITS static int file_body_send(struct s3_call *call, char *buffer)
 
     while (sent < body->bytes) {
         int64_t left = body->bytes - sent;
-        struct s3_chunk piece = {
+        struct s3_chunk chunk = {
             .fd = body->fd,
             .buffer = buffer,
             .bytes = left < (int64_t)STORE_BUFFER_BYTES ? (size_t)left : STORE_BUFFER_BYTES,
             .offset = sent,
         };
-        TRY(s3_chunk_read(call->task, &piece));
-        TRY(fetch_stream_write(call->stream, (struct str){buffer, (size_t)piece.got}));
-        sent += piece.got;
+        TRY(s3_chunk_read(call->task, &chunk));
+        TRY(fetch_stream_write(call->stream, (struct str){buffer, (size_t)chunk.got}));
+        sent += chunk.got;
     }
     return 0;
 }

@@ -19,14 +19,14 @@ bool s3_xml_next(struct str *rest, const char *name, struct str *ret_text)
     if (!begin)
         return false;
     begin += open.len;
-    struct str behind = {begin, (size_t)(rest->ptr + rest->len - begin)};
+    struct str tail = {begin, (size_t)(rest->ptr + rest->len - begin)};
     (void)snprintf(tag, sizeof(tag), "</%s>", name);
     const struct str close = str_from(tag);
-    const char *end = xml_find(behind, close);
+    const char *end = xml_find(tail, close);
     if (!end)
         return false;
     *ret_text = (struct str){begin, (size_t)(end - begin)};
-    *rest = (struct str){end + close.len, (size_t)(behind.ptr + behind.len - end) - close.len};
+    *rest = (struct str){end + close.len, (size_t)(tail.ptr + tail.len - end) - close.len};
     return true;
 }
 

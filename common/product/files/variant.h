@@ -25,10 +25,10 @@ struct variant_options {
 
 /* co: Finds the variant, or makes it. *ret has the id and name of the file, and the key, size, type
  * and hash of the variant. Its texts are arena-owned, static, or borrowed from ask->file. */
-AWAITS int variant_find(const struct variant_options *ask, struct file_row *ret) MUSTCHECK;
+AWAITS int variant_find(const struct variant_options *options, struct file_row *ret) MUSTCHECK;
 /* co: Deletes the row of a variant whose bytes are missing from the store, so that the next request
  * makes the variant again. */
-AWAITS int variant_row_remove(const struct variant_options *ask, const struct file_row *variant)
+AWAITS int variant_row_remove(const struct variant_options *options, const struct file_row *variant)
     MUSTCHECK;
 /* any: variant_type() returns the media type of a format ("image/webp"), variant_ending() the
  * ending of its file names ("webp"); NULL for a format that variants do not have. Static. */

@@ -118,13 +118,13 @@ static bool header_is_shown(struct str name)
 
 json_t *answer_headers(struct arena *arena, const struct fetch_response *response)
 {
-    json_t *kept = jr_attach(arena, json_object());
+    json_t *stored = jr_attach(arena, json_object());
     size_t left = ANSWER_HEADERS_BYTES;
 
     for (size_t i = 0; i < response->nheaders; i++) {
         struct str name = arena_lower(arena, response->headers[i].name);
         struct str value = response->headers[i].value;
-        const json_t *before = json_object_getn(kept, name.ptr, name.len);
+        const json_t *before = json_object_getn(stored, name.ptr, name.len);
         if (!header_is_shown(name))
             continue;
         if (name.len + value.len > left)
@@ -132,9 +132,9 @@ json_t *answer_headers(struct arena *arena, const struct fetch_response *respons
         left -= name.len + value.len;
         if (before != NULL)
             value = arena_printf(arena, "%s, %.*s", json_string_value(before), STR_ARG(value));
-        MUST(json_object_setn_new_nocheck(kept, name.ptr, name.len, jr_text(value)) == 0);
+        MUST(json_object_setn_new_nocheck(stored, name.ptr, name.len, jr_text(value)) == 0);
     }
-    return kept;
+    return stored;
 }
 
 /* --- value --- */

@@ -166,13 +166,13 @@ static bool next_expression(struct str *rest, struct str *ret_literal, struct st
         return true;
     }
     ret_literal->len = (size_t)(open - rest->ptr);
-    struct str behind = {open + 2, rest->len - ret_literal->len - 2};
-    const char *close = memmem(behind.ptr, behind.len, "}}", 2);
+    struct str tail = {open + 2, rest->len - ret_literal->len - 2};
+    const char *close = memmem(tail.ptr, tail.len, "}}", 2);
     if (close == NULL)
         return false;
-    size_t inside = (size_t)(close - behind.ptr);
-    *ret_name = str_trim((struct str){behind.ptr, inside});
-    *rest = (struct str){close + 2, behind.len - inside - 2};
+    size_t inside = (size_t)(close - tail.ptr);
+    *ret_name = str_trim((struct str){tail.ptr, inside});
+    *rest = (struct str){close + 2, tail.len - inside - 2};
     return true;
 }
 

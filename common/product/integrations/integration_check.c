@@ -70,16 +70,16 @@ static bool is_reserved_query(const struct check_context *in, struct str name)
 }
 
 static void
-check_wire_name(const struct check_context *in, enum integration_place place, struct str name)
+check_wire_name(const struct check_context *in, enum integration_place location, struct str name)
 {
-    if (place == IN_HEADER && !is_header_name(name))
+    if (location == IN_HEADER && !is_header_name(name))
         finding_add(in, "", PROBLEM_PATTERN, "is not a header name");
-    else if (place == IN_HEADER && is_reserved_header(in, name))
+    else if (location == IN_HEADER && is_reserved_header(in, name))
         finding_add(in,
                     "",
                     PROBLEM_VALIDATION_FAILED,
                     "must not be set here: the HTTP client or the credentials set it");
-    else if (place == IN_QUERY && is_reserved_query(in, name))
+    else if (location == IN_QUERY && is_reserved_query(in, name))
         finding_add(
             in, "", PROBLEM_VALIDATION_FAILED, "must not be set here: the credentials set it");
 }
@@ -202,23 +202,23 @@ static void check_enum(const struct check_context *in, const struct integration_
 
 static void check_param(const struct check_context *in, const struct integration_param *param)
 {
-    enum integration_place place = integration_place_of(param);
+    enum integration_place location = integration_place_of(param);
     struct str type = param->type.value;
 
     if (!is_param_name(param->name.value))
         finding_add(in, "name", PROBLEM_PATTERN, "must be letters, digits and _-.[]$@:");
     else if (integration_param_find(in->operation, param->name.value) != param)
         finding_add(in, "name", PROBLEM_UNIQUE_VIOLATION, "another parameter has this name");
-    if (place != IN_BODY && (str_is(type, "object") || str_is(type, "any")))
+    if (location != IN_BODY && (str_is(type, "object") || str_is(type, "any")))
         finding_add(
             in, "type", PROBLEM_VALIDATION_FAILED, "object and any are only allowed in a body");
-    if (place == IN_PATH && str_is(type, "array"))
+    if (location == IN_PATH && str_is(type, "array"))
         finding_add(in, "type", PROBLEM_VALIDATION_FAILED, "an array is not allowed in a path");
-    if (place == IN_PATH && param->required.set && !param->required.value)
+    if (location == IN_PATH && param->required.set && !param->required.value)
         finding_add(
             in, "required", PROBLEM_VALIDATION_FAILED, "must be true for a parameter in the path");
     check_enum(in, param);
-    check_wire_name(in, place, integration_wire_name(param));
+    check_wire_name(in, location, integration_wire_name(param));
 }
 
 static void check_operation_params(const struct check_context *in)
@@ -264,13 +264,13 @@ static bool next_slot(struct str *rest, struct str *ret_name)
 
     if (open == NULL)
         return false;
-    struct str behind = {open + 1, rest->len - (size_t)(open - rest->ptr) - 1};
-    const char *close = memchr(behind.ptr, '}', behind.len);
+    struct str tail = {open + 1, rest->len - (size_t)(open - rest->ptr) - 1};
+    const char *close = memchr(tail.ptr, '}', tail.len);
     *ret_name = STR_NONE;
     if (close != NULL)
-        *ret_name = (struct str){behind.ptr, (size_t)(close - behind.ptr)};
+        *ret_name = (struct str){tail.ptr, (size_t)(close - tail.ptr)};
     *rest = close == NULL ? (struct str){rest->ptr + rest->len, 0}
-                          : (struct str){close + 1, behind.len - (size_t)(close - behind.ptr) - 1};
+                          : (struct str){close + 1, tail.len - (size_t)(close - tail.ptr) - 1};
     return true;
 }
 
@@ -340,7 +340,7 @@ static void check_path(const struct check_context *in)
 
 static void check_operation_texts(const struct check_context *in,
                                   const char *member,
-                                  enum integration_place place,
+                                  enum integration_place location,
                                   const struct in_json *map)
 {
     const char *name;
@@ -354,7 +354,7 @@ static void check_operation_texts(const struct check_context *in,
         struct check_context inner = *in;
         struct str key = {name, len};
         inner.at = arena_printf(in->arena, "%.*s.%s.%.*s", STR_ARG(in->at), member, STR_ARG(key));
-        check_wire_name(&inner, place, key);
+        check_wire_name(&inner, location, key);
         const char *fault = fill_fault(in->arena, in->operation, item, in->fills_left);
         if (!json_is_string(item))
             finding_add(&inner, "", PROBLEM_TYPE_MISMATCH, "expected a text");

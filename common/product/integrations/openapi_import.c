@@ -88,10 +88,10 @@ void openapi_put_str(struct openapi_reader *reader,
                      const char *member,
                      struct str value)
 {
-    struct str kept = openapi_count_cost(reader, 1, value.len) ? value : STR_NONE;
+    struct str stored = openapi_count_cost(reader, 1, value.len) ? value : STR_NONE;
 
-    reader->json_bytes += kept.len;
-    openapi_put(object, member, json_stringn(kept.len ? kept.ptr : "", kept.len));
+    reader->json_bytes += stored.len;
+    openapi_put(object, member, json_stringn(stored.len ? stored.ptr : "", stored.len));
 }
 
 void openapi_skip(struct openapi_reader *reader, struct str what, const char *reason)
@@ -213,9 +213,10 @@ struct openapi_path {
 };
 
 /* Returns whether the caller has chosen operations by name. */
-static bool has_choice(const struct openapi_options *wish)
+static bool has_choice(const struct openapi_options *options)
 {
-    return wish->chosen_names != NULL && wish->chosen_names->set && !wish->chosen_names->null;
+    return options->chosen_names != NULL && options->chosen_names->set &&
+           !options->chosen_names->null;
 }
 
 struct str openapi_stem(struct str name)
@@ -234,15 +235,15 @@ struct choice {
     bool is_found;
 };
 
-static void choices_read(struct openapi_reader *reader, const struct openapi_options *wish)
+static void choices_read(struct openapi_reader *reader, const struct openapi_options *options)
 {
     struct choice *choices;
 
-    if (!has_choice(wish))
+    if (!has_choice(options))
         return;
-    choices = ARENA_ARRAY(reader->arena, choices, wish->chosen_names->count + 1);
-    for (size_t i = 0; i < wish->chosen_names->count; i++) {
-        struct str name = wish->chosen_names->items[i];
+    choices = ARENA_ARRAY(reader->arena, choices, options->chosen_names->count + 1);
+    for (size_t i = 0; i < options->chosen_names->count; i++) {
+        struct str name = options->chosen_names->items[i];
         if (map_get(reader->choices, name) == NULL)
             (void)map_put(reader->choices, name, &choices[i]);
         (void)map_put(reader->stems, openapi_stem(name), choices);
@@ -252,23 +253,23 @@ static void choices_read(struct openapi_reader *reader, const struct openapi_opt
 /* Returns whether an operation belongs in the result, with its name in *ret_name. If the caller has
  * chosen none, operations above the limit are only counted. */
 static bool operation_choose(struct openapi_reader *reader,
-                             const struct openapi_path *place,
+                             const struct openapi_path *path,
                              const json_t *operation,
                              const char *method,
                              struct str *ret_name)
 {
-    if (!has_choice(place->wish) && reader->wanted_count >= INTEGRATION_OPERATIONS_MAX) {
+    if (!has_choice(path->wish) && reader->wanted_count >= INTEGRATION_OPERATIONS_MAX) {
         reader->wanted_count++;
         return false;
     }
     *ret_name =
-        openapi_operation_name(reader, jr_str(operation, "operationId"), method, place->path);
+        openapi_operation_name(reader, jr_str(operation, "operationId"), method, path->path);
     if (reader->is_over_limit)
         return false;
     *ret_name = name_make_unique(reader, *ret_name);
     if (reader->is_over_limit)
         return false;
-    if (has_choice(place->wish)) {
+    if (has_choice(path->wish)) {
         struct choice *choice = map_get(reader->choices, *ret_name);
         if (choice == NULL)
             return false;
@@ -321,17 +322,17 @@ static void losses_report(struct openapi_reader *reader, struct str name)
 }
 
 static void
-operation_read(struct openapi_reader *reader, const struct openapi_path *place, const char *method)
+operation_read(struct openapi_reader *reader, const struct openapi_path *path, const char *method)
 {
-    const json_t *operation = json_object_get(place->item, method);
+    const json_t *operation = json_object_get(path->item, method);
     const char *fault = NULL;
     struct str name;
 
     if (operation == NULL || !openapi_count_cost(reader, 1, 0))
         return;
-    if (json_is_object(operation) && !operation_choose(reader, place, operation, method, &name))
+    if (json_is_object(operation) && !operation_choose(reader, path, operation, method, &name))
         return;
-    struct str at = arena_printf(reader->arena, "%.*s.%s", STR_ARG(place->at), method);
+    struct str at = arena_printf(reader->arena, "%.*s.%s", STR_ARG(path->at), method);
     if (!json_is_object(operation)) {
         openapi_fault(reader, at, "expected an object");
         return;
@@ -345,24 +346,24 @@ operation_read(struct openapi_reader *reader, const struct openapi_path *place, 
     if (about.len)
         openapi_put_str(reader, result, "description", about);
     openapi_put_str(reader, result, "method", arena_upper(reader->arena, str_from(method)));
-    openapi_put_str(reader, result, "path", codec_percent_ascii(reader->arena, place->path));
+    openapi_put_str(reader, result, "path", codec_percent_ascii(reader->arena, path->path));
     if (json_array_size(json_object_get(operation, "servers")) > 0 ||
-        json_array_size(json_object_get(place->item, "servers")) > 0)
+        json_array_size(json_object_get(path->item, "servers")) > 0)
         fault = "it has a server of its own";
     if (fault == NULL)
-        fault = openapi_inputs(reader, place->item, operation, at, result);
+        fault = openapi_inputs(reader, path->item, operation, at, result);
     if (fault == NULL)
-        fault = result_fault(reader, place->auth, result);
+        fault = result_fault(reader, path->auth, result);
     if (fault != NULL)
         openapi_skip(reader, name, fault);
     else if (!reader->is_over_limit) {
         name_reserve(reader, name);
-        MUST(json_array_append(place->operations, result) == 0);
+        MUST(json_array_append(path->operations, result) == 0);
         losses_report(reader, name);
     }
 }
 
-static void paths_read(struct openapi_reader *reader, struct openapi_path *place)
+static void paths_read(struct openapi_reader *reader, struct openapi_path *path)
 {
     const json_t *paths = json_object_get(reader->root, "paths");
     const char *name;
@@ -375,18 +376,18 @@ static void paths_read(struct openapi_reader *reader, struct openapi_path *place
     }
     json_object_keylen_foreach((json_t *)paths, name, len, item)
     {
-        place->path = (struct str){name, len};
+        path->path = (struct str){name, len};
         if (!openapi_count_cost(reader, ARRAY_LEN(openapi_methods), ROW_KEY_BYTES))
             return;
-        place->at = arena_printf(
-            reader->arena, "document.paths.%.*s", STR_ARG(utf8_cut(place->path, ROW_KEY_BYTES)));
-        place->item = openapi_follow(reader, item, place->at);
-        if (!json_is_object(place->item))
+        path->at = arena_printf(
+            reader->arena, "document.paths.%.*s", STR_ARG(utf8_cut(path->path, ROW_KEY_BYTES)));
+        path->item = openapi_follow(reader, item, path->at);
+        if (!json_is_object(path->item))
             continue;
-        if (json_object_get(place->item, "trace") != NULL && !has_choice(place->wish))
-            openapi_skip(reader, place->path, "TRACE is not supported");
+        if (json_object_get(path->item, "trace") != NULL && !has_choice(path->wish))
+            openapi_skip(reader, path->path, "TRACE is not supported");
         for (size_t i = 0; openapi_methods[i] != NULL; i++)
-            operation_read(reader, place, openapi_methods[i]);
+            operation_read(reader, path, openapi_methods[i]);
     }
 }
 
@@ -419,22 +420,22 @@ static struct str server_url(struct openapi_reader *reader)
 }
 
 static void
-base_url_read(struct openapi_reader *reader, const struct openapi_options *wish, json_t *body)
+base_url_read(struct openapi_reader *reader, const struct openapi_options *options, json_t *body)
 {
-    struct str url =
-        fetch_url_escape(reader->arena, wish->base_url.len ? wish->base_url : server_url(reader));
+    struct str url = fetch_url_escape(
+        reader->arena, options->base_url.len ? options->base_url : server_url(reader));
 
     if (!url.len || integration_url_fault(url, false) != NULL)
         schema_error_add(reader->arena,
                          reader->errors,
                          STR("base_url"),
-                         wish->base_url.len ? PROBLEM_PATTERN : PROBLEM_REQUIRED,
+                         options->base_url.len ? PROBLEM_PATTERN : PROBLEM_REQUIRED,
                          "must be an absolute http or https address without a query%s",
-                         wish->base_url.len ? "" : ": the document's first server has none");
+                         options->base_url.len ? "" : ": the document's first server has none");
     openapi_put_str(reader, body, "base_url", url);
 }
 
-static void choices_check(struct openapi_reader *reader, const struct openapi_options *wish)
+static void choices_check(struct openapi_reader *reader, const struct openapi_options *options)
 {
     size_t count = reader->wanted_count;
 
@@ -444,9 +445,10 @@ static void choices_check(struct openapi_reader *reader, const struct openapi_op
                       "has %zu operations: name at most %d of them in operations",
                       count,
                       INTEGRATION_OPERATIONS_MAX);
-    for (size_t i = 0; has_choice(wish) && !reader->is_over_limit && i < wish->chosen_names->count;
+    for (size_t i = 0;
+         has_choice(options) && !reader->is_over_limit && i < options->chosen_names->count;
          i++) {
-        const struct choice *choice = map_get(reader->choices, wish->chosen_names->items[i]);
+        const struct choice *choice = map_get(reader->choices, options->chosen_names->items[i]);
         if (!choice->is_found)
             schema_error_add(reader->arena,
                              reader->errors,
@@ -457,14 +459,14 @@ static void choices_check(struct openapi_reader *reader, const struct openapi_op
 }
 
 bool openapi_import(struct arena *arena,
-                    const struct openapi_options *wish,
+                    const struct openapi_options *options,
                     json_t **ret_body,
                     json_t **ret_skipped,
                     struct schema_errors *errors)
 {
     struct openapi_reader reader = {
         .arena = arena,
-        .root = wish->document,
+        .root = options->document,
         .errors = errors,
         .skipped = jr_attach(arena, json_array()),
         .arena_before = arena_used_bytes(arena),
@@ -475,9 +477,9 @@ bool openapi_import(struct arena *arena,
     json_t *body = jr_attach(arena, json_object());
     size_t before = errors->count;
 
-    choices_read(&reader, wish);
-    if (wish->text.ptr != NULL)
-        openapi_outline(&reader, wish->text);
+    choices_read(&reader, options);
+    if (options->text.ptr != NULL)
+        openapi_outline(&reader, options->text);
     if (json_object_get(reader.root, "swagger") != NULL) {
         openapi_fault(&reader,
                       STR("document.swagger"),
@@ -489,16 +491,18 @@ bool openapi_import(struct arena *arena,
         return false;
     }
     struct str title = openapi_text(&reader, json_object_get(reader.root, "info"), "title");
-    openapi_put_str(&reader, body, "name", wish->name.len ? wish->name : plain_name(arena, title));
+    openapi_put_str(
+        &reader, body, "name", options->name.len ? options->name : plain_name(arena, title));
     if (title.len)
         openapi_put_str(&reader, body, "description", title);
-    base_url_read(&reader, wish, body);
-    json_t *auth = wish->auth != NULL ? json_incref((json_t *)wish->auth) : openapi_auth(&reader);
+    base_url_read(&reader, options, body);
+    json_t *auth =
+        options->auth != NULL ? json_incref((json_t *)options->auth) : openapi_auth(&reader);
     openapi_put(body, "auth", auth);
-    struct openapi_path place = {.wish = wish, .auth = auth, .operations = json_array()};
-    openapi_put(body, "operations", place.operations);
-    paths_read(&reader, &place);
-    choices_check(&reader, wish);
+    struct openapi_path path = {.wish = options, .auth = auth, .operations = json_array()};
+    openapi_put(body, "operations", path.operations);
+    paths_read(&reader, &path);
+    choices_check(&reader, options);
     *ret_body = body;
     *ret_skipped = reader.skipped;
     return errors->count == before;

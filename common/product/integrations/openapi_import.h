@@ -29,7 +29,7 @@ struct openapi_options {
  * Returns false when it added findings. A finding is for a place such as
  * "document.paths./users.get", or for "document" when the import exceeds a limit. */
 bool openapi_import(struct arena *arena,
-                    const struct openapi_options *wish,
+                    const struct openapi_options *options,
                     json_t **ret_body,
                     json_t **ret_skipped,
                     struct schema_errors *errors);

@@ -112,20 +112,20 @@ static bool pointer_part(struct arena *arena, struct str part, struct str *ret_n
  * pointer below this piece. */
 static const json_t *piece_find(struct openapi_reader *reader, struct str *rest)
 {
-    struct str behind = *rest;
+    struct str tail = *rest;
     struct str path = STR_NONE;
     struct piece *found = NULL;
     struct str name;
 
-    for (int level = 0; level < PIECE_LEVELS && behind.ptr != NULL; level++) {
-        if (!pointer_part(reader->arena, str_split(&behind, '/'), &name))
+    for (int level = 0; level < PIECE_LEVELS && tail.ptr != NULL; level++) {
+        if (!pointer_part(reader->arena, str_split(&tail, '/'), &name))
             return NULL;
         path = piece_path(reader->arena, path, name);
         struct piece *piece = map_get(reader->pieces, path);
         if (piece == NULL)
             break;
         found = piece;
-        *rest = behind;
+        *rest = tail;
     }
     return piece_tree(reader, found);
 }

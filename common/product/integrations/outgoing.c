@@ -191,12 +191,12 @@ static int params_put(struct draft_request *draft)
 
     for (size_t i = 0; i < draft->operation->params.count; i++) {
         const json_t *value = fill_value_of(draft->values, params[i].name.value);
-        enum integration_place place = integration_place_of(&params[i]);
+        enum integration_place location = integration_place_of(&params[i]);
         if (value == NULL)
             continue;
-        if (place == IN_QUERY)
+        if (location == IN_QUERY)
             put_query_param(draft, &params[i], value);
-        else if (place == IN_HEADER)
+        else if (location == IN_HEADER)
             TRY(put_header_param(draft,
                                  params[i].name.value,
                                  integration_wire_name(&params[i]),

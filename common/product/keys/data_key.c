@@ -125,19 +125,19 @@ int data_key_store_legacy(struct task *task, const struct master_keys *masters, 
 
 /* --- key rings --- */
 
-void key_ring_free(struct key_ring *ring)
+void key_ring_free(struct key_ring *keys)
 {
-    for (size_t i = 0; i < ring->count; i++)
-        aead_key_wipe(&ring->keys[i]);
-    free(ring->keys);
-    *ring = (struct key_ring){0};
+    for (size_t i = 0; i < keys->count; i++)
+        aead_key_wipe(&keys->keys[i]);
+    free(keys->keys);
+    *keys = (struct key_ring){0};
 }
 
-const struct aead_key *key_ring_find(const struct key_ring *ring, uint32_t id)
+const struct aead_key *key_ring_find(const struct key_ring *keys, uint32_t id)
 {
-    for (size_t i = 0; i < ring->count; i++) {
-        if (ring->keys[i].id == id)
-            return &ring->keys[i];
+    for (size_t i = 0; i < keys->count; i++) {
+        if (keys->keys[i].id == id)
+            return &keys->keys[i];
     }
     return NULL;
 }
@@ -162,40 +162,40 @@ int key_ring_read(struct arena *arena,
                   struct sql_i64s ids,
                   struct sql_strs texts,
                   const struct key_ring *known,
-                  struct key_ring *ret_ring)
+                  struct key_ring *ret_keys)
 {
-    struct key_ring ring = {0};
+    struct key_ring keys = {0};
     int rc = AEAD_BAD;
 
-    ring.keys = calloc(ids.count + 1, sizeof(*ring.keys));
-    if (ring.keys == NULL)
+    keys.keys = calloc(ids.count + 1, sizeof(*keys.keys));
+    if (keys.keys == NULL)
         PANIC("out of memory");
     for (size_t i = 0; i < ids.count; i++) {
         const uint32_t id = (uint32_t)ids.items[i];
         const struct aead_key *old = known ? key_ring_find(known, id) : NULL;
-        struct aead_key *key = &ring.keys[ring.count];
+        struct aead_key *key = &keys.keys[keys.count];
         rc = 0;
         if (old)
             *key = *old;
         else
             rc = data_key_read(arena, masters, project, id, texts.items[i], key);
         if (rc == 0)
-            ring.count++;
+            keys.count++;
         else
             log_error("project.data_key_unreadable", L_I64("number", project), L_I64("key", id));
     }
     if (rc != 0) {
-        key_ring_free(&ring);
+        key_ring_free(&keys);
         return rc;
     }
-    *ret_ring = ring;
+    *ret_keys = keys;
     return 0;
 }
 
 int key_ring_load(struct task *task,
                   const struct master_keys *masters,
                   struct db *db,
-                  struct key_ring *ret_ring,
+                  struct key_ring *ret_keys,
                   bool *ret_unfinished)
 {
     struct sql_data_keys_list_row row;
@@ -209,7 +209,7 @@ int key_ring_load(struct task *task,
         row = sql_data_keys_list_row(task->arena, &rows, 0);
     }
     if (key_ring_read(
-            task->arena, masters, db->schema, row.key_ids, row.key_texts, NULL, ret_ring) != 0)
+            task->arena, masters, db->schema, row.key_ids, row.key_texts, NULL, ret_keys) != 0)
         return ERROR(DB_FAILED);
     if (ret_unfinished)
         *ret_unfinished = row.unfinished;

@@ -25,8 +25,8 @@ struct key_ring {
 };
 /* any: key_ring_free() wipes and frees the keys; an empty ring is allowed. key_ring_find() returns
  * a borrowed key, NULL when the ring lacks the id. */
-void key_ring_free(struct key_ring *ring);
-const struct aead_key *key_ring_find(const struct key_ring *ring, uint32_t id);
+void key_ring_free(struct key_ring *keys);
+const struct aead_key *key_ring_find(const struct key_ring *keys, uint32_t id);
 
 /* any: Derives the id of a master key, by which wrapped keys refer to it, and sets it. */
 void master_key_prepare(struct aead_key *master);
@@ -60,11 +60,11 @@ int key_ring_read(struct arena *arena,
                   struct sql_i64s ids,
                   struct sql_strs texts,
                   const struct key_ring *known,
-                  struct key_ring *ret_ring) MUSTCHECK;
+                  struct key_ring *ret_keys) MUSTCHECK;
 /* co: Loads the keys of a project, and stores the first one if there is none. Returns 0 or a DB_*.
  * *ret_unfinished (may be NULL): an older key is not retired yet. */
 AWAITS int key_ring_load(struct task *task,
                          const struct master_keys *masters,
                          struct db *db,
-                         struct key_ring *ret_ring,
+                         struct key_ring *ret_keys,
                          bool *ret_unfinished) MUSTCHECK;

@@ -281,7 +281,7 @@ static bool value_reseal(struct arena *arena,
 {
     const struct pass *pass = window->pass;
     const struct sealed_column *column = window->column;
-    const struct key_ring *ring = &pass->ring;
+    const struct key_ring *keys = &pass->ring;
     int64_t number = pass->project->db.schema;
     struct str place = column->aad ? column->aad(arena, number, what)
                                    : aad_field(arena, number, column->entity_id, column->field_id);
@@ -289,9 +289,9 @@ static bool value_reseal(struct arena *arena,
     struct str plain;
 
     if (!codec_hex_decode(arena, hex, &sealed) ||
-        aead_open(arena, ring->keys, ring->count, sealed, place, &plain) != 0)
+        aead_open(arena, keys->keys, keys->count, sealed, place, &plain) != 0)
         return false;
-    struct str fresh = aead_seal(arena, &ring->keys[ring->count - 1], plain, place);
+    struct str fresh = aead_seal(arena, &keys->keys[keys->count - 1], plain, place);
     explicit_bzero((char *)plain.ptr, plain.len);
     *ret_hex = codec_hex(arena, fresh);
     return true;
@@ -483,13 +483,13 @@ struct key_adding {
 AWAITS static int add_key_in(struct task *task, struct db *tx, void *arg)
 {
     struct key_adding *adding = arg;
-    struct key_ring ring;
+    struct key_ring keys;
     struct aead_key key;
 
     TRY(db_query(task, tx, SQL_DATA_KEYS_LOCK(), &(struct rows){0}));
-    TRY(key_ring_load(task, adding->masters, tx, &ring, &adding->is_unfinished));
-    uint32_t id = ring.keys[ring.count - 1].id + 1;
-    key_ring_free(&ring);
+    TRY(key_ring_load(task, adding->masters, tx, &keys, &adding->is_unfinished));
+    uint32_t id = keys.keys[keys.count - 1].id + 1;
+    key_ring_free(&keys);
     if (adding->is_unfinished)
         return 0;
     data_key_new(id, &key);
@@ -503,11 +503,11 @@ static int
 add_key(struct task *task, const struct rotation *rotation, struct rotation_project *project)
 {
     struct key_adding adding = {.masters = rotation->owners->masters, .project = project};
-    struct key_ring ring;
+    struct key_ring keys;
 
     /* Stores the key that earlier releases derived, before the lock, in its own transaction. */
-    TRY(key_ring_load(task, adding.masters, &project->db, &ring, NULL));
-    key_ring_free(&ring);
+    TRY(key_ring_load(task, adding.masters, &project->db, &keys, NULL));
+    key_ring_free(&keys);
     TRY(db_transact(task, &project->db, add_key_in, &adding));
     rotation->say(
         arena_printf(task->arena,

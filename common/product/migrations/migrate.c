@@ -282,17 +282,17 @@ static int migrate_one(struct migrator *m, const struct sql_migrate_behind_row *
 
 static int migrate_projects(struct migrator *m)
 {
-    struct rows behind;
+    struct rows pending;
     int last = 0;
 
     for (const struct migration *it = m->project; it->number != 0; it++)
         last = it->number;
     int rc =
-        db_query(m->task, &m->servers->control, SQL_MIGRATE_BEHIND(.migration = last), &behind);
+        db_query(m->task, &m->servers->control, SQL_MIGRATE_BEHIND(.migration = last), &pending);
     if (rc != 0)
         return migrator_fail(m, rc, "list of projects");
-    for (size_t i = 0; i < behind.count; i++) {
-        const struct sql_migrate_behind_row row = sql_migrate_behind_row(&behind, i);
+    for (size_t i = 0; i < pending.count; i++) {
+        const struct sql_migrate_behind_row row = sql_migrate_behind_row(&pending, i);
         TRY(migrate_one(m, &row, last));
     }
     return 0;

@@ -185,16 +185,17 @@ static void load_listeners(struct model *model, const json_t *items)
 
 /* --- fields --- */
 
-/* Returns the number nearest to `wish` within the bounds of the field. */
-static struct str example_number(struct arena *arena, const struct model_field *field, double wish)
+/* Returns the number nearest to `wanted` within the bounds of the field. */
+static struct str
+example_number(struct arena *arena, const struct model_field *field, double wanted)
 {
-    if (field->has_min && wish < field->min)
-        wish = field->min;
-    if (field->has_max && wish > field->max)
-        wish = field->max;
+    if (field->has_min && wanted < field->min)
+        wanted = field->min;
+    if (field->has_max && wanted > field->max)
+        wanted = field->max;
     if (field->type == TYPE_INTEGER)
-        return arena_printf(arena, "%.0f", wish);
-    return arena_printf(arena, "%.10g", wish);
+        return arena_printf(arena, "%.0f", wanted);
+    return arena_printf(arena, "%.10g", wanted);
 }
 
 static struct str example_text(struct arena *arena, const struct model_field *field)

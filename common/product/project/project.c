@@ -259,18 +259,19 @@ static int sync_once(struct task *task, struct project *project)
     struct project_cache *cache = project->cache;
     struct directory *directory = cache->directory;
     struct rows rows;
-    bool touch = cache->epoch_raise_due;
+    bool does_touch = cache->epoch_raise_due;
 
     cache->epoch_raise_due = false;
     int rc = db_query(task,
                       &directory->control,
-                      touch ? &SQL_PROJECT_TOUCH : &SQL_PROJECT_BY_NUMBER,
+                      does_touch ? &SQL_PROJECT_TOUCH : &SQL_PROJECT_BY_NUMBER,
                       SQL_PROJECT_KEY_ARGS(.number = project->number),
                       &rows);
     directory_control_record(directory, rc);
     if (rc != 0) {
-        cache->epoch_raise_due = cache->epoch_raise_due || touch; /* the next tick tries again */
-        if (touch)
+        cache->epoch_raise_due =
+            cache->epoch_raise_due || does_touch; /* the next tick tries again */
+        if (does_touch)
             log_warn("project.touch_failed", L_STR("project", project->slug), L_RESULT("rc", rc));
         return PROJECT_UNAVAILABLE;
     }
@@ -280,7 +281,7 @@ static int sync_once(struct task *task, struct project *project)
     }
     const struct sql_project_row row = sql_project_row(&rows, 0);
     rc = project_refresh(task, project, &rows);
-    if (touch) /* after the refresh, so that our own message has no effect here */
+    if (does_touch) /* after the refresh, so that our own message has no effect here */
         epoch_publish(directory, project->number, row.epoch);
     return rc == 0 ? 0 : PROJECT_UNAVAILABLE;
 }

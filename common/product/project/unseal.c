@@ -10,12 +10,12 @@ int data_key_open(struct task *task,
                   struct str place,
                   struct str *ret_plain)
 {
-    const struct key_ring ring = {project->data_keys, project->data_key_count};
+    const struct key_ring keys = {project->data_keys, project->data_key_count};
     uint32_t id;
 
     if (aead_key_id(sealed, &id) != 0)
         return AEAD_BAD;
-    if (key_ring_find(&ring, id) == NULL) {
+    if (key_ring_find(&keys, id) == NULL) {
         int rc = project_sync(task, project);
         if (rc < 0)
             return rc;
@@ -33,7 +33,7 @@ int data_keys_update(struct task *task,
     const struct master_keys *masters = &project->cache->directory->masters;
     const struct key_ring known = {project->data_keys, project->data_key_count};
     struct key_ring old = known;
-    struct key_ring ring;
+    struct key_ring keys;
     struct rows rows;
 
     if (ids.count == 0) {
@@ -43,19 +43,19 @@ int data_keys_update(struct task *task,
         ids = row.key_ids;
         texts = row.key_texts;
     }
-    if (key_ring_read(task->arena, masters, project->number, ids, texts, &known, &ring) != 0)
+    if (key_ring_read(task->arena, masters, project->number, ids, texts, &known, &keys) != 0)
         return ERROR(DB_FAILED);
-    project->data_keys = ring.keys;
-    project->data_key_count = ring.count;
-    project->data_key = ring.keys[ring.count - 1];
+    project->data_keys = keys.keys;
+    project->data_key_count = keys.count;
+    project->data_key = keys.keys[keys.count - 1];
     key_ring_free(&old);
     return 0;
 }
 
 void data_keys_wipe(struct project *project)
 {
-    struct key_ring ring = {project->data_keys, project->data_key_count};
+    struct key_ring keys = {project->data_keys, project->data_key_count};
 
-    key_ring_free(&ring);
+    key_ring_free(&keys);
     aead_key_wipe(&project->data_key);
 }

@@ -119,9 +119,11 @@ static size_t claim_count_ids(const struct rows *rows, size_t id)
 AWAITS static void shared_record(struct task *task, struct queue *queue, size_t count)
 {
     const struct queue_peers *peers = queue->kind->peers;
-    bool alone = count < 2 && queue->counts[QUEUE_CLAIMED] == 0 && queue_stats(queue)->running == 0;
+    bool is_isolated =
+        count < 2 && queue->counts[QUEUE_CLAIMED] == 0 && queue_stats(queue)->running == 0;
 
-    if (peers == NULL || peers->put_shared == NULL || queue->shared_recorded || count == 0 || alone)
+    if (peers == NULL || peers->put_shared == NULL || queue->shared_recorded || count == 0 ||
+        is_isolated)
         return;
     int rc = queue_query(
         task,

@@ -16,7 +16,7 @@
 
 #define CLAIM_MOST  64
 #define CLAIM_LEAST 4
-#define REFILL_PART 4 /* part of `ahead`: with no more than this left, more is claimed */
+#define REFILL_PART 4 /* part of `prefetched`: with no more than this left, more is claimed */
 
 static struct list queues = {&queues, &queues};
 
@@ -97,13 +97,13 @@ static bool is_claiming(const struct queue_lane *lane)
 
 static bool project_wants_claim(const struct queue_project *project)
 {
-    unsigned ahead = project->queue->kind->prefetch;
+    unsigned prefetched = project->queue->kind->prefetch;
 
     if (project->lanes[LANE_FRESH].state != LANE_DUE || project->releases_running > 0 ||
         project->paused)
         return false;
-    return ahead == 0 ? queue_project_free_slots(project) > 0
-                      : project->counts[QUEUE_CLAIMED] <= ahead / REFILL_PART;
+    return prefetched == 0 ? queue_project_free_slots(project) > 0
+                           : project->counts[QUEUE_CLAIMED] <= prefetched / REFILL_PART;
 }
 
 /* Whether an item claimed before slots were free can begin now. */
@@ -147,11 +147,11 @@ void queue_lane_done(struct queue_project *project, int lane, bool more)
 
 /* --- turns --- */
 
-static size_t ring_length(const struct list *ring)
+static size_t ring_length(const struct list *queue)
 {
     size_t length = 0;
 
-    LIST_FOR (node, ring)
+    LIST_FOR (node, queue)
         length++;
     return length;
 }
@@ -160,13 +160,13 @@ static size_t ring_length(const struct list *ring)
 static unsigned turn_share(const struct queue_project *project, size_t waiting)
 {
     unsigned free = queue_free_slots(project->queue);
-    unsigned room = queue_project_free_slots(project);
+    unsigned free_count = queue_project_free_slots(project);
     unsigned count = waiting < free ? free / ((unsigned)waiting + 1) : 0;
 
     if (count < CLAIM_LEAST)
         count = free < CLAIM_LEAST ? free : CLAIM_LEAST;
-    if (count > room)
-        count = room;
+    if (count > free_count)
+        count = free_count;
     return count < CLAIM_MOST ? count : CLAIM_MOST;
 }
 
@@ -211,9 +211,9 @@ static void turn_give(struct queue_project *project, size_t waiting)
     }
 }
 
-static struct queue_project *ring_shift_project(struct list *ring, int lane)
+static struct queue_project *ring_shift_project(struct list *queue, int lane)
 {
-    struct queue_lane *node = LIST_ITEM(list_shift(ring), struct queue_lane, ring);
+    struct queue_lane *node = LIST_ITEM(list_shift(queue), struct queue_lane, ring);
 
     return CONTAINER_OF(node, struct queue_project, lanes[lane]);
 }
@@ -255,10 +255,10 @@ void queue_project_due(struct queue *queue, int64_t number)
 void queue_rows_stored(struct queue *queue, const struct project *project, unsigned count)
 {
     struct queue_project *own = queue_project(queue, project->number);
-    unsigned ahead = queue->kind->prefetch;
+    unsigned prefetched = queue->kind->prefetch;
     unsigned free = queue_free_slots(queue);
-    bool full = ahead > 0 ? free == 0 || own->counts[QUEUE_CLAIMED] > ahead / REFILL_PART
-                          : count > free || count > queue_project_free_slots(own);
+    bool full = prefetched > 0 ? free == 0 || own->counts[QUEUE_CLAIMED] > prefetched / REFILL_PART
+                               : count > free || count > queue_project_free_slots(own);
 
     own->rows_waiting += count;
     if (queue_is_draining(queue) || full)
@@ -275,15 +275,15 @@ unsigned queue_slots_reserve(struct queue *queue, int64_t number, unsigned wante
 {
     struct queue_project *project = queue_project(queue, number);
     unsigned free = queue_free_slots(queue);
-    unsigned room = queue_project_free_slots(project);
+    unsigned free_count = queue_project_free_slots(project);
 
     if (queue_is_draining(queue) || !list_empty(&queue->rings[LANE_FRESH]) ||
         project->lanes[LANE_FRESH].state != LANE_QUIET)
         return 0;
     if (wanted > free)
         wanted = free;
-    if (wanted > room)
-        wanted = room;
+    if (wanted > free_count)
+        wanted = free_count;
     queue_slots_take(project, wanted);
     return wanted;
 }

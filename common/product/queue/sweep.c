@@ -77,13 +77,13 @@ AWAITS static void crashed_announce(struct task *task, struct queue *queue, int6
 AWAITS static int alone_holders_find(struct task *task,
                                      struct queue *queue,
                                      struct db *db,
-                                     struct db_param *ret_alone)
+                                     struct db_param *ret_isolated)
 {
     struct rows holders;
-    struct rows alone;
+    struct rows isolated;
     struct str *names;
 
-    *ret_alone = P_STRS(NULL, 0);
+    *ret_isolated = P_STRS(NULL, 0);
     if (queue->kind->holders == NULL)
         return 0;
     TRY(db_query(task, db, queue->kind->holders, NULL, 0, &holders));
@@ -95,10 +95,10 @@ AWAITS static int alone_holders_find(struct task *task,
                     QUEUE_CALL(task->arena,
                                queue->kind->peers->list_alone,
                                {"holders", P_STRS(names, holders.count)}),
-                    &alone));
-    for (size_t i = 0; i < alone.count; i++)
-        names[i] = rows_str(&alone, i, 0);
-    *ret_alone = P_STRS(names, alone.count);
+                    &isolated));
+    for (size_t i = 0; i < isolated.count; i++)
+        names[i] = rows_str(&isolated, i, 0);
+    *ret_isolated = P_STRS(names, isolated.count);
     return 0;
 }
 
@@ -107,15 +107,15 @@ AWAITS static int alone_holders_find(struct task *task,
 AWAITS static int
 rows_rescue(struct task *task, struct queue *queue, struct db *db, bool *ret_found)
 {
-    struct db_param alone;
+    struct db_param isolated;
 
-    TRY(alone_holders_find(task, queue, db, &alone));
+    TRY(alone_holders_find(task, queue, db, &isolated));
     struct db_call calls[] = {
         {0},
         QUEUE_CALL(task->arena,
                    queue->kind->rescue,
                    {"attempts", P_I64(queue->config.attempts)},
-                   {"alone", alone}),
+                   {"alone", isolated}),
     };
     TRY(queue_batch(task, db, calls, ARRAY_LEN(calls)));
     const struct rows rows = calls[1].rows;
@@ -185,10 +185,10 @@ struct sweep_polls {
  * projects. */
 AWAITS static int poll_projects(struct task *task, void *arg)
 {
-    struct sweep_polls *look = arg;
+    struct sweep_polls *polls = arg;
 
-    while (*look->next < look->projects->count && !look->queue->sweeps_stopped) {
-        int rc = poll_project(task, look->queue, look->projects, (*look->next)++);
+    while (*polls->next < polls->projects->count && !polls->queue->sweeps_stopped) {
+        int rc = poll_project(task, polls->queue, polls->projects, (*polls->next)++);
         if (rc < 0)
             return rc;
     }
@@ -202,12 +202,12 @@ AWAITS static int sweep_all(struct task *task, struct queue *queue)
 
     TRY(peers_refresh(task, queue));
     TRY(db_query(task, control_db(queue), queue->kind->projects, NULL, 0, &projects));
-    struct sweep_polls look = {.queue = queue, .projects = &projects, .next = &next};
+    struct sweep_polls polls = {.queue = queue, .projects = &projects, .next = &next};
     size_t most = queue->kind->polls_at_once > 0 ? queue->kind->polls_at_once : POLLS_AT_ONCE;
     size_t count = projects.count < most ? projects.count : most;
     struct task_call *calls = ARENA_ARRAY(task->arena, calls, count);
     for (size_t i = 0; i < count; i++)
-        calls[i] = (struct task_call){.fn = poll_projects, .arg = &look};
+        calls[i] = (struct task_call){.fn = poll_projects, .arg = &polls};
     int rc = count > 0 ? task_all(task, calls, count) : 0;
     if (queue->kind->on_swept != NULL)
         queue->kind->on_swept();

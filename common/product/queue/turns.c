@@ -25,22 +25,22 @@ static struct str turns_number_key(const int64_t *number)
 
 void *turns_find(const struct turns *turns, int64_t number)
 {
-    struct turns_entry *place = map_get(turns->by_number, turns_number_key(&number));
+    struct turns_entry *entry = map_get(turns->by_number, turns_number_key(&number));
 
-    return place != NULL ? place->item : NULL;
+    return entry != NULL ? entry->item : NULL;
 }
 
 void *turns_get(struct turns *turns, int64_t number)
 {
-    struct turns_entry *place = map_get(turns->by_number, turns_number_key(&number));
+    struct turns_entry *entry = map_get(turns->by_number, turns_number_key(&number));
 
-    if (place == NULL) {
-        place = calloc(1, sizeof(*place) + turns->size);
-        MUST(place != NULL);
-        turns->init(place->item, number, turns->arg);
-        (void)map_put(turns->by_number, turns_number_key(&number), place);
+    if (entry == NULL) {
+        entry = calloc(1, sizeof(*entry) + turns->size);
+        MUST(entry != NULL);
+        turns->init(entry->item, number, turns->arg);
+        (void)map_put(turns->by_number, turns_number_key(&number), entry);
     }
-    return place->item;
+    return entry->item;
 }
 
 size_t turns_count(const struct turns *turns)
@@ -73,11 +73,11 @@ void turns_pump(struct turns *turns)
     loop_at_tick_end(&turns->hook);
 }
 
-void turns_join(struct turns *turns, struct list *ring, struct list *node)
+void turns_join(struct turns *turns, struct list *queue, struct list *node)
 {
     if (turns->closed || !list_empty(node))
         return;
-    list_append(ring, node);
+    list_append(queue, node);
     turns_pump(turns);
 }
 
@@ -114,14 +114,14 @@ static void on_housekeeping(void *arg)
     void *value;
 
     while (map_next(turns->by_number, &cursor, &key, &value)) {
-        struct turns_entry *place = value;
-        if (!turns->is_idle(place->item)) {
-            place->idle_since_ms = 0;
-        } else if (place->idle_since_ms == 0) {
-            place->idle_since_ms = now;
-        } else if (now - place->idle_since_ms >= turns_forget_ms(turns)) {
+        struct turns_entry *entry = value;
+        if (!turns->is_idle(entry->item)) {
+            entry->idle_since_ms = 0;
+        } else if (entry->idle_since_ms == 0) {
+            entry->idle_since_ms = now;
+        } else if (now - entry->idle_since_ms >= turns_forget_ms(turns)) {
             (void)map_remove(turns->by_number, key);
-            free(place);
+            free(entry);
         }
     }
     loop_timer_start(&turns->housekeeping, turns_forget_ms(turns) / CHECKS);

@@ -52,7 +52,7 @@ void turns_each(struct turns *turns, void (*fn)(void *item));
 
 /* any: appends the item to a ring, unless it is in a ring already, and calls turns_pump(). `node`
  * is the item's node for this ring. */
-void turns_join(struct turns *turns, struct list *ring, struct list *node);
+void turns_join(struct turns *turns, struct list *queue, struct list *node);
 /* any: calls .pump at the end of this tick of the loop. Call when the resource may have become
  * free. */
 void turns_pump(struct turns *turns);

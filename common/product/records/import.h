@@ -78,7 +78,7 @@ struct import *records_import_new(struct records_ctx *ctx,
 /* co: takes the next chunk of the file. RECORDS_FAILED ends the import with ctx->error: the file is
  * malformed, its header names an unknown field, the database is unavailable, or another request has
  * taken over the import. Rows that the report counts as done stay. */
-AWAITS int records_import_feed(struct import *import, struct str piece) MUSTCHECK;
+AWAITS int records_import_feed(struct import *import, struct str chunk) MUSTCHECK;
 /* co: ends the file and writes the remaining rows. RECORDS_FAILED as for records_import_feed(),
  * also for a truncated file. */
 AWAITS int records_import_finish(struct import *import) MUSTCHECK;

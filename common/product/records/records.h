@@ -158,7 +158,7 @@ AWAITS int records_row_right(struct records_ctx *ctx,
 
 /* co: passes all matching rows to `sink` in constant memory, as CSV in the style `csv` or, if `csv`
  * is NULL, as JSON Lines. */
-typedef int (*records_sink_fn)(struct str piece, void *arg); /* AWAITS; non-zero ends the export */
+typedef int (*records_sink_fn)(struct str chunk, void *arg); /* AWAITS; non-zero ends the export */
 AWAITS int records_export(struct records_ctx *ctx,
                           const struct entity *entity,
                           const struct records_query *query,

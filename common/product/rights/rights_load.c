@@ -18,11 +18,11 @@
 /* Adds ids such as "3 8 15" to the rule; ids stay sorted and unique. */
 static void rule_add(struct arena *arena, struct field_rule *rule, struct str text)
 {
-    size_t room = rule->count + 1;
+    size_t capacity = rule->count + 1;
 
     for (size_t i = 0; i < text.len; i++)
-        room += text.ptr[i] == ' ';
-    int64_t *ids = ARENA_ARRAY(arena, ids, room);
+        capacity += text.ptr[i] == ' ';
+    int64_t *ids = ARENA_ARRAY(arena, ids, capacity);
     size_t count = rule->count;
     if (count > 0)
         memcpy(ids, rule->ids, count * sizeof(*ids));
@@ -120,7 +120,7 @@ static void rights_limit_to_key(struct rights *rights, const struct sql_rights_r
     struct perm_set listed = {{0}};
     const struct str *names = row->key_permissions.items;
     const int64_t *ids = row->key_entities.items;
-    size_t kept = 0;
+    size_t kept_count = 0;
     size_t count = row->key_entities.count;
     struct entity_right *entities = ARENA_ARRAY(rights->arena, entities, count);
 
@@ -136,12 +136,12 @@ static void rights_limit_to_key(struct rights *rights, const struct sql_rights_r
         if (action < 0 || action > ACT_DELETE ||
             !caller_can_entity(&creator, ids[i], (enum perm_action)action))
             continue;
-        if (kept == 0 || entities[kept - 1].entity_id != ids[i])
-            entities[kept++] = key_entity_new(rights, ids[i]);
-        entities[kept - 1].actions |= 1U << (unsigned)action;
+        if (kept_count == 0 || entities[kept_count - 1].entity_id != ids[i])
+            entities[kept_count++] = key_entity_new(rights, ids[i]);
+        entities[kept_count - 1].actions |= 1U << (unsigned)action;
     }
     rights->entities = entities;
-    rights->entity_count = kept;
+    rights->entity_count = kept_count;
     perm_set_intersect(&rights->perms, &listed);
 }
 
@@ -168,7 +168,7 @@ static int64_t *ids_copy(struct arena *arena, struct sql_i64s ids)
 }
 
 static struct rights *
-read_rights(const struct sql_rights_row *row, int64_t key_id, int64_t asked_ms)
+read_rights(const struct sql_rights_row *row, int64_t key_id, int64_t request_ms)
 {
     struct arena *arena = arena_new(1024);
     struct rights *rights = ARENA_NEW(arena, rights);
@@ -179,7 +179,7 @@ read_rights(const struct sql_rights_row *row, int64_t key_id, int64_t asked_ms)
     rights->key_id = key_id;
     rights->email = arena_dup(arena, row->email);
     rights->active = row->active;
-    rights->loaded_ms = asked_ms;
+    rights->loaded_ms = request_ms;
     rights->model_version = row->model_version;
     rights->role_ids = ids_copy(arena, row->role_ids);
     rights->role_count = row->role_ids.count;
@@ -204,7 +204,7 @@ read_rights(const struct sql_rights_row *row, int64_t key_id, int64_t asked_ms)
 int rights_load(
     struct task *task, struct db *db, int64_t user_id, int64_t key_id, struct rights **ret_rights)
 {
-    const int64_t asked_ms = clock_mono_ms();
+    const int64_t request_ms = clock_mono_ms();
     struct rows rows;
 
     int rc = key_id != 0 ? db_query(task, db, SQL_RIGHTS_OF_KEY(.id = key_id), &rows)
@@ -216,7 +216,7 @@ int rights_load(
     const struct sql_rights_row row = sql_rights_row(task->arena, &rows, 0);
     if (key_id != 0 && !row.key_valid)
         return RIGHTS_NOT_FOUND;
-    *ret_rights = read_rights(&row, key_id, asked_ms);
+    *ret_rights = read_rights(&row, key_id, request_ms);
     return 0;
 }
 
@@ -226,11 +226,11 @@ int rights_load_roles(struct task *task,
                       size_t count,
                       struct rights **ret_rights)
 {
-    const int64_t asked_ms = clock_mono_ms();
+    const int64_t request_ms = clock_mono_ms();
     struct rows rows;
 
     TRY(db_query(task, db, SQL_RIGHTS_OF_ROLES(.ids = sql_i64s(role_ids, count)), &rows));
     const struct sql_rights_row row = sql_rights_row(task->arena, &rows, 0);
-    *ret_rights = read_rights(&row, 0, asked_ms);
+    *ret_rights = read_rights(&row, 0, request_ms);
     return 0;
 }

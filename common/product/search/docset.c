@@ -25,9 +25,9 @@ int docset_leaf(uint64_t *set, const struct docset_window *window, const struct 
 void docset_ids(uint64_t *set, const struct docset_window *window, const int64_t *ids, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint64_t place = (uint64_t)ids[i] - (uint64_t)window->lo;
-        if (place < window->span)
-            set[place / 64] |= UINT64_C(1) << place % 64;
+        uint64_t position = (uint64_t)ids[i] - (uint64_t)window->lo;
+        if (position < window->span)
+            set[position / 64] |= UINT64_C(1) << position % 64;
     }
 }
 
@@ -45,18 +45,18 @@ void docset_remove_below(uint64_t *set, const struct docset_window *window, int6
 {
     if (from <= window->lo)
         return;
-    uint64_t place = (uint64_t)(from - window->lo);
-    size_t words = place < window->span ? place / 64 : window_words(window);
+    uint64_t position = (uint64_t)(from - window->lo);
+    size_t words = position < window->span ? position / 64 : window_words(window);
     memset(set, 0, words * sizeof(*set));
     if (words < window_words(window))
-        set[words] &= ~UINT64_C(0) << place % 64;
+        set[words] &= ~UINT64_C(0) << position % 64;
 }
 
 bool docset_has(const uint64_t *set, const struct docset_window *window, int64_t id)
 {
-    uint64_t place = (uint64_t)id - (uint64_t)window->lo;
+    uint64_t position = (uint64_t)id - (uint64_t)window->lo;
 
-    return place < window->span && (set[place / 64] >> place % 64 & 1);
+    return position < window->span && (set[position / 64] >> position % 64 & 1);
 }
 
 void docset_and(uint64_t *set, const uint64_t *other, const struct docset_window *window)

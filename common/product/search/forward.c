@@ -36,16 +36,16 @@ static void sort_few(struct forward_pair *pairs, size_t count)
 
 size_t forward_sort(struct forward_pair *pairs, size_t count)
 {
-    size_t kept = 0;
+    size_t kept_count = 0;
 
     if (count <= SORT_FEW)
         sort_few(pairs, count);
     else
         qsort(pairs, count, sizeof(*pairs), pair_order);
     for (size_t i = 0; i < count; i++)
-        if (kept == 0 || pair_order(&pairs[kept - 1], &pairs[i]) != 0)
-            pairs[kept++] = pairs[i];
-    return kept;
+        if (kept_count == 0 || pair_order(&pairs[kept_count - 1], &pairs[i]) != 0)
+            pairs[kept_count++] = pairs[i];
+    return kept_count;
 }
 
 struct str forward_encode(struct arena *arena, const struct forward_list *list)

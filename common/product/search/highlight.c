@@ -83,9 +83,9 @@ static void highlight_note_first_byte(struct highlighter *highlighter, struct st
     prefilter_add(&highlighter->prefilter, term);
 }
 
-static void chain_append(struct chain *chain, const struct term_matcher *matcher, uint32_t place)
+static void chain_append(struct chain *chain, const struct term_matcher *matcher, uint32_t position)
 {
-    chain->items[chain->count++] = (struct chain_item){.matcher = matcher, .position = place};
+    chain->items[chain->count++] = (struct chain_item){.matcher = matcher, .position = position};
 }
 
 static void highlight_add_word(struct highlighter *highlighter,
@@ -153,19 +153,19 @@ static bool is_match(const struct term_matcher *matcher, struct str text)
     return false;
 }
 
-static bool chain_has_end_at(const struct chain_item *item, uint32_t place)
+static bool chain_has_end_at(const struct chain_item *item, uint32_t position)
 {
-    uint32_t ago = item->at - place;
+    uint32_t ago = item->at - position;
 
-    return place <= item->at && ago < CHAIN_POSITIONS && (item->ends >> ago & 1);
+    return position <= item->at && ago < CHAIN_POSITIONS && (item->ends >> ago & 1);
 }
 
-static void chain_note_end(struct chain_item *item, uint32_t place)
+static void chain_note_end(struct chain_item *item, uint32_t position)
 {
-    uint32_t ago = place - item->at;
+    uint32_t ago = position - item->at;
 
     item->ends = ago < CHAIN_POSITIONS ? item->ends << ago | 1 : 1;
-    item->at = place;
+    item->at = position;
 }
 
 /* Continues the sequence with a term of the text. True: the sequence is complete. */
@@ -494,19 +494,20 @@ highlight_order(struct highlighter *highlighter, struct str field, struct str te
     struct tokens tokens;
     struct search_token token;
     size_t terms = 0;
-    bool apart = chain->count > 1; /* the query's terms were not found next to each other yet */
+    bool is_separated =
+        chain->count > 1; /* the query's terms were not found next to each other yet */
 
     highlight_begin_field(highlighter, field);
     if (highlighter->field_words == 0)
         return match;
     tokens_init(&tokens, text);
-    while ((apart || (highlighter->equal_count == terms && terms <= chain->count)) &&
+    while ((is_separated || (highlighter->equal_count == terms && terms <= chain->count)) &&
            tokens_next(&tokens, &token)) {
         if (counts_in_order(highlighter, &token))
             highlight_note_equal(highlighter, &token, terms++);
-        if (apart && token.kind != TOKEN_WHOLE && can_match_term(highlighter, &token)) {
+        if (is_separated && token.kind != TOKEN_WHOLE && can_match_term(highlighter, &token)) {
             match.adjacent = chain_follow(&highlighter->chain, &token);
-            apart = !match.adjacent;
+            is_separated = !match.adjacent;
         }
     }
     match.equals = terms > 0 && terms == chain->count && highlighter->equal_count == terms;

@@ -160,9 +160,9 @@ static int mark_up(const struct leaf *leaf, uint64_t *words, int64_t lo, size_t 
         if (!id_decode_up(&at, end, n == 0, &id))
             return LEAF_BAD;
         n++;
-        uint64_t place = id - (uint64_t)lo; /* an id below lo wraps to more than any span */
-        if (place < span)
-            words[place / 64] |= UINT64_C(1) << place % 64;
+        uint64_t position = id - (uint64_t)lo; /* an id below lo wraps to more than any span */
+        if (position < span)
+            words[position / 64] |= UINT64_C(1) << position % 64;
     }
     return n == leaf->n ? 0 : LEAF_BAD;
 }
@@ -179,24 +179,24 @@ static int mark_down(const struct leaf *leaf, uint64_t *words, int64_t lo, size_
         if (!id_decode_down(&at, end, n == 0, base, &id))
             return LEAF_BAD;
         n++;
-        uint64_t place = id - (uint64_t)lo; /* an id below lo wraps to more than any span */
-        if (place < span)
-            words[place / 64] |= UINT64_C(1) << place % 64;
+        uint64_t position = id - (uint64_t)lo; /* an id below lo wraps to more than any span */
+        if (position < span)
+            words[position / 64] |= UINT64_C(1) << position % 64;
     }
     return n == leaf->n ? 0 : LEAF_BAD;
 }
 
 /* Sets 64 bits at any place, also across a border of the window. */
-static void mark_word(uint64_t *words, int64_t place, size_t span, uint64_t word)
+static void mark_word(uint64_t *words, int64_t position, size_t span, uint64_t word)
 {
-    if (place <= -64 || place >= (int64_t)span)
+    if (position <= -64 || position >= (int64_t)span)
         return;
-    if (place < 0) {
-        words[0] |= word >> -place;
+    if (position < 0) {
+        words[0] |= word >> -position;
         return;
     }
-    size_t at = (size_t)place / 64;
-    unsigned shift = (unsigned)place % 64;
+    size_t at = (size_t)position / 64;
+    unsigned shift = (unsigned)position % 64;
     words[at] |= word << shift;
     if (shift > 0 && at + 1 < span / 64)
         words[at + 1] |= word >> (64 - shift);
@@ -431,16 +431,16 @@ static bool leaf_append_deltas(struct arena *arena,
     if (varints_count(rest, end) != leaf->n || !id_decode_down(&rest, end, true, base, &last) ||
         (uint64_t)add[0] <= last)
         return false;
-    size_t kept = (size_t)(end - rest);
-    unsigned char *text = arena_alloc(arena, 1 + (count + 1) * VARINT_BYTES + kept);
+    size_t kept_count = (size_t)(end - rest);
+    unsigned char *text = arena_alloc(arena, 1 + (count + 1) * VARINT_BYTES + kept_count);
     unsigned char *at = text;
     *at++ = FORMAT_DOWN;
     at = varint_put(at, (uint64_t)(add[count - 1] - leaf->base));
     for (size_t i = count - 1; i > 0; i--)
         at = varint_put(at, (uint64_t)(add[i] - add[i - 1]));
     at = varint_put(at, (uint64_t)add[0] - last);
-    memcpy(at, rest, kept);
-    *ret_docs = (struct str){(char *)text, (size_t)(at - text) + kept};
+    memcpy(at, rest, kept_count);
+    *ret_docs = (struct str){(char *)text, (size_t)(at - text) + kept_count};
     return ret_docs->len <= (uint64_t)(add[count - 1] - leaf->base) / 8;
 }
 
@@ -467,14 +467,15 @@ static bool leaf_append_bits(struct arena *arena,
         return false;
     int64_t last = first + (int64_t)bits.len * 8 - 1 -
                    __builtin_clz((unsigned)(unsigned char)bits.ptr[bits.len - 1] << 24);
-    size_t kept = leaf->docs.len;
-    size_t len = kept - bits.len + (size_t)(add[count - 1] - first) / 8 + 1;
+    size_t kept_count = leaf->docs.len;
+    size_t len = kept_count - bits.len + (size_t)(add[count - 1] - first) / 8 + 1;
     if (add[0] <= last || len > 1 + (size_t)leaf->n + count || len > LEAF_BYTES)
         return false;
     unsigned char *text = arena_zalloc(arena, len);
-    memcpy(text, leaf->docs.ptr, kept);
+    memcpy(text, leaf->docs.ptr, kept_count);
     for (size_t i = 0; i < count; i++)
-        text[kept - bits.len + (size_t)(add[i] - first) / 8] |= (unsigned char)(1 << add[i] % 8);
+        text[kept_count - bits.len + (size_t)(add[i] - first) / 8] |=
+            (unsigned char)(1 << add[i] % 8);
     *ret_docs = (struct str){(char *)text, len};
     return true;
 }

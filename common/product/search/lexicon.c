@@ -350,10 +350,10 @@ size_t lexicon_other_first_letters(struct arena *arena,
     }
     size_t second_bytes = rest.len > 0 ? utf8_decode(rest, 0, &second) : 0;
     if (second_bytes > 0 && second != letter) {
-        struct str behind = {rest.ptr + second_bytes, rest.len - second_bytes};
+        struct str tail = {rest.ptr + second_bytes, rest.len - second_bytes};
         firsts[count++] = rest;
         firsts[count++] =
-            term_with_first_letter(arena, second, term_with_first_letter(arena, letter, behind));
+            term_with_first_letter(arena, second, term_with_first_letter(arena, letter, tail));
     }
     return count;
 }

@@ -123,7 +123,7 @@ static bool has_query_beginning(const struct prefilter *prefilter,
 bool prefilter_can_match(const struct prefilter *prefilter, struct str text)
 {
     bool in_word = false;
-    bool behind_sign = false; /* the previous byte is a sign directly after a word */
+    bool after_sign = false; /* the previous byte is a sign directly after a word */
 
     if (prefilter->is_disabled)
         return true;
@@ -135,14 +135,14 @@ bool prefilter_can_match(const struct prefilter *prefilter, struct str text)
             at = memcpy(last, at, text.len - from);
         if (!block_read(prefilter, at, &block))
             return true;
-        uint64_t behind_word = block.words << 1 | in_word;
-        uint64_t signs = behind_word & ~block.words & ~block.spaces;
-        if ((signs << 1 | behind_sign) & block.words)
+        uint64_t after_word = block.words << 1 | in_word;
+        uint64_t signs = after_word & ~block.words & ~block.spaces;
+        if ((signs << 1 | after_sign) & block.words)
             return true; /* a sign joins two words */
-        if (has_query_beginning(prefilter, text, from, block.words & ~behind_word & block.firsts))
+        if (has_query_beginning(prefilter, text, from, block.words & ~after_word & block.firsts))
             return true;
         in_word = block.words >> (BLOCK - 1);
-        behind_sign = signs >> (BLOCK - 1);
+        after_sign = signs >> (BLOCK - 1);
     }
     return false;
 }

@@ -7,11 +7,11 @@ static bool is_principal(char kind)
     return kind == 'o' || kind == 'u' || kind == 'g' || kind == 'r';
 }
 
-struct str principal_print(char *room, char kind, int64_t id)
+struct str principal_print(char *buffer, char kind, int64_t id)
 {
-    room[0] = '@';
-    room[1] = kind;
-    return (struct str){room, 2 + num_print_i64(room + 2, id)};
+    buffer[0] = '@';
+    buffer[1] = kind;
+    return (struct str){buffer, 2 + num_print_i64(buffer + 2, id)};
 }
 
 bool principal_parse(struct str word, char *ret_kind, int64_t *ret_id)

@@ -11,8 +11,8 @@
 
 enum { PRINCIPAL_BYTES = 24, PRINCIPAL_FIELD = 0 };
 
-/* Writes the word into `room`, which has PRINCIPAL_BYTES, and returns it there. `kind`: 'o', 'u',
+/* Writes the word into `buffer`, which has PRINCIPAL_BYTES, and returns it there. `kind`: 'o', 'u',
  * 'g' or 'r'. */
-struct str principal_print(char *room, char kind, int64_t id);
+struct str principal_print(char *buffer, char kind, int64_t id);
 /* False: the word is not a principal. */
 bool principal_parse(struct str word, char *ret_kind, int64_t *ret_id);

@@ -164,8 +164,8 @@ static size_t append_ascii(struct tokens *tokens, size_t at, struct term_state *
 {
     const unsigned char *from = (const unsigned char *)tokens->text.ptr + at;
     size_t left = tokens->text.len - at;
-    size_t room = TERM_BYTES - tokens->len;
-    size_t most = left < room ? left : room;
+    size_t capacity = TERM_BYTES - tokens->len;
+    size_t most = left < capacity ? left : capacity;
     char *to = tokens->term + tokens->len;
     bool digits = false;
     size_t n = 0;
@@ -212,13 +212,13 @@ static size_t append_word(struct tokens *tokens, size_t at, struct term_state *m
 }
 
 /* Whether the sign at an offset joins the text before it to a word after it. *ret_next is where
- * that word begins, *ret_kept what the whole keeps of the sign. `after_digit`: the text before it
+ * that word begins, *ret_stored what the whole keeps of the sign. `after_digit`: the text before it
  * ends with a digit. */
 static bool is_joining_sign(const struct tokens *tokens,
                             size_t at,
                             bool after_digit,
                             size_t *ret_next,
-                            struct str *ret_kept)
+                            struct str *ret_stored)
 {
     if (at >= tokens->text.len || tokens->text.ptr[at] == ' ')
         return false; /* the most frequent case */
@@ -230,7 +230,7 @@ static bool is_joining_sign(const struct tokens *tokens,
     if (!begins_word(next.class) || (sign.class == UNICODE_DIGIT_SIGN && !digits))
         return false;
     *ret_next = at + sign.bytes;
-    *ret_kept = digits ? sign.folded : STR_NONE;
+    *ret_stored = digits ? sign.folded : STR_NONE;
     return true;
 }
 
@@ -303,16 +303,16 @@ static void term_join_digits(struct tokens *tokens, struct term_state *made)
 static bool token_give_whole(struct tokens *tokens, size_t begin, struct search_token *ret_token)
 {
     struct term_state made;
-    struct str kept;
+    struct str stored;
     unsigned parts = 1;
 
     term_begin(tokens, &made);
     size_t at = append_word(tokens, begin, &made);
     size_t next;
-    while (!made.cut && is_joining_sign(tokens, at, ends_with_digit(tokens), &next, &kept)) {
+    while (!made.cut && is_joining_sign(tokens, at, ends_with_digit(tokens), &next, &stored)) {
         if (++parts > TOKEN_PARTS)
             return false;
-        term_append(tokens, &made, kept);
+        term_append(tokens, &made, stored);
         at = append_word(tokens, next, &made);
     }
     if (parts == 1 || made.cut)
@@ -346,12 +346,12 @@ static bool token_give_signed(struct tokens *tokens,
                               struct search_token *ret_token)
 {
     struct term_state made = *word;
-    size_t behind = signs_end(tokens->text, end);
+    size_t after = signs_end(tokens->text, end);
 
-    if (behind == end || made.cut || tokens->len + (behind - end) > TERM_BYTES)
+    if (after == end || made.cut || tokens->len + (after - end) > TERM_BYTES)
         return false;
-    term_append(tokens, &made, (struct str){tokens->text.ptr + end, behind - end});
-    token_fill(tokens, &made, TOKEN_SIGNED, begin, behind, ret_token);
+    term_append(tokens, &made, (struct str){tokens->text.ptr + end, after - end});
+    token_fill(tokens, &made, TOKEN_SIGNED, begin, after, ret_token);
     return true;
 }
 
@@ -365,13 +365,13 @@ static enum token_kind word_kind(const struct tokens *tokens)
 static bool token_give_word(struct tokens *tokens, struct search_token *ret_token)
 {
     struct term_state made;
-    struct str kept;
+    struct str stored;
     size_t begin = tokens->at;
     size_t next;
 
     term_begin(tokens, &made);
     size_t end = append_word(tokens, begin, &made);
-    bool goes_on = is_joining_sign(tokens, end, ends_with_digit(tokens), &next, &kept);
+    bool goes_on = is_joining_sign(tokens, end, ends_with_digit(tokens), &next, &stored);
     if (goes_on && !tokens->in_code) {
         tokens->in_code = true;
         if (token_give_whole(tokens, begin, ret_token))

@@ -140,12 +140,12 @@ bool check_text(const struct check *in,
     return false;
 }
 
-void step_paths_init(struct step_paths *place, const struct definition *definition, size_t index)
+void step_paths_init(struct step_paths *paths, const struct definition *definition, size_t index)
 {
-    place->steps = (struct json_path){.name = STR("steps")};
-    place->step = (struct json_path){
-        .parent = &place->steps, .index = index, .label = definition->steps[index].key};
-    place->params = (struct json_path){.parent = &place->step, .name = STR("params")};
+    paths->steps = (struct json_path){.name = STR("steps")};
+    paths->step = (struct json_path){
+        .parent = &paths->steps, .index = index, .label = definition->steps[index].key};
+    paths->params = (struct json_path){.parent = &paths->step, .name = STR("params")};
 }
 
 /* --- steps --- */
@@ -193,12 +193,12 @@ static bool definition_key_ok(struct str key)
 static void definition_read_key(struct check *in, size_t index, const json_t *object)
 {
     struct definition *definition = in->definition;
-    struct step_paths place;
+    struct step_paths paths;
     const json_t *value = check_member(object, "key");
     struct str key = json_text(value);
 
-    step_paths_init(&place, definition, index);
-    struct json_path at = {.parent = &place.step, .name = STR("key")};
+    step_paths_init(&paths, definition, index);
+    struct json_path at = {.parent = &paths.step, .name = STR("key")};
     if (!json_is_object(object))
         return;
     if (value == NULL)
@@ -320,30 +320,30 @@ static void read_step(struct check *in, size_t index, const json_t *object)
 {
     static const struct text_rule rule = {.max = NAME_MAX_CHARS};
     struct step *step = &in->definition->steps[index];
-    struct step_paths place;
+    struct step_paths paths;
 
-    step_paths_init(&place, in->definition, index);
-    if (!check_object(in, &place.step, object)) {
+    step_paths_init(&paths, in->definition, index);
+    if (!check_object(in, &paths.step, object)) {
         in->has_invalid_links = true;
         return;
     }
-    struct json_path name_at = {.parent = &place.step, .name = STR("name")};
+    struct json_path name_at = {.parent = &paths.step, .name = STR("name")};
     const json_t *name = check_member(object, "name");
     if (name != NULL && !(json_is_string(name) && json_string_length(name) == 0))
         (void)check_text(in, &name_at, name, &rule, &step->name);
-    read_flag(in, &place.step, object, &step->enabled);
+    read_flag(in, &paths.step, object, &step->enabled);
     step->params = read_params(in, object);
-    if (!read_action(in, &place.step, object, step)) {
-        check_known(in, &place.step, object, any_members);
+    if (!read_action(in, &paths.step, object, step)) {
+        check_known(in, &paths.step, object, any_members);
         in->has_invalid_links = true;
         return;
     }
     check_known(
-        in, &place.step, object, step->action == STEP_CONDITION ? condition_members : step_members);
-    definition_read_links(in, &place.step, object, step);
-    read_timeout(in, &place.step, object, step);
-    if (check_object(in, &place.params, step->params))
-        check_params(in, &place.params, step);
+        in, &paths.step, object, step->action == STEP_CONDITION ? condition_members : step_members);
+    definition_read_links(in, &paths.step, object, step);
+    read_timeout(in, &paths.step, object, step);
+    if (check_object(in, &paths.params, step->params))
+        check_params(in, &paths.params, step);
 }
 
 static void read_steps(struct check *in, const json_t *steps)

@@ -52,7 +52,7 @@ struct walk {
 static void report_loop(const struct graph *graph, const struct walk *walk, int target)
 {
     const struct step *steps = graph->definition->steps;
-    struct step_paths place;
+    struct step_paths paths;
     struct strbuf out;
     int from = 0;
 
@@ -62,9 +62,9 @@ static void report_loop(const struct graph *graph, const struct walk *walk, int 
     for (int i = from; i < walk->depth; i++)
         strbuf_printf(&out, "%.*s -> ", STR_ARG(steps[walk->path[i]].key));
     strbuf_str(&out, steps[target].key);
-    step_paths_init(&place, graph->definition, (size_t)walk->path[walk->depth - 1]);
+    step_paths_init(&paths, graph->definition, (size_t)walk->path[walk->depth - 1]);
     check_fail(graph->in,
-               &place.step,
+               &paths.step,
                PROBLEM_VALIDATION_FAILED,
                "leads back to an earlier step: %.*s",
                STR_ARG(strbuf_view(&out)));
@@ -216,16 +216,16 @@ static void check_step(const struct graph *graph, size_t index)
 {
     const struct step *step = &graph->definition->steps[index];
     struct visit visit = {.graph = graph, .step = index};
-    struct step_paths place;
+    struct step_paths paths;
 
-    step_paths_init(&place, graph->definition, index);
+    step_paths_init(&paths, graph->definition, index);
     if (step->condition != NULL) {
-        visit.at = &place.params;
+        visit.at = &paths.params;
         (void)condition_visit(step->condition, check_reference, &visit);
     }
     for (const struct step_param *it = step_params(step->action); it->name != NULL; it++)
         if (it->allows_templates)
-            check_templates(&visit, &place.params, step, it);
+            check_templates(&visit, &paths.params, step, it);
 }
 
 void check_graph(struct check *in)
@@ -248,11 +248,11 @@ void check_graph(struct check *in)
         }
     }
     for (size_t i = 0; i < in->definition->step_count; i++) {
-        struct step_paths place;
-        step_paths_init(&place, in->definition, i);
+        struct step_paths paths;
+        step_paths_init(&paths, in->definition, i);
         if (graph.is_reached[i])
             check_step(&graph, i);
         else
-            check_fail(in, &place.step, PROBLEM_VALIDATION_FAILED, "no step leads to this step");
+            check_fail(in, &paths.step, PROBLEM_VALIDATION_FAILED, "no step leads to this step");
     }
 }

@@ -236,12 +236,12 @@ bool definition_check_model(struct arena *arena,
     check_trigger_entity(&in, definition);
     for (size_t i = 0; i < definition->step_count; i++) {
         const struct step *step = &definition->steps[i];
-        struct step_paths place;
-        step_paths_init(&place, definition, i);
+        struct step_paths paths;
+        step_paths_init(&paths, definition, i);
         if (check_has_param(step_params(step->action), STR("entity")))
-            check_data_step(&in, &place.params, step);
+            check_data_step(&in, &paths.params, step);
         if (check_has_param(step_params(step->action), STR("audience")))
-            check_push_step(&in, &place.params, step);
+            check_push_step(&in, &paths.params, step);
     }
     return errors->count == before;
 }

@@ -84,7 +84,7 @@ bool definition_is_group(struct str name, const json_t *value);
 struct step_paths {
     struct json_path steps, step, params;
 };
-void step_paths_init(struct step_paths *place, const struct definition *definition, size_t index);
+void step_paths_init(struct step_paths *paths, const struct definition *definition, size_t index);
 
 /* any: Reads doc.trigger into the definition. */
 void check_trigger(struct check *in, const json_t *trigger);

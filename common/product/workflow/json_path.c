@@ -21,14 +21,14 @@ static void print_part(struct strbuf *out, const struct json_path *part)
         strbuf_printf(out, " (%.*s)", STR_ARG(utf8_cut(part->label, NAME_BYTES)));
 }
 
-struct str json_path_print(struct arena *arena, const struct json_path *place)
+struct str json_path_print(struct arena *arena, const struct json_path *path)
 {
     const struct json_path *chain[PLACE_DEPTH];
     size_t count = 0;
     struct strbuf out;
 
-    for (; place != NULL && count < PLACE_DEPTH; place = place->parent)
-        chain[count++] = place;
+    for (; path != NULL && count < PLACE_DEPTH; path = path->parent)
+        chain[count++] = path;
     strbuf_init(&out, arena, ROW_KEY_BYTES);
     while (count > 0)
         print_part(&out, chain[--count]);

@@ -14,4 +14,4 @@ struct json_path {
 };
 
 /* any: Prints a place as "steps[2] (save).params.entity". Arena-owned; empty for NULL. */
-struct str json_path_print(struct arena *arena, const struct json_path *place);
+struct str json_path_print(struct arena *arena, const struct json_path *path);

@@ -184,7 +184,7 @@ static void put_html(struct strbuf *out, struct str text)
 /* Inserts a value into other text. */
 static bool insert_plain(struct strbuf *out, const json_t *value)
 {
-    size_t room = out->max;
+    size_t capacity = out->max;
     struct jw w;
 
     switch (json_typeof(value)) {
@@ -195,7 +195,7 @@ static bool insert_plain(struct strbuf *out, const json_t *value)
         break;
     default:
         if (!template_budget_charge(
-                value, TEMPLATE_MAX_DEPTH, &room)) /* the writer also needs this depth limit */
+                value, TEMPLATE_MAX_DEPTH, &capacity)) /* the writer also needs this depth limit */
             return false;
         jw_init(&w, out);
         jw_json(&w, value);

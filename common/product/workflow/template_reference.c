@@ -145,12 +145,12 @@ static bool read_quoted(struct parsing *in)
     part->name = (struct str){in->text.ptr, len};
     if (escaped) {
         char *copy = arena_alloc(in->arena, len);
-        size_t kept = 0;
+        size_t kept_count = 0;
         for (size_t i = 0; i < len; i++) {
             i += in->text.ptr[i] == '\\';
-            copy[kept++] = in->text.ptr[i];
+            copy[kept_count++] = in->text.ptr[i];
         }
-        part->name = (struct str){copy, kept};
+        part->name = (struct str){copy, kept_count};
     }
     in->text.ptr += len + 1;
     in->text.len -= len + 1;

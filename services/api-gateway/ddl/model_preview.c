@@ -233,7 +233,7 @@ int model_is_dry_run(struct req *r, bool *ret_dry_run)
     return 0;
 }
 
-int model_preview(struct req *r, model_preview_fn look, void *arg)
+int model_preview(struct req *r, model_preview_fn make, void *arg)
 {
     struct ddl_preview *preview = ARENA_NEW(r->task.arena, preview);
     struct model_subject subject = {NULL, NULL};
@@ -246,7 +246,7 @@ int model_preview(struct req *r, model_preview_fn look, void *arg)
     (void)gateway_refresh_project(r);
     ddl_preview_init(preview, r->task.arena);
     r->scope->preview = preview;
-    TRY(look(r, arg, &subject));
+    TRY(make(r, arg, &subject));
     TRY(preview_referring(r, &subject, &referring));
     return reply_preview(r, &referring);
 }

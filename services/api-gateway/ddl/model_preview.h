@@ -19,7 +19,7 @@ typedef int (*model_preview_fn)(struct req *r, void *arg, struct model_subject *
 
 /* co: Checks a change against the current model and records, and answers the findings. Ends a
  * transaction that If-Match has begun; none is open during the checks. Returns the status. */
-AWAITS int model_preview(struct req *r, model_preview_fn look, void *arg) MUSTCHECK;
+AWAITS int model_preview(struct req *r, model_preview_fn make, void *arg) MUSTCHECK;
 
 /* any: Sets *ret_dry_run if the request has `dry_run=true`. Returns 0, or 400 for an invalid query.
  */

@@ -11,7 +11,7 @@
 AWAITS static int apikey_read_key(struct req *r, struct str key, struct credential *ret)
 {
     /* Taken before the row is read, so that a later change counts as later. */
-    int64_t asked_ms = clock_mono_ms();
+    int64_t request_ms = clock_mono_ms();
     uint8_t *hash = arena_alloc(r->task.arena, 32);
     struct rows found;
 
@@ -24,7 +24,7 @@ AWAITS static int apikey_read_key(struct req *r, struct str key, struct credenti
         .key_id = row.id,
         .user_id = row.user_id,
         .expires_ms = row.expires_at,
-        .checked_ms = asked_ms,
+        .checked_ms = request_ms,
     };
     return sql_exec(r, NULL, SQL_API_KEY_USED(.id = ret->key_id));
 }

@@ -44,7 +44,7 @@ AWAITS static int verify_signature(struct req *r, const struct jws *token)
 AWAITS static int check_session(struct req *r, struct credential *credential)
 {
     /* Taken before the row is read, so that a later change counts as later. */
-    int64_t asked_ms = clock_mono_ms();
+    int64_t request_ms = clock_mono_ms();
     struct rows session;
 
     TRY(sql_all(r, &session, SQL_SESSION_CHECK(.id = credential->session_id)));
@@ -53,7 +53,7 @@ AWAITS static int check_session(struct req *r, struct credential *credential)
     const struct sql_session_check_row row = sql_session_check_row(&session, 0);
     if (row.ended || row.user_id != credential->user_id)
         return refusal(r, REFUSE_TOKEN, "The session of this token has ended.");
-    credential->checked_ms = asked_ms;
+    credential->checked_ms = request_ms;
     return 0;
 }
 

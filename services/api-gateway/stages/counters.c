@@ -103,12 +103,12 @@ static bool counters_take_quota(uint64_t owner)
     bool is_new;
     struct slot *slot = find_slot(counters->owners, OWNERS, owner, &is_new);
     uint32_t used = counters_count(&counters->used, 0);
-    uint32_t room = used < SLOTS_SHARED ? SLOTS_SHARED - used : 0;
+    uint32_t capacity = used < SLOTS_SHARED ? SLOTS_SHARED - used : 0;
 
     if (!slot || !counters_take_slot(slot, owner))
         return false;
     uint32_t own = counters_count(&slot->count, 0);
-    if (own >= SLOTS_OF_ONE || own >= room)
+    if (own >= SLOTS_OF_ONE || own >= capacity)
         return false;
     (void)counters_count(&slot->count, 1);
     (void)counters_count(&counters->used, 1);

@@ -38,15 +38,15 @@ int inner_handle(struct req *r)
 
 AWAITS static void inner_task_run(struct task *task UNUSED, void *arg)
 {
-    struct inner_task *asked = arg;
+    struct inner_task *request = arg;
     struct str allow;
 
-    MUST(router_match(gateway_router, &asked->req, &allow) == 0); /* inner.path is a route */
-    asked->rc = asked->answer(&asked->req);
-    gateway_roll_back(&asked->req);
-    asked->is_done = true;
-    if (asked->is_awaited)
-        await_done(&asked->ended, 0);
+    MUST(router_match(gateway_router, &request->req, &allow) == 0); /* inner.path is a route */
+    request->rc = request->answer(&request->req);
+    gateway_roll_back(&request->req);
+    request->is_done = true;
+    if (request->is_awaited)
+        await_done(&request->ended, 0);
 }
 
 static void inner_abandon(struct await *await)
@@ -56,26 +56,26 @@ static void inner_abandon(struct await *await)
 
 /* co: Runs the inner request to its end. If the waiting task is cancelled, so is the inner request,
  * and its end is still awaited: its memory belongs to the waiting task. */
-AWAITS static void inner_task_wait(struct task *task, struct inner_task *asked)
+AWAITS static void inner_task_wait(struct task *task, struct inner_task *request)
 {
-    await_init(&asked->ended);
-    asked->ended.abandon = inner_abandon;
-    asked->is_awaited = true;
-    task_start(&asked->req.task, inner_task_run, asked);
-    (void)!await_wait(task, &asked->ended, 0);
-    if (asked->is_done)
+    await_init(&request->ended);
+    request->ended.abandon = inner_abandon;
+    request->is_awaited = true;
+    task_start(&request->req.task, inner_task_run, request);
+    (void)!await_wait(task, &request->ended, 0);
+    if (request->is_done)
         return;
-    task_cancel(&asked->req.task);
-    await_init(&asked->ended);
-    asked->is_awaited = true;
-    (void)!await_wait(task, &asked->ended, 0);
+    task_cancel(&request->req.task);
+    await_init(&request->ended);
+    request->is_awaited = true;
+    (void)!await_wait(task, &request->ended, 0);
 }
 
 static struct inner_task *
 inner_task_new(struct task *task, const struct inner_req *inner, struct arena *arena, size_t most)
 {
-    struct inner_task *asked = ARENA_NEW(task->arena, asked);
-    struct req *r = &asked->req;
+    struct inner_task *request = ARENA_NEW(task->arena, request);
+    struct req *r = &request->req;
     int64_t due_ms = clock_mono_ms() + LIMIT_MS;
 
     r->task.arena = arena;
@@ -93,15 +93,15 @@ inner_task_new(struct task *task, const struct inner_req *inner, struct arena *a
     r->started_us = clock_mono_us();
     strbuf_init(&r->body, arena, most);
     strbuf_init(&r->extra_headers, arena, HEADERS_BYTES);
-    r->scope = &asked->scope;
-    asked->answer = inner->answer;
-    asked->caller = *inner->caller;
-    asked->scope.project = inner->project;
-    asked->scope.caller = &asked->caller;
-    asked->scope.db = &inner->project->db;
+    r->scope = &request->scope;
+    request->answer = inner->answer;
+    request->caller = *inner->caller;
+    request->scope.project = inner->project;
+    request->scope.caller = &request->caller;
+    request->scope.db = &inner->project->db;
     project_hold(arena, inner->project);
     gateway_hold_model(r);
-    return asked;
+    return request;
 }
 
 int inner_run(struct task *task,
@@ -110,11 +110,11 @@ int inner_run(struct task *task,
               struct inner_answer *ret)
 {
     struct arena *arena = arena_new(0);
-    struct inner_task *asked = inner_task_new(task, inner, arena, most);
-    struct req *r = &asked->req;
+    struct inner_task *request = inner_task_new(task, inner, arena, most);
+    struct req *r = &request->req;
 
-    inner_task_wait(task, asked);
-    int rc = asked->rc;
+    inner_task_wait(task, request);
+    int rc = request->rc;
     if (rc >= 0 && (r->body.overflow || r->streaming)) {
         r->body.len = 0;
         r->body.overflow = false;

@@ -97,9 +97,9 @@ static size_t answer_max(const struct req *r)
     return most > r->body.max || str_is(str_from(r->route->id), "docs_get") ? r->body.max : most;
 }
 
-/* While a request waits for its body it gives up its seat and counts against its client address
+/* While a request waits for its body it gives up its permit and counts against its client address
  * only. The handler refuses a body of another type without reading it. */
-AWAITS static int pipeline_wait_for_body(struct req *r, struct permit **seat)
+AWAITS static int pipeline_wait_for_body(struct req *r, struct permit **permit)
 {
     struct str body = STR_NONE;
     bool gzip = false;
@@ -109,41 +109,41 @@ AWAITS static int pipeline_wait_for_body(struct req *r, struct permit **seat)
     if (r->route->body_type) {
         if (gzip)
             req_unpack_stream(r);
-        admission_release(*seat);
-        TRY(admission_upload(r, seat));
+        admission_release(*permit);
+        TRY(admission_upload(r, permit));
         return check_caller(r); /* the wait may have been long */
     }
     if (!r->route->body || !r->has_body || !req_body_has_type(r))
         return 0;
     bool awaited = req_body_is_awaited(r);
     if (awaited)
-        admission_release(*seat);
+        admission_release(*permit);
     TRY(req_body_text(r, &body));
     if (awaited) {
-        TRY(admission_enter(r, admission_of(r), seat));
+        TRY(admission_enter(r, admission_of(r), permit));
         TRY(check_caller(r)); /* rights may have changed during the wait */
     }
     if (gzip)
-        TRY(req_body_unpack(r, *seat, &body));
-    return admission_body(r, *seat, body);
+        TRY(req_body_unpack(r, *permit, &body));
+    return admission_body(r, *permit, body);
 }
 
 AWAITS static int run_project_route(struct req *r)
 {
-    struct permit *seat;
+    struct permit *permit;
     int rc;
 
     TRY(pipeline_find_project(r, r->params[0]));
     if (req_header(r, "origin").len)
         TRY(cors_run(r, r->params[0], STR_NONE));
-    TRY(admission_enter(r, admission_of(r), &seat));
+    TRY(admission_enter(r, admission_of(r), &permit));
     rc = check_caller(r);
     if (rc == 403 || r->scope->may_be_stale)
         rc = recheck_caller(r, rc);
     TRY(rc);
     TRY(rate_limit_run(r));
     r->body.max = answer_max(r);
-    TRY(pipeline_wait_for_body(r, &seat));
+    TRY(pipeline_wait_for_body(r, &permit));
     return conditional_run(r);
 }
 

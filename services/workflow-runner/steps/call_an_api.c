@@ -375,11 +375,11 @@ int step_call_an_api(struct step_call *call)
     if (fetch_url_check(request.url) == FETCH_REFUSED)
         return fail_unreachable(call);
     TRY(step_sent(call));
-    struct fetch_budget room = {0};
-    request.budget = &room;
+    struct fetch_budget budget = {0};
+    request.budget = &budget;
     int rc = api_send(call, &request, &response);
     if (rc == 0)
         rc = take_answer_in_budget(call, &response);
-    fetch_budget_release(&room);
+    fetch_budget_release(&budget);
     return rc;
 }

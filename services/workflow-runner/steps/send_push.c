@@ -308,9 +308,10 @@ AWAITS static int send_all(struct push_sending *in)
 
     while (in->handed_count < in->count || in->under_way_count > 0) {
         size_t left = in->count - in->handed_count;
-        size_t room = ROWS_AT_ONCE > in->under_way_count ? ROWS_AT_ONCE - in->under_way_count : 0;
-        if (left > 0 && room > 0) {
-            TRY(push_hand_over(in, left < room ? left : room));
+        size_t capacity =
+            ROWS_AT_ONCE > in->under_way_count ? ROWS_AT_ONCE - in->under_way_count : 0;
+        if (left > 0 && capacity > 0) {
+            TRY(push_hand_over(in, left < capacity ? left : capacity));
             pause.tries = 0;
         }
         TRY(poll_sends(in));

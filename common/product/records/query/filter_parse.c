@@ -88,24 +88,24 @@ static bool filter_read_value(const struct condition_reader *in,
  * not closed, or if text follows the closing quote. */
 static bool list_take_value(struct arena *arena, struct str *rest, struct str *ret_value)
 {
-    struct str ahead = str_trim(*rest);
+    struct str text = str_trim(*rest);
     size_t end = 1;
 
-    if (ahead.len == 0 || ahead.ptr[0] != '"') {
+    if (text.len == 0 || text.ptr[0] != '"') {
         *ret_value = str_split(rest, ',');
         return true;
     }
-    while (end < ahead.len &&
-           (ahead.ptr[end] != '"' || (end + 1 < ahead.len && ahead.ptr[end + 1] == '"')))
-        end += ahead.ptr[end] == '"' ? 2 : 1;
-    if (end >= ahead.len)
+    while (end < text.len &&
+           (text.ptr[end] != '"' || (end + 1 < text.len && text.ptr[end + 1] == '"')))
+        end += text.ptr[end] == '"' ? 2 : 1;
+    if (end >= text.len)
         return false;
     char *value = arena_alloc(arena, end);
     size_t len = 0;
-    for (size_t i = 1; i < end; i += ahead.ptr[i] == '"' ? 2 : 1)
-        value[len++] = ahead.ptr[i];
+    for (size_t i = 1; i < end; i += text.ptr[i] == '"' ? 2 : 1)
+        value[len++] = text.ptr[i];
     *ret_value = (struct str){value, len};
-    const char *behind = ahead.ptr + end + 1;
+    const char *behind = text.ptr + end + 1;
     *rest = (struct str){behind, (size_t)(rest->ptr + rest->len - behind)};
     return str_trim(str_split(rest, ',')).len == 0;
 }

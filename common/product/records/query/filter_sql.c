@@ -225,11 +225,11 @@ static void put_links_test(const struct filter_writer *out,
  * reached, the field is null, as in path_value(). Therefore a test that accepts null is written as:
  * no row passes the opposite test. */
 static void
-put_test(const struct filter_writer *out, const struct filter_test *asked, const char *alias)
+put_test(const struct filter_writer *out, const struct filter_test *given, const char *alias)
 {
     static const char *const aliases[PATH_STEPS] = {"r1", "r2", "r3", "r4"};
-    bool none = asked->path.count > 0 && test_passes_null(asked);
-    const struct filter_test opposite = none ? test_opposite(*asked) : *asked;
+    bool none = given->path.count > 0 && test_passes_null(given);
+    const struct filter_test opposite = none ? test_opposite(*given) : *given;
     const struct filter_test *test = &opposite;
 
     filter_put(out, none ? "not " : "");

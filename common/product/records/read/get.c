@@ -65,7 +65,7 @@ void get_stats(struct get_stats *ret_stats)
 
 /* --- shapes --- */
 
-static struct sql *make_statement(struct records_ctx *ctx, struct get_shape *shape, bool many)
+static struct sql *make_statement(struct records_ctx *ctx, struct get_shape *get, bool many)
 {
     struct strbuf text;
     struct sql_params params;
@@ -74,13 +74,13 @@ static struct sql *make_statement(struct records_ctx *ctx, struct get_shape *sha
     sql_params_init(&params, ctx->task->arena);
     (void)sql_params_add(&params, P_NULL); /* $1: the ids, set when the batch runs */
     strbuf_str(&text, STR("select "));
-    columns_sql(ctx, &shape->plan, "t", &text, &params);
+    columns_sql(ctx, &get->plan, "t", &text, &params);
     strbuf_printf(&text,
                   " from {p}.%.*s t where t.id = %s",
-                  STR_ARG(shape->entity->table),
+                  STR_ARG(get->entity->table),
                   many ? "any($1::bigint[])" : "$1::bigint");
-    (void)rls_put_where(ctx, shape->entity, ACT_READ, "t", &text, &params);
-    shape->has_row_rule = params.count > 1;
+    (void)rls_put_where(ctx, get->entity, ACT_READ, "t", &text, &params);
+    get->has_row_rule = params.count > 1;
     return sql_dynamic(ctx, "records.get", &text, params.count, SQL_MANY);
 }
 
@@ -101,19 +101,19 @@ static struct get_shape *find_shape(struct records_ctx *ctx, const struct entity
         .fields = ctx->public_only ? 0 : caller_field_key(ctx->caller, entity),
     };
     struct str name = {(const char *)&key, sizeof(key)};
-    struct get_shape *shape = map_get(ctx->model->statements, name);
+    struct get_shape *get = map_get(ctx->model->statements, name);
 
-    if (shape != NULL || map_size(ctx->model->statements) >= SHAPES_MAX)
-        return shape;
-    shape = ARENA_NEW(ctx->model->arena, shape);
-    shape->entity = entity;
-    list_init(&shape->open_batches);
-    int rc = columns_plan(ctx, entity, STR_NONE, &shape->plan);
+    if (get != NULL || map_size(ctx->model->statements) >= SHAPES_MAX)
+        return get;
+    get = ARENA_NEW(ctx->model->arena, get);
+    get->entity = entity;
+    list_init(&get->open_batches);
+    int rc = columns_plan(ctx, entity, STR_NONE, &get->plan);
     MUST(rc == 0); /* without a selection nothing can be refused */
-    shape->one = make_statement(ctx, shape, false);
-    shape->many = make_statement(ctx, shape, true);
-    (void)map_put(ctx->model->statements, name, shape);
-    return shape;
+    get->one = make_statement(ctx, get, false);
+    get->many = make_statement(ctx, get, true);
+    (void)map_put(ctx->model->statements, name, get);
+    return get;
 }
 
 /* --- batches --- */
@@ -180,7 +180,7 @@ static void batch_on_turn_end(void *arg)
     task_start(&batch->task, run_batch, batch);
 }
 
-static struct get_batch *new_batch(struct records_ctx *ctx, struct get_shape *shape)
+static struct get_batch *new_batch(struct records_ctx *ctx, struct get_shape *get)
 {
     struct arena *arena = arena_new(0);
     struct get_batch *batch = ARENA_NEW(arena, batch);
@@ -191,18 +191,18 @@ static struct get_batch *new_batch(struct records_ctx *ctx, struct get_shape *sh
     batch->model =
         model_ref((struct model *)ctx->model); /* counting does not change the snapshot */
     batch->db = *ctx->db;
-    batch->shape = shape;
+    batch->shape = get;
     list_init(&batch->waiters);
     sql_params_init(&batch->params, arena);
     (void)sql_params_add(&batch->params, P_NULL);
-    if (shape->has_row_rule) {
+    if (get->has_row_rule) {
         batch->user_id = ctx->caller->user_id;
         batch->group_scope = ctx->caller->group_scope;
         if (ctx->caller->rights != NULL)
             batch->rights = rights_ref((struct rights *)ctx->caller->rights);
-        rls_bind(ctx, &batch->params, shape->one->arity - 1);
+        rls_bind(ctx, &batch->params, get->one->arity - 1);
     }
-    list_append(&shape->open_batches, &batch->link);
+    list_append(&get->open_batches, &batch->link);
     batch->hook = (struct loop_hook){.fn = batch_on_turn_end, .arg = batch};
     loop_at_tick_end(&batch->hook);
     return batch;
@@ -228,11 +228,11 @@ static size_t batch_take_slot(struct get_batch *batch, int64_t id)
 }
 
 static void
-batch_join(struct records_ctx *ctx, struct get_shape *shape, int64_t id, struct get_waiter *waiter)
+batch_join(struct records_ctx *ctx, struct get_shape *get, int64_t id, struct get_waiter *waiter)
 {
     struct get_batch *batch = NULL;
 
-    LIST_FOR (node, &shape->open_batches) {
+    LIST_FOR (node, &get->open_batches) {
         struct get_batch *open = LIST_ITEM(node, struct get_batch, link);
         if (batch_may_join(open, ctx)) {
             batch = open;
@@ -240,7 +240,7 @@ batch_join(struct records_ctx *ctx, struct get_shape *shape, int64_t id, struct 
         }
     }
     if (batch == NULL)
-        batch = new_batch(ctx, shape);
+        batch = new_batch(ctx, get);
     waiter->batch = batch;
     waiter->slot = batch_take_slot(batch, id);
     batch->refs++;
@@ -289,15 +289,15 @@ AWAITS static int get_batched(struct records_ctx *ctx,
                               struct strbuf *out,
                               int64_t *ret_version)
 {
-    struct get_shape *shape = find_shape(ctx, entity);
+    struct get_shape *get = find_shape(ctx, entity);
     struct get_waiter waiter;
 
-    if (shape == NULL)
+    if (get == NULL)
         return GET_NOT_BATCHED;
     stats.gets++;
     await_init(&waiter.await);
     waiter.await.abandon = batch_on_abandon;
-    batch_join(ctx, shape, id, &waiter);
+    batch_join(ctx, get, id, &waiter);
     int rc = await_wait(ctx->task, &waiter.await, 0);
     ctx->task->db_us += waiter.batch->task.db_us;
     if (rc == 0 && batch_is_too_large(waiter.batch))

@@ -73,13 +73,13 @@ static size_t value_width(const struct model_field *field)
  * end. */
 static bool is_narrow(const struct listing *list)
 {
-    size_t room = NARROW_BYTES / ((size_t)list->page.limit + 1);
+    size_t capacity = NARROW_BYTES / ((size_t)list->page.limit + 1);
 
     for (size_t i = 0; i < list->plan.count; i++) {
         size_t width = value_width(list->plan.fields[i]);
-        if (width > room)
+        if (width > capacity)
             return false;
-        room -= width;
+        capacity -= width;
     }
     return !list->cursor.is_requested; /* sort keys may be large */
 }

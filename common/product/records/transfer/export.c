@@ -116,12 +116,12 @@ static struct str local_moment(const struct project *project, struct str moment,
     return str_from(clock_format(buf, wall_ms + offset_s * 1000));
 }
 
-/* Returns the text in the style of the export, in `text`, which may be changed, or in `room`. */
+/* Returns the text in the style of the export, in `text`, which may be changed, or in `buffer`. */
 static struct str export_style_text(const struct export *export,
                                     enum model_type type,
                                     char *text,
                                     size_t len,
-                                    struct cell_text *room)
+                                    struct cell_text *buffer)
 {
     enum csv_dates dates = export->csv->dates;
     char buf[CLOCK_TEXT_BYTES];
@@ -135,11 +135,11 @@ static struct str export_style_text(const struct export *export,
                 text[i] = ',';
         return plain;
     case TYPE_DATE:
-        return dates == CSV_DATES_ISO ? plain : cell_moment_print(plain, dates, room);
+        return dates == CSV_DATES_ISO ? plain : cell_moment_print(plain, dates, buffer);
     case TYPE_DATETIME:
         if (dates == CSV_DATES_ISO)
             return plain;
-        return cell_moment_print(local_moment(export->ctx->project, plain, buf), dates, room);
+        return cell_moment_print(local_moment(export->ctx->project, plain, buf), dates, buffer);
     default:
         return plain;
     }
@@ -158,12 +158,12 @@ static void export_put_value_cell(struct export *export,
     scratch->len = 0;
     jw_init(&w, scratch);
     columns_write_value(&w, field, rows, row, column);
-    struct cell_text room;
+    struct cell_text buffer;
     bool quoted = field->type != TYPE_JSON && scratch->len >= 2 && scratch->ptr[0] == '"';
     char *text = scratch->ptr + quoted;
     export_put_cell(
         export,
-        export_style_text(export, field->type, text, scratch->len - 2 * (size_t)quoted, &room));
+        export_style_text(export, field->type, text, scratch->len - 2 * (size_t)quoted, &buffer));
 }
 
 static bool export_is_text(const struct model_field *field)
@@ -330,7 +330,7 @@ AWAITS static int
 export_read_page(struct export *export, const struct entity *entity, struct page_call *call)
 {
     struct records_ctx *ctx = export->ctx;
-    const struct db_chunk piece = {
+    const struct db_chunk chunk = {
         .bytes = PAGE_BYTES, .timeout_ms = PAGE_MS, .fn = export_on_page, .arg = call};
     struct strbuf text;
     struct sql_params params;
@@ -347,7 +347,7 @@ export_read_page(struct export *export, const struct entity *entity, struct page
     strbuf_printf(&text, " limit %lld", (long long)export->limit);
     struct sql *sql = sql_dynamic(ctx, "records.export", &text, params.count, SQL_MANY);
     sql->no_prepare = true; /* the text of each page is different */
-    return db_chunk(ctx->task, ctx->db, sql, params.items, params.count, &piece);
+    return db_chunk(ctx->task, ctx->db, sql, params.items, params.count, &chunk);
 }
 
 static void free_page(void *arena)

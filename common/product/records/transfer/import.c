@@ -406,9 +406,9 @@ static int import_settle(struct import *import, int rc)
                         import->split.reason);
 }
 
-int records_import_feed(struct import *import, struct str piece)
+int records_import_feed(struct import *import, struct str chunk)
 {
-    return import_settle(import, import_split_feed(&import->split, piece));
+    return import_settle(import, import_split_feed(&import->split, chunk));
 }
 
 int records_import_finish(struct import *import)

@@ -216,13 +216,13 @@ static void csv_begin(struct import_split *split)
     }
 }
 
-/* Copies the header, up to its line end, into the window. Returns the bytes taken of `piece`. */
-static size_t csv_take_header(struct import_split *split, struct str piece)
+/* Copies the header, up to its line end, into the window. Returns the bytes taken of `chunk`. */
+static size_t csv_take_header(struct import_split *split, struct str chunk)
 {
     struct strbuf *bytes = &split->window.bytes;
 
-    for (size_t i = 0; i < piece.len; i++) {
-        char c = piece.ptr[i];
+    for (size_t i = 0; i < chunk.len; i++) {
+        char c = chunk.ptr[i];
         bool line_end = c == '\r' || c == '\n';
         bool begins = bytes->len == 0 || ascii_is_in(bytes->ptr[bytes->len - 1], SEPARATORS);
         if (line_end && bytes->len == 0)
@@ -235,7 +235,7 @@ static size_t csv_take_header(struct import_split *split, struct str piece)
             return i + 1;
         }
     }
-    return piece.len;
+    return chunk.len;
 }
 
 /* --- the file --- */
@@ -251,10 +251,10 @@ AWAITS static int csv_file_byte(struct import_split *split, char c)
     return csv_byte(split, c);
 }
 
-int import_csv_feed(struct import_split *split, struct str piece)
+int import_csv_feed(struct import_split *split, struct str chunk)
 {
     struct import_window *window = &split->window;
-    size_t taken = split->is_begun ? 0 : csv_take_header(split, piece);
+    size_t taken = split->is_begun ? 0 : csv_take_header(split, chunk);
 
     if (!split->is_begun)
         return 0;
@@ -263,12 +263,12 @@ int import_csv_feed(struct import_split *split, struct str piece)
             TRY(task_yield_if_due(split->task));
         if (window->at < window->bytes.len)
             TRY(csv_byte(split, window->bytes.ptr[window->at++]));
-        else if (taken == piece.len)
+        else if (taken == chunk.len)
             return 0;
         else if (window->is_open && window_unread_bytes(window) == IMPORT_ROW_BYTES)
             TRY(csv_end_malformed(split, "the row is longer than 2 MB", 0));
         else
-            TRY(csv_file_byte(split, piece.ptr[taken++]));
+            TRY(csv_file_byte(split, chunk.ptr[taken++]));
     }
 }
 

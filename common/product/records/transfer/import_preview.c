@@ -75,12 +75,12 @@ void import_preview_column(struct import_preview *preview,
     if (preview->count == COLUMNS_MAX)
         return;
     if (preview->count == preview->capacity) {
-        size_t room = preview->capacity == 0 ? 32 : 2 * preview->capacity;
-        struct column *columns = ARENA_ARRAY(preview->arena, columns, room);
+        size_t capacity = preview->capacity == 0 ? 32 : 2 * preview->capacity;
+        struct column *columns = ARENA_ARRAY(preview->arena, columns, capacity);
         if (preview->count > 0)
             memcpy(columns, preview->columns, preview->count * sizeof(*columns));
         preview->columns = columns;
-        preview->capacity = room;
+        preview->capacity = capacity;
     }
     preview->columns[preview->count++] =
         (struct column){.name = arena_dup(preview->arena, name), .field = field, .kinds = KIND_ANY};

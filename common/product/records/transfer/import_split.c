@@ -124,28 +124,28 @@ void import_split_init(struct import_split *split,
 }
 
 /* co: Splits the bytes that follow the byte order mark. */
-AWAITS static int split_after_mark(struct import_split *split, struct str piece)
+AWAITS static int split_after_mark(struct import_split *split, struct str chunk)
 {
     if (split->format == IMPORT_CSV)
-        return import_csv_feed(split, piece);
-    for (size_t i = 0; i < piece.len; i++)
-        TRY(split->format == IMPORT_JSON ? list_byte(split, piece.ptr[i])
-                                         : line_byte(split, piece.ptr[i]));
+        return import_csv_feed(split, chunk);
+    for (size_t i = 0; i < chunk.len; i++)
+        TRY(split->format == IMPORT_JSON ? list_byte(split, chunk.ptr[i])
+                                         : line_byte(split, chunk.ptr[i]));
     return 0;
 }
 
-int import_split_feed(struct import_split *split, struct str piece)
+int import_split_feed(struct import_split *split, struct str chunk)
 {
-    for (size_t i = 0; i < piece.len; i++) {
+    for (size_t i = 0; i < chunk.len; i++) {
         if (!split->is_started && split->skipped < sizeof(byte_order_mark) &&
-            (unsigned char)piece.ptr[i] == byte_order_mark[split->skipped]) {
+            (unsigned char)chunk.ptr[i] == byte_order_mark[split->skipped]) {
             split->skipped++;
             continue;
         }
         if (!split->is_started && split->skipped > 0 && split->skipped < sizeof(byte_order_mark))
             return split_fail_malformed(split, "the file is not UTF-8");
         split->is_started = true;
-        return split_after_mark(split, (struct str){piece.ptr + i, piece.len - i});
+        return split_after_mark(split, (struct str){chunk.ptr + i, chunk.len - i});
     }
     return 0;
 }

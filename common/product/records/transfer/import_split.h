@@ -61,7 +61,7 @@ void import_split_init(struct import_split *split,
                        void *arg);
 /* co: import_split_feed() splits the next bytes of the file, import_split_end() ends the file. Both
  * return 0, IMPORT_MALFORMED, or the non-zero result of `fn`. */
-AWAITS int import_split_feed(struct import_split *split, struct str piece) MUSTCHECK;
+AWAITS int import_split_feed(struct import_split *split, struct str chunk) MUSTCHECK;
 AWAITS int import_split_end(struct import_split *split) MUSTCHECK;
 
 /* any: Adds a byte to the row. Returns false when the row is too long, and sets row_reason. */

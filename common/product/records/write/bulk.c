@@ -86,19 +86,19 @@ bulk_check_rows(struct records_ctx *ctx, const struct entity *entity, struct bul
 /* Keeps the items without findings. An item with findings gets its failure as its result. */
 static void bulk_drop_invalid(struct records_ctx *ctx, struct bulk *bulk)
 {
-    size_t kept = 0;
+    size_t kept_count = 0;
 
     for (size_t i = 0; i < bulk->count; i++) {
         if (bulk->rows[i].errors->count == 0) {
-            bulk->rows[kept] = bulk->rows[i];
-            bulk->index[kept++] = i;
+            bulk->rows[kept_count] = bulk->rows[i];
+            bulk->index[kept_count++] = i;
             continue;
         }
         ctx->error.fields = *bulk->rows[i].errors;
         (void)!records_fail_findings(ctx, PROBLEM_VALIDATION_FAILED);
         bulk_refuse_item(ctx, bulk, i);
     }
-    bulk->count = kept;
+    bulk->count = kept_count;
 }
 
 AWAITS static int

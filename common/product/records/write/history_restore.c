@@ -154,14 +154,14 @@ static int restore_fail_found(struct records_ctx *ctx, const struct entity *enti
 {
     struct schema_errors *found = &ctx->error.fields;
     size_t all = found->count;
-    size_t kept = 0;
+    size_t kept_count = 0;
 
     for (size_t i = 0; i < all && i < ARRAY_LEN(found->items); i++)
         if (field_rule_find(ctx, entity, found->items[i].field) != NULL)
-            found->items[kept++] = found->items[i];
-    found->count = kept;
-    return all > 0 && kept == 0 ? records_fail_hidden(ctx)
-                                : records_fail_findings(ctx, PROBLEM_VALIDATION_FAILED);
+            found->items[kept_count++] = found->items[i];
+    found->count = kept_count;
+    return all > 0 && kept_count == 0 ? records_fail_hidden(ctx)
+                                      : records_fail_findings(ctx, PROBLEM_VALIDATION_FAILED);
 }
 
 /* co: Checks the deleted record against the current model. */

@@ -165,7 +165,7 @@ int targets_check(struct records_ctx *ctx,
     struct arena *arena = ctx->task->arena;
     struct target *targets = ARENA_ARRAY(arena, targets, entity->field_count);
     struct db_call *calls = ARENA_ARRAY(arena, calls, entity->field_count);
-    size_t *asked = ARENA_ARRAY(arena, asked, entity->field_count);
+    size_t *requested = ARENA_ARRAY(arena, requested, entity->field_count);
     size_t target_count = 0;
     size_t call_count = 0;
 
@@ -178,14 +178,14 @@ int targets_check(struct records_ctx *ctx,
             continue;
         if (target->field->type == TYPE_FILE ||
             field_rule_can_read_entity(ctx, target->field->target)) {
-            asked[call_count] = target_count;
+            requested[call_count] = target_count;
             calls[call_count++] = targets_call(ctx, target);
         }
         target_count++;
     }
     TRY(write_db(ctx, entity, db_batch(ctx->task, ctx->db, calls, call_count, NULL)));
     for (size_t i = 0; i < call_count; i++)
-        target_set_visible(arena, &targets[asked[i]], &calls[i].rows);
+        target_set_visible(arena, &targets[requested[i]], &calls[i].rows);
     for (size_t i = 0; i < target_count; i++)
         target_find_invisible(ctx, &targets[i], rows, count);
     return 0;

@@ -306,15 +306,15 @@ AWAITS static int upsert_in_transaction(struct records_ctx *ctx,
     TRY(settled);
     for (size_t i = 0; i < upsert->count; i++) {
         const struct rows *rows = &calls.items[i * step + step - 1].rows;
-        size_t place = upsert->order[i];
-        upsert->failed = place;
+        size_t index = upsert->order[i];
+        upsert->failed = index;
         if (rows->count == 0)
             return upsert_fail_refused(ctx, entity, tx, upsert);
-        upsert->results[place].id = rows_i64(rows, 0, 0);
-        upsert->results[place].updated = !rows_bool(rows, 0, 1);
+        upsert->results[index].id = rows_i64(rows, 0, 0);
+        upsert->results[index].updated = !rows_bool(rows, 0, 1);
         /* Another transaction inserted the record after our log statement, so its previous state
          * was not logged; retry. */
-        if (step == 2 && upsert->results[place].updated && calls.items[i * step].rows.affected == 0)
+        if (step == 2 && upsert->results[index].updated && calls.items[i * step].rows.affected == 0)
             return write_tx_db(ctx, entity, DB_CONFLICT);
     }
     upsert->failed = upsert->count;

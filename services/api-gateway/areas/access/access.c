@@ -59,13 +59,13 @@ static void add_name(struct req *r, struct access_list *list, struct str name)
 
 int access_resolve(struct req *r, const struct in_strs *names, struct access_list *ret)
 {
-    size_t room = names->count + 1;
+    size_t capacity = names->count + 1;
 
     *ret = (struct access_list){
-        .entity_ids = ARENA_ARRAY(r->task.arena, ret->entity_ids, room),
-        .permissions = ARENA_ARRAY(r->task.arena, ret->permissions, room),
-        .names = ARENA_ARRAY(r->task.arena, ret->names, room),
-        .refused = ARENA_ARRAY(r->task.arena, ret->refused, room),
+        .entity_ids = ARENA_ARRAY(r->task.arena, ret->entity_ids, capacity),
+        .permissions = ARENA_ARRAY(r->task.arena, ret->permissions, capacity),
+        .names = ARENA_ARRAY(r->task.arena, ret->names, capacity),
+        .refused = ARENA_ARRAY(r->task.arena, ret->refused, capacity),
     };
     for (size_t i = 0; i < names->count; i++)
         add_name(r, ret, names->items[i]);

@@ -118,9 +118,9 @@ matrix_put(struct matrix *matrix, const struct route *route, const struct entity
 static void
 matrix_add(struct matrix *matrix, const struct route *route, const struct entity *entity)
 {
-    int64_t place = matrix->total++ - matrix->skip;
+    int64_t position = matrix->total++ - matrix->skip;
 
-    if (place >= 0 && place < matrix->page_rows)
+    if (position >= 0 && position < matrix->page_rows)
         matrix_put(matrix, route, entity);
 }
 

@@ -104,10 +104,10 @@ static bool extensions_ok(struct str rest)
         if (!subtag_is(singleton, 1, 1, ASCII_ALNUM))
             return false;
         for (; rest.ptr; count++) {
-            struct str ahead = rest;
-            if (!subtag_is(str_split(&ahead, '-'), private ? 1 : 2, 8, ASCII_ALNUM))
+            struct str next = rest;
+            if (!subtag_is(str_split(&next, '-'), private ? 1 : 2, 8, ASCII_ALNUM))
                 break;
-            rest = ahead;
+            rest = next;
         }
         if (count == 0)
             return false;
@@ -115,35 +115,34 @@ static bool extensions_ok(struct str rest)
     return true;
 }
 
-static void skip_subtag(struct str *rest, bool fits, struct str ahead)
+static void skip_subtag(struct str *rest, bool fits, struct str next)
 {
     if (fits)
-        *rest = ahead;
+        *rest = next;
 }
 
 static bool language_tag_ok(struct str tag)
 {
     struct str rest = tag;
     struct str language = str_split(&rest, '-');
-    struct str ahead;
+    struct str next;
 
     if (str_ieq(language, STR("x")) && rest.ptr)
         return extensions_ok(tag);
     if (!subtag_is(language, 2, 8, ASCII_LETTER))
         return false;
     for (int extlangs = 0; extlangs < 3 && language.len <= 3; extlangs++) {
-        ahead = rest;
-        skip_subtag(&rest, subtag_is(str_split(&ahead, '-'), 3, 3, ASCII_LETTER), ahead);
+        next = rest;
+        skip_subtag(&rest, subtag_is(str_split(&next, '-'), 3, 3, ASCII_LETTER), next);
     }
-    ahead = rest;
-    skip_subtag(&rest, subtag_is(str_split(&ahead, '-'), 4, 4, ASCII_LETTER), ahead);
-    ahead = rest;
-    struct str region = str_split(&ahead, '-');
-    skip_subtag(&rest,
-                subtag_is(region, 2, 2, ASCII_LETTER) || subtag_is(region, 3, 3, ASCII_DIGIT),
-                ahead);
-    for (ahead = rest; is_variant(str_split(&ahead, '-')); ahead = rest)
-        rest = ahead;
+    next = rest;
+    skip_subtag(&rest, subtag_is(str_split(&next, '-'), 4, 4, ASCII_LETTER), next);
+    next = rest;
+    struct str region = str_split(&next, '-');
+    skip_subtag(
+        &rest, subtag_is(region, 2, 2, ASCII_LETTER) || subtag_is(region, 3, 3, ASCII_DIGIT), next);
+    for (next = rest; is_variant(str_split(&next, '-')); next = rest)
+        rest = next;
     return extensions_ok(rest);
 }
 

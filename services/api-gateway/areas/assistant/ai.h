@@ -51,7 +51,7 @@ int ai_slot_take(struct req *r, struct ai_slot_hold **ret_hold) MUSTCHECK;
  * result and releases it with ai_slot_release(). */
 struct share *ai_slot_detach(struct ai_slot_hold *hold);
 /* any: Releases a slot. Accepts NULL. */
-void ai_slot_release(struct share *place);
+void ai_slot_release(struct share *share);
 /* any: Creates the slots. Called once in each worker. */
 void ai_limits_start(void);
 /* any: ai_limits_stop() is called before the database is closed: from then on no answer is begun

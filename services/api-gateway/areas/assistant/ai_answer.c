@@ -64,10 +64,10 @@ struct ai_answer {
 
 static void ai_answer_emit(struct ai_answer *answer, struct str event)
 {
-    struct http_chunk *piece = http_chunk_new(event);
+    struct http_chunk *chunk = http_chunk_new(event);
 
-    http_feed_send(&answer->feed, piece);
-    http_chunk_unref(piece);
+    http_feed_send(&answer->feed, chunk);
+    http_chunk_unref(chunk);
 }
 
 /* --- reading --- */
@@ -106,31 +106,31 @@ AWAITS static int ai_answer_run_tool(struct task *task,
                                      const struct completion_call *call,
                                      struct str *ret_result)
 {
-    struct ai_tool_result told;
+    struct ai_tool_result result;
     struct str name = call->name.len > 0 ? strbuf_view(&call->name) : STR("");
     struct str arguments = call->arguments.len > 0 ? strbuf_view(&call->arguments) : STR("{}");
 
-    TRY(ai_tool_run(task, user, name, arguments, &told));
-    answer->result_bytes += told.text.len;
+    TRY(ai_tool_run(task, user, name, arguments, &result));
+    answer->result_bytes += result.text.len;
     if (answer->result_bytes > RESULTS_BYTES) {
-        told.text = STR("{\"error\":{\"code\":\"too_large_answer\",\"detail\":\"The results of "
-                        "tools are too large together: request no more.\"}}");
-        told.needs_confirmation = false;
+        result.text = STR("{\"error\":{\"code\":\"too_large_answer\",\"detail\":\"The results of "
+                          "tools are too large together: request no more.\"}}");
+        result.needs_confirmation = false;
     }
-    *ret_result = told.text;
+    *ret_result = result.text;
     json_t *detail = jr_attach(
         task->arena,
         json_pack(
             "{s:o,s:I}", "tool", jr_text(name), "message_id", (json_int_t)answer->message_id));
     struct db_call calls[] = {
         db_call(SQL_AI_MESSAGE_TOOL(.conversation_id = answer->conversation_id,
-                                    .content = told.text,
-                                    .status =
-                                        told.needs_confirmation ? STR("waiting") : STR("complete"),
+                                    .content = result.text,
+                                    .status = result.needs_confirmation ? STR("waiting")
+                                                                        : STR("complete"),
                                     .tool = name,
                                     .arguments = arguments)),
         audit_call(task->arena,
-                   told.caller,
+                   result.caller,
                    "ai.tool",
                    "ai_conversation",
                    answer->conversation_id,
@@ -138,7 +138,7 @@ AWAITS static int ai_answer_run_tool(struct task *task,
                    answer->request_id),
     };
     int rc = db_batch(task, &user->project->db, calls, ARRAY_LEN(calls), NULL);
-    if (rc == 0 && told.needs_confirmation)
+    if (rc == 0 && result.needs_confirmation)
         ai_answer_emit(
             answer, ai_event_confirm(task->arena, sql_ai_message_tool_row(&calls[0].rows, 0).id));
     return rc > 0 ? PROJECT_UNAVAILABLE : rc;
@@ -175,9 +175,10 @@ AWAITS static int ai_answer_run_tools(struct task *task, struct ai_answer *answe
     TRY(project_find_number(task, gateway_directory(), answer->project, &user.project));
     MUST(jr_parse(task->arena, answer->request.body, &body, &error) == 0);
     json_t *messages = json_object_get(body, "messages");
-    json_t *asked = json_pack("{s:s,s:s,s:[]}", "role", "assistant", "content", "", "tool_calls");
-    calls = json_object_get(asked, "tool_calls");
-    (void)json_array_append_new(messages, asked);
+    json_t *requested =
+        json_pack("{s:s,s:s,s:[]}", "role", "assistant", "content", "", "tool_calls");
+    calls = json_object_get(requested, "tool_calls");
+    (void)json_array_append_new(messages, requested);
     for (size_t i = 0; i < answer->completion.call_count; i++) {
         const struct completion_call *call = &answer->completion.calls[i];
         struct str id =
@@ -199,12 +200,12 @@ AWAITS static int ai_answer_run_tools(struct task *task, struct ai_answer *answe
 static void ai_answer_count_tokens(struct ai_answer *answer)
 {
     const struct completion *completion = &answer->completion;
-    int64_t asked = (int64_t)answer->request.body.len;
+    int64_t requested = (int64_t)answer->request.body.len;
     int64_t bytes = (int64_t)completion->bytes;
     int64_t most = answer->max_output_tokens > bytes ? answer->max_output_tokens : bytes;
 
     answer->prompt_tokens += completion_tokens(
-        completion->usage.prompt, answer->request.body.len, asked + PROMPT_EXTRA_TOKENS);
+        completion->usage.prompt, answer->request.body.len, requested + PROMPT_EXTRA_TOKENS);
     answer->tokens += completion_tokens(completion->usage.answer, completion->bytes, most);
 }
 
@@ -307,10 +308,10 @@ AWAITS static void ai_answer_check_client(struct task *task, struct ai_answer *a
 
 static bool ai_answer_is_due(const struct ai_answer *answer)
 {
-    int64_t past_ms = clock_mono_ms() - answer->polled_ms;
+    int64_t elapsed_ms = clock_mono_ms() - answer->polled_ms;
     bool idle = answer->completion.text.len == answer->stored_bytes && answer->is_feed_open;
 
-    return past_ms >= (idle ? POLL_MS : WRITE_MS);
+    return elapsed_ms >= (idle ? POLL_MS : WRITE_MS);
 }
 
 /* co: Renews the lease, stores the text, and checks whether the answer is still wanted. The next

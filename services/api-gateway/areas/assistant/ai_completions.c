@@ -121,7 +121,7 @@ static struct list passings = {&passings, &passings};
 static void passed_request_settle(void *arg)
 {
     struct passed_request *passing = arg;
-    int64_t asked = (int64_t)passing->request.body.len;
+    int64_t requested = (int64_t)passing->request.body.len;
     int64_t bytes = (int64_t)passing->bytes;
     int64_t limit = passing->config.max_output_tokens;
 
@@ -135,7 +135,7 @@ static void passed_request_settle(void *arg)
     ai_usage_settle_later(
         &passing->bill,
         completion_tokens(
-            passing->usage.prompt, passing->request.body.len, asked + PROMPT_EXTRA_TOKENS),
+            passing->usage.prompt, passing->request.body.len, requested + PROMPT_EXTRA_TOKENS),
         completion_tokens(passing->usage.answer, passing->bytes, limit > bytes ? limit : bytes));
 }
 
@@ -152,23 +152,23 @@ struct client_check {
 
 AWAITS static void client_check_run(struct task *task, void *arg)
 {
-    struct client_check *look = arg;
+    struct client_check *check = arg;
     struct project *project;
     const char *code;
 
-    task->project = look->hearer.project;
-    code = ai_subscriber_check(task, &look->hearer);
-    if (look->renews_lease &&
-        (project_find_number(task, gateway_directory(), look->hearer.project, &project) != 0 ||
-         ai_running_renew(task, project, look->running) != 0))
-        look->renews_lease = false;
-    if (look->passing) {
-        look->passing->check = NULL;
-        look->passing->hearer = look->hearer;
-        if (look->renews_lease)
-            look->passing->renewed_ms = clock_mono_ms();
+    task->project = check->hearer.project;
+    code = ai_subscriber_check(task, &check->hearer);
+    if (check->renews_lease &&
+        (project_find_number(task, gateway_directory(), check->hearer.project, &project) != 0 ||
+         ai_running_renew(task, project, check->running) != 0))
+        check->renews_lease = false;
+    if (check->passing) {
+        check->passing->check = NULL;
+        check->passing->hearer = check->hearer;
+        if (check->renews_lease)
+            check->passing->renewed_ms = clock_mono_ms();
         if (code)
-            task_cancel(&look->passing->r->task);
+            task_cancel(&check->passing->r->task);
     }
 }
 

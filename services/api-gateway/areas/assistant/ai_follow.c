@@ -87,11 +87,11 @@ static void follower_on_closed(void *arg)
 
 static void follower_send(struct follower *follower, struct str event)
 {
-    struct http_chunk *piece = http_chunk_new(event);
+    struct http_chunk *chunk = http_chunk_new(event);
 
     if (!follower->is_closed)
-        http_feed_send(&follower->feed, piece);
-    http_chunk_unref(piece);
+        http_feed_send(&follower->feed, chunk);
+    http_chunk_unref(chunk);
 }
 
 static void follower_end(struct follower *follower, struct str event)
@@ -330,15 +330,16 @@ void ai_follow_stop(void)
 
 /* --- new followers --- */
 
-static struct followed_answer *follow_new(const struct req *r, const struct ai_follow_params *wish)
+static struct followed_answer *follow_new(const struct req *r,
+                                          const struct ai_follow_params *params)
 {
     struct followed_answer *follow = calloc(1, sizeof(*follow));
 
     MUST(follow != NULL);
     follow->project = r->scope->project->number;
     follow->user_id = r->scope->caller->user_id;
-    follow->conversation_id = wish->conversation_id;
-    follow->message_id = wish->message_id;
+    follow->conversation_id = params->conversation_id;
+    follow->message_id = params->message_id;
     list_init(&follow->followers);
     loop_timer_init(&follow->timer, follow_on_timer, follow);
     list_append(&following.follows, &follow->link);
@@ -346,15 +347,15 @@ static struct followed_answer *follow_new(const struct req *r, const struct ai_f
 }
 
 static struct follower *
-follower_new(const struct req *r, const struct ai_follow_params *wish, struct share *share)
+follower_new(const struct req *r, const struct ai_follow_params *params, struct share *share)
 {
     struct follower *follower = calloc(1, sizeof(*follower));
-    struct followed_answer *follow = follow_find(r->scope->project->number, wish->message_id);
+    struct followed_answer *follow = follow_find(r->scope->project->number, params->message_id);
 
     MUST(follower != NULL);
-    follower->follow = follow ? follow : follow_new(r, wish);
+    follower->follow = follow ? follow : follow_new(r, params);
     follower->share = share;
-    follower->characters_sent = wish->characters_seen;
+    follower->characters_sent = params->characters_seen;
     follower->feed = (struct http_feed){
         .on_closed = follower_on_closed, .arg = follower, .queued_max = QUEUED_MAX};
     ai_subscriber_init(&follower->hearer, r, PERM_SVC_AI_CHAT_READ);
@@ -362,7 +363,7 @@ follower_new(const struct req *r, const struct ai_follow_params *wish, struct sh
     return follower;
 }
 
-int ai_follow_begin(struct req *r, const struct ai_follow_params *wish)
+int ai_follow_begin(struct req *r, const struct ai_follow_params *params)
 {
     struct share *share;
 
@@ -371,7 +372,7 @@ int ai_follow_begin(struct req *r, const struct ai_follow_params *wish)
         return fail(
             r, PROBLEM_RATE_LIMITED, "Too many clients of the project follow answers; try again.");
     }
-    struct follower *follower = follower_new(r, wish, share);
+    struct follower *follower = follower_new(r, params, share);
     struct followed_answer *follow = follower->follow;
     resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies must not buffer events */
     if (!http_feed_begin(r, STR("text/event-stream"), &follower->feed)) {

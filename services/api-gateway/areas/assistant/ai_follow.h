@@ -20,7 +20,7 @@ void ai_follow_stop(void);
 
 /* any: Turns the response into a feed of the answer. Call it as the last step of a handler and
  * return its result: 200, 429 when no slot is free, or -ECANCELED when the client has left. */
-int ai_follow_begin(struct req *r, const struct ai_follow_params *wish);
+int ai_follow_begin(struct req *r, const struct ai_follow_params *params);
 /* any: Notifies the followers in all processes that more text, or the end of the answer, is stored.
  * Fire and forget. */
 void ai_follow_notify(int64_t project, int64_t message_id);

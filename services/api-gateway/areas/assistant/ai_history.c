@@ -26,7 +26,7 @@ static struct str result_shorten(struct arena *arena, struct str text)
     return arena_printf(arena, "%.*s" RESULT_CUT, STR_ARG(begin));
 }
 
-int ai_history_load(struct req *r, int64_t conversation_id, struct ai_history *ret_recall)
+int ai_history_load(struct req *r, int64_t conversation_id, struct ai_history *ret_history)
 {
     struct rows rows;
     size_t bytes = 0;
@@ -36,28 +36,28 @@ int ai_history_load(struct req *r, int64_t conversation_id, struct ai_history *r
                 SQL_AI_RECALL_RESULTS(.user_id = r->scope->caller->user_id,
                                       .conversation_id = conversation_id,
                                       .bytes = CHECKED_BYTES)));
-    *ret_recall =
-        (struct ai_history){ARENA_ARRAY(r->task.arena, ret_recall->items, rows.count + 1), 0};
+    *ret_history =
+        (struct ai_history){ARENA_ARRAY(r->task.arena, ret_history->items, rows.count + 1), 0};
     for (size_t i = 0; i < rows.count; i++) {
         const struct sql_ai_recall_results_row row = sql_ai_recall_results_row(&rows, i);
-        const struct ai_tool_stored told = {row.tool, row.arguments, row.content, row.told_ms};
+        const struct ai_tool_stored stored = {row.tool, row.arguments, row.content, row.told_ms};
         struct str text = result_shorten(r->task.arena, row.content);
         bool may;
         if (bytes + text.len > RESULTS_BYTES)
             break;
-        TRY(ai_tool_can_resend(r, &told, &may));
+        TRY(ai_tool_can_resend(r, &stored, &may));
         text = may ? text : STR(RESULT_HIDDEN);
         bytes += text.len;
-        ret_recall->items[ret_recall->count++] = (struct ai_history_result){row.id, text};
+        ret_history->items[ret_history->count++] = (struct ai_history_result){row.id, text};
     }
     return 0;
 }
 
-static struct str result_find_text(const struct ai_history *recall, int64_t message_id)
+static struct str result_find_text(const struct ai_history *history, int64_t message_id)
 {
-    for (size_t i = 0; i < recall->count; i++)
-        if (recall->items[i].message_id == message_id)
-            return recall->items[i].text;
+    for (size_t i = 0; i < history->count; i++)
+        if (history->items[i].message_id == message_id)
+            return history->items[i].text;
     return STR(RESULT_TOO_OLD);
 }
 
@@ -103,8 +103,11 @@ static void result_put(struct jw *w, struct arena *arena, int64_t message_id, st
 /* Writes the tool calls of one answer, then their results: the rows from index `from` - 1 down to
  * `end`. A call of an unknown tool is left out: the model invented the name, and servers may refuse
  * it. */
-static void calls_put(
-    struct jw *w, const struct rows *rows, size_t from, size_t end, const struct ai_history *recall)
+static void calls_put(struct jw *w,
+                      const struct rows *rows,
+                      size_t from,
+                      size_t end,
+                      const struct ai_history *history)
 {
     struct arena *arena = w->out->arena;
     bool any = false;
@@ -130,7 +133,7 @@ static void calls_put(
     for (size_t i = from; i > end; i--) {
         const struct sql_ai_recall_messages_row row = sql_ai_recall_messages_row(rows, i - 1);
         if (ai_tool_exists(row.tool))
-            result_put(w, arena, row.id, result_find_text(recall, row.id));
+            result_put(w, arena, row.id, result_find_text(history, row.id));
     }
 }
 
@@ -154,7 +157,7 @@ static bool row_has_role(const struct rows *rows, size_t i, const char *role)
 int ai_history_put(struct req *r,
                    struct jw *w,
                    int64_t conversation_id,
-                   const struct ai_history *recall)
+                   const struct ai_history *history)
 {
     struct rows rows;
     size_t left;
@@ -174,8 +177,8 @@ int ai_history_put(struct req *r,
         size_t end = left - 1;
         while (end > 0 && row_has_role(&rows, end - 1, "tool"))
             end--;
-        if (recall)
-            calls_put(w, &rows, left - 1, end, recall);
+        if (history)
+            calls_put(w, &rows, left - 1, end, history);
         if (row.content.len > 0)
             ai_history_put_text(w, row.role, row.content);
         left = end;

@@ -20,13 +20,13 @@ struct ai_history {
 
 /* co: Loads the results of tools in the caller's conversation. Call it outside of transactions.
  * Arena-owned. Returns 0, a negative, or the status that was put. */
-AWAITS int ai_history_load(struct req *r, int64_t conversation_id, struct ai_history *ret_recall)
+AWAITS int ai_history_load(struct req *r, int64_t conversation_id, struct ai_history *ret_history)
     MUSTCHECK;
-/* co: Writes the messages into the open array. `recall` NULL: the project's models may call no
+/* co: Writes the messages into the open array. `history` NULL: the project's models may call no
  * tools, so earlier tool calls are left out. */
 AWAITS int ai_history_put(struct req *r,
                           struct jw *w,
                           int64_t conversation_id,
-                          const struct ai_history *recall) MUSTCHECK;
+                          const struct ai_history *history) MUSTCHECK;
 /* any: Writes one message. */
 void ai_history_put_text(struct jw *w, struct str role, struct str content);

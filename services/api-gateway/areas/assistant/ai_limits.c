@@ -38,10 +38,10 @@ bool ai_limits_are_stopped(void)
     return stopped;
 }
 
-void ai_slot_release(struct share *place)
+void ai_slot_release(struct share *share)
 {
-    if (place)
-        shares_release(&ai_places, place, 1);
+    if (share)
+        shares_release(&ai_places, share, 1);
 }
 
 static void slot_hold_end(void *arg)
@@ -51,10 +51,10 @@ static void slot_hold_end(void *arg)
 
 struct share *ai_slot_detach(struct ai_slot_hold *hold)
 {
-    struct share *place = hold->slot;
+    struct share *share = hold->slot;
 
     hold->slot = NULL;
-    return place;
+    return share;
 }
 
 static int limits_refuse(struct req *r, const char *detail)

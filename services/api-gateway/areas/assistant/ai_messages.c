@@ -48,7 +48,7 @@ AWAITS static int message_body(struct req *r,
                                const struct ai_config *config,
                                struct str model,
                                int64_t conversation_id,
-                               const struct ai_history *recall,
+                               const struct ai_history *history,
                                struct str *ret_body)
 {
     struct strbuf *body = ARENA_NEW(r->task.arena, body);
@@ -62,7 +62,7 @@ AWAITS static int message_body(struct req *r,
     jw_arr(&w);
     if (config->system_prompt.len > 0)
         ai_history_put_text(&w, STR("system"), config->system_prompt);
-    TRY(ai_history_put(r, &w, conversation_id, recall));
+    TRY(ai_history_put(r, &w, conversation_id, history));
     jw_arr_end(&w);
     JW_BOOL(&w, "stream", true);
     jw_lit(&w, "stream_options");
@@ -108,7 +108,7 @@ AWAITS static int messages_insert(struct req *r,
                                   struct ai_question *question,
                                   const struct message_in *in,
                                   struct str model,
-                                  const struct ai_history *recall)
+                                  const struct ai_history *history)
 {
     struct rows rows;
 
@@ -118,7 +118,7 @@ AWAITS static int messages_insert(struct req *r,
                                    .content = in->content.value)));
     question->question_id = sql_ai_message_ask_row(&rows, 0).id;
     TRY(message_body(
-        r, question->config, model, question->conversation_id, recall, &question->body));
+        r, question->config, model, question->conversation_id, history, &question->body));
     TRY(sql_one(
         r,
         &rows,
@@ -135,7 +135,7 @@ AWAITS static int ai_messages_create(struct req *r)
     struct ai_config config;
     struct ai_reservation bill;
     struct ai_question question = {.config = &config, .bill = &bill};
-    struct ai_history recall = {0};
+    struct ai_history history = {0};
     struct message_in in;
     struct str otherwise;
     struct str model;
@@ -145,11 +145,11 @@ AWAITS static int ai_messages_create(struct req *r)
     TRY(ai_config_load(r, &config));
     TRY(ai_slot_take(r, &question.hold));
     if (config.tools)
-        TRY(ai_history_load(r, question.conversation_id, &recall));
+        TRY(ai_history_load(r, question.conversation_id, &history));
     TRY(sql_begin(r));
     TRY(conversation_lock(r, question.conversation_id, &otherwise));
     TRY(ai_model_choose(r, &config, &in.model, otherwise, &model));
-    TRY(messages_insert(r, &question, &in, model, config.tools ? &recall : NULL));
+    TRY(messages_insert(r, &question, &in, model, config.tools ? &history : NULL));
     TRY(ai_usage_reserve(r, &config, model, question.body.len, &bill));
     TRY(sql_commit(r));
     return ai_answer_begin(r, &question);
@@ -169,18 +169,18 @@ static int64_t characters_seen_read(struct req *r, const struct query *query)
 
 AWAITS static int ai_messages_follow(struct req *r)
 {
-    struct ai_follow_params wish = {0};
+    struct ai_follow_params params = {0};
     const struct query *query;
     struct rows rows;
 
     TRY(req_query(r, &query));
-    TRY(ai_message_find(r, &wish.conversation_id, &wish.message_id, &rows));
+    TRY(ai_message_find(r, &params.conversation_id, &params.message_id, &rows));
     if (r->method == HTTP_HEAD_M) {
         r->content_type = STR("text/event-stream");
         return reply_empty(r, 200);
     }
-    wish.characters_seen = characters_seen_read(r, query);
-    return ai_follow_begin(r, &wish);
+    params.characters_seen = characters_seen_read(r, query);
+    return ai_follow_begin(r, &params);
 }
 
 /* --- cancelling --- */

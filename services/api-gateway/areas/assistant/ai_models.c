@@ -23,17 +23,17 @@ static struct model_names names_dup(struct arena *arena, const struct model_name
     return copy;
 }
 
-static void models_cache_put(struct cached_models *place,
+static void models_cache_put(struct cached_models *entry,
                              int64_t project,
                              const struct ai_config *config,
                              const struct model_names *names)
 {
-    arena_free(place->arena);
-    *place = (struct cached_models){.arena = arena_new(0),
+    arena_free(entry->arena);
+    *entry = (struct cached_models){.arena = arena_new(0),
                                     .project = project,
                                     .updated_ms = config->updated_ms,
                                     .until_ms = clock_mono_ms() + CACHE_MS};
-    place->names = names_dup(place->arena, names);
+    entry->names = names_dup(entry->arena, names);
 }
 
 /* co: Reads the cache, else the server. Results as of model_list(). */
@@ -42,15 +42,15 @@ AWAITS static int models_cache_get(struct task *task,
                                    struct model_names *ret_names,
                                    struct model_refusal *ret_refusal)
 {
-    struct cached_models *place = &places[(uint64_t)task->project % CACHE_SLOTS];
+    struct cached_models *entry = &places[(uint64_t)task->project % CACHE_SLOTS];
 
-    if (place->arena && place->project == task->project &&
-        place->updated_ms == config->updated_ms && clock_mono_ms() < place->until_ms) {
-        *ret_names = names_dup(task->arena, &place->names);
+    if (entry->arena && entry->project == task->project &&
+        entry->updated_ms == config->updated_ms && clock_mono_ms() < entry->until_ms) {
+        *ret_names = names_dup(task->arena, &entry->names);
         return 0;
     }
     TRY(model_list(task, &config->server, ret_names, ret_refusal));
-    models_cache_put(place, task->project, config, ret_names);
+    models_cache_put(entry, task->project, config, ret_names);
     return 0;
 }
 

@@ -7,11 +7,11 @@
 #define CHECK_MS         60000 /* also when the epoch is the same */
 #define CHECK_FAILING_MS 5000  /* time in which checks may fail */
 
-void ai_subscriber_init(struct ai_subscriber *hearer, const struct req *r, enum perm perm)
+void ai_subscriber_init(struct ai_subscriber *subscriber, const struct req *r, enum perm perm)
 {
     const struct caller *caller = r->scope->caller;
 
-    *hearer = (struct ai_subscriber){
+    *subscriber = (struct ai_subscriber){
         .project = r->scope->project->number,
         .user_id = caller->user_id,
         .session_id = caller->session_id,
@@ -23,23 +23,23 @@ void ai_subscriber_init(struct ai_subscriber *hearer, const struct req *r, enum 
     };
 }
 
-bool ai_subscriber_is_due(const struct ai_subscriber *hearer)
+bool ai_subscriber_is_due(const struct ai_subscriber *subscriber)
 {
-    return directory_epoch(gateway_directory(), hearer->project) != hearer->epoch ||
-           clock_mono_ms() - hearer->checked_ms >= CHECK_MS ||
-           clock_wall_ms() >= hearer->expires_ms;
+    return directory_epoch(gateway_directory(), subscriber->project) != subscriber->epoch ||
+           clock_mono_ms() - subscriber->checked_ms >= CHECK_MS ||
+           clock_wall_ms() >= subscriber->expires_ms;
 }
 
 /* co: Sets *ret_code to NULL when the client may read, else to the reason. Returns 0, or the error
  * that made the check fail. */
 AWAITS static int
-subscriber_read_rights(struct task *task, struct ai_subscriber *hearer, const char **ret_code)
+subscriber_read_rights(struct task *task, struct ai_subscriber *subscriber, const char **ret_code)
 {
     const struct rights *rights = NULL;
     struct project *project;
     struct rows sessions;
 
-    int rc = project_find_number(task, gateway_directory(), hearer->project, &project);
+    int rc = project_find_number(task, gateway_directory(), subscriber->project, &project);
     if (rc == PROJECT_NOT_FOUND) {
         *ret_code = "not_found";
         return 0;
@@ -47,39 +47,41 @@ subscriber_read_rights(struct task *task, struct ai_subscriber *hearer, const ch
     TRY(rc);
     int64_t epoch = project->epoch;
     *ret_code = "unauthorized";
-    if (hearer->key_id == 0) {
+    if (subscriber->key_id == 0) {
         TRY(db_query(task,
                      &project->db,
-                     SQL_REALTIME_SESSIONS(.ids = sql_i64s(&hearer->session_id, 1)),
+                     SQL_REALTIME_SESSIONS(.ids = sql_i64s(&subscriber->session_id, 1)),
                      &sessions));
         if (sessions.count == 0)
             return 0;
     }
-    rc = project_rights(task, project, hearer->user_id, hearer->key_id, &rights);
+    rc = project_rights(task, project, subscriber->user_id, subscriber->key_id, &rights);
     if (rc == RIGHTS_NOT_FOUND || (rc == 0 && !rights->active))
         return 0;
     TRY(rc);
-    const struct caller now = {.kind = hearer->key_id ? CALLER_KEY : CALLER_USER, .rights = rights};
-    *ret_code = caller_can(&now, hearer->perm) ? NULL : "forbidden";
-    hearer->epoch = epoch;
+    const struct caller now = {.kind = subscriber->key_id ? CALLER_KEY : CALLER_USER,
+                               .rights = rights};
+    *ret_code = caller_can(&now, subscriber->perm) ? NULL : "forbidden";
+    subscriber->epoch = epoch;
     return 0;
 }
 
-const char *ai_subscriber_check(struct task *task, struct ai_subscriber *hearer)
+const char *ai_subscriber_check(struct task *task, struct ai_subscriber *subscriber)
 {
     int64_t now_ms = clock_mono_ms();
     const char *code = NULL;
 
-    if (clock_wall_ms() >= hearer->expires_ms)
+    if (clock_wall_ms() >= subscriber->expires_ms)
         return "token_expired";
-    if (!ai_subscriber_is_due(hearer))
+    if (!ai_subscriber_is_due(subscriber))
         return NULL;
-    if (hearer->failing_since_ms == 0)
-        hearer->failing_since_ms = now_ms;
-    if (subscriber_read_rights(task, hearer, &code) == 0) {
-        hearer->checked_ms = now_ms;
-        hearer->failing_since_ms = 0;
+    if (subscriber->failing_since_ms == 0)
+        subscriber->failing_since_ms = now_ms;
+    if (subscriber_read_rights(task, subscriber, &code) == 0) {
+        subscriber->checked_ms = now_ms;
+        subscriber->failing_since_ms = 0;
         return code;
     }
-    return now_ms - hearer->failing_since_ms >= CHECK_FAILING_MS ? "dependency_unavailable" : NULL;
+    return now_ms - subscriber->failing_since_ms >= CHECK_FAILING_MS ? "dependency_unavailable"
+                                                                     : NULL;
 }

@@ -16,10 +16,10 @@ struct ai_subscriber {
 
 /* any: Begins with the request's caller. The first check is due at once, because the rights may
  * have changed since the request was authorized. */
-void ai_subscriber_init(struct ai_subscriber *hearer, const struct req *r, enum perm perm);
+void ai_subscriber_init(struct ai_subscriber *subscriber, const struct req *r, enum perm perm);
 /* any: Tells whether a check is due. */
-bool ai_subscriber_is_due(const struct ai_subscriber *hearer);
+bool ai_subscriber_is_due(const struct ai_subscriber *subscriber);
 /* co: Checks the rights when a check is due. Returns NULL when the client may read on, else the
  * reason, as in the event "end" of streams of changes. The reason is "dependency_unavailable" when
  * checks have failed for five seconds. */
-AWAITS const char *ai_subscriber_check(struct task *task, struct ai_subscriber *hearer);
+AWAITS const char *ai_subscriber_check(struct task *task, struct ai_subscriber *subscriber);

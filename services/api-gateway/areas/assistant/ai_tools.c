@@ -246,7 +246,7 @@ int ai_tool_run(struct task *task,
                 const struct ai_tool_user *user,
                 struct str name,
                 struct str arguments,
-                struct ai_tool_result *ret_told)
+                struct ai_tool_result *ret_result)
 {
     struct tool_call *call = ARENA_NEW(task->arena, call);
     struct caller *caller = ARENA_NEW(task->arena, caller);
@@ -276,6 +276,7 @@ int ai_tool_run(struct task *task,
         rc = ai_tool_refuse(call, PROBLEM_DEPENDENCY_UNAVAILABLE, STR("Try again."));
     else if (rc == 0)
         rc = tool_run(call, name, arguments);
-    *ret_told = (struct ai_tool_result){strbuf_view(&call->out), caller, call->needs_confirmation};
+    *ret_result =
+        (struct ai_tool_result){strbuf_view(&call->out), caller, call->needs_confirmation};
     return rc;
 }

@@ -30,7 +30,7 @@ AWAITS int ai_tool_run(struct task *task,
                        const struct ai_tool_user *user,
                        struct str name,
                        struct str arguments,
-                       struct ai_tool_result *ret_told) MUSTCHECK;
+                       struct ai_tool_result *ret_result) MUSTCHECK;
 
 /* any: Tells whether a tool has this name. */
 bool ai_tool_exists(struct str name);
@@ -42,5 +42,5 @@ struct ai_tool_stored {
 };
 /* co: Decides whether the result may be sent to a model again, for the request's caller. Returns 0
  * with *ret_may, a negative, or the status that was put. */
-AWAITS int ai_tool_can_resend(struct req *r, const struct ai_tool_stored *told, bool *ret_may)
+AWAITS int ai_tool_can_resend(struct req *r, const struct ai_tool_stored *stored, bool *ret_may)
     MUSTCHECK;

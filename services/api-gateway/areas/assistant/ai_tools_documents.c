@@ -398,19 +398,19 @@ int ai_tool_run_documentation(struct tool_call *call)
                     .caller = call->caller,
                     .readable_only = true},
     };
-    documentation_fn look = list_put;
+    documentation_fn document = list_put;
 
     if (!caller_can(call->caller, PERM_SVC_DOCUMENTATION_READ))
         return ai_tool_refuse(
             call, PROBLEM_FORBIDDEN, STR("The user may not read the documentation."));
     if (jr_str(call->arguments, "operation").len > 0)
-        look = operation_put;
+        document = operation_put;
     else if (jr_str(call->arguments, "entity").len > 0)
-        look = entity_put;
+        document = entity_put;
     shelf.docs = entity_docs(&shelf.openapi);
     shelf.scratch = arena_new(0);
     jw_init(&shelf.w, &call->out);
-    int rc = look(&shelf);
+    int rc = document(&shelf);
     arena_free(shelf.scratch);
     return rc != 0 ? rc : ai_tool_check_size(call);
 }

@@ -27,16 +27,16 @@ struct stored_result {
 
 /* --- names --- */
 
-static bool field_is_readable(const struct stored_result *past, struct str name)
+static bool field_is_readable(const struct stored_result *earlier, struct str name)
 {
-    const struct model_field *field = entity_field(past->entity, name);
+    const struct model_field *field = entity_field(earlier->entity, name);
 
-    return field && records_can_read_field(past->ctx, field) &&
-           (field->system || field->updated_ms <= past->stored->created_ms);
+    return field && records_can_read_field(earlier->ctx, field) &&
+           (field->system || field->updated_ms <= earlier->stored->created_ms);
 }
 
 /* Whether all names, such as "-price,created_at:month", are fields that the caller may read. */
-static bool names_are_readable(const struct stored_result *past, struct str names)
+static bool names_are_readable(const struct stored_result *earlier, struct str names)
 {
     while (names.ptr) {
         struct str name = str_trim(str_split(&names, ','));
@@ -45,32 +45,32 @@ static bool names_are_readable(const struct stored_result *past, struct str name
         const char *end = name.len > 0 ? memchr(name.ptr, ':', name.len) : NULL;
         if (end)
             name.len = (size_t)(end - name.ptr);
-        if (name.len > 0 && !field_is_readable(past, name))
+        if (name.len > 0 && !field_is_readable(earlier, name))
             return false;
     }
     return true;
 }
 
-static bool filter_is_readable(const struct stored_result *past, const struct query *query)
+static bool filter_is_readable(const struct stored_result *earlier, const struct query *query)
 {
-    struct records_filter filter = items_filter_read(past->ctx->task->arena, query);
+    struct records_filter filter = items_filter_read(earlier->ctx->task->arena, query);
 
     for (size_t i = 0; i < filter.with_total; i++)
-        if (!field_is_readable(past, filter.items[i].field))
+        if (!field_is_readable(earlier, filter.items[i].field))
             return false;
     return true;
 }
 
 /* Whether the caller may read all fields that the call names. False for unknown parameters. */
-static bool call_is_readable(const struct stored_result *past)
+static bool call_is_readable(const struct stored_result *earlier)
 {
     static const char *const plain[] = {"limit", "page", "pageSize", "page_size", "order", "count"};
     static const char *const named[] = {"fields", "sort", "group_by", "sum", "avg", "min", "max"};
-    struct str text = jr_str(past->arguments, "query");
+    struct str text = jr_str(earlier->arguments, "query");
     struct query query;
     const char *reason;
 
-    if (query_parse(past->ctx->task->arena, text, &query, &reason) != 0)
+    if (query_parse(earlier->ctx->task->arena, text, &query, &reason) != 0)
         return false;
     for (size_t i = 0; i < query.count; i++) {
         const struct query_item *item = &query.items[i];
@@ -78,92 +78,92 @@ static bool call_is_readable(const struct stored_result *past)
         for (size_t k = 0; k < ARRAY_LEN(plain) && !known; k++)
             known = str_is(item->name, plain[k]);
         for (size_t k = 0; k < ARRAY_LEN(named) && !known; k++)
-            known = str_is(item->name, named[k]) && names_are_readable(past, item->value);
+            known = str_is(item->name, named[k]) && names_are_readable(earlier, item->value);
         if (!known)
             return false;
     }
-    return filter_is_readable(past, &query);
+    return filter_is_readable(earlier, &query);
 }
 
 /* --- records --- */
 
 static bool
-member_is_readable(const struct stored_result *past, const char *key, const json_t *value)
+member_is_readable(const struct stored_result *earlier, const char *key, const json_t *value)
 {
     struct str name = str_from(key);
     bool has_record = json_is_object(value) || json_is_object(json_array_get(value, 0));
 
-    return field_is_readable(past, name) &&
-           (!has_record || entity_field(past->entity, name)->type == TYPE_JSON);
+    return field_is_readable(earlier, name) &&
+           (!has_record || entity_field(earlier->entity, name)->type == TYPE_JSON);
 }
 
 /* Whether all members of the record are fields that the caller may read, none with a record in it.
  */
-static bool members_are_readable(const struct stored_result *past, json_t *record)
+static bool members_are_readable(const struct stored_result *earlier, json_t *record)
 {
     for (void *at = json_object_iter(record); at; at = json_object_iter_next(record, at))
-        if (!member_is_readable(past, json_object_iter_key(at), json_object_iter_value(at)))
+        if (!member_is_readable(earlier, json_object_iter_key(at), json_object_iter_value(at)))
             return false;
     return json_is_object(record);
 }
 
 /* Whether the earlier caller saw more records than the result shows. Their number must not be sent
  * to a caller who sees fewer records. */
-static bool result_had_more(const struct stored_result *past, size_t count)
+static bool result_had_more(const struct stored_result *earlier, size_t count)
 {
-    return jr_i64(past->result, "total_items", -1) > (int64_t)count;
+    return jr_i64(earlier->result, "total_items", -1) > (int64_t)count;
 }
 
 /* co: Allows the result when each record is visible to the caller. */
 AWAITS static int
-records_decide_visible(struct stored_result *past, int64_t *ids, size_t count, bool *ret_may)
+records_decide_visible(struct stored_result *earlier, int64_t *ids, size_t count, bool *ret_may)
 {
     const struct records_query query = {0};
     struct records_pick pick = {.ids = ids, .count = num_sort_unique(ids, count), .query = &query};
     int64_t there;
 
-    if (count == 0 || !records_has_row_rule(past->ctx, past->entity)) {
+    if (count == 0 || !records_has_row_rule(earlier->ctx, earlier->entity)) {
         *ret_may = true;
         return 0;
     }
-    if (result_had_more(past, count))
+    if (result_had_more(earlier, count))
         return 0;
-    TRY(records_pick_count(past->ctx, past->entity, &pick, &there));
+    TRY(records_pick_count(earlier->ctx, earlier->entity, &pick, &there));
     *ret_may = (size_t)there == pick.count;
     return 0;
 }
 
 /* co: Decides about a list or one record. */
-AWAITS static int records_decide(struct stored_result *past, bool *ret_may)
+AWAITS static int records_decide(struct stored_result *earlier, bool *ret_may)
 {
-    const json_t *items = json_object_get(past->result, "items");
+    const json_t *items = json_object_get(earlier->result, "items");
     size_t count = json_is_array(items) ? json_array_size(items) : 1;
-    int64_t *ids = ARENA_ARRAY(past->ctx->task->arena, ids, count + 1);
+    int64_t *ids = ARENA_ARRAY(earlier->ctx->task->arena, ids, count + 1);
 
     for (size_t i = 0; i < count; i++) {
-        json_t *record = json_is_array(items) ? json_array_get(items, i) : past->result;
+        json_t *record = json_is_array(items) ? json_array_get(items, i) : earlier->result;
         ids[i] = jr_i64(record, "id", 0);
-        if (ids[i] == 0 || !members_are_readable(past, record))
+        if (ids[i] == 0 || !members_are_readable(earlier, record))
             return 0;
     }
-    return records_decide_visible(past, ids, count, ret_may);
+    return records_decide_visible(earlier, ids, count, ret_may);
 }
 
 /* co: Decides about a result of one entity. The members of groups are not fields, so groups depend
  * on the fields that the call names, and are not sent again under a row rule. */
 AWAITS static int
-entity_result_decide(struct stored_result *past, enum ai_tool_rule rule, bool *ret_may)
+entity_result_decide(struct stored_result *earlier, enum ai_tool_rule rule, bool *ret_may)
 {
-    struct str name = jr_str(past->arguments, "entity");
+    struct str name = jr_str(earlier->arguments, "entity");
 
-    past->entity = model_entity(past->ctx->model, name);
-    if (!past->entity || past->entity->created_ms > past->stored->created_ms ||
-        !caller_has_api_access(past->ctx->caller) || !records_can_read(past->ctx, past->entity) ||
-        !call_is_readable(past))
+    earlier->entity = model_entity(earlier->ctx->model, name);
+    if (!earlier->entity || earlier->entity->created_ms > earlier->stored->created_ms ||
+        !caller_has_api_access(earlier->ctx->caller) ||
+        !records_can_read(earlier->ctx, earlier->entity) || !call_is_readable(earlier))
         return 0;
     if (rule == AI_TOOL_RECORDS)
-        return records_decide(past, ret_may);
-    *ret_may = !records_has_row_rule(past->ctx, past->entity);
+        return records_decide(earlier, ret_may);
+    *ret_may = !records_has_row_rule(earlier->ctx, earlier->entity);
     return 0;
 }
 
@@ -176,9 +176,9 @@ static bool is_refusal(const json_t *result)
     return json_object_size(result) == 1 && json_is_object(json_object_get(result, "error"));
 }
 
-int ai_tool_can_resend(struct req *r, const struct ai_tool_stored *told, bool *ret_may)
+int ai_tool_can_resend(struct req *r, const struct ai_tool_stored *stored, bool *ret_may)
 {
-    struct stored_result past = {.stored = told, .ctx = items_ctx(r)};
+    struct stored_result earlier = {.stored = stored, .ctx = items_ctx(r)};
     const struct caller *caller = r->scope->caller;
     enum ai_tool_rule rule;
     struct jr_error error;
@@ -186,19 +186,19 @@ int ai_tool_can_resend(struct req *r, const struct ai_tool_stored *told, bool *r
     json_t *result;
 
     *ret_may = false;
-    if (!ai_tool_rule_read(told->tool, &rule) ||
-        jr_parse_stored(r->task.arena, told->text, &result, &error) != 0 ||
-        jr_parse(r->task.arena, told->arguments, &arguments, &error) != 0)
+    if (!ai_tool_rule_read(stored->tool, &rule) ||
+        jr_parse_stored(r->task.arena, stored->text, &result, &error) != 0 ||
+        jr_parse(r->task.arena, stored->arguments, &arguments, &error) != 0)
         return 0;
-    past.arguments = arguments;
-    past.result = result;
+    earlier.arguments = arguments;
+    earlier.result = result;
     if (is_refusal(result) || caller_is_admin(caller))
         *ret_may = true;
     else if (rule == AI_TOOL_WORKFLOWS)
         *ret_may = caller_has_api_access(caller) && caller_can(caller, PERM_SVC_WORKFLOWS_TRIGGER);
     else if (rule != AI_TOOL_OTHER) {
-        int rc = entity_result_decide(&past, rule, ret_may);
-        return rc == RECORDS_FAILED ? 0 : items_reply_error(r, past.ctx, rc);
+        int rc = entity_result_decide(&earlier, rule, ret_may);
+        return rc == RECORDS_FAILED ? 0 : items_reply_error(r, earlier.ctx, rc);
     }
     return 0;
 }

@@ -49,12 +49,12 @@ static struct str chart_cache_key_text(const struct chart_key *key)
     return (struct str){(const char *)key->bytes, sizeof(key->bytes)};
 }
 
-static void chart_cache_drop(struct chart_cache_entry *kept)
+static void chart_cache_drop(struct chart_cache_entry *entry)
 {
-    (void)map_remove(chart_cache.by_key, chart_cache_key_text(&kept->key));
-    list_remove(&kept->link);
-    shares_release(&chart_cache.bytes, kept->share, kept->bytes);
-    arena_free(kept->arena);
+    (void)map_remove(chart_cache.by_key, chart_cache_key_text(&entry->key));
+    list_remove(&entry->link);
+    shares_release(&chart_cache.bytes, entry->share, entry->bytes);
+    arena_free(entry->arena);
 }
 
 void chart_cache_stop(void)
@@ -74,13 +74,13 @@ static bool marks_are_equal(const struct series_mark *one, const struct series_m
 
 /* Returns whether this request has to compute the data again. When the data were slow to compute,
  * one request computes and the others use the entry until renewed_by_ms. */
-static bool chart_cache_is_due(struct chart_cache_entry *kept, int64_t now)
+static bool chart_cache_is_due(struct chart_cache_entry *entry, int64_t now)
 {
-    if (now - kept->made_ms <= kept->lifetime_ms)
+    if (now - entry->made_ms <= entry->lifetime_ms)
         return false;
-    if (kept->lifetime_ms > TRUST_MS && now < kept->renewed_by_ms)
+    if (entry->lifetime_ms > TRUST_MS && now < entry->renewed_by_ms)
         return false;
-    kept->renewed_by_ms = now + RENEW_MS;
+    entry->renewed_by_ms = now + RENEW_MS;
     return true;
 }
 
@@ -89,34 +89,34 @@ struct str chart_cache_find(struct req *r,
                             const struct series_mark *mark,
                             bool *ret_due)
 {
-    struct chart_cache_entry *kept = map_get(chart_cache.by_key, chart_cache_key_text(key));
+    struct chart_cache_entry *entry = map_get(chart_cache.by_key, chart_cache_key_text(key));
     int64_t now = clock_mono_ms();
 
-    if (!kept)
+    if (!entry)
         return STR_NONE;
-    if (mark && !marks_are_equal(mark, &kept->mark)) {
-        chart_cache_drop(kept);
+    if (mark && !marks_are_equal(mark, &entry->mark)) {
+        chart_cache_drop(entry);
         return STR_NONE;
     }
-    *ret_due = chart_cache_is_due(kept, now);
+    *ret_due = chart_cache_is_due(entry, now);
     if (*ret_due)
         return STR_NONE;
-    if (!mark && now - kept->compared_ms > TRUST_MS)
+    if (!mark && now - entry->compared_ms > TRUST_MS)
         return STR_NONE;
     if (mark)
-        kept->compared_ms = now;
-    list_remove(&kept->link);
-    list_append(&chart_cache.used, &kept->link);
-    return arena_dup(r->task.arena, kept->data);
+        entry->compared_ms = now;
+    list_remove(&entry->link);
+    list_append(&chart_cache.used, &entry->link);
+    return arena_dup(r->task.arena, entry->data);
 }
 
 /* Returns the least recently used entry of a project, or of all projects (0). */
 static struct chart_cache_entry *chart_cache_oldest(int64_t project)
 {
     LIST_FOR (it, &chart_cache.used) {
-        struct chart_cache_entry *kept = LIST_ITEM(it, struct chart_cache_entry, link);
-        if (project == 0 || kept->project == project)
-            return kept;
+        struct chart_cache_entry *entry = LIST_ITEM(it, struct chart_cache_entry, link);
+        if (project == 0 || entry->project == project)
+            return entry;
     }
     return NULL;
 }
@@ -146,17 +146,17 @@ void chart_cache_put(struct req *r,
 {
     int64_t lasts_ms = cost_ms * COST_FACTOR;
     struct share_owner owner = share_owner_of(&r->task);
-    struct chart_cache_entry *kept = map_get(chart_cache.by_key, chart_cache_key_text(key));
-    uint64_t bytes = data.len + sizeof(*kept) + sizeof(*key);
+    struct chart_cache_entry *entry = map_get(chart_cache.by_key, chart_cache_key_text(key));
+    uint64_t bytes = data.len + sizeof(*entry) + sizeof(*key);
     struct share *share = NULL;
 
-    if (kept)
-        chart_cache_drop(kept);
+    if (entry)
+        chart_cache_drop(entry);
     if (!chart_cache_make_space(owner, bytes, &share))
         return;
     struct arena *arena = arena_new(bytes);
-    kept = ARENA_NEW(arena, kept);
-    *kept = (struct chart_cache_entry){
+    entry = ARENA_NEW(arena, entry);
+    *entry = (struct chart_cache_entry){
         .arena = arena,
         .key = *key,
         .mark = *mark,
@@ -170,6 +170,6 @@ void chart_cache_put(struct req *r,
         .bytes = bytes,
         .share = share,
     };
-    (void)map_put(chart_cache.by_key, chart_cache_key_text(key), kept);
-    list_append(&chart_cache.used, &kept->link);
+    (void)map_put(chart_cache.by_key, chart_cache_key_text(key), entry);
+    list_append(&chart_cache.used, &entry->link);
 }

@@ -29,7 +29,7 @@ static bool plot_is_unseen(uint32_t code)
 
 struct str chart_plot_text(struct arena *arena, struct str text)
 {
-    char *room = arena_alloc(arena, (size_t)(PLOT_LETTERS + 1) * UTF8_BYTES_MAX);
+    char *buffer = arena_alloc(arena, (size_t)(PLOT_LETTERS + 1) * UTF8_BYTES_MAX);
     size_t letters = 0;
     size_t len = 0;
 
@@ -39,15 +39,15 @@ struct str chart_plot_text(struct arena *arena, struct str text)
         at += bytes > 0 ? bytes : 1;
         if (bytes == 0 || plot_is_unseen(code))
             code = ' ';
-        if (code == ' ' && (len == 0 || room[len - 1] == ' '))
+        if (code == ' ' && (len == 0 || buffer[len - 1] == ' '))
             continue;
         if (letters++ == PLOT_LETTERS - 1) {
-            len += utf8_encode(room + len, SHORTENED);
-            return (struct str){room, len};
+            len += utf8_encode(buffer + len, SHORTENED);
+            return (struct str){buffer, len};
         }
-        len += utf8_encode(room + len, code);
+        len += utf8_encode(buffer + len, code);
     }
-    return (struct str){room, len};
+    return (struct str){buffer, len};
 }
 
 /* Inserts separators of thousands: "12345.5" becomes "12,345.5". */

@@ -162,8 +162,8 @@ static int check_positions(struct req *r, const struct widget_positions *placed)
     int64_t other;
 
     for (size_t i = 0; i < placed->count; i++) {
-        const struct widget_position *place = &placed->items[i];
-        if (place->x + place->width > DASHBOARD_COLUMNS)
+        const struct widget_position *position = &placed->items[i];
+        if (position->x + position->width > DASHBOARD_COLUMNS)
             return fail_field(
                 r, "width", PROBLEM_OUT_OF_RANGE, "the grid has %d columns", DASHBOARD_COLUMNS);
     }
@@ -419,13 +419,13 @@ AWAITS static int dashboard_widgets_create(struct req *r)
     TRY(widgets_load_positions(r, dashboard_id, &placed));
     if (placed.count >= DASHBOARD_WIDGETS)
         return fail(r, PROBLEM_CONFLICT, "A dashboard has at most %d widgets.", DASHBOARD_WIDGETS);
-    struct widget_position *place = &placed.items[placed.count];
-    *place = (struct widget_position){.width = DEFAULT_WIDTH, .height = DEFAULT_HEIGHT};
+    struct widget_position *position = &placed.items[placed.count];
+    *position = (struct widget_position){.width = DEFAULT_WIDTH, .height = DEFAULT_HEIGHT};
     if (!in.x.set && !in.y.set)
-        place->y = widget_positions_next_row(placed.items, placed.count);
-    MERGE_POSITION(place, &in);
+        position->y = widget_positions_next_row(placed.items, placed.count);
+    MERGE_POSITION(position, &in);
     placed.count++;
-    if (place->y > DASHBOARD_ROWS_MAX)
+    if (position->y > DASHBOARD_ROWS_MAX)
         return fail(r, PROBLEM_CONFLICT, "The dashboard has no free row below its widgets.");
     TRY(check_positions(r, &placed));
     TRY(sql_one(r,
@@ -433,10 +433,10 @@ AWAITS static int dashboard_widgets_create(struct req *r)
                 SQL_WIDGET_ADD(.dashboard_id = dashboard_id,
                                .kind = widget.kind,
                                .title = in.title.value,
-                               .x = place->x,
-                               .y = place->y,
-                               .width = place->width,
-                               .height = place->height,
+                               .x = position->x,
+                               .y = position->y,
+                               .width = position->width,
+                               .height = position->height,
                                .chart_id = some_id(widget.chart_id),
                                .entity_id = some_id(widget.entity ? widget.entity->id : 0),
                                .content = widget.content)));
@@ -480,12 +480,12 @@ AWAITS static int dashboard_widgets_update(struct req *r)
     TRY(req_json(r, &widget_update_schema, &in));
     TRY(dashboard_lock(r, &dashboard_id, &version, &rows));
     TRY(widgets_load_positions(r, dashboard_id, &placed));
-    struct widget_position *place = widget_find_position(&placed, id);
-    if (!place)
+    struct widget_position *position = widget_find_position(&placed, id);
+    if (!position)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
     if (body_has_content(&in))
         TRY(widget_read(r, &in, &widget));
-    MERGE_POSITION(place, &in);
+    MERGE_POSITION(position, &in);
     TRY(check_positions(r, &placed));
     TRY(sql_exec(r,
                  NULL,
@@ -493,10 +493,10 @@ AWAITS static int dashboard_widgets_update(struct req *r)
                                  .kind = widget.kind,
                                  .retitled = in.title.set,
                                  .title = in.title.value,
-                                 .x = place->x,
-                                 .y = place->y,
-                                 .width = place->width,
-                                 .height = place->height,
+                                 .x = position->x,
+                                 .y = position->y,
+                                 .width = position->width,
+                                 .height = position->height,
                                  .chart_id = some_id(widget.chart_id),
                                  .entity_id = some_id(widget.entity ? widget.entity->id : 0),
                                  .content = widget.content)));
@@ -527,13 +527,13 @@ layout_read(struct req *r, const struct layout_in *in, const struct widget_posit
     const struct layout_item_in *items = in->items.items;
 
     for (size_t i = 0; i < in->items.count; i++) {
-        struct widget_position *place = widget_find_position(placed, items[i].id.value);
+        struct widget_position *position = widget_find_position(placed, items[i].id.value);
         for (size_t k = 0; k < i; k++)
             if (items[k].id.value == items[i].id.value)
                 return widget_fail_field(
                     r, "items", PROBLEM_UNIQUE_VIOLATION, "names a widget twice");
-        if (place)
-            MERGE_POSITION(place, &items[i]);
+        if (position)
+            MERGE_POSITION(position, &items[i]);
         else
             schema_error_add(r->task.arena,
                              errors,

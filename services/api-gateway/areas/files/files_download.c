@@ -38,16 +38,16 @@ AWAITS static int send_bytes(struct req *r, struct store_reader *reader, const s
     struct range rest = *range;
 
     while (rest.length > 0) {
-        struct str piece = STR_NONE;
+        struct str chunk = STR_NONE;
         int64_t sent;
         TRY(send_cached(r, reader, &rest, &sent));
         if (sent == 0) {
-            int rc = store_read(reader, rest.first, rest.length, &piece);
+            int rc = store_read(reader, rest.first, rest.length, &chunk);
             if (rc > 0) /* too late for another status, so the connection is closed */
                 return ERROR(-EIO);
             TRY(rc);
-            TRY(resp_stream_write(r, piece));
-            sent = (int64_t)piece.len;
+            TRY(resp_stream_write(r, chunk));
+            sent = (int64_t)chunk.len;
         }
         rest.first += sent;
         rest.length -= sent;

@@ -185,20 +185,20 @@ AWAITS static int tus_write_body(struct req *r,
 {
     int64_t left = resume->length - offset;
     const uint64_t most = (uint64_t)left;
-    struct str piece;
+    struct str chunk;
 
     for (;;) {
-        int rc = req_body_read(r, most, &piece);
-        int kept = rc > 0 ? resume_end(writer) : 0;
-        if (kept < 0)
-            return kept;
+        int rc = req_body_read(r, most, &chunk);
+        int held = rc > 0 ? resume_end(writer) : 0;
+        if (held < 0)
+            return held;
         TRY(gateway_upload_check(r, rc));
-        if (piece.len == 0)
+        if (chunk.len == 0)
             return tus_check(r, resume_end(writer));
-        left -= (int64_t)piece.len;
+        left -= (int64_t)chunk.len;
         if (left == 0)
             TRY(files_check_caller(r));
-        TRY(tus_check(r, resume_write(writer, piece)));
+        TRY(tus_check(r, resume_write(writer, chunk)));
     }
 }
 

@@ -211,13 +211,13 @@ AWAITS static int upload_finish(struct req *r,
 AWAITS static int
 upload_read_part(struct req *r, struct multipart *multipart, struct upload *upload)
 {
-    struct str piece;
+    struct str chunk;
 
     do {
-        TRY(gateway_multipart_check(r, multipart, multipart_read(multipart, &piece)));
-        if (piece.len > 0)
-            TRY(files_check(r, upload_write(upload, piece)));
-    } while (piece.len > 0);
+        TRY(gateway_multipart_check(r, multipart, multipart_read(multipart, &chunk)));
+        if (chunk.len > 0)
+            TRY(files_check(r, upload_write(upload, chunk)));
+    } while (chunk.len > 0);
     return files_check(r, upload_end(upload));
 }
 
@@ -281,16 +281,16 @@ AWAITS static int files_upload(struct req *r)
 AWAITS static int upload_read_body(struct req *r, struct upload *upload)
 {
     uint64_t most = upload_max();
-    struct str piece;
+    struct str chunk;
 
     TRY(files_check(r, upload_begin(upload, req_param(r, "filename"))));
     if (r->content_length > upload_budget(upload))
         return files_check(r, FILES_OVER_QUOTA);
     do {
-        TRY(gateway_upload_check(r, req_body_read(r, most, &piece)));
-        if (piece.len > 0)
-            TRY(files_check(r, upload_write(upload, piece)));
-    } while (piece.len > 0);
+        TRY(gateway_upload_check(r, req_body_read(r, most, &chunk)));
+        if (chunk.len > 0)
+            TRY(files_check(r, upload_write(upload, chunk)));
+    } while (chunk.len > 0);
     return files_check(r, upload_end(upload));
 }
 

@@ -14,11 +14,11 @@ const char *const files_variant_frames[] = {"all", "first", NULL};
 
 static size_t index_in(struct str value, const char *const *values)
 {
-    size_t place = 0;
+    size_t index = 0;
 
-    while (values[place] && !str_is(value, values[place]))
-        place++;
-    return place;
+    while (values[index] && !str_is(value, values[index]))
+        index++;
+    return index;
 }
 
 /* Returns whether the Accept header names the type. A wildcard does not count, because it does not
@@ -62,12 +62,12 @@ static enum media_kind variant_format(struct req *r, struct str format, const st
     static const enum media_kind kinds[] = {
         MEDIA_UNKNOWN, MEDIA_JPEG, MEDIA_PNG, MEDIA_WEBP, MEDIA_AVIF};
     enum media_kind own = picture_format(file->mime_type);
-    size_t place = format.ptr ? index_in(format, files_variant_formats) : ARRAY_LEN(kinds);
+    size_t index = format.ptr ? index_in(format, files_variant_formats) : ARRAY_LEN(kinds);
 
-    if (place >= ARRAY_LEN(kinds))
+    if (index >= ARRAY_LEN(kinds))
         return own;
-    if (kinds[place] != MEDIA_UNKNOWN)
-        return kinds[place];
+    if (kinds[index] != MEDIA_UNKNOWN)
+        return kinds[index];
     resp_header(r, "Vary", STR("Accept"));
     if (header_accepts(req_header(r, "accept"), "image/webp"))
         return MEDIA_WEBP;
@@ -134,8 +134,8 @@ int files_variant_find(struct req *r, bool strangers, struct file_row *file, boo
         wanted.fit = (enum media_fit)index_in(fit, files_variant_fits);
     wanted.is_still = str_is(frame, "first");
     wanted.format = variant_format(r, format, file);
-    const struct variant_options ask = variant_options(r, file, &wanted, strangers);
-    TRY(files_check(r, variant_find(&ask, &variant)));
+    const struct variant_options options = variant_options(r, file, &wanted, strangers);
+    TRY(files_check(r, variant_find(&options, &variant)));
     variant.filename = variant_filename(r, file->filename, wanted.format);
     *file = variant;
     return 0;
@@ -144,8 +144,8 @@ int files_variant_find(struct req *r, bool strangers, struct file_row *file, boo
 int files_variant_drop(struct req *r, const struct file_row *variant)
 {
     const struct media_variant none = {0};
-    const struct variant_options ask = variant_options(r, variant, &none, false);
+    const struct variant_options options = variant_options(r, variant, &none, false);
 
-    TRY(files_check(r, variant_row_remove(&ask, variant)));
+    TRY(files_check(r, variant_row_remove(&options, variant)));
     return files_check(r, FILES_UNAVAILABLE);
 }

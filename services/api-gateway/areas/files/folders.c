@@ -111,11 +111,11 @@ AWAITS static int folder_check_parent(struct req *r, int64_t id, int64_t parent_
         db_call(SQL_FOLDER_HEIGHT(.id = id)),
     };
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
-    const struct sql_folder_place_row place = sql_folder_place_row(&calls[1].rows, 0);
+    const struct sql_folder_place_row row = sql_folder_place_row(&calls[1].rows, 0);
     int64_t height = sql_folder_height_row(&calls[2].rows, 0).height;
-    if (place.inside)
+    if (row.inside)
         return fail(r, PROBLEM_CONFLICT, "A folder cannot be moved into itself.");
-    if (place.depth + (height > 0 ? height : 1) > DEPTH_MAX)
+    if (row.depth + (height > 0 ? height : 1) > DEPTH_MAX)
         return fail_field(r,
                           "parent_id",
                           PROBLEM_OUT_OF_RANGE,

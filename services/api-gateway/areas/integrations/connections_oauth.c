@@ -267,9 +267,9 @@ AWAITS static int consent_flow_take(struct req *r, struct str state, struct cons
 static bool
 issuer_is_expected(struct req *r, const struct integration_source *source, struct str iss)
 {
-    struct str asked = integration_origin(r->task.arena, source->auth.authorization_url.value);
+    struct str requested = integration_origin(r->task.arena, source->auth.authorization_url.value);
 
-    return !iss.len || str_eq(integration_origin(r->task.arena, iss), asked);
+    return !iss.len || str_eq(integration_origin(r->task.arena, iss), requested);
 }
 
 /* co: Stores the tokens. 409 when the connection has changed since the consent began. */

@@ -96,17 +96,17 @@ static const struct schema imported_schema = SCHEMA_OUT("IntegrationImported", i
 
 static struct shares *import_budget(void)
 {
-    static struct shares room;
+    static struct shares budget;
 
-    if (room.config.limit == 0)
-        shares_init(&room,
+    if (budget.config.limit == 0)
+        shares_init(&budget,
                     &(struct shares_config){
                         .name = "imports",
                         .limit = (uint64_t)IMPORTS_MAX * OPENAPI_BYTES_MAX,
                         .per_owner = (uint64_t)IMPORTS_MAX / 2 * OPENAPI_BYTES_MAX,
                         .waiting = IMPORTS_WAITING,
                     });
-    return &room;
+    return &budget;
 }
 
 /* One import. It runs on a thread, because a document may have thousands of operations. */
@@ -121,8 +121,8 @@ struct import_work {
     bool is_valid;
 };
 
-/* Fills the wish from a body. `document` is the text of the document of a large body, which has an
- * empty object in its place. STR_NONE: the body has the document itself. */
+/* Fills the options from a body. `document` is the text of the document of a large body, which has
+ * an empty object in its place. STR_NONE: the body has the document itself. */
 static bool import_decode(struct arena *arena,
                           struct import_work *work,
                           const json_t *body,
@@ -160,7 +160,7 @@ static bool import_decode(struct arena *arena,
     return work->errors->count == 0;
 }
 
-/* Reads the wish from a large body, without making a JSON tree of its document. */
+/* Reads the options from a large body, without making a JSON tree of its document. */
 static bool import_read_text(struct import_work *work)
 {
     struct json_members members = json_members_of(work->text);

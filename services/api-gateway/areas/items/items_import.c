@@ -109,7 +109,7 @@ AWAITS static int task_store_progress(void *arg,
 {
     struct upload *upload = arg;
     struct req *r = upload->r;
-    struct rows kept;
+    struct rows stored;
 
     int rc = db_query(&r->task,
                       tx,
@@ -120,8 +120,8 @@ AWAITS static int task_store_progress(void *arg,
                                         .errors = errors_json(r, progress->report),
                                         .rows = progress->rows,
                                         .digest = progress->digest),
-                      &kept);
-    *ret_is_held = rc != 0 || kept.count > 0;
+                      &stored);
+    *ret_is_held = rc != 0 || stored.count > 0;
     upload->reported_ms = clock_mono_ms();
     return rc;
 }
@@ -267,14 +267,14 @@ AWAITS static int start_task(struct upload *upload, const struct entity *entity)
 
 AWAITS static int import_feed(struct upload *upload, int *ret_records_rc)
 {
-    struct str piece;
+    struct str chunk;
 
     for (;;) {
         TRY(gateway_multipart_check(
-            upload->r, upload->multipart, multipart_read(upload->multipart, &piece)));
-        *ret_records_rc = piece.len ? records_import_feed(upload->import, piece)
+            upload->r, upload->multipart, multipart_read(upload->multipart, &chunk)));
+        *ret_records_rc = chunk.len ? records_import_feed(upload->import, chunk)
                                     : records_import_finish(upload->import);
-        if (*ret_records_rc || !piece.len)
+        if (*ret_records_rc || !chunk.len)
             return *ret_records_rc < 0 ? *ret_records_rc : 0;
         TRY(task_touch(upload));
     }
@@ -424,7 +424,7 @@ int items_import_preview(struct req *r,
 {
     struct upload *upload = ARENA_NEW(r->task.arena, upload);
     struct import_config config;
-    struct str piece;
+    struct str chunk;
     int rc = 0;
 
     TRY(open_upload(r, entity, in, upload, &config));
@@ -432,10 +432,10 @@ int items_import_preview(struct req *r,
     upload->import = records_import_new(upload->ctx, entity, &config);
     do {
         TRY(gateway_multipart_check(
-            r, upload->multipart, multipart_read(upload->multipart, &piece)));
-        rc = piece.len ? records_import_feed(upload->import, piece)
+            r, upload->multipart, multipart_read(upload->multipart, &chunk)));
+        rc = chunk.len ? records_import_feed(upload->import, chunk)
                        : records_import_finish(upload->import);
-    } while (rc == 0 && piece.len && !records_import_is_enough(upload->import));
+    } while (rc == 0 && chunk.len && !records_import_is_enough(upload->import));
     TRY(items_reply_error(r, upload->ctx, rc));
     resp_json(r);
     records_import_preview(upload->import, &r->body);

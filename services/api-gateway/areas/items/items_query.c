@@ -62,10 +62,10 @@ static bool is_list_value(const struct query_item *item, int64_t *ret_place)
 
 static bool is_same_list(const struct query_item *item, const struct query_item *other)
 {
-    int64_t place;
+    int64_t position;
 
     if (!str_is(other->name, "filter") || other->key_count != item->key_count ||
-        !is_list_value(other, &place))
+        !is_list_value(other, &position))
         return false;
     for (size_t i = 0; i + 1 < item->key_count; i++)
         if (!str_eq(other->keys[i], item->keys[i]))
@@ -86,19 +86,19 @@ static bool filter_list_read(struct arena *arena,
     size_t count = 0;
 
     for (size_t i = 0; i < query->count; i++) {
-        int64_t place;
+        int64_t position;
         if (!is_same_list(item, &query->items[i]))
             continue;
         if (i < at)
             return false;
-        (void)is_list_value(&query->items[i], &place);
+        (void)is_list_value(&query->items[i], &position);
         size_t to = count++;
-        for (; to > 0 && places[to - 1] > place; to--) {
+        for (; to > 0 && places[to - 1] > position; to--) {
             values[to] = values[to - 1];
             places[to] = places[to - 1];
         }
         values[to] = query->items[i].value;
-        places[to] = place;
+        places[to] = position;
     }
     *ret_condition = items_condition_read(arena, item->keys, item->key_count - 1);
     ret_condition->list = values;
@@ -113,10 +113,10 @@ struct records_filter items_filter_read(struct arena *arena, const struct query 
 
     for (size_t i = 0; i < query->count; i++) {
         const struct query_item *item = &query->items[i];
-        int64_t place;
+        int64_t position;
         if (!str_is(item->name, "filter"))
             continue;
-        if (is_list_value(item, &place)) {
+        if (is_list_value(item, &position)) {
             count += filter_list_read(arena, query, i, &items[count]);
             continue;
         }

@@ -43,7 +43,7 @@ struct export_stream {
 
 /* co: Sends the response head with the first chunk, so that a failure before the first chunk can
  * still be a problem response. */
-AWAITS static int export_chunk(struct str piece, void *arg)
+AWAITS static int export_chunk(struct str chunk, void *arg)
 {
     struct export_stream *stream = arg;
 
@@ -59,7 +59,7 @@ AWAITS static int export_chunk(struct str piece, void *arg)
                                           : STR("application/jsonl")));
         stream->has_begun = true;
     }
-    return resp_stream_write(stream->r, piece);
+    return resp_stream_write(stream->r, chunk);
 }
 
 AWAITS static int items_export(struct req *r)

@@ -346,9 +346,9 @@ static void listener_copy_audit(struct hub_subscriber *listener, const struct hu
     listener->audit.target_id = arena_dup(listener->arena, audit->target_id);
 }
 
-int hub_subscribe(struct req *r, const struct hub_options *wish, struct share *place)
+int hub_subscribe(struct req *r, const struct hub_options *options, struct share *share)
 {
-    size_t bytes = sizeof(struct hub_subscriber) + wish->count * sizeof(struct hub_watch);
+    size_t bytes = sizeof(struct hub_subscriber) + options->count * sizeof(struct hub_watch);
     struct hub_subscriber *listener = calloc(1, bytes);
     struct hub *hub = hub_find(r->scope->project->number);
     struct live_position begin;
@@ -356,29 +356,29 @@ int hub_subscribe(struct req *r, const struct hub_options *wish, struct share *p
 
     MUST(listener != NULL);
     if (!hub) {
-        MUST(live_position_parse(wish->begin_position, &begin));
+        MUST(live_position_parse(options->begin_position, &begin));
         hub = hub_new(r->scope->project->number);
         hub_group_move(&hub->current, &begin);
     }
     hub->listeners++;
     list_init(&listener->link);
     listener->hub = hub;
-    listener->share = place;
+    listener->share = share;
     listener->caller = *r->scope->caller;
     listener->caller.rights = rights_ref((struct rights *)r->scope->caller->rights);
-    listener->work = wish->work;
-    listener_copy_audit(listener, &wish->audit);
-    if (wish->work)
+    listener->work = options->work;
+    listener_copy_audit(listener, &options->audit);
+    if (options->work)
         hub->work_due_ms = 0;
-    listener->watch_count = wish->count;
-    for (size_t i = 0; i < wish->count; i++)
+    listener->watch_count = options->count;
+    for (size_t i = 0; i < options->count; i++)
         listener->watches[i] = (struct hub_watch){
-            .entity_id = wish->entities[i]->id,
-            .test = hub_test_get(hub, &listener->caller, wish->entities[i], wish->filter),
+            .entity_id = options->entities[i]->id,
+            .test = hub_test_get(hub, &listener->caller, options->entities[i], options->filter),
         };
     listener->feed =
         (struct http_feed){.on_closed = on_feed_closed, .arg = listener, .queued_max = QUEUED_MAX};
-    listener->group_members_hash = wish->members;
+    listener->group_members_hash = options->members;
     hub_fingerprint_update(listener, r->scope->model);
     resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies must not buffer events */
     if (!http_feed_begin(r, STR("text/event-stream"), &listener->feed)) {
@@ -388,9 +388,9 @@ int hub_subscribe(struct req *r, const struct hub_options *wish, struct share *p
     }
     if (listener->caller.group_scope != 0) /* `members` was read before an await: check again */
         hub->epoch = -1;
-    hub_add_listener(hub, listener, wish->position, &was);
+    hub_add_listener(hub, listener, options->position, &was);
     hub_wake(hub);
     hub_send_reset_if_changed(
-        r, listener, wish->position, was); /* last: it may free the listener */
+        r, listener, options->position, was); /* last: it may free the listener */
     return 200;
 }

@@ -106,9 +106,9 @@ struct share *hub_acquire_slot(struct req *r);
  * takes a second and a half. *ret_begin: the position where the first stream of the project begins;
  * STR_NONE when the project already has a hub. Returns 0, a negative, or the status put. */
 AWAITS int hub_begin_logging(struct req *r, struct str *ret_begin) MUSTCHECK;
-/* any: Turns the response into a feed of the project's changes. Takes `place` over. A handler calls
+/* any: Turns the response into a feed of the project's changes. Takes `share` over. A handler calls
  * it last and returns its result. */
-int hub_subscribe(struct req *r, const struct hub_options *wish, struct share *place);
+int hub_subscribe(struct req *r, const struct hub_options *options, struct share *share);
 
 /* --- between the files of hubs --- */
 
@@ -216,7 +216,7 @@ void hub_group_move(struct hub_group *group, const struct live_position *positio
 struct hub_group *hub_group_new(struct hub *hub);
 void hub_group_free(struct hub_group *group);
 /* co: Sends a piece to all listeners of the group, within a round. Takes the reference over. */
-AWAITS void hub_group_send(struct task *task, struct hub_group *group, struct http_chunk *piece);
+AWAITS void hub_group_send(struct task *task, struct hub_group *group, struct http_chunk *chunk);
 
 /* hub_test.c: any: Finds or creates the test of these conditions for this caller. Returns one
  * reference, or NULL without conditions. */
@@ -247,6 +247,6 @@ struct http_chunk *hub_event_change(struct arena *arena,
                                     const struct caller *caller);
 struct http_chunk *hub_event_audit(struct arena *arena, struct str position, struct str entry);
 /* any: Sends a piece to one listener and takes the reference over. */
-void hub_send(struct hub_subscriber *listener, struct http_chunk *piece);
+void hub_send(struct hub_subscriber *listener, struct http_chunk *chunk);
 /* any: Sends an end event with `code` and closes the listener's feed. */
 void hub_dismiss(struct hub_subscriber *listener, struct arena *arena, const char *code);

@@ -43,16 +43,16 @@ AWAITS static void audit_send_entry(const struct hub_round *round,
                                     struct str position,
                                     const struct sql_realtime_audit_row *entry)
 {
-    struct http_chunk *piece = hub_event_audit(round->task->arena, position, entry->doc);
+    struct http_chunk *chunk = hub_event_audit(round->task->arena, position, entry->doc);
 
     LIST_FOR (link, &group->listeners) {
         struct hub_subscriber *listener = LIST_ITEM(link, struct hub_subscriber, link);
         /* This may run other tasks, but no listener leaves the list until the round has ended. */
         task_pause_if_due(round->task);
         if (wants_audit(listener) && audit_entry_matches(&listener->audit, entry))
-            http_feed_send(&listener->feed, piece);
+            http_feed_send(&listener->feed, chunk);
     }
-    http_chunk_unref(piece);
+    http_chunk_unref(chunk);
 }
 
 int hub_audit_deliver(const struct hub_round *round,

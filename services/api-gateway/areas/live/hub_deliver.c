@@ -187,11 +187,11 @@ static const char *change_event_for(const struct hub_subscriber *listener,
     if (change->kind == LIVE_RESET)
         return "reset";
     if (watch->test) {
-        size_t place = watch->test->index;
-        if (place >= change->tests_before.len) /* the listener came while the page was read */
+        size_t index = watch->test->index;
+        if (index >= change->tests_before.len) /* the listener came while the page was read */
             return NULL;
-        before = before && change->tests_before.ptr[place] == '1';
-        after = after && change->tests_after.ptr[place] == '1';
+        before = before && change->tests_before.ptr[index] == '1';
+        after = after && change->tests_after.ptr[index] == '1';
     }
     before = before &&
              change_is_visible(&listener->caller, part->entity, change, &change->granted_before);
@@ -233,10 +233,10 @@ static struct http_chunk *sending_find_chunk(const struct hub_round *round,
     for (size_t i = 0; i < sending->count; i++)
         if (sending->sent[i].view == view && sending->sent[i].event == event)
             return http_chunk_ref(sending->sent[i].piece);
-    struct http_chunk *piece = sending_make_chunk(round, sending, event, caller);
+    struct http_chunk *chunk = sending_make_chunk(round, sending, event, caller);
     if (sending->count < VIEWS_CACHED)
-        sending->sent[sending->count++] = (struct cached_event){view, event, http_chunk_ref(piece)};
-    return piece;
+        sending->sent[sending->count++] = (struct cached_event){view, event, http_chunk_ref(chunk)};
+    return chunk;
 }
 
 static void listener_send_changes(const struct hub_round *round,

@@ -114,8 +114,8 @@ struct http_chunk *hub_event_audit(struct arena *arena, struct str position, str
         arena, "%.*s\nevent: audit\ndata: %.*s\n\n", STR_ARG(position), STR_ARG(entry)));
 }
 
-void hub_send(struct hub_subscriber *listener, struct http_chunk *piece)
+void hub_send(struct hub_subscriber *listener, struct http_chunk *chunk)
 {
-    http_feed_send(&listener->feed, piece);
-    http_chunk_unref(piece);
+    http_feed_send(&listener->feed, chunk);
+    http_chunk_unref(chunk);
 }

@@ -79,7 +79,7 @@ static uint32_t hash_fold(uint64_t hash)
 static struct hub_fingerprint fingerprint_of(const struct hub_subscriber *listener,
                                              const struct model *model)
 {
-    uint64_t sight = STR_HASH_NONE;
+    uint64_t visibility = STR_HASH_NONE;
     uint64_t shape = STR_HASH_NONE;
 
     for (size_t i = 0; i < listener->watch_count; i++) {
@@ -88,10 +88,10 @@ static struct hub_fingerprint fingerprint_of(const struct hub_subscriber *listen
         if (!entity)
             continue;
         const uint64_t parts[] = {(uint64_t)entity->id, hub_entity_visibility(listener, entity)};
-        sight += hash_bytes(STR_HASH_NONE, parts, sizeof(parts));
+        visibility += hash_bytes(STR_HASH_NONE, parts, sizeof(parts));
         shape += hash_bytes(hub_entity_shape(entity), &entity->id, sizeof(entity->id));
     }
-    return (struct hub_fingerprint){hash_fold(sight), hash_fold(shape)};
+    return (struct hub_fingerprint){hash_fold(visibility), hash_fold(shape)};
 }
 
 /* --- as text --- */

@@ -36,11 +36,11 @@ void hub_group_free(struct hub_group *group)
     free(group);
 }
 
-void hub_group_send(struct task *task, struct hub_group *group, struct http_chunk *piece)
+void hub_group_send(struct task *task, struct hub_group *group, struct http_chunk *chunk)
 {
     LIST_FOR (link, &group->listeners) {
         task_pause_if_due(task);
-        http_feed_send(&LIST_ITEM(link, struct hub_subscriber, link)->feed, piece);
+        http_feed_send(&LIST_ITEM(link, struct hub_subscriber, link)->feed, chunk);
     }
-    http_chunk_unref(piece);
+    http_chunk_unref(chunk);
 }

@@ -34,14 +34,14 @@ struct rights_checks {
 
 /* --- reading --- */
 
-static void checks_add(struct rights_checks *looks,
+static void checks_add(struct rights_checks *checks,
                        struct list *listeners,
                        const struct live_position *position)
 {
     LIST_FOR (link, listeners) {
         struct hub_subscriber *listener = LIST_ITEM(link, struct hub_subscriber, link);
         if (!listener->is_gone)
-            looks->items[looks->count++] =
+            checks->items[checks->count++] =
                 (struct rights_check){.listener = listener, .position = position};
     }
 }
@@ -58,89 +58,90 @@ static int order_by_user(const void *left, const void *right)
 
 /* co: Finds the users whose rights are computed from the same rows as before, by one statement for
  * all listeners. They keep their rights. The rights of API keys are always read again. */
-AWAITS static int checks_find_unchanged(const struct hub_round *round, struct rights_checks *looks)
+AWAITS static int checks_find_unchanged(const struct hub_round *round, struct rights_checks *checks)
 {
-    int64_t *ids = ARENA_ARRAY(round->task->arena, ids, looks->count);
+    int64_t *ids = ARENA_ARRAY(round->task->arena, ids, checks->count);
     struct rows prints;
     size_t at = 0;
 
-    if (looks->count > 1)
-        qsort(looks->items, looks->count, sizeof(*looks->items), order_by_user);
-    for (size_t i = 0; i < looks->count; i++)
-        ids[i] = looks->items[i].listener->caller.user_id;
+    if (checks->count > 1)
+        qsort(checks->items, checks->count, sizeof(*checks->items), order_by_user);
+    for (size_t i = 0; i < checks->count; i++)
+        ids[i] = checks->items[i].listener->caller.user_id;
     TRY(db_query(round->task,
                  &round->project->db,
-                 SQL_REALTIME_RIGHTS_SOURCES(.ids = sql_i64s(ids, looks->count)),
+                 SQL_REALTIME_RIGHTS_SOURCES(.ids = sql_i64s(ids, checks->count)),
                  &prints));
-    for (size_t i = 0; i < looks->count; i++) {
-        struct rights_check *look = &looks->items[i];
-        const struct caller *caller = &look->listener->caller;
+    for (size_t i = 0; i < checks->count; i++) {
+        struct rights_check *check = &checks->items[i];
+        const struct caller *caller = &check->listener->caller;
         while (at < prints.count &&
                sql_realtime_rights_sources_row(&prints, at).id < caller->user_id)
             at++;
         if (at == prints.count || caller->key_id != 0 ||
             sql_realtime_rights_sources_row(&prints, at).id != caller->user_id)
             continue;
-        look->rights_source = sql_realtime_rights_sources_row(&prints, at).print;
-        if (look->rights_source != 0 && look->rights_source == look->listener->rights_source)
-            look->rights = caller->rights;
+        check->rights_source = sql_realtime_rights_sources_row(&prints, at).print;
+        if (check->rights_source != 0 && check->rights_source == check->listener->rights_source)
+            check->rights = caller->rights;
     }
     return 0;
 }
 
 static int check_read_rights(struct task *task, void *arg)
 {
-    struct rights_check *look = arg;
-    const struct caller *caller = &look->listener->caller;
+    struct rights_check *check = arg;
+    const struct caller *caller = &check->listener->caller;
 
-    look->rc = project_rights(task, look->project, caller->user_id, caller->key_id, &look->rights);
-    return look->rc == RIGHTS_NOT_FOUND ? 0 : look->rc;
+    check->rc =
+        project_rights(task, check->project, caller->user_id, caller->key_id, &check->rights);
+    return check->rc == RIGHTS_NOT_FOUND ? 0 : check->rc;
 }
 
-AWAITS static int read_all_rights(const struct hub_round *round, struct rights_checks *looks)
+AWAITS static int read_all_rights(const struct hub_round *round, struct rights_checks *checks)
 {
-    for (size_t i = 0; i < looks->count;) {
+    for (size_t i = 0; i < checks->count;) {
         struct task_call calls[CONCURRENT_MAX];
         size_t count = 0;
-        for (; count < CONCURRENT_MAX && i < looks->count; i++) {
-            struct rights_check *look = &looks->items[i];
-            look->project = round->project;
-            if (!look->rights)
-                calls[count++] = (struct task_call){.fn = check_read_rights, .arg = look};
+        for (; count < CONCURRENT_MAX && i < checks->count; i++) {
+            struct rights_check *check = &checks->items[i];
+            check->project = round->project;
+            if (!check->rights)
+                calls[count++] = (struct task_call){.fn = check_read_rights, .arg = check};
         }
         TRY(task_all(round->task, calls, count));
     }
     return 0;
 }
 
-AWAITS static int read_sessions(const struct hub_round *round, struct rights_checks *looks)
+AWAITS static int read_sessions(const struct hub_round *round, struct rights_checks *checks)
 {
-    int64_t *ids = ARENA_ARRAY(round->task->arena, ids, looks->count);
+    int64_t *ids = ARENA_ARRAY(round->task->arena, ids, checks->count);
 
-    for (size_t i = 0; i < looks->count; i++)
-        ids[i] = looks->items[i].listener->caller.session_id;
+    for (size_t i = 0; i < checks->count; i++)
+        ids[i] = checks->items[i].listener->caller.session_id;
     return db_query(round->task,
                     &round->project->db,
-                    SQL_REALTIME_SESSIONS(.ids = sql_i64s(ids, looks->count)),
-                    &looks->sessions);
+                    SQL_REALTIME_SESSIONS(.ids = sql_i64s(ids, checks->count)),
+                    &checks->sessions);
 }
 
 static int64_t *
-sorted_session_ids(struct arena *arena, const struct rights_checks *looks, size_t *ret_count)
+sorted_session_ids(struct arena *arena, const struct rights_checks *checks, size_t *ret_count)
 {
-    int64_t *ids = ARENA_ARRAY(arena, ids, looks->sessions.count);
+    int64_t *ids = ARENA_ARRAY(arena, ids, checks->sessions.count);
 
-    for (size_t i = 0; i < looks->sessions.count; i++)
-        ids[i] = sql_realtime_sessions_row(&looks->sessions, i).id;
-    *ret_count = num_sort_unique(ids, looks->sessions.count);
+    for (size_t i = 0; i < checks->sessions.count; i++)
+        ids[i] = sql_realtime_sessions_row(&checks->sessions, i).id;
+    *ret_count = num_sort_unique(ids, checks->sessions.count);
     return ids;
 }
 
 AWAITS static int
-check_group_scope(const struct hub_round *round, struct rights_check *look, bool *ret)
+check_group_scope(const struct hub_round *round, struct rights_check *check, bool *ret)
 {
-    const struct caller *caller = &look->listener->caller;
-    const struct rights *rights = look->rights;
+    const struct caller *caller = &check->listener->caller;
+    const struct rights *rights = check->rights;
     struct rows rows;
 
     *ret = true;
@@ -153,7 +154,7 @@ check_group_scope(const struct hub_round *round, struct rights_check *look, bool
                                     .role_ids = sql_i64s(rights->role_ids, rights->role_count)),
                  &rows));
     if (rows.count > 0)
-        look->members = sql_realtime_group_row(&rows, 0).members;
+        check->members = sql_realtime_group_row(&rows, 0).members;
     bool member = rows.count > 0 && sql_realtime_group_row(&rows, 0).reachable;
     const struct caller now = {.kind = caller->kind, .rights = rights};
     *ret = caller_can(&now, PERM_SVC_GROUP_DATA_READ) && (member || rights->all_rows);
@@ -217,26 +218,26 @@ static bool watch_update_test(const struct hub_round *round,
  * be sent. An earlier reset is sent at once, with the old fingerprint. Only the last reset carries
  * the new one, because only then has the listener received all of them. */
 static void check_add_reset(const struct hub_round *round,
-                            struct rights_check *look,
+                            struct rights_check *check,
                             const struct entity *entity,
                             const char *reason)
 {
     struct arena *arena = round->task->arena;
 
-    if (look->reset)
-        hub_send(look->listener, look->reset);
-    look->reset =
-        hub_event_reset(arena, live_position_print(arena, look->position), entity, reason);
+    if (check->reset)
+        hub_send(check->listener, check->reset);
+    check->reset =
+        hub_event_reset(arena, live_position_print(arena, check->position), entity, reason);
 }
 
 /* Checks one entity of a listener. Returns false when the entity is closed for it. */
 static bool watch_update(const struct hub_round *round,
-                         struct rights_check *look,
-                         uint64_t sight,
+                         struct rights_check *check,
+                         uint64_t visibility,
                          struct hub_watch *watch)
 {
     struct arena *arena = round->task->arena;
-    struct hub_subscriber *listener = look->listener;
+    struct hub_subscriber *listener = check->listener;
     const struct entity *entity = model_entity_by_id(round->model, watch->entity_id);
     const struct hub_test *test = watch->test;
 
@@ -244,9 +245,9 @@ static bool watch_update(const struct hub_round *round,
         caller_can_entity(&listener->caller, entity->id, ACT_READ) &&
         watch_update_test(round, listener, entity, watch)) {
         if (!entity_has_known_shape(round->hub, entity))
-            check_add_reset(round, look, entity, "model");
-        else if (watch->test != test || sight != hub_entity_visibility(listener, entity))
-            check_add_reset(round, look, entity, "rights");
+            check_add_reset(round, check, entity, "model");
+        else if (watch->test != test || visibility != hub_entity_visibility(listener, entity))
+            check_add_reset(round, check, entity, "rights");
         return true;
     }
     if (entity)
@@ -266,23 +267,23 @@ static uint64_t sight_of_watch(const struct hub_round *round,
 
 static void listener_update_rights(const struct hub_round *round,
                                    struct hub_subscriber *listener,
-                                   struct rights_check *look)
+                                   struct rights_check *check)
 {
     struct rights *was = (struct rights *)listener->caller.rights;
     uint64_t *sights = ARENA_ARRAY(round->task->arena, sights, listener->watch_count + 1);
     bool gone = listener->work == 0; /* none of its entities exists any longer */
-    size_t kept = 0;
+    size_t kept_count = 0;
 
     for (size_t i = 0; i < listener->watch_count; i++)
         sights[i] = sight_of_watch(round, listener, &listener->watches[i]);
-    listener->caller.rights = rights_ref((struct rights *)look->rights);
-    listener->rights_source = look->rights_source;
-    listener->group_members_hash = look->members;
+    listener->caller.rights = rights_ref((struct rights *)check->rights);
+    listener->rights_source = check->rights_source;
+    listener->group_members_hash = check->members;
     for (size_t i = 0; i < listener->watch_count; i++) {
         struct hub_watch watch = listener->watches[i];
         gone = gone && !model_entity_by_id(round->model, watch.entity_id);
-        if (watch_update(round, look, sights[i], &watch))
-            listener->watches[kept++] = watch;
+        if (watch_update(round, check, sights[i], &watch))
+            listener->watches[kept_count++] = watch;
     }
     for (int work = 0; work < HUB_WORKS; work++) {
         if (!(listener->work & 1U << work) ||
@@ -292,22 +293,22 @@ static void listener_update_rights(const struct hub_round *round,
         hub_send(listener,
                  hub_event_closed(round->task->arena, str_from(hub_work_names[work]), "forbidden"));
     }
-    bool lost_all = kept == 0 && listener->work == 0;
-    listener->watch_count = kept;
+    bool lost_all = kept_count == 0 && listener->work == 0;
+    listener->watch_count = kept_count;
     rights_unref(was);
     hub_fingerprint_update(listener, round->model);
-    if (look->reset)
-        hub_send(listener, look->reset);
+    if (check->reset)
+        hub_send(listener, check->reset);
     if (lost_all)
         hub_dismiss(listener, round->task->arena, gone ? "not_found" : "forbidden");
 }
 
 AWAITS static int check_apply(const struct hub_round *round,
-                              struct rights_check *look,
+                              struct rights_check *check,
                               const int64_t *sessions,
                               size_t session_count)
 {
-    struct hub_subscriber *listener = look->listener;
+    struct hub_subscriber *listener = check->listener;
     const struct caller *caller = &listener->caller;
     bool reachable = true;
     bool same_model = round->hub->model_version == round->model->version;
@@ -319,19 +320,19 @@ AWAITS static int check_apply(const struct hub_round *round,
                                                                       num_compare_i64) != NULL);
     if (listener->is_gone)
         return 0;
-    if (!alive || look->rc == RIGHTS_NOT_FOUND || !look->rights->active) {
+    if (!alive || check->rc == RIGHTS_NOT_FOUND || !check->rights->active) {
         hub_dismiss(listener, round->task->arena, "unauthorized");
         return 0;
     }
-    const struct caller now = {.kind = caller->kind, .rights = look->rights};
-    TRY(check_group_scope(round, look, &reachable));
+    const struct caller now = {.kind = caller->kind, .rights = check->rights};
+    TRY(check_group_scope(round, check, &reachable));
     if (!caller_can(&now, PERM_SVC_REALTIME_READ) || !reachable) {
         hub_dismiss(listener, round->task->arena, "forbidden");
         return 0;
     }
-    if (look->rights != caller->rights || look->members != listener->group_members_hash ||
+    if (check->rights != caller->rights || check->members != listener->group_members_hash ||
         !same_model)
-        listener_update_rights(round, listener, look);
+        listener_update_rights(round, listener, check);
     return 0;
 }
 
@@ -340,27 +341,27 @@ int hub_check_rights(const struct hub_round *round)
     struct hub *hub = round->hub;
     struct arena *arena = round->task->arena;
     int64_t epoch = round->project->epoch;
-    int64_t looked_ms = clock_mono_ms();
-    struct rights_checks looks = {.items = ARENA_ARRAY(arena, looks.items, hub->listeners)};
+    int64_t checked_ms = clock_mono_ms();
+    struct rights_checks checks = {.items = ARENA_ARRAY(arena, checks.items, hub->listeners)};
     size_t session_count;
 
-    checks_add(&looks, &hub->current.listeners, &hub->current.position);
-    checks_add(&looks, &hub->new_listeners, &hub->current.position);
+    checks_add(&checks, &hub->current.listeners, &hub->current.position);
+    checks_add(&checks, &hub->new_listeners, &hub->current.position);
     LIST_FOR (link, &hub->late_groups) {
         struct hub_group *group = LIST_ITEM(link, struct hub_group, link);
-        checks_add(&looks, &group->listeners, &group->position);
+        checks_add(&checks, &group->listeners, &group->position);
     }
-    TRY(read_sessions(round, &looks));
-    TRY(checks_find_unchanged(round, &looks));
-    TRY(read_all_rights(round, &looks));
-    const int64_t *sessions = sorted_session_ids(arena, &looks, &session_count);
-    for (size_t i = 0; i < looks.count; i++) {
-        TRY(check_apply(round, &looks.items[i], sessions, session_count));
+    TRY(read_sessions(round, &checks));
+    TRY(checks_find_unchanged(round, &checks));
+    TRY(read_all_rights(round, &checks));
+    const int64_t *sessions = sorted_session_ids(arena, &checks, &session_count);
+    for (size_t i = 0; i < checks.count; i++) {
+        TRY(check_apply(round, &checks.items[i], sessions, session_count));
         TRY(task_yield_if_due(round->task));
     }
     hub_store_shapes(round);
     hub->epoch = epoch;
     hub->model_version = round->model->version;
-    hub->rights_checked_ms = looked_ms;
+    hub->rights_checked_ms = checked_ms;
     return 0;
 }

@@ -83,7 +83,7 @@ AWAITS static void send_work(const struct hub_round *round,
                              enum hub_work work,
                              const struct sql_realtime_work_row *row)
 {
-    struct http_chunk *piece = http_chunk_new(arena_printf(round->task->arena,
+    struct http_chunk *chunk = http_chunk_new(arena_printf(round->task->arena,
                                                            "event: %s\ndata: %.*s\n\n",
                                                            work_kinds[work].event,
                                                            STR_ARG(row->doc)));
@@ -96,9 +96,9 @@ AWAITS static void send_work(const struct hub_round *round,
             continue;
         task_pause_if_due(round->task);
         if (caller_is_admin(caller) || (own && !row->hidden))
-            http_feed_send(&listener->feed, piece);
+            http_feed_send(&listener->feed, chunk);
     }
-    http_chunk_unref(piece);
+    http_chunk_unref(chunk);
 }
 
 /* --- changed rows --- */

@@ -197,8 +197,8 @@ AWAITS static int realtime_listen(struct req *r)
     }
     TRY(hub_group_members_hash(r, &members));
     TRY(hub_begin_logging(r, &begin));
-    struct share *place = hub_acquire_slot(r);
-    if (!place) {
+    struct share *share = hub_acquire_slot(r);
+    if (!share) {
         resp_header(r, "Retry-After", STR(RETRY_AFTER));
         return fail(
             r,
@@ -216,7 +216,7 @@ AWAITS static int realtime_listen(struct req *r)
                              .begin_position = begin,
                              .members = members,
                          },
-                         place);
+                         share);
 }
 
 /* --- tickets --- */

@@ -283,18 +283,18 @@ check_dashboard(struct req *r, const struct item_in *in, const struct menu_item 
 static int read_position(struct req *r,
                          const struct item_in *in,
                          const struct menu_tree *tree,
-                         struct menu_item_position *place)
+                         struct menu_item_position *position)
 {
     if (in->parent_id.set) {
         if (in->parent_id.value && !menu_tree_find(tree, in->parent_id.value))
             return fail_field(
                 r, "parent_id", PROBLEM_FOREIGN_KEY_VIOLATION, "is not an item of this menu");
-        if (place->parent_id != in->parent_id.value)
-            place->position = MENU_ITEMS_MAX;
-        place->parent_id = in->parent_id.value;
+        if (position->parent_id != in->parent_id.value)
+            position->position = MENU_ITEMS_MAX;
+        position->parent_id = in->parent_id.value;
     }
     if (in->position.set)
-        place->position = in->position.value;
+        position->position = in->position.value;
     return 0;
 }
 
@@ -330,7 +330,7 @@ AWAITS static int reply_item(struct req *r, int status, int64_t menu_id, int64_t
 AWAITS static int menu_items_create(struct req *r)
 {
     struct menu_item item = {0};
-    struct menu_item_position place = {.position = MENU_ITEMS_MAX};
+    struct menu_item_position position = {.position = MENU_ITEMS_MAX};
     struct menu_tree tree;
     struct item_in in;
     struct rows rows;
@@ -343,12 +343,12 @@ AWAITS static int menu_items_create(struct req *r)
     TRY(check_dashboard(r, &in, &item));
     if (tree.count >= MENU_ITEMS_MAX)
         return fail(r, PROBLEM_CONFLICT, "A menu has at most %d items.", MENU_ITEMS_MAX);
-    TRY(read_position(r, &in, &tree, &place));
+    TRY(read_position(r, &in, &tree, &position));
     TRY(sql_one(r,
                 &rows,
                 SQL_MENU_ITEM_ADD(.menu_id = menu_id,
-                                  .parent_id = some_id(place.parent_id),
-                                  .position = place.position,
+                                  .parent_id = some_id(position.parent_id),
+                                  .position = position.position,
                                   .label = item.label,
                                   .icon = item.icon,
                                   .kind = item.kind,
@@ -356,9 +356,10 @@ AWAITS static int menu_items_create(struct req *r)
                                   .target_entity_id = some_id(item.target_entity_id),
                                   .required_permission = item.permission,
                                   .required_entity_id = some_id(item.permission_entity_id))));
-    place.id = item.id = sql_menu_item_add_row(&rows, 0).id;
+    position.id = item.id = sql_menu_item_add_row(&rows, 0).id;
     tree.items[tree.count++] = item;
-    if (!menu_tree_link(r->task.arena, &tree) || !menu_tree_move(r->task.arena, &tree, &place, 1))
+    if (!menu_tree_link(r->task.arena, &tree) ||
+        !menu_tree_move(r->task.arena, &tree, &position, 1))
         return fail_too_deep(r, "parent_id");
     TRY(save_positions(r, menu_id, &tree));
     TRY(menu_commit_change(r, "menus.add_item", menu_id, STR_NONE));
@@ -378,10 +379,10 @@ AWAITS static int menu_items_update(struct req *r)
     TRY(lock_menu(r, &menu_id, &version, &tree));
     TRY(find_item(r, &tree, &item));
     const int64_t id = item->id;
-    struct menu_item_position place = {id, item->parent_id, item->position};
+    struct menu_item_position position = {id, item->parent_id, item->position};
     TRY(merge_item(r, &in, item));
     TRY(check_dashboard(r, &in, item));
-    TRY(read_position(r, &in, &tree, &place));
+    TRY(read_position(r, &in, &tree, &position));
     TRY(sql_exec(r,
                  NULL,
                  SQL_MENU_ITEM_SAVE(.id = id,
@@ -392,7 +393,7 @@ AWAITS static int menu_items_update(struct req *r)
                                     .target_entity_id = some_id(item->target_entity_id),
                                     .required_permission = item->permission,
                                     .required_entity_id = some_id(item->permission_entity_id))));
-    if (!menu_tree_move(r->task.arena, &tree, &place, 1))
+    if (!menu_tree_move(r->task.arena, &tree, &position, 1))
         return fail_too_deep(r, "parent_id");
     TRY(save_positions(r, menu_id, &tree));
     TRY(menu_commit_change(r, "menus.update_item", menu_id, STR_NONE));

@@ -18,14 +18,14 @@ struct visible_fields visible_fields_read(struct req *r)
     const struct rights *rights =
         caller_has_all_rows(r->scope->caller) ? NULL : r->scope->caller->rights;
     size_t entity_count = rights ? rights->entity_count : 0;
-    size_t room = 0;
+    size_t capacity = 0;
     size_t limited = 0;
     size_t shown = 0;
 
     for (size_t i = 0; i < entity_count; i++)
-        room += rights->entities[i].fields[ACT_READ].count;
+        capacity += rights->entities[i].fields[ACT_READ].count;
     int64_t *entities = ARENA_ARRAY(r->task.arena, entities, entity_count + 1);
-    int64_t *fields = ARENA_ARRAY(r->task.arena, fields, room + 1);
+    int64_t *fields = ARENA_ARRAY(r->task.arena, fields, capacity + 1);
     for (size_t i = 0; i < entity_count; i++) {
         const struct entity_right *right = &rights->entities[i];
         if (!is_limited(right))

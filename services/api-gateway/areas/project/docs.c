@@ -65,10 +65,10 @@ static struct docs_frame docs_frame(struct req *r)
 AWAITS static int send_body(struct req *r, const struct docs_body *text)
 {
     for (size_t i = 0; i < text->count; i++) {
-        struct str piece = text->chunks[i];
+        struct str chunk = text->chunks[i];
         if (i == 0)
-            piece = (struct str){piece.ptr + 1, piece.len - 1};
-        TRY(resp_stream_write(r, piece));
+            chunk = (struct str){chunk.ptr + 1, chunk.len - 1};
+        TRY(resp_stream_write(r, chunk));
         TRY(task_yield_if_due(&r->task));
     }
     return 0;

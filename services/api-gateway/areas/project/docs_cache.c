@@ -71,32 +71,32 @@ static void cache_prepare(void)
 
 static void cached_body_unref(void *arg)
 {
-    struct cached_body *kept = arg;
+    struct cached_body *body = arg;
 
-    if (--kept->refs > 0)
+    if (--body->refs > 0)
         return;
-    if (kept->share)
-        shares_release(&cache.byte_shares, kept->share, kept->text.bytes);
-    arena_free(kept->arena);
+    if (body->share)
+        shares_release(&cache.byte_shares, body->share, body->text.bytes);
+    arena_free(body->arena);
 }
 
-static const struct docs_body *cached_body_hold(struct req *r, struct cached_body *kept)
+static const struct docs_body *cached_body_hold(struct req *r, struct cached_body *body)
 {
-    kept->refs++;
-    arena_defer(r->task.arena, cached_body_unref, kept);
-    return &kept->text;
+    body->refs++;
+    arena_defer(r->task.arena, cached_body_unref, body);
+    return &body->text;
 }
 
 /* Adds a piece to two running hashes over 64-bit words. Speed matters, because a body may be
  * megabytes long. A collision gives an attacker no advantage, so the hashes need not be
  * cryptographic.
  */
-static void fingerprint_add(struct docs_body *text, struct str piece)
+static void fingerprint_add(struct docs_body *text, struct str chunk)
 {
-    for (size_t at = 0; at < piece.len; at += sizeof(uint64_t)) {
-        size_t left = piece.len - at;
+    for (size_t at = 0; at < chunk.len; at += sizeof(uint64_t)) {
+        size_t left = chunk.len - at;
         uint64_t word = 0;
-        memcpy(&word, piece.ptr + at, left < sizeof(word) ? left : sizeof(word));
+        memcpy(&word, chunk.ptr + at, left < sizeof(word) ? left : sizeof(word));
         text->fingerprint[0] = (text->fingerprint[0] ^ word) * FINGERPRINT_PRIME_A;
         text->fingerprint[0] ^= text->fingerprint[0] >> 29;
         text->fingerprint[1] = (text->fingerprint[1] + word) * FINGERPRINT_PRIME_B;
@@ -104,13 +104,13 @@ static void fingerprint_add(struct docs_body *text, struct str piece)
     }
 }
 
-static void chunk_append(struct cached_body *kept, struct str piece)
+static void chunk_append(struct cached_body *body, struct str chunk)
 {
-    struct docs_body *text = &kept->text;
+    struct docs_body *text = &body->text;
 
-    ARENA_PUSH(kept->arena, text->chunks, text->count, kept->cap, arena_dup(kept->arena, piece));
-    text->bytes += piece.len;
-    fingerprint_add(text, piece);
+    ARENA_PUSH(body->arena, text->chunks, text->count, body->cap, arena_dup(body->arena, chunk));
+    text->bytes += chunk.len;
+    fingerprint_add(text, chunk);
 }
 
 /* --- creating a body in slices --- */
@@ -148,12 +148,12 @@ typedef int (*docs_write_fn)(struct jw *w, const struct openapi_request *about);
 /* co: Creates a body; the caller owns the one reference. Returns 0, DOCS_TOO_LARGE, or the error of
  * a wait inside. */
 AWAITS static int
-cached_body_create(struct req *r, docs_write_fn write, size_t max, struct cached_body **ret_kept)
+cached_body_create(struct req *r, docs_write_fn write, size_t max, struct cached_body **ret_body)
 {
     struct arena *arena = arena_new(0);
-    struct cached_body *kept = ARENA_NEW(arena, kept);
+    struct cached_body *body = ARENA_NEW(arena, body);
     struct body_writer making = {
-        .task = &r->task, .kept = kept, .arena = arena_new(BODY_CHUNK_BYTES), .max = max};
+        .task = &r->task, .kept = body, .arena = arena_new(BODY_CHUNK_BYTES), .max = max};
     struct openapi_request about = {
         .arena = r->task.arena,
         .model = r->scope->model,
@@ -164,10 +164,10 @@ cached_body_create(struct req *r, docs_write_fn write, size_t max, struct cached
     struct jw w;
     int rc;
 
-    kept->arena = arena;
-    kept->refs = 1;
-    kept->text.fingerprint[0] = FINGERPRINT_SEED;
-    list_init(&kept->link);
+    body->arena = arena;
+    body->refs = 1;
+    body->text.fingerprint[0] = FINGERPRINT_SEED;
+    list_init(&body->link);
     strbuf_init(&making.out, making.arena, max);
     jw_init(&w, &making.out);
     rc = write(&w, &about);
@@ -175,20 +175,20 @@ cached_body_create(struct req *r, docs_write_fn write, size_t max, struct cached
         rc = chunk_take(&making);
     arena_free(making.arena);
     if (rc != 0)
-        cached_body_unref(kept);
+        cached_body_unref(body);
     else
-        *ret_kept = kept;
+        *ret_body = body;
     return rc;
 }
 
 /* --- the cache --- */
 
-static void cached_body_evict(struct cached_body *kept)
+static void cached_body_evict(struct cached_body *body)
 {
-    (void)map_remove(cache.by_key, (struct str){kept->key, KEY_BYTES});
-    list_remove(&kept->link);
-    kept->is_cached = false;
-    cached_body_unref(kept);
+    (void)map_remove(cache.by_key, (struct str){body->key, KEY_BYTES});
+    list_remove(&body->link);
+    body->is_cached = false;
+    cached_body_unref(body);
 }
 
 /* Returns the least recently used body that no request uses, of one project or of all (0); NULL
@@ -196,9 +196,9 @@ static void cached_body_evict(struct cached_body *kept)
 static struct cached_body *cached_body_find_idle(int64_t project)
 {
     LIST_FOR (it, &cache.lru) {
-        struct cached_body *kept = LIST_ITEM(it, struct cached_body, link);
-        if (kept->refs == 1 && (project == 0 || kept->project == project))
-            return kept;
+        struct cached_body *body = LIST_ITEM(it, struct cached_body, link);
+        if (body->refs == 1 && (project == 0 || body->project == project))
+            return body;
     }
     return NULL;
 }
@@ -208,23 +208,23 @@ static struct cached_body *cached_body_find_idle(int64_t project)
 static void docs_cache_evict_outdated(int64_t project, int64_t version)
 {
     LIST_FOR (it, &cache.lru) {
-        struct cached_body *kept = LIST_ITEM(it, struct cached_body, link);
-        if (kept->project == project && kept->version < version)
-            cached_body_evict(kept);
+        struct cached_body *body = LIST_ITEM(it, struct cached_body, link);
+        if (body->project == project && body->version < version)
+            cached_body_evict(body);
     }
 }
 
 /* Reserves the body's bytes. While too few are free, evicts bodies that no request uses, first
  * those of the caller's project. Returns false when every body is in use. */
-static bool docs_cache_reserve(struct req *r, struct cached_body *kept)
+static bool docs_cache_reserve(struct req *r, struct cached_body *body)
 {
     struct share_owner owner = share_owner_of(&r->task);
 
-    while (shares_try(&cache.byte_shares, owner, kept->text.bytes, &kept->share) != 0) {
+    while (shares_try(&cache.byte_shares, owner, body->text.bytes, &body->share) != 0) {
         struct cached_body *oldest = cached_body_find_idle(owner.project);
         if (!oldest)
             oldest = cached_body_find_idle(0);
-        kept->share = NULL;
+        body->share = NULL;
         if (!oldest)
             return false;
         cached_body_evict(oldest);
@@ -259,13 +259,13 @@ static struct str docs_cache_key_of(struct req *r)
 
 static bool docs_cache_find(struct req *r, struct str key, const struct docs_body **ret_text)
 {
-    struct cached_body *kept = map_get(cache.by_key, key);
+    struct cached_body *body = map_get(cache.by_key, key);
 
-    if (!kept)
+    if (!body)
         return false;
-    list_remove(&kept->link);
-    list_append(&cache.lru, &kept->link);
-    *ret_text = cached_body_hold(r, kept);
+    list_remove(&body->link);
+    list_append(&cache.lru, &body->link);
+    *ret_text = cached_body_hold(r, body);
     return true;
 }
 
@@ -283,39 +283,39 @@ static int refuse_busy(struct req *r)
 AWAITS static int
 docs_cache_add_model(struct req *r, struct str key, const struct docs_body **ret_text)
 {
-    struct cached_body *kept;
-    int rc = cached_body_create(r, openapi_model, cache.byte_shares.config.per_owner, &kept);
+    struct cached_body *body;
+    int rc = cached_body_create(r, openapi_model, cache.byte_shares.config.per_owner, &body);
 
     if (rc == DOCS_TOO_LARGE)
         return refuse_large(r);
     TRY(rc);
-    kept->project = r->scope->project->number;
-    kept->version = r->scope->model->version;
-    docs_cache_evict_outdated(kept->project, kept->version);
-    if (!docs_cache_reserve(r, kept)) {
-        cached_body_unref(kept);
+    body->project = r->scope->project->number;
+    body->version = r->scope->model->version;
+    docs_cache_evict_outdated(body->project, body->version);
+    if (!docs_cache_reserve(r, body)) {
+        cached_body_unref(body);
         return refuse_busy(r);
     }
-    memcpy(kept->key, key.ptr, KEY_BYTES);
-    kept->is_cached = map_put(cache.by_key, key, kept) == NULL;
-    MUST(kept->is_cached);
-    list_append(&cache.lru, &kept->link);
-    *ret_text = cached_body_hold(r, kept);
+    memcpy(body->key, key.ptr, KEY_BYTES);
+    body->is_cached = map_put(cache.by_key, key, body) == NULL;
+    MUST(body->is_cached);
+    list_append(&cache.lru, &body->link);
+    *ret_text = cached_body_hold(r, body);
     return 0;
 }
 
 /* co: Acquires the slot to create a body; the caller releases the slot. */
-AWAITS static int creation_slot_acquire(struct req *r, struct share **ret_turn)
+AWAITS static int creation_slot_acquire(struct req *r, struct share **ret_share)
 {
     int rc =
-        shares_acquire(&r->task, &cache.creation_slots, share_owner_of(&r->task), 1, 0, ret_turn);
+        shares_acquire(&r->task, &cache.creation_slots, share_owner_of(&r->task), 1, 0, ret_share);
 
     return rc == -EAGAIN ? refuse_busy(r) : rc;
 }
 
 int docs_body_model(struct req *r, const struct docs_body **ret_text)
 {
-    struct share *turn;
+    struct share *share;
     struct str key;
     int rc = 0;
 
@@ -323,24 +323,24 @@ int docs_body_model(struct req *r, const struct docs_body **ret_text)
     key = docs_cache_key_of(r);
     if (docs_cache_find(r, key, ret_text))
         return 0;
-    TRY(creation_slot_acquire(r, &turn));
+    TRY(creation_slot_acquire(r, &share));
     if (!docs_cache_find(r, key, ret_text)) /* maybe created during the wait */
         rc = docs_cache_add_model(r, key, ret_text);
-    shares_release(&cache.creation_slots, turn, 1);
+    shares_release(&cache.creation_slots, share, 1);
     return rc;
 }
 
 int docs_body_platform(struct req *r, const struct docs_body **ret_text)
 {
-    struct share *turn;
+    struct share *share;
     int rc = 0;
 
     cache_prepare();
     if (!cache.platform) {
-        TRY(creation_slot_acquire(r, &turn));
+        TRY(creation_slot_acquire(r, &share));
         if (!cache.platform)
             rc = cached_body_create(r, openapi_platform, PLATFORM_MAX, &cache.platform);
-        shares_release(&cache.creation_slots, turn, 1);
+        shares_release(&cache.creation_slots, share, 1);
         TRY(rc);
     }
     *ret_text = &cache.platform->text; /* valid until docs_cache_clear() */
@@ -349,12 +349,12 @@ int docs_body_platform(struct req *r, const struct docs_body **ret_text)
 
 void docs_cache_clear(void)
 {
-    struct cached_body *kept;
+    struct cached_body *body;
 
     if (!cache.is_initialized)
         return;
-    while ((kept = cached_body_find_idle(0)) != NULL)
-        cached_body_evict(kept);
+    while ((body = cached_body_find_idle(0)) != NULL)
+        cached_body_evict(body);
     if (cache.platform)
         cached_body_unref(cache.platform);
     cache.platform = NULL;

@@ -192,12 +192,12 @@ check_is_unique(struct req *r, struct schema_errors *errors, struct str field, b
 static void check_actions(struct req *r,
                           struct schema_errors *errors,
                           const struct group_in *group,
-                          size_t place)
+                          size_t index)
 {
     const struct action_in *actions = group->actions.items;
 
     for (size_t i = 0; i < group->actions.count; i++) {
-        struct str field = arena_printf(r->task.arena, "categories[%zu].actions[%zu].id", place, i);
+        struct str field = arena_printf(r->task.arena, "categories[%zu].actions[%zu].id", index, i);
         bool twice = false;
         for (size_t k = 0; k < i; k++)
             twice |= str_eq(actions[k].id.value, actions[i].id.value);

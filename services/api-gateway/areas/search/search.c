@@ -135,11 +135,11 @@ static int64_t query_number(const struct query *query, const char *name, int64_t
 }
 
 /* Reads the parameters, and checks what the route table cannot check for each parameter alone. */
-static int read_params(struct req *r, const struct query *query, struct search_params *ask)
+static int read_params(struct req *r, const struct query *query, struct search_params *params)
 {
     struct str order = query_get(query, "order");
 
-    *ask = (struct search_params){
+    *params = (struct search_params){
         .records = {.filter = items_filter_read(r->task.arena, query),
                     .fields = query_get(query, "fields"),
                     .expand = query_get(query, "expand"),
@@ -150,35 +150,35 @@ static int read_params(struct req *r, const struct query *query, struct search_p
         .text = query_get(query, "q"),
     };
     if (order.ptr != NULL)
-        ask->records.order = str_is(order, "desc") ? ORDER_DESC : ORDER_ASC;
-    if (ask->text.ptr == NULL)
-        ask->text = STR("*");
-    if (ask->page > SEARCH_HITS || (ask->page - 1) * ask->page_size >= SEARCH_HITS)
+        params->records.order = str_is(order, "desc") ? ORDER_DESC : ORDER_ASC;
+    if (params->text.ptr == NULL)
+        params->text = STR("*");
+    if (params->page > SEARCH_HITS || (params->page - 1) * params->page_size >= SEARCH_HITS)
         return refuse_parameter(
             r, "page", "the page begins after the first 1,000 hits; narrow the search instead");
-    ask->first = (ask->page - 1) * ask->page_size;
-    ask->end = ask->first + ask->page_size;
-    if (ask->end > SEARCH_HITS)
-        ask->end = SEARCH_HITS;
+    params->first = (params->page - 1) * params->page_size;
+    params->end = params->first + params->page_size;
+    if (params->end > SEARCH_HITS)
+        params->end = SEARCH_HITS;
     return 0;
 }
 
 static int check_one_entity(struct req *r,
                             const struct search_plan *plan,
-                            const struct search_params *ask,
+                            const struct search_params *params,
                             struct str names)
 {
     static const char needs_one[] = "requires exactly one entity in e";
 
     if (names.ptr != NULL && plan->requested_count == 1)
         return 0;
-    if (ask->records.sort.len > 0)
+    if (params->records.sort.len > 0)
         return refuse_parameter(r, "sort", needs_one);
-    if (ask->records.order != ORDER_NONE)
+    if (params->records.order != ORDER_NONE)
         return refuse_parameter(r, "order", needs_one);
-    if (ask->records.fields.ptr != NULL)
+    if (params->records.fields.ptr != NULL)
         return refuse_parameter(r, "fields", needs_one);
-    if (ask->records.expand.ptr != NULL)
+    if (params->records.expand.ptr != NULL)
         return refuse_parameter(r, "expand", needs_one);
     return 0;
 }
@@ -236,12 +236,12 @@ static bool has_phrase(const struct search_query *query)
 /* Returns how many hits of each target are needed: those up to the end of the page and the window,
  * or the target's share of SEARCH_CHECKED_HITS if a filter, sort order, facet or phrase applies to
  * all hits. */
-static size_t needed_hits(const struct search_plan *plan, const struct search_params *ask)
+static size_t needed_hits(const struct search_plan *plan, const struct search_params *params)
 {
-    size_t pages = (size_t)ask->end + SEARCH_WINDOW;
+    size_t pages = (size_t)params->end + SEARCH_WINDOW;
     size_t share = SEARCH_CHECKED_HITS / (plan->target_count > 0 ? plan->target_count : 1);
-    bool asks = ask->records.filter.with_total > 0 || ask->records.sort.len > 0 ||
-                ask->facets.ptr != NULL || has_phrase(&plan->query);
+    bool asks = params->records.filter.with_total > 0 || params->records.sort.len > 0 ||
+                params->facets.ptr != NULL || has_phrase(&plan->query);
 
     return asks && share > pages ? share : pages;
 }
@@ -249,31 +249,31 @@ static size_t needed_hits(const struct search_plan *plan, const struct search_pa
 AWAITS static int search_run_once(struct req *r,
                                   bool public_only,
                                   const struct query *query,
-                                  const struct search_params *ask)
+                                  const struct search_params *params)
 {
     struct search_plan *plan;
 
     TRY(search_begin(r, public_only, query_get(query, "e"), &plan));
-    TRY(check_one_entity(r, plan, ask, query_get(query, "e")));
-    if (ask->facets.ptr != NULL)
+    TRY(check_one_entity(r, plan, params, query_get(query, "e")));
+    if (params->facets.ptr != NULL)
         TRY(search_targets_refresh(plan));
-    TRY(search_facets_check(plan, ask->facets));
-    TRY(search_parse_words(plan, ask->text));
-    plan->limit = needed_hits(plan, ask);
+    TRY(search_facets_check(plan, params->facets));
+    TRY(search_parse_words(plan, params->text));
+    plan->limit = needed_hits(plan, params);
     TRY(plan->query.everything ? search_expand_words(plan) : search_find_hits(plan));
-    return search_write_answer(plan, ask);
+    return search_write_answer(plan, params);
 }
 
 AWAITS static int search_run(struct req *r, bool public_only)
 {
-    struct search_params *ask = ARENA_NEW(r->task.arena, ask);
+    struct search_params *params = ARENA_NEW(r->task.arena, params);
     const struct query *query;
     int rc = -ESTALE;
 
     TRY(req_query(r, &query));
-    TRY(read_params(r, query, ask));
+    TRY(read_params(r, query, params));
     for (int tries = 0; rc == -ESTALE && tries < SEARCH_TRIES; tries++)
-        rc = search_run_once(r, public_only, query, ask);
+        rc = search_run_once(r, public_only, query, params);
     return rc == -ESTALE ? search_fail_stale(r) : rc;
 }
 

@@ -236,11 +236,12 @@ AWAITS int search_find_excluded(struct search_plan *plan, struct search_target *
 
 /* --- search_choose.c --- */
 
-/* co: Keeps the first `kept` terms and at most `most` of the terms after them: those by which the
- * caller may find most records. Records that the caller may not see have no influence. */
-AWAITS int
-search_choose_terms(struct search_plan *plan, struct search_terms *terms, size_t kept, size_t most)
-    MUSTCHECK;
+/* co: Keeps the first `kept_count` terms and at most `most` of the terms after them: those by which
+ * the caller may find most records. Records that the caller may not see have no influence. */
+AWAITS int search_choose_terms(struct search_plan *plan,
+                               struct search_terms *terms,
+                               size_t kept_count,
+                               size_t most) MUSTCHECK;
 
 /* --- search_admin.c --- */
 
@@ -267,4 +268,5 @@ struct search_params {
     struct str text;    /* the query as typed */
 };
 /* co: Writes the answer. Returns the status. */
-AWAITS int search_write_answer(struct search_plan *plan, const struct search_params *ask) MUSTCHECK;
+AWAITS int search_write_answer(struct search_plan *plan, const struct search_params *params)
+    MUSTCHECK;

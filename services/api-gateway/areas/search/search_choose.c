@@ -47,16 +47,16 @@ AWAITS static int count_candidates(struct search_plan *plan,
     struct arena *arena = plan->r->task.arena;
     int64_t *hits = ARENA_ARRAY(arena, hits, count + 1);
     struct candidate *seen = ARENA_ARRAY(arena, seen, count + 1);
-    size_t kept = 0;
+    size_t kept_count = 0;
 
     TRY(search_count_terms(plan, terms, count, hits));
     for (size_t i = 0; i < count; i++)
         if (hits[i] > 0)
-            seen[kept++] = (struct candidate){terms[i], hits[i]};
-    if (kept > 0)
-        qsort(seen, kept, sizeof(*seen), candidate_compare_hits);
+            seen[kept_count++] = (struct candidate){terms[i], hits[i]};
+    if (kept_count > 0)
+        qsort(seen, kept_count, sizeof(*seen), candidate_compare_hits);
     *ret_seen = seen;
-    *ret_count = kept;
+    *ret_count = kept_count;
     return 0;
 }
 
@@ -74,17 +74,17 @@ static bool has_no_principal(const struct search_plan *plan)
 
 int search_choose_terms(struct search_plan *plan,
                         struct search_terms *terms,
-                        size_t kept,
+                        size_t kept_count,
                         size_t most)
 {
-    struct search_term *items = terms->items + kept;
-    size_t count = terms->count - kept;
+    struct search_term *items = terms->items + kept_count;
+    size_t count = terms->count - kept_count;
     int64_t postings = 0;
 
     if (plan->sees_all || count <= most)
         return 0;
     if (has_no_principal(plan)) {
-        terms->count = kept;
+        terms->count = kept_count;
         return 0;
     }
     for (size_t i = 0; i < count; i++)
@@ -101,6 +101,6 @@ int search_choose_terms(struct search_plan *plan,
         for (size_t i = 0; i < seen_count && chosen < most; i++)
             items[chosen++] = seen[i].term;
     }
-    terms->count = kept + chosen;
+    terms->count = kept_count + chosen;
     return 0;
 }

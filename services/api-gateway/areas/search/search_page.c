@@ -348,14 +348,14 @@ int search_answer_read_chunk(struct search_answer *showing, size_t from, size_t 
  * since they were indexed. */
 static void drop_missing(struct search_answer *showing, size_t from, size_t to)
 {
-    size_t kept = from;
+    size_t kept_count = from;
 
     for (size_t i = from; i < to; i++)
         if (showing->found[i].picked != NULL)
-            showing->found[kept++] = showing->found[i];
+            showing->found[kept_count++] = showing->found[i];
     for (size_t i = to; i < showing->count; i++)
-        showing->found[kept + i - to] = showing->found[i];
-    showing->count -= to - kept;
+        showing->found[kept_count + i - to] = showing->found[i];
+    showing->count -= to - kept_count;
 }
 
 static size_t min_size(size_t a, size_t b)
@@ -441,15 +441,15 @@ static void clear_fetched(struct search_answer *showing, size_t from, size_t to)
 
 int search_answer_fetch_page(struct search_answer *showing)
 {
-    const struct search_params *ask = showing->params;
+    const struct search_params *params = showing->params;
     struct search_plan *plan = showing->plan;
-    size_t first = (size_t)ask->first;
-    size_t end = (size_t)ask->end;
+    size_t first = (size_t)params->first;
+    size_t end = (size_t)params->end;
     bool in_window = first < SEARCH_WINDOW && plan->word_count > 0;
     size_t from = in_window ? 0 : min_size(first, showing->count);
     size_t to = in_window && end + EXTRA_HITS < SEARCH_WINDOW ? SEARCH_WINDOW : end + EXTRA_HITS;
-    const struct records_query whole = {.fields = ask->records.fields,
-                                        .expand = ask->records.expand};
+    const struct records_query whole = {.fields = params->records.fields,
+                                        .expand = params->records.expand};
 
     to = equal_level_end(
         showing, min_size(end + EXTRA_HITS, showing->count), min_size(to, showing->count));

@@ -10,7 +10,7 @@ enum { SNIPPET_BYTES = 16384 };
 /* --- filters and phrases, which the index cannot decide --- */
 
 AWAITS static int
-filter_target_hits(struct search_answer *showing, struct search_target *target, bool *ret_kept)
+filter_target_hits(struct search_answer *showing, struct search_target *target, bool *ret_is_chosen)
 {
     struct search_plan *plan = showing->plan;
     struct arena *arena = plan->r->task.arena;
@@ -30,18 +30,18 @@ filter_target_hits(struct search_answer *showing, struct search_target *target, 
         records_pick_ids(plan->ctx, target->entity, &pick, &allowed, &allowed_count)));
     for (size_t i = 0, at = 0; i < showing->count && at < allowed_count; i++)
         if (showing->found[i].target == target && showing->found[i].hit.id == allowed[at]) {
-            ret_kept[i] = true;
+            ret_is_chosen[i] = true;
             at++;
         }
     return 0;
 }
 
-static void keep_marked_hits(struct search_answer *showing, const bool *kept)
+static void keep_marked_hits(struct search_answer *showing, const bool *is_chosen)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < showing->count; i++)
-        if (kept[i])
+        if (is_chosen[i])
             showing->found[count++] = showing->found[i];
     showing->count = count;
 }
@@ -49,11 +49,11 @@ static void keep_marked_hits(struct search_answer *showing, const bool *kept)
 AWAITS static int filter_hits(struct search_answer *showing)
 {
     struct search_plan *plan = showing->plan;
-    bool *kept = ARENA_ARRAY(plan->r->task.arena, kept, showing->count + 1);
+    bool *is_chosen = ARENA_ARRAY(plan->r->task.arena, is_chosen, showing->count + 1);
 
     for (size_t i = 0; i < plan->target_count; i++)
-        TRY(filter_target_hits(showing, &plan->targets[i], kept));
-    keep_marked_hits(showing, kept);
+        TRY(filter_target_hits(showing, &plan->targets[i], is_chosen));
+    keep_marked_hits(showing, is_chosen);
     return 0;
 }
 
@@ -64,28 +64,28 @@ enum { PHRASE_BATCH = 200, PHRASE_CHECKS = 2000 };
 AWAITS static int check_phrases(struct search_answer *showing)
 {
     struct search_plan *plan = showing->plan;
-    bool *kept = ARENA_ARRAY(plan->r->task.arena, kept, showing->count + 1);
-    size_t looks = showing->count < PHRASE_CHECKS ? showing->count : PHRASE_CHECKS;
+    bool *is_chosen = ARENA_ARRAY(plan->r->task.arena, is_chosen, showing->count + 1);
+    size_t lookup_count = showing->count < PHRASE_CHECKS ? showing->count : PHRASE_CHECKS;
     size_t measured = 0;
     size_t to;
 
     if (plan->phrase_count == 0)
         return 0;
-    for (size_t from = 0; from < looks; from = to) {
+    for (size_t from = 0; from < lookup_count; from = to) {
         if (from == measured) {
-            measured = looks - from < PHRASE_BATCH ? looks : from + PHRASE_BATCH;
+            measured = lookup_count - from < PHRASE_BATCH ? lookup_count : from + PHRASE_BATCH;
             TRY(search_answer_measure_texts(showing, from, measured));
         }
         TRY(search_answer_read_chunk(showing, from, measured, &to));
         for (size_t i = from; i < to; i++) {
             const struct search_hit *found = &showing->found[i];
-            kept[i] = found->texts != NULL && search_answer_has_phrases(showing, found);
+            is_chosen[i] = found->texts != NULL && search_answer_has_phrases(showing, found);
             TRY(task_yield_if_due(&plan->r->task));
         }
     }
     showing->is_total_exact =
-        showing->is_total_exact && looks == showing->count && !showing->has_unread_texts;
-    keep_marked_hits(showing, kept);
+        showing->is_total_exact && lookup_count == showing->count && !showing->has_unread_texts;
+    keep_marked_hits(showing, is_chosen);
     return 0;
 }
 
@@ -137,17 +137,17 @@ static struct rank_hit *hits_by_id(const struct search_answer *showing)
 AWAITS static int pick_page(struct search_answer *showing, struct records_pick *pick)
 {
     struct search_plan *plan = showing->plan;
-    const struct search_params *ask = showing->params;
+    const struct search_params *params = showing->params;
     struct search_target *target = &plan->targets[0];
     struct records_picked *picked = ARENA_NEW(plan->r->task.arena, picked);
     const struct rank_hit *hits = hits_by_id(showing);
     size_t hit_count = showing->count;
 
-    pick->query = &ask->records;
+    pick->query = &params->records;
     pick->texts = search_answer_texts(plan, target);
     pick->text_count = plan->word_count > 0 ? target->field_count : 0;
-    pick->offset = ask->first;
-    pick->limit = ask->end - ask->first;
+    pick->offset = params->first;
+    pick->limit = params->end - params->first;
     int rc = records_pick(plan->ctx, target->entity, pick, picked);
     if (pick->text_count > 0 && search_answer_clear_too_large(showing, rc)) {
         showing->reads_chunks = true;
@@ -312,7 +312,7 @@ AWAITS static int write_hits(struct search_answer *showing, struct jw *w)
 
 AWAITS static int write_answer(struct search_answer *showing, struct search_facets *facets)
 {
-    const struct search_params *ask = showing->params;
+    const struct search_params *params = showing->params;
     struct req *r = showing->plan->r;
     struct jw w = resp_json(r);
 
@@ -323,10 +323,10 @@ AWAITS static int write_answer(struct search_answer *showing, struct search_face
     jw_arr_end(&w);
     JW_I64(&w, "total_items", showing->total);
     JW_BOOL(&w, "total_is_exact", showing->is_total_exact);
-    JW_I64(&w, "page", ask->page);
-    JW_I64(&w, "page_size", ask->page_size);
-    JW_BOOL(&w, "has_next_page", showing->has_next && ask->end < SEARCH_HITS);
-    JW_STR(&w, "query", ask->text);
+    JW_I64(&w, "page", params->page);
+    JW_I64(&w, "page_size", params->page_size);
+    JW_BOOL(&w, "has_next_page", showing->has_next && params->end < SEARCH_HITS);
+    JW_STR(&w, "query", params->text);
     JW_I64(&w, "took_ms", search_took_ms(r));
     if (facets != NULL)
         search_facets_write(facets, &w);
@@ -363,13 +363,13 @@ AWAITS static int count_facets(const struct search_answer *showing,
     return 0;
 }
 
-int search_write_answer(struct search_plan *plan, const struct search_params *ask)
+int search_write_answer(struct search_plan *plan, const struct search_params *params)
 {
     struct search_answer *showing = ARENA_NEW(plan->r->task.arena, showing);
     struct search_facets *facets = NULL;
 
     showing->plan = plan;
-    showing->params = ask;
+    showing->params = params;
     search_answer_mark(showing);
     showing->is_total_exact = plan->is_total_exact;
     if (plan->target_count == 0) {
@@ -387,7 +387,7 @@ int search_write_answer(struct search_plan *plan, const struct search_params *as
     search_answer_merge(showing);
     TRY(filter_and_count(showing));
     TRY(count_facets(showing, &facets));
-    if (ask->records.sort.len > 0)
+    if (params->records.sort.len > 0)
         TRY(answer_sorted(showing));
     else
         TRY(search_answer_fetch_page(showing));

@@ -142,9 +142,9 @@ struct members {
 static void
 add_caller_principal(struct search_plan *plan, struct search_target *target, char kind, int64_t id)
 {
-    char *room = arena_alloc(plan->r->task.arena, PRINCIPAL_BYTES);
+    char *buffer = arena_alloc(plan->r->task.arena, PRINCIPAL_BYTES);
 
-    target->principals[target->principal_count++] = principal_print(room, kind, id);
+    target->principals[target->principal_count++] = principal_print(buffer, kind, id);
 }
 
 static void fill_principals(struct search_plan *plan,
@@ -246,12 +246,12 @@ AWAITS static int fill_rules(struct search_plan *plan)
 /* Removes targets without a live index: their records cannot be found. */
 static void drop_unindexed_targets(struct search_plan *plan)
 {
-    size_t kept = 0;
+    size_t kept_count = 0;
 
     for (size_t i = 0; i < plan->target_count; i++)
         if (plan->targets[i].idx != 0)
-            plan->targets[kept++] = plan->targets[i];
-    plan->target_count = kept;
+            plan->targets[kept_count++] = plan->targets[i];
+    plan->target_count = kept_count;
 }
 
 /* Sets the index and fields of the target that the live index belongs to. */

@@ -283,10 +283,10 @@ check_retry_step(struct req *r, const struct sql_run_lock_row *job, const struct
 AWAITS static int check_queue_limit(struct req *r)
 {
     int64_t most = daemon_app()->conf->queued_jobs;
-    struct rows room;
+    struct rows limits;
 
-    TRY(sql_one(r, &room, SQL_RUN_QUEUE_LIMIT(.most = most)));
-    return sql_run_queue_limit_row(&room, 0).room ? 0 : fail_queue_full(r, most);
+    TRY(sql_one(r, &limits, SQL_RUN_QUEUE_LIMIT(.most = most)));
+    return sql_run_queue_limit_row(&limits, 0).room ? 0 : fail_queue_full(r, most);
 }
 
 /* Returns the caller's API key. Returns NO_I64 for a user, who owns the jobs of all of the

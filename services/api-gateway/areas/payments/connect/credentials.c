@@ -214,13 +214,13 @@ static int credentials_check(struct req *r, const struct credentials_in *in)
  * when no secret has it. */
 static struct str find_masked(struct arena *arena,
                               const struct processor_account *account,
-                              size_t place,
+                              size_t index,
                               struct str text)
 {
     size_t count = account->webhook_secret_count;
 
     for (size_t i = 0; i < count; i++) {
-        struct str secret = account->webhook_secrets[(place + i) % count].secret;
+        struct str secret = account->webhook_secrets[(index + i) % count].secret;
         if (secret_classify(text, mask_secret(arena, secret)) == SECRET_SAME)
             return secret;
     }
