@@ -344,7 +344,7 @@ static void on_queued_written(uv_write_t *write, int status)
     }
 }
 
-void conn_write(struct http_conn *conn, const struct str *pieces, size_t count)
+void conn_write(struct http_conn *conn, const struct str *chunks, size_t count)
 {
     uv_buf_t bufs[WRITE_CHUNKS_MAX];
     struct queued_write *queued;
@@ -356,8 +356,8 @@ void conn_write(struct http_conn *conn, const struct str *pieces, size_t count)
 
     MUST(count <= WRITE_CHUNKS_MAX);
     for (size_t i = 0; i < count; i++) {
-        bufs[i] = uv_buf_init((char *)pieces[i].ptr, (unsigned)pieces[i].len);
-        total += pieces[i].len;
+        bufs[i] = uv_buf_init((char *)chunks[i].ptr, (unsigned)chunks[i].len);
+        total += chunks[i].len;
     }
     conn->server->stats.bytes_out += total;
     conn->out_total += total;
@@ -377,9 +377,9 @@ void conn_write(struct http_conn *conn, const struct str *pieces, size_t count)
         PANIC("out of memory");
     rest = uv_buf_init(queued->data, (unsigned)(total - sent));
     for (size_t i = 0; i < count; i++) {
-        size_t skip = sent < pieces[i].len ? sent : pieces[i].len;
-        memcpy(queued->data + at, pieces[i].ptr + skip, pieces[i].len - skip);
-        at += pieces[i].len - skip;
+        size_t skip = sent < chunks[i].len ? sent : chunks[i].len;
+        memcpy(queued->data + at, chunks[i].ptr + skip, chunks[i].len - skip);
+        at += chunks[i].len - skip;
         sent -= skip;
     }
     if (uv_write(&queued->write, (uv_stream_t *)&conn->tcp, &rest, 1, on_queued_written) != 0) {

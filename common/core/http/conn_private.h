@@ -177,7 +177,7 @@ void conn_resume_input(struct http_conn *conn);
 /* The exchange has ended: continues with the next request, or closes. */
 void conn_end_exchange(struct http_conn *conn, bool keep_alive);
 /* Sends the chunks; queues a copy of the bytes that the socket does not take. */
-void conn_write(struct http_conn *conn, const struct str *pieces, size_t count);
+void conn_write(struct http_conn *conn, const struct str *chunks, size_t count);
 /* Like conn_write(), for a head that is followed by data at once: the kernel waits for the data
  * before it sends a packet that is not full. */
 void conn_write_head(struct http_conn *conn, struct str head);

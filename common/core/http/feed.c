@@ -111,7 +111,7 @@ void http_feed_close(struct http_feed *feed)
 /* A part of a chunk that the socket did not take at once. */
 struct feed_write {
     uv_write_t write;
-    struct http_chunk *piece;
+    struct http_chunk *chunk;
     struct http_server *server;
     struct share *share;
     size_t len;
@@ -121,7 +121,7 @@ static void feed_write_free(struct feed_write *waiting)
 {
     if (waiting->share)
         shares_release(waiting->server->config.unsent, waiting->share, waiting->len);
-    http_chunk_unref(waiting->piece);
+    http_chunk_unref(waiting->chunk);
     free(waiting);
 }
 
@@ -150,7 +150,7 @@ static bool feed_queue(struct http_feed *feed, struct http_chunk *chunk, size_t 
     struct feed_write *waiting = malloc(sizeof(*waiting));
     if (!waiting)
         PANIC("out of memory");
-    waiting->piece = http_chunk_ref(chunk);
+    waiting->chunk = http_chunk_ref(chunk);
     waiting->server = conn->server;
     waiting->share = share;
     waiting->len = len;
@@ -177,7 +177,7 @@ feed_queue_headed(struct http_feed *feed, struct str head, struct http_chunk *ch
 /* Writes the chunks as far as the socket takes them at once. Returns how many bytes were written;
  * negative: the connection failed. */
 static ssize_t feed_write_now(struct http_feed *feed,
-                              struct http_chunk *const *pieces,
+                              struct http_chunk *const *chunks,
                               size_t count,
                               size_t *ret_len)
 {
@@ -186,7 +186,7 @@ static ssize_t feed_write_now(struct http_feed *feed,
 
     *ret_len = 0;
     for (size_t i = 0; i < count; i++) {
-        struct http_chunk *chunk = pieces[i];
+        struct http_chunk *chunk = chunks[i];
         if (chunk->has_head && feed->head.len > 0)
             bufs[used++] = uv_buf_init((char *)feed->head.ptr, (unsigned)feed->head.len);
         if (chunk->len > 0)
@@ -199,7 +199,7 @@ static ssize_t feed_write_now(struct http_feed *feed,
     return rc == UV_EAGAIN ? 0 : rc;
 }
 
-void http_feed_send_all(struct http_feed *feed, struct http_chunk *const *pieces, size_t count)
+void http_feed_send_all(struct http_feed *feed, struct http_chunk *const *chunks, size_t count)
 {
     struct http_conn *conn = feed->conn;
     size_t len;
@@ -207,7 +207,7 @@ void http_feed_send_all(struct http_feed *feed, struct http_chunk *const *pieces
     if (!conn)
         return;
     MUST(count <= FEED_CHUNKS);
-    ssize_t taken = feed_write_now(feed, pieces, count, &len);
+    ssize_t taken = feed_write_now(feed, chunks, count, &len);
     if (taken < 0) {
         conn_abort(conn);
         return;
@@ -216,13 +216,13 @@ void http_feed_send_all(struct http_feed *feed, struct http_chunk *const *pieces
     conn->out_total += len;
     size_t sent = (size_t)taken;
     for (size_t i = 0; i < count; i++) {
-        const struct str head = pieces[i]->has_head ? feed->head : STR_NONE;
-        size_t whole = head.len + pieces[i]->len;
+        const struct str head = chunks[i]->has_head ? feed->head : STR_NONE;
+        size_t whole = head.len + chunks[i]->len;
         if (sent >= whole) {
             sent -= whole;
             continue;
         }
-        if (!feed_queue_headed(feed, head, pieces[i], sent)) {
+        if (!feed_queue_headed(feed, head, chunks[i], sent)) {
             conn_reset(conn);
             return;
         }

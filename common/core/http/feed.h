@@ -54,6 +54,6 @@ void http_feed_send(struct http_feed *feed, struct http_chunk *chunk);
 #define FEED_CHUNKS 16
 /* any: Like http_feed_send() for up to FEED_CHUNKS chunks, in one system call if the socket takes
  * them. */
-void http_feed_send_all(struct http_feed *feed, struct http_chunk *const *pieces, size_t count);
+void http_feed_send_all(struct http_feed *feed, struct http_chunk *const *chunks, size_t count);
 /* any: Ends the feed once all queued bytes are written; closed() is not called. Idempotent. */
 void http_feed_close(struct http_feed *feed);

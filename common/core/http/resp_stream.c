@@ -36,15 +36,15 @@ AWAITS static int queue_wait(struct exchange *ex, size_t bytes)
 }
 
 /* Sends chunks, then waits while too much is queued. */
-AWAITS static int chunks_send(struct exchange *ex, const struct str *pieces, size_t count)
+AWAITS static int chunks_send(struct exchange *ex, const struct str *chunks, size_t count)
 {
     struct req *req = &ex->req;
 
     if (!req->conn)
         return -ECANCELED;
     for (size_t i = 0; i < count; i++)
-        req->bytes_out += pieces[i].len;
-    conn_write(req->conn, pieces, count);
+        req->bytes_out += chunks[i].len;
+    conn_write(req->conn, chunks, count);
     return queue_wait(ex, STREAM_QUEUE_MAX);
 }
 
@@ -89,7 +89,7 @@ int resp_stream_write(struct req *req, struct str chunk)
 {
     struct exchange *ex = EXCHANGE(req);
     char size_line[20];
-    struct str pieces[3];
+    struct str chunks[3];
 
     if (!req->conn)
         return -ECANCELED;
@@ -97,11 +97,11 @@ int resp_stream_write(struct req *req, struct str chunk)
         return 0;
     if (!ex->chunked)
         return chunks_send(ex, &chunk, 1);
-    pieces[0] = (struct str){size_line,
+    chunks[0] = (struct str){size_line,
                              (size_t)snprintf(size_line, sizeof(size_line), "%zx\r\n", chunk.len)};
-    pieces[1] = chunk;
-    pieces[2] = STR("\r\n");
-    return chunks_send(ex, pieces, 3);
+    chunks[1] = chunk;
+    chunks[2] = STR("\r\n");
+    return chunks_send(ex, chunks, 3);
 }
 
 int resp_stream_file(struct req *req, int fd, int64_t offset, int64_t bytes, int64_t *ret_sent)

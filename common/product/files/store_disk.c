@@ -239,8 +239,8 @@ static bool disk_write_all(int fd, struct str data, struct disk_job *job)
 struct disk_write {
     struct disk_job job;
     struct store_writer *writer;
-    struct str piece;
-    struct file_facts *facts; /* set with the last piece; NULL before */
+    struct str chunk;
+    struct file_facts *facts; /* set with the last chunk; NULL before */
 };
 
 static bool chunk_write(struct disk_write *job)
@@ -249,8 +249,8 @@ static bool chunk_write(struct disk_write *job)
 
     if (writer->fd < 0 && !part_open(&writer->key, &writer->fd, &job->job))
         return false;
-    digest_update(&writer->digest, job->piece);
-    return disk_write_all(writer->fd, job->piece, &job->job);
+    digest_update(&writer->digest, job->chunk);
+    return disk_write_all(writer->fd, job->chunk, &job->job);
 }
 
 static void disk_write_run(void *arg)
@@ -258,11 +258,11 @@ static void disk_write_run(void *arg)
     (void)chunk_write(arg);
 }
 
-/* Detects the type from the beginning of the file. If the last piece is not the whole file, its
+/* Detects the type from the beginning of the file. If the last chunk is not the whole file, its
  * beginning is read again, most likely from the page cache. */
 static void type_find(struct disk_write *job)
 {
-    struct str head = job->piece;
+    struct str head = job->chunk;
     char *copy = NULL;
 
     if ((int64_t)head.len < job->writer->written) {
@@ -300,7 +300,7 @@ static void disk_finish_run(void *arg)
 
 AWAITS static int disk_write(struct store_writer *writer, struct str chunk)
 {
-    struct disk_write job = {.writer = writer, .piece = chunk};
+    struct disk_write job = {.writer = writer, .chunk = chunk};
 
     return disk_run(writer->task, disk_write_run, &job, &job.job);
 }
@@ -308,7 +308,7 @@ AWAITS static int disk_write(struct store_writer *writer, struct str chunk)
 AWAITS static int
 disk_finish(struct store_writer *writer, struct str rest, struct file_facts *ret_facts)
 {
-    struct disk_write job = {.writer = writer, .piece = rest, .facts = ret_facts};
+    struct disk_write job = {.writer = writer, .chunk = rest, .facts = ret_facts};
 
     return disk_run(writer->task, disk_finish_run, &job, &job.job);
 }

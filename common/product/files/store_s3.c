@@ -49,8 +49,8 @@ struct s3_writer {
 
 struct s3_put {
     struct s3_writer *s3;
-    struct str piece;
-    bool writes_spool; /* write the piece to the spool file */
+    struct str chunk;
+    bool writes_spool; /* write the chunk to the spool file */
     int error;
 };
 
@@ -77,16 +77,16 @@ static bool spool_write(struct s3_put *put)
 
     if (s3->fd < 0)
         s3->fd = spool_create();
-    while (s3->fd >= 0 && done < put->piece.len) {
+    while (s3->fd >= 0 && done < put->chunk.len) {
         ssize_t some = pwrite(
-            s3->fd, put->piece.ptr + done, put->piece.len - done, s3->spooled + (int64_t)done);
+            s3->fd, put->chunk.ptr + done, put->chunk.len - done, s3->spooled + (int64_t)done);
         if (some < 0 && errno == EINTR)
             continue;
         if (some < 0)
             break;
         done += (size_t)some;
     }
-    if (done == put->piece.len)
+    if (done == put->chunk.len)
         return true;
     put->error = errno;
     return false;
@@ -98,19 +98,19 @@ static void s3_put_run(void *arg)
     struct s3_writer *s3 = put->s3;
 
     if (!s3->has_mime_type)
-        type_detect(put->piece, s3->mime_type, sizeof(s3->mime_type));
+        type_detect(put->chunk, s3->mime_type, sizeof(s3->mime_type));
     s3->has_mime_type = true;
     if (put->writes_spool && !spool_write(put))
         return;
-    digest_update(&s3->writer->digest, put->piece);
-    digest_update(&s3->sha256, put->piece);
-    digest_update(&s3->md5, put->piece);
-    s3->spooled += (int64_t)put->piece.len;
+    digest_update(&s3->writer->digest, put->chunk);
+    digest_update(&s3->sha256, put->chunk);
+    digest_update(&s3->md5, put->chunk);
+    s3->spooled += (int64_t)put->chunk.len;
 }
 
 AWAITS static int spool_append(struct s3_writer *s3, struct str chunk, bool keep)
 {
-    struct s3_put put = {.s3 = s3, .piece = chunk, .writes_spool = keep};
+    struct s3_put put = {.s3 = s3, .chunk = chunk, .writes_spool = keep};
     int rc = work_run(s3->writer->task, WORK_FILE, s3_put_run, &put);
 
     if (rc == -EAGAIN)

@@ -205,7 +205,7 @@ struct str openapi_operation_name(struct openapi_reader *reader,
 
 /* The path that is being read. */
 struct openapi_path {
-    const struct openapi_options *wish;
+    const struct openapi_options *options;
     const json_t *auth;
     json_t *operations;
     struct str path, at;
@@ -258,7 +258,7 @@ static bool operation_choose(struct openapi_reader *reader,
                              const char *method,
                              struct str *ret_name)
 {
-    if (!has_choice(path->wish) && reader->wanted_count >= INTEGRATION_OPERATIONS_MAX) {
+    if (!has_choice(path->options) && reader->wanted_count >= INTEGRATION_OPERATIONS_MAX) {
         reader->wanted_count++;
         return false;
     }
@@ -269,7 +269,7 @@ static bool operation_choose(struct openapi_reader *reader,
     *ret_name = name_make_unique(reader, *ret_name);
     if (reader->is_over_limit)
         return false;
-    if (has_choice(path->wish)) {
+    if (has_choice(path->options)) {
         struct choice *choice = map_get(reader->choices, *ret_name);
         if (choice == NULL)
             return false;
@@ -370,7 +370,7 @@ static void paths_read(struct openapi_reader *reader, struct openapi_path *path)
     size_t len;
     json_t *item;
 
-    if (!json_is_object(paths) || (json_object_size(paths) == 0 && reader->pieces == NULL)) {
+    if (!json_is_object(paths) || (json_object_size(paths) == 0 && reader->parts == NULL)) {
         openapi_fault(reader, STR("document.paths"), "must be an object with at least one path");
         return;
     }
@@ -384,7 +384,7 @@ static void paths_read(struct openapi_reader *reader, struct openapi_path *path)
         path->item = openapi_follow(reader, item, path->at);
         if (!json_is_object(path->item))
             continue;
-        if (json_object_get(path->item, "trace") != NULL && !has_choice(path->wish))
+        if (json_object_get(path->item, "trace") != NULL && !has_choice(path->options))
             openapi_skip(reader, path->path, "TRACE is not supported");
         for (size_t i = 0; openapi_methods[i] != NULL; i++)
             operation_read(reader, path, openapi_methods[i]);
@@ -499,7 +499,7 @@ bool openapi_import(struct arena *arena,
     json_t *auth =
         options->auth != NULL ? json_incref((json_t *)options->auth) : openapi_auth(&reader);
     openapi_put(body, "auth", auth);
-    struct openapi_path path = {.wish = options, .auth = auth, .operations = json_array()};
+    struct openapi_path path = {.options = options, .auth = auth, .operations = json_array()};
     openapi_put(body, "operations", path.operations);
     paths_read(&reader, &path);
     choices_check(&reader, options);

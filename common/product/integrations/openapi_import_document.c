@@ -9,15 +9,15 @@
 
 #define HOPS_MAX       32   /* references that lead to references */
 #define POINTER_COPIES 4    /* of a pointer while it is decoded */
-#define PIECE_LEVELS   3    /* "components", "schemas", "Order" */
-#define CHUNK_BYTES    64   /* of a piece, without its path */
+#define PART_LEVELS    3    /* "components", "schemas", "Order" */
+#define CHUNK_BYTES    64   /* of a part, without its path */
 #define ID_BYTES       4096 /* of an operationId whose escapes are decoded */
 
-/* --- pieces --- */
+/* --- parts --- */
 
-/* A value to which references may lead, in a document that is a text. The key in the map of pieces
+/* A value to which references may lead, in a document that is a text. The key in the map of parts
  * is the value's path: each name with a NUL before it. */
-struct piece {
+struct document_part {
     struct str text;
     json_t *tree; /* NULL = not parsed yet */
 };
@@ -38,15 +38,15 @@ static json_t *text_parse(struct openapi_reader *reader, struct str text)
     return NULL;
 }
 
-/* Returns the value of a piece, which is parsed once; NULL for NULL, or with a finding. */
-static json_t *piece_tree(struct openapi_reader *reader, struct piece *piece)
+/* Returns the value of a part, which is parsed once; NULL for NULL, or with a finding. */
+static json_t *part_tree(struct openapi_reader *reader, struct document_part *part)
 {
-    if (piece != NULL && piece->tree == NULL)
-        piece->tree = text_parse(reader, piece->text);
-    return piece != NULL ? piece->tree : NULL;
+    if (part != NULL && part->tree == NULL)
+        part->tree = text_parse(reader, part->text);
+    return part != NULL ? part->tree : NULL;
 }
 
-static struct str piece_path(struct arena *arena, struct str parent, struct str name)
+static struct str part_path(struct arena *arena, struct str parent, struct str name)
 {
     struct strbuf path;
 
@@ -57,14 +57,14 @@ static struct str piece_path(struct arena *arena, struct str parent, struct str 
     return strbuf_view(&path);
 }
 
-static struct piece *piece_of_root(const struct openapi_reader *reader, const char *name)
+static struct document_part *part_of_root(const struct openapi_reader *reader, const char *name)
 {
-    return map_get(reader->pieces, piece_path(reader->arena, STR_NONE, str_from(name)));
+    return map_get(reader->parts, part_path(reader->arena, STR_NONE, str_from(name)));
 }
 
-/* NOLINTBEGIN(misc-no-recursion): PIECE_LEVELS deep */
+/* NOLINTBEGIN(misc-no-recursion): PART_LEVELS deep */
 static void
-pieces_index(struct openapi_reader *reader, struct str parent, struct str object, int levels)
+parts_index(struct openapi_reader *reader, struct str parent, struct str object, int levels)
 {
     struct json_members members = json_members_of(object);
     struct json_member member;
@@ -73,13 +73,13 @@ pieces_index(struct openapi_reader *reader, struct str parent, struct str object
         if (!openapi_count_cost(reader, 1, parent.len + 2 * member.key.len + CHUNK_BYTES))
             return;
         struct str name = json_text_decode(reader->arena, member.key);
-        struct str path = piece_path(reader->arena, parent, name);
-        struct piece *piece = ARENA_NEW(reader->arena, piece);
-        piece->text = member.value;
+        struct str path = part_path(reader->arena, parent, name);
+        struct document_part *part = ARENA_NEW(reader->arena, part);
+        part->text = member.value;
         reader->json_bytes += path.len;
-        if (map_put(reader->pieces, path, piece) != NULL)
+        if (map_put(reader->parts, path, part) != NULL)
             openapi_fault(reader, STR("document"), "is not valid JSON: duplicate object key");
-        pieces_index(reader, path, member.value, levels - 1);
+        parts_index(reader, path, member.value, levels - 1);
     }
 }
 /* NOLINTEND(misc-no-recursion) */
@@ -108,26 +108,26 @@ static bool pointer_part(struct arena *arena, struct str part, struct str *ret_n
     return true;
 }
 
-/* Returns the value of the deepest piece on the pointer's path; *rest becomes the part of the
- * pointer below this piece. */
-static const json_t *piece_find(struct openapi_reader *reader, struct str *rest)
+/* Returns the value of the deepest part on the pointer's path; *rest becomes the rest of the
+ * pointer below this part. */
+static const json_t *part_find(struct openapi_reader *reader, struct str *rest)
 {
     struct str tail = *rest;
     struct str path = STR_NONE;
-    struct piece *found = NULL;
+    struct document_part *found = NULL;
     struct str name;
 
-    for (int level = 0; level < PIECE_LEVELS && tail.ptr != NULL; level++) {
+    for (int level = 0; level < PART_LEVELS && tail.ptr != NULL; level++) {
         if (!pointer_part(reader->arena, str_split(&tail, '/'), &name))
             return NULL;
-        path = piece_path(reader->arena, path, name);
-        struct piece *piece = map_get(reader->pieces, path);
-        if (piece == NULL)
+        path = part_path(reader->arena, path, name);
+        struct document_part *part = map_get(reader->parts, path);
+        if (part == NULL)
             break;
-        found = piece;
+        found = part;
         *rest = tail;
     }
-    return piece_tree(reader, found);
+    return part_tree(reader, found);
 }
 
 static const json_t *pointer_find(struct openapi_reader *reader, struct str pointer)
@@ -138,8 +138,8 @@ static const json_t *pointer_find(struct openapi_reader *reader, struct str poin
     int64_t index;
 
     (void)str_split(&rest, '/');
-    if (reader->pieces != NULL)
-        at = piece_find(reader, &rest);
+    if (reader->parts != NULL)
+        at = part_find(reader, &rest);
     while (rest.ptr != NULL && at != NULL) {
         if (!pointer_part(reader->arena, str_split(&rest, '/'), &name))
             return NULL;
@@ -277,15 +277,15 @@ void openapi_outline(struct openapi_reader *reader, struct str document)
     json_t *root = jr_attach(reader->arena, openapi_object(reader));
 
     reader->root = root;
-    reader->pieces = openapi_map(reader->arena);
-    pieces_index(reader, STR_NONE, document, PIECE_LEVELS);
+    reader->parts = openapi_map(reader->arena);
+    parts_index(reader, STR_NONE, document, PART_LEVELS);
     for (size_t i = 0; i < ARRAY_LEN(head); i++) {
-        json_t *value = piece_tree(reader, piece_of_root(reader, head[i]));
+        json_t *value = part_tree(reader, part_of_root(reader, head[i]));
         if (value != NULL)
             MUST(json_object_set(root, head[i], value) == 0);
     }
-    const struct piece *components = piece_of_root(reader, "components");
-    const struct piece *paths = piece_of_root(reader, "paths");
+    const struct document_part *components = part_of_root(reader, "components");
+    const struct document_part *paths = part_of_root(reader, "paths");
     if (components != NULL)
         openapi_put(
             root, "components", json_incref(members_parse(reader, components->text, schemes)));

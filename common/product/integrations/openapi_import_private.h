@@ -14,7 +14,7 @@ enum openapi_loss {
 struct openapi_reader {
     struct arena *arena;
     const json_t *root; /* the document, or the outline of a document that is a text */
-    struct map *pieces; /* values of the text by their paths; NULL = the document is not a text */
+    struct map *parts;  /* values of the text by their paths; NULL = the document is not a text */
     struct schema_errors *errors;
     json_t *skipped;
     size_t steps;            /* used of OPENAPI_STEPS_MAX */

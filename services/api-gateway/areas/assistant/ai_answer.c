@@ -32,9 +32,9 @@
 struct ai_answer {
     struct arena *arena; /* holds this struct */
     struct http_feed feed;
-    struct ai_subscriber hearer; /* the feed's client */
-    bool is_feed_open;           /* the feed is open */
-    int64_t client_left_ms;      /* when the feed's client left */
+    struct ai_subscriber subscriber; /* the feed's client */
+    bool is_feed_open;               /* the feed is open */
+    int64_t client_left_ms;          /* when the feed's client left */
     int64_t project, user_id, conversation_id, message_id;
     struct model_server server;
     struct ai_request request;
@@ -297,7 +297,7 @@ static void ai_answer_stop(struct ai_answer *answer)
 /* co: Ends the feed when its client may no longer read the answer, as if the client had left. */
 AWAITS static void ai_answer_check_client(struct task *task, struct ai_answer *answer)
 {
-    const char *code = answer->is_feed_open ? ai_subscriber_check(task, &answer->hearer) : NULL;
+    const char *code = answer->is_feed_open ? ai_subscriber_check(task, &answer->subscriber) : NULL;
 
     if (!code || !answer->is_feed_open)
         return;
@@ -520,7 +520,7 @@ int ai_answer_begin(struct req *r, const struct ai_question *question)
     answer->feed = (struct http_feed){
         .on_closed = ai_answer_on_closed, .arg = answer, .queued_max = QUEUED_MAX};
     resp_header(r, "X-Accel-Buffering", STR("no")); /* proxies must not buffer events */
-    ai_subscriber_init(&answer->hearer, r, PERM_SVC_AI_CHAT_CREATE);
+    ai_subscriber_init(&answer->subscriber, r, PERM_SVC_AI_CHAT_CREATE);
     answer->is_feed_open = http_feed_begin(r, STR("text/event-stream"), &answer->feed);
     answer->client_left_ms = clock_mono_ms();
     bool begun = answer->is_feed_open;

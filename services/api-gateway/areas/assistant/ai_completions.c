@@ -107,7 +107,7 @@ struct passed_request {
     bool is_accepted, is_settled;
     struct list link;        /* in `passings` */
     struct loop_timer watch; /* polls whether the client has left or lost its rights */
-    struct ai_subscriber hearer;
+    struct ai_subscriber subscriber;
     struct client_check *check; /* the running check; NULL = none */
     int64_t renewed_ms;
 };
@@ -145,7 +145,7 @@ static void passed_request_settle(void *arg)
  * struct lives in the arena of its own task. */
 struct client_check {
     struct passed_request *passing; /* NULL = the request has ended */
-    struct ai_subscriber hearer;
+    struct ai_subscriber subscriber;
     int64_t running;
     bool renews_lease;
 };
@@ -156,15 +156,15 @@ AWAITS static void client_check_run(struct task *task, void *arg)
     struct project *project;
     const char *code;
 
-    task->project = check->hearer.project;
-    code = ai_subscriber_check(task, &check->hearer);
+    task->project = check->subscriber.project;
+    code = ai_subscriber_check(task, &check->subscriber);
     if (check->renews_lease &&
-        (project_find_number(task, gateway_directory(), check->hearer.project, &project) != 0 ||
+        (project_find_number(task, gateway_directory(), check->subscriber.project, &project) != 0 ||
          ai_running_renew(task, project, check->running) != 0))
         check->renews_lease = false;
     if (check->passing) {
         check->passing->check = NULL;
-        check->passing->hearer = check->hearer;
+        check->passing->subscriber = check->subscriber;
         if (check->renews_lease)
             check->passing->renewed_ms = clock_mono_ms();
         if (code)
@@ -177,12 +177,12 @@ static void client_check_start(struct passed_request *passing)
     bool renews = clock_mono_ms() - passing->renewed_ms >= AI_RENEW_MS;
 
     if (passing->check || ai_limits_are_stopped() ||
-        (!renews && !ai_subscriber_is_due(&passing->hearer)))
+        (!renews && !ai_subscriber_is_due(&passing->subscriber)))
         return;
     struct background *background = background_new(CHECK_LIMIT_MS);
     passing->check = ARENA_NEW(background_arena(background), passing->check);
     *passing->check =
-        (struct client_check){passing, passing->hearer, passing->bill.running_id, renews};
+        (struct client_check){passing, passing->subscriber, passing->bill.running_id, renews};
     background_start(background, client_check_run, passing->check);
 }
 
@@ -212,7 +212,7 @@ static void completions_watch_begin(struct passed_request *passing)
 {
     passing->renewed_ms = clock_mono_ms();
     list_append(&passings, &passing->link);
-    ai_subscriber_init(&passing->hearer, passing->r, PERM_SVC_AI_CHAT_CREATE);
+    ai_subscriber_init(&passing->subscriber, passing->r, PERM_SVC_AI_CHAT_CREATE);
     loop_timer_init(&passing->watch, completions_watch_on_time, passing);
     loop_timer_start(&passing->watch, WATCH_MS);
     arena_defer(passing->r->task.arena, completions_watch_end, passing);

@@ -30,7 +30,7 @@ struct follower {
     struct list link;
     struct followed_answer *follow;
     struct share *share;
-    struct ai_subscriber hearer;
+    struct ai_subscriber subscriber;
     int64_t characters_sent; /* characters sent so far */
     bool is_closed;
 };
@@ -129,7 +129,7 @@ AWAITS static void follow_check_rights(struct task *task, struct followed_answer
     LIST_FOR (link, &follow->followers) {
         struct follower *follower = LIST_ITEM(link, struct follower, link);
         const char *code =
-            follower->is_closed ? NULL : ai_subscriber_check(task, &follower->hearer);
+            follower->is_closed ? NULL : ai_subscriber_check(task, &follower->subscriber);
         if (code)
             follower_end(follower, ai_event_end(task->arena, code));
     }
@@ -238,7 +238,7 @@ static bool follow_is_due(const struct followed_answer *follow)
     if (follow->is_woken || clock_mono_ms() >= follow->due_ms)
         return true;
     LIST_FOR (link, &follow->followers)
-        if (ai_subscriber_is_due(&LIST_ITEM(link, struct follower, link)->hearer))
+        if (ai_subscriber_is_due(&LIST_ITEM(link, struct follower, link)->subscriber))
             return true;
     return false;
 }
@@ -358,7 +358,7 @@ follower_new(const struct req *r, const struct ai_follow_params *params, struct 
     follower->characters_sent = params->characters_seen;
     follower->feed = (struct http_feed){
         .on_closed = follower_on_closed, .arg = follower, .queued_max = QUEUED_MAX};
-    ai_subscriber_init(&follower->hearer, r, PERM_SVC_AI_CHAT_READ);
+    ai_subscriber_init(&follower->subscriber, r, PERM_SVC_AI_CHAT_READ);
     list_append(&follower->follow->followers, &follower->link);
     return follower;
 }

@@ -136,9 +136,9 @@ struct connection_draft {
     const char *status;
     json_t *secrets; /* NULL = none yet */
     struct str shown_credentials;
-    const json_t *stored;   /* the current credentials, NULL = none */
-    const char *kept_field; /* a member that keeps its stored value, NULL = none */
-    bool is_changed;        /* a member has another value than the stored one */
+    const json_t *stored;        /* the current credentials, NULL = none */
+    const char *unchanged_field; /* a member that keeps its stored value, NULL = none */
+    bool is_changed;             /* a member has another value than the stored one */
 };
 
 /* Header values are one line. A colon would end the user name (RFC 7617, 2). */
@@ -176,7 +176,7 @@ static int credential_take(struct req *r,
     case SECRET_WRONG_MASK:
         return fail_field(r, field, PROBLEM_VALIDATION_FAILED, SECRET_MASK_WRONG);
     case SECRET_SAME:
-        draft->kept_field = field;
+        draft->unchanged_field = field;
         text = stored;
         break;
     case SECRET_NEW:
@@ -217,7 +217,7 @@ tokens_take(struct req *r, struct connection_draft *draft, const struct credenti
                 tokens[i].field,
                 PROBLEM_VALIDATION_FAILED,
                 "cannot be set, it comes by consent: POST /connections/{id}/authorize");
-        draft->kept_field = tokens[i].field;
+        draft->unchanged_field = tokens[i].field;
     }
     return 0;
 }
@@ -243,7 +243,7 @@ credentials_take(struct req *r, struct connection_draft *draft, const struct cre
     if (scheme == SCHEME_OAUTH2_CODE) {
         draft->secrets = NULL;
         draft->status = "pending";
-        draft->is_changed = !draft->kept_field;
+        draft->is_changed = !draft->unchanged_field;
     }
     return 0;
 }
@@ -434,11 +434,11 @@ AWAITS static int credentials_replace(struct req *r,
         return 0;
     struct str base = integration_origin(r->task.arena, draft.base_url);
     struct str token = integration_origin(r->task.arena, draft.auth.token_url.value);
-    if (draft.kept_field &&
+    if (draft.unchanged_field &&
         !(str_eq(before->scheme, draft.auth.scheme.value) && str_eq(before->base_bound, base) &&
           str_eq(before->token_bound, token)))
         return fail_field(r,
-                          draft.kept_field,
+                          draft.unchanged_field,
                           PROBLEM_REQUIRED,
                           "is required again: the integration has another host or scheme than the "
                           "stored value was given for");

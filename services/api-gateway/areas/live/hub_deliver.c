@@ -49,7 +49,7 @@ struct pending_change {
     struct cached_event {
         uint64_t view;
         const char *event;
-        struct http_chunk *piece;
+        struct http_chunk *chunk;
     } sent[VIEWS_CACHED];
     size_t count;
 };
@@ -218,7 +218,7 @@ static struct http_chunk *sending_make_chunk(const struct hub_round *round,
         arena, sending->position, event, &part->changes, sending->at->row, caller);
 }
 
-/* Returns a reference to the listener's piece; NULL when the change does not concern it. */
+/* Returns a reference to the listener's chunk; NULL when the change does not concern it. */
 static struct http_chunk *sending_find_chunk(const struct hub_round *round,
                                              struct pending_change *sending,
                                              const struct hub_subscriber *listener)
@@ -232,7 +232,7 @@ static struct http_chunk *sending_find_chunk(const struct hub_round *round,
     uint64_t view = changes_view_key(caller, part->entity);
     for (size_t i = 0; i < sending->count; i++)
         if (sending->sent[i].view == view && sending->sent[i].event == event)
-            return http_chunk_ref(sending->sent[i].piece);
+            return http_chunk_ref(sending->sent[i].chunk);
     struct http_chunk *chunk = sending_make_chunk(round, sending, event, caller);
     if (sending->count < VIEWS_CACHED)
         sending->sent[sending->count++] = (struct cached_event){view, event, http_chunk_ref(chunk)};
@@ -271,7 +271,7 @@ AWAITS static void send_changes(const struct hub_round *round,
     }
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < sending[i].count; k++)
-            http_chunk_unref(sending[i].sent[k].piece);
+            http_chunk_unref(sending[i].sent[k].chunk);
 }
 
 /* Returns the position after row `i`; after the last row, the position after the whole page. */
