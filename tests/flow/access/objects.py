@@ -1,4 +1,4 @@
-"""Objects of every kind, and the paths of routes about them."""
+"""The routes that the gateway lists, objects of every kind, and the paths of routes about them."""
 import re
 
 from groundwork.push_keys import service_account
@@ -8,6 +8,7 @@ NONE = "424242"  # an id that no object has
 PAY = "/integrations/svcpay"
 # The object that the parameter after these segments of a path names, by its name in Shared.
 PLACES = {
+    "/org/{}": "project",
     "/users/{}": "user", "/user-profiles/{}": "user", "/roles/{}": "role", "/groups/{}": "group", "/members/{}": "user",
     "/api-keys/{}": "api_key", "/entities/{}": "entity", "/fields/{}": "field", "/enums/{}": "enum",
     "/rehydrate/{}": "entity", "/purge/{}": "entity", "/history/{}": "version", "/secrets/{}": "secret",
@@ -27,6 +28,12 @@ PLACES = {
 # Objects for which the route also checks the owner.
 OWNED = {"record", "version", "file", "upload", "folder", "dashboard", "widget", "connection", "conversation", "message", "api_key",
          "device", "job", "task"}
+# The statement that writes a record also checks access to it. These bodies are valid, so that the request reaches the statement;
+# the test sends them only when the request must be refused.
+SOUND = {
+    "PUT /entities/{entity}/items/{id}": {"name": "y"}, "DELETE /entities/{entity}/items/{id}": None,
+    "POST /entities/{entity}/items/{id}/lock": {"ttl_seconds": 1}, "DELETE /entities/{entity}/items/{id}/lock": None,
+}
 FIXED = {"field": "name", "version": "1", "filename": "explained.txt", "provider": "web_push", "mail_type": "invite", "asset": "ui.js",
          "status": "succeeded", "operation": "op"}
 
@@ -126,3 +133,47 @@ def filled(template, objects, absent=False):
         values[-1] = NONE
     rest = iter(values)
     return re.sub(r"{\w+}", lambda _: next(rest), template)
+
+
+class Route:
+    """A route as --list-routes prints it: METHOD PATH AUTH."""
+
+    def __init__(self, line):
+        self.method, self.path, self.auth = line.split(None, 2)
+        self.name = f"{self.method} {self.path}"
+        self.places = places(self.path)
+
+    @property
+    def permissions(self):
+        beside = {"GET /entities/{entity}/items/export": "svc_exports:create",
+                  "POST /ai/conversations/{id}/messages/{messageId}/confirm": "svc_workflows:trigger"}
+        own = self.auth.replace("{entity}", "things") if ":" in self.auth else None
+        return tuple(filter(None, (own, beside.get(self.name))))
+
+    def paths(self, own, other):
+        """Paths about the caller's own object, another user's object and a missing object, each path once."""
+        found = [filled(self.path, own)]
+        if OWNED & set(self.places):
+            found.append(filled(self.path, other))
+        if self.places:
+            found.append(filled(self.path, own, absent=True))
+        return list(dict.fromkeys(found))
+
+
+def listed_routes(gateway):
+    listed = gateway.run("--list-routes")
+    assert listed.returncode == 0, listed.stderr
+    return [Route(line) for line in listed.stdout.splitlines()]
+
+
+def documented_bodies(admin):
+    """{name: (whether it is required, whether it is an object)} of the JSON bodies of routes, according to the documents."""
+    found = {"POST /entities/{entity}/items": (True, True), "PUT /entities/{entity}/items/{id}": (True, True)}  # documented for each entity
+    for document in admin.get("/docs", expect=200).json()["module_documentation"].values():
+        for path, operations in document["paths"].items():
+            for method, operation in operations.items():
+                schema = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+                if schema:
+                    schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+                    found[f"{method.upper()} {path}"] = (operation["requestBody"].get("required", False), schema.get("type") == "object")
+    return found

@@ -5,47 +5,18 @@ request to a writing route is made so that the route refuses it with 400 when al
 import pytest
 
 from groundwork.project import Project
-from objects import OWNED, Shared, filled, free_of_limits, places
+from objects import SOUND, Shared, free_of_limits, listed_routes
 
 REFUSED = (401, 403, 404)
 # "METHOD PATH": the reason why the test cannot request it.
 UNJUDGED = {
     "POST /auth/v1/logout": "it ends the session of the caller, whatever the request says besides",
 }
-# The statement that writes a record also checks access to it. These bodies are valid, so that the request reaches the statement;
-# the test sends them only when the request must be refused.
-SOUND = {
-    "PUT /entities/{entity}/items/{id}": {"name": "y"}, "DELETE /entities/{entity}/items/{id}": None,
-    "POST /entities/{entity}/items/{id}/lock": {"ttl_seconds": 1}, "DELETE /entities/{entity}/items/{id}/lock": None,
-}
-class Route:
-    def __init__(self, line):
-        self.method, self.path, self.auth = line.split(None, 2)
-        self.name = f"{self.method} {self.path}"
-        self.places = places(self.path)
-
-    @property
-    def permissions(self):
-        beside = {"GET /entities/{entity}/items/export": "svc_exports:create",
-                  "POST /ai/conversations/{id}/messages/{messageId}/confirm": "svc_workflows:trigger"}
-        own = self.auth.replace("{entity}", "things") if ":" in self.auth else None
-        return tuple(filter(None, (own, beside.get(self.name))))
-
-    def paths(self, own, other):
-        """Paths about the caller's own object, another user's object and a missing object, each path once."""
-        found = [filled(self.path, own)]
-        if OWNED & set(self.places):
-            found.append(filled(self.path, other))
-        if self.places:
-            found.append(filled(self.path, own, absent=True))
-        return list(dict.fromkeys(found))
 
 
 @pytest.fixture(scope="module")
 def routes(session_gateway):
-    listed = session_gateway.run("--list-routes")
-    assert listed.returncode == 0, listed.stderr
-    every = [Route(line) for line in listed.stdout.splitlines() if "/org" not in line and "/healthz" not in line]
+    every = [route for route in listed_routes(session_gateway) if not route.path.startswith(("/org", "/healthz"))]
     assert set(UNJUDGED) <= {route.name for route in every}
     return [route for route in every if route.name not in UNJUDGED]
 

@@ -341,3 +341,10 @@ WRITERS = {
     "POST /integrations/svcpay/balances/{user_id}/adjust": lambda w, n: (
         f"{PAY}/balances/{w['user']}/adjust", {"amount": 1 + n, "unit": "credits", "reason": "test"}),
 }
+# Paths of PUT that have no GET: another path returns the object.
+ONLY_WRITTEN = {
+    "/dashboards/{id}/widgets/layout", "/dashboards/{id}/widgets/{widgetId}", "/files/upload/{filename}",
+    "/integrations/svcpay/offers/{id}/codes/{code_id}", "/menus/{id}/items/reorder", "/menus/{id}/items/{itemId}",
+    "/push/credentials/fcm", "/push/credentials/fcm/device-source", "/push/credentials/web-push",
+    "/tenant-sender-addresses/{id}/avatar",
+}

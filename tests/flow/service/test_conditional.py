@@ -1,20 +1,17 @@
 """Conditional requests, for every path that can be read and changed. The paths come from the routes that the gateway
-lists, so a new path without a row here fails."""
+lists, so a new path without a request in WRITERS fails."""
 import concurrent.futures
 import threading
 
 import pytest
-import requests
 
 from groundwork.client import Client
 from groundwork.project import PASSWORD
 from groundwork.soon import soon
-from groundwork.workflows import document
-from test_at_once import PAY, World
+from groundwork.writers import ONLY_WRITTEN, PAY, WRITERS, World
 
-# The path, and a body for each n that changes the resource.
-RESOURCES = {
-    "/": lambda w, n: ("/", {"name": f"Name {n}"}),
+# The path, and a body for each n that changes the resource, where the requests of WRITERS repeat a body.
+DISTINCT = {
     "/entities/{entity}": lambda w, n: (f"/entities/{w['entity']}", {"label": f"n{n}"}),
     "/entities/{entity}/fields/{field}": lambda w, n: (
         f"/entities/{w['entity']}/fields/name", {"default": f"n{n}"}),
@@ -25,40 +22,15 @@ RESOURCES = {
     "/entities/{entity}/items/{id}/rls-groups": lambda w, n: (
         f"/entities/{w['entity']}/items/{w['records'][0]}/rls-groups",
         {"items": [] if n >= 100 else [{"role_id": w["role"], "can_update": n % 2 == 0, "can_delete": n % 4 < 2}]}),
-    "/enums/{name}": lambda w, n: (f"/enums/{w['enum']}", {"values": ["a", "b", f"n{n}"]}),
-    "/groups/{id}": lambda w, n: (f"/groups/{w['group']}", {"description": f"n{n}"}),
     "/roles/{id}": lambda w, n: (f"/roles/{w['role']}", {"description": f"n{n}"}),
-    "/files/{id}": lambda w, n: (f"/files/{w['file']}", {"filename": f"n{n}"}),
-    "/folders/{id}": lambda w, n: (f"/folders/{w['folder']}", {"name": f"n{w.number}-{n}"}),
-    "/menus/{id}": lambda w, n: (f"/menus/{w['menu']}", {"label": f"n{n}"}),
-    "/integrations/{id}": lambda w, n: (f"/integrations/{w['integration']}", {"description": f"n{n}"}),
-    "/connections/{id}": lambda w, n: (f"/connections/{w['connection']}", {"name": f"n{n}"}),
-    "/ai/config": lambda w, n: ("/ai/config", {"system_prompt": f"n{n}"}),
-    "/ai/conversations/{id}": lambda w, n: (f"/ai/conversations/{w['conversation']}", {"title": f"n{n}"}),
     "/charts/{id}": lambda w, n: (f"/charts/{w['chart']}", {"name": f"n{n}"}),
-    "/dashboards/{id}": lambda w, n: (f"/dashboards/{w['dashboard']}", {"name": f"n{n}"}),
     "/materialized-views/{name}": lambda w, n: (f"/materialized-views/{w['view']}", {"description": f"n{n}"}),
     "/dashboards/home": lambda w, n: ("/dashboards/home", {
         "scope": "user", "dashboard_id": w.make("/dashboards", {"name": f"Home {n}"})}),
-    "/email-templates/shell": lambda w, n: ("/email-templates/shell", {"body_html": f"{n} {{{{ content }}}}"}),
-    "/email-templates/{type}": lambda w, n: ("/email-templates/invite", {"subject": f"n{n}"}),
-    "/tenant-sender-addresses/{id}": lambda w, n: (f"/tenant-sender-addresses/{w['sender']}", {"name": f"n{n}"}),
-    "/secrets/{name}": lambda w, n: (f"/secrets/{w['secret']}", {"value": f"long enough {n}"}),
-    "/users/{id}": lambda w, n: (f"/users/{w['user']}", {"metadata": {"n": n}}),
-    "/users/me": lambda w, n: ("/users/me", {"metadata": {"n": n}}),
-    "/auth/v1/user": lambda w, n: ("/auth/v1/user", {"data": {"n": n}}),
-    "/user-profiles/{user_id}": lambda w, n: (f"/user-profiles/{w['user']}", {"display_name": f"n{n}"}),
-    "/workflows/{id}": lambda w, n: (f"/workflows/{w['workflow']}", {"name": f"n{w.number}-{n}"}),
-    "/push/templates/{template_type}": lambda w, n: (f"/push/templates/{w['push_template']}", {"title": f"n{n}"}),
-    "/search/settings": lambda w, n: ("/search/settings", {"stop_words": [f"n{n}"]}),
     f"{PAY}/settings": lambda w, n: (f"{PAY}/settings", {"grace_days": n % 60}),
     f"{PAY}/processor-connect/fees": lambda w, n: (f"{PAY}/processor-connect/fees", {"percent": n / 10}),
     f"{PAY}/processor-connect/processor-fees": lambda w, n: (f"{PAY}/processor-connect/processor-fees", {"rows": [
         {"country": "*", "percent": n / 10, "currency": "usd"}]}),
-    f"{PAY}/subscription-plans/{{id}}": lambda w, n: (
-        f"{PAY}/subscription-plans/{w['plan']}", {"description": f"n{n}"}),
-    f"{PAY}/subscription-templates/{{id}}": lambda w, n: (
-        f"{PAY}/subscription-templates/{w['template']}", {"description": f"n{n}"}),
     f"{PAY}/offers/{{id}}": lambda w, n: (f"{PAY}/offers/{w['offer']}", {"name": f"Offer {w.number}.{n}"}),
 }
 # Changed only by DELETE, or only with a processor or a store: their ETag is tested with those.
@@ -69,6 +41,8 @@ ELSEWHERE = {
 }
 # The answer is a list, which has no ETag.
 LISTS = {"/entities/{entity}/items", "/files", "/push/categories", f"{PAY}/subscriptions/{{id}}/users"}
+RESOURCES = {path: DISTINCT.get(path, request) for method, path, request in (
+    (*route.split(), request) for route, request in WRITERS.items()) if method == "PUT" and path not in ONLY_WRITTEN | ELSEWHERE | LISTS}
 
 
 def listed(gateway):

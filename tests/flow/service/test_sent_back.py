@@ -1,16 +1,9 @@
 """A caller may send the result of a GET back to the same path: the PUT accepts it and changes nothing."""
 import pytest
 
-from groundwork.writers import WRITERS, World
+from groundwork.writers import ONLY_WRITTEN, WRITERS, World
 
 PUTS = [route.split()[1] for route in WRITERS if route.startswith("PUT ")]
-# These paths have no GET: another path returns the object.
-ONLY_WRITTEN = {
-    "/dashboards/{id}/widgets/layout", "/dashboards/{id}/widgets/{widgetId}", "/files/upload/{filename}",
-    "/integrations/svcpay/offers/{id}/codes/{code_id}", "/menus/{id}/items/reorder", "/menus/{id}/items/{itemId}",
-    "/push/credentials/fcm", "/push/credentials/fcm/device-source", "/push/credentials/web-push",
-    "/tenant-sender-addresses/{id}/avatar",
-}
 # These PUTs change one element of the list that the GET returns, or take only a secret's value, which the GET does not return.
 OTHERS = {"/push/categories", "/dashboards/home", "/secrets/{name}"}
 MOMENTS = {"updated_at", "version"}
