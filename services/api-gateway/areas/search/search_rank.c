@@ -169,15 +169,17 @@ static int add_tallies(const struct ranking *ranking,
 static int add_query_lists(const struct ranking *ranking)
 {
     const struct search_plan *plan = ranking->plan;
-    const struct search_expansion *last = ranking->completed_word;
 
     TRY(rank_rule(ranking));
     TRY(rank_excluded_words(ranking));
-    for (size_t i = 0; i < plan->word_count; i++)
-        if (&plan->words[i] == last)
-            TRY(add_tallies(ranking, last->whole_terms.items, last->whole_terms.count, last->word));
+    for (size_t i = 0; i < plan->word_count; i++) {
+        const struct search_expansion *word = &plan->words[i];
+
+        if (word == ranking->completed_word)
+            TRY(add_tallies(ranking, word->whole_terms.items, word->whole_terms.count, word->word));
         else
-            TRY(rank_word(ranking, &plan->words[i]));
+            TRY(rank_word(ranking, word));
+    }
     return 0;
 }
 
