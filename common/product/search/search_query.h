@@ -48,7 +48,7 @@ struct search_word {
     bool excluded;     /* records that match it are left out */
     bool symbol;       /* a sign that is a term: it says less than a word */
     size_t bare_bytes; /* length of `term` without its signs (1 for "c++"); 0: it has none */
-    unsigned typos;    /* that are tolerated: 0 to 2; of SEARCH_WORD alone */
+    unsigned typos;    /* number of tolerated typos, 0 to 2; only for SEARCH_WORD */
 };
 
 struct search_query {

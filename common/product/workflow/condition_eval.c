@@ -102,7 +102,7 @@ bool values_order(const json_t *a, const json_t *b, int *ret_order)
 struct evaluation {
     struct arena *arena;
     const struct template_context *context;
-    size_t items; /* that [*] may still expand */
+    size_t items; /* items that [*] may still expand */
     struct str *ret_error;
 };
 

@@ -86,7 +86,7 @@ struct evaluation {
     struct arena *arena;
     const struct template_context *context;
     size_t bytes_left; /* bytes that the result may still add */
-    size_t items_left; /* that [*] may still expand */
+    size_t items_left; /* items that [*] may still expand */
     struct str *ret_error;
 };
 

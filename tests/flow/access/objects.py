@@ -144,11 +144,15 @@ class Route:
         self.places = places(self.path)
 
     @property
+    def permission(self):
+        return self.auth.replace("{entity}", "things") if ":" in self.auth else None
+
+    @property
     def permissions(self):
-        beside = {"GET /entities/{entity}/items/export": "svc_exports:create",
+        """The listed permission, and the permission that the route requires in addition."""
+        second = {"GET /entities/{entity}/items/export": "svc_exports:create",
                   "POST /ai/conversations/{id}/messages/{messageId}/confirm": "svc_workflows:trigger"}
-        own = self.auth.replace("{entity}", "things") if ":" in self.auth else None
-        return tuple(filter(None, (own, beside.get(self.name))))
+        return tuple(filter(None, (self.permission, second.get(self.name))))
 
     def paths(self, own, other):
         """Paths about the caller's own object, another user's object and a missing object, each path once."""

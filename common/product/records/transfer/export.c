@@ -24,7 +24,7 @@
 
 #define PAGE_BYTES       ((size_t)96 * 1024)        /* rows of one statement */
 #define CHUNK_BYTES_SENT ((size_t)24 * 1024)        /* sent when this much is collected */
-#define BUFFER_BYTES     ((size_t)64 * 1024 * 1024) /* one record is never larger */
+#define BUFFER_BYTES     ((size_t)64 * 1024 * 1024) /* a record is never larger than the buffer */
 #define PAGE_MS          ((int64_t)10 * 60 * 1000)
 #define PAGE_FIRST       16
 #define PAGE_ROWS        4096

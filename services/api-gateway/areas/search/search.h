@@ -168,8 +168,8 @@ void search_add_found(struct search_plan *plan,
                       const struct search_term_lookups *lookups,
                       const struct search_term *found,
                       size_t count);
-/* co: Adds terms that begin with a prefix: of the `count` found terms those that
- * search_choose_terms() chooses, at most LEXICON_PREFIXES. */
+/* co: search_choose_terms() chooses at most LEXICON_PREFIXES of the `count` found terms, which
+ * begin with a prefix. Adds the chosen terms to `terms`. */
 AWAITS int search_add_prefix_terms(struct search_plan *plan,
                                    struct search_terms *terms,
                                    const struct search_term *found,

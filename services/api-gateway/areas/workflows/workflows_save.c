@@ -29,7 +29,7 @@ struct save_request {
 struct workflow_draft {
     struct definition definition;
     bool has_definition; /* the request has trigger or steps */
-    bool changes_editor; /* what the workflow does changes: the caller becomes its editor */
+    bool changes_editor; /* steps, start or trigger change, so the caller becomes the editor */
     int64_t entity_id;   /* 0 = none */
     int64_t fire_ms;
     struct str doc;
