@@ -18,6 +18,7 @@ from .processor import (  # noqa: F401
 )
 from .project import Project
 from .records import execute
+from .reuse import Pool
 from .runs import condition
 from .sealed import MASTER
 from .servers import ROOT, UNSYNCED, Servers
@@ -27,7 +28,7 @@ from .stripe_client import stripe_client  # noqa: F401
 from .workflows import event, workflow
 
 __all__ = [
-    "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "project", "shared_project", "emptied", "gateways_end",
+    "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "pool", "project", "shared_project", "emptied", "gateways_end",
     "admin", "user", "anonymous", "db", "redis_client", "start_runner", "runner", "start_one", "nobody_else", "orders", "listening",
     "sink", "mail_sink", "start_webhook", "webhook",
     "session_processor", "processor", "start_payments", "module_payments", "payments", "make_shop", "shop", "shared_shop",
@@ -272,23 +273,31 @@ def operator(session_gateway, servers, recorder):
     return Client(f"{session_gateway.url}/org", token=servers.operator_token, recorder=recorder)
 
 
-def until_it_ends(servers, project):
-    """At the end of the test sets the project to state `creating`, which daemons skip. Each daemon polls all active projects,
-    and a run of the tests creates more than a thousand."""
+@pytest.fixture(scope="session")
+def pool(servers):
+    return Pool(servers)
+
+
+def lent(pool, project):
+    """At the end of the test sets the project to state `creating`, which daemons skip, and gives its schema back. Each daemon polls
+    all active projects, and a run of the tests creates more than a thousand."""
     yield project
-    servers.execute("update platform.projects set state = 'creating' where slug = %s", project.id)
+    number = pool.servers.execute("update platform.projects set state = 'creating' where slug = %s and state = 'active' returning number",
+                                  project.id)
+    if number:
+        pool.release(number)
 
 
 @pytest.fixture
-def project(gateway, operator, recorder, servers):
+def project(gateway, operator, recorder, pool):
     """A fresh project."""
-    yield from until_it_ends(servers, Project(gateway, operator, recorder))
+    yield from lent(pool, Project(gateway, operator, recorder, pool=pool))
 
 
 @pytest.fixture(scope="module")
-def shared_project(session_gateway, operator, recorder, servers):
+def shared_project(session_gateway, operator, recorder, pool):
     """One project for the tests of a file that do not disturb each other."""
-    yield from until_it_ends(servers, Project(session_gateway, operator, recorder))
+    yield from lent(pool, Project(session_gateway, operator, recorder, pool=pool))
 
 
 @pytest.fixture

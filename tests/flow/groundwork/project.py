@@ -12,18 +12,20 @@ _numbers = itertools.count(1)
 class Project:
     """`admin` is signed in as its first administrator."""
 
-    def __init__(self, gateway, operator, recorder, name=None):
+    def __init__(self, gateway, operator, recorder, name=None, pool=None):
+        """`pool`: of used schemas, from which the project may be made (reuse.py)."""
         self.id = name or f"t{next(_numbers)}"
         self.gateway = gateway
         self.operator = operator
         self.recorder = recorder
         self.base_url = f"{gateway.url}/org/{self.id}"
-        self.created = self._create().json()
+        self._create(pool)
         self.admin = self.client().sign_in(ADMIN_EMAIL, PASSWORD)
 
-    def _create(self):
+    def _create(self, pool):
         body = {"project_id": self.id, "name": f"Test {self.id}", "admin": {"email": ADMIN_EMAIL, "password": PASSWORD}}
-        return self.operator.post("", body, expect=201)
+        if pool is None or not pool.make(self.operator, body):
+            self.operator.post("", body, expect=201)
 
     def client(self, token=None, key=None):
         """A caller without credentials, or with these."""

@@ -53,14 +53,18 @@ class Servers:
         return connection
 
     def execute(self, statement, *values):
-        """Executes a statement over a persistent connection. Reconnects once, because PostgreSQL may have been restarted
-        since."""
+        """Executes a statement over a persistent connection; returns the first value of the first row, if there is one. Reconnects
+        once, because PostgreSQL may have been restarted since."""
         self.connection = self.connection or self.connect()
+        cursor = self.connection.cursor()
         try:
-            self.connection.cursor().execute(statement, values)
+            cursor.execute(statement, values)
         except psycopg2.Error:  # an error of the statement itself is raised again by the second attempt
             self.connection = self.connect()
-            self.connection.cursor().execute(statement, values)
+            cursor = self.connection.cursor()
+            cursor.execute(statement, values)
+        row = cursor.fetchone() if cursor.description else None
+        return row and row[0]
 
     def redis_client(self):
         return redis.Redis(unix_socket_path=self.redis_url.removeprefix("unix:"))
