@@ -6,7 +6,7 @@ import pytest
 import requests
 from groundwork.chaos import kill
 from groundwork.client import Client
-from groundwork.deadline import until as wait_until
+from groundwork.deadline import until
 from groundwork.records import execute, rows as found
 from groundwork.runs import Held
 from groundwork.soon import soon
@@ -38,17 +38,17 @@ def definition(name, **changes):
 
 def make(mill, name, **changes):
     mill.admin.post(VIEW, definition(name, **changes), expect=201)
-    return until(mill, name, "ready")
+    return view_until(mill, name, "ready")
 
 
-def until(mill, name, status, **wanted):
+def view_until(mill, name, status, **wanted):
     shown = {}
 
     def is_so():
         shown.update(mill.admin.get(f"{VIEW}/{name}", expect=200).json())
         return shown["status"] == status and all(shown[key] == value for key, value in wanted.items())
 
-    wait_until(is_so, lambda: shown)
+    until(is_so, lambda: shown)
     return shown
 
 
@@ -67,10 +67,10 @@ def test_made_anew_in_the_order_of_another_locale(mill, project):
     def shown():
         return [row["grain"] for row in project.admin.get(f"{VIEW}/grains/rows", expect=200).json()["items"]]
 
-    until(project, "grains", "ready")
+    view_until(project, "grains", "ready")
     assert shown() == ["Ähre", "Zeder"]
     project.admin.put("/", {"settings": {"locale": "sv"}}, expect=200)
-    wait_until(lambda: shown() == ["Zeder", "Ähre"], within=20)
+    until(lambda: shown() == ["Zeder", "Ähre"], within=20)
 
 
 def test_made_read_changed_deleted(mill):
@@ -87,7 +87,7 @@ def test_made_read_changed_deleted(mill):
     for wrong in ("filter[nothing]=1", "sort=nothing", "fields=tons", "expand=field", "filter[sum_tons]=x"):
         rows(mill.admin, "monthly", f"?{wrong}", expect=400)
     mill.admin.put(f"{VIEW}/monthly", {"group_by": [{"field": "grain"}], "aggregates": [{"function": "avg", "field": "price"}]}, expect=200)
-    changed = until(mill, "monthly", "ready", row_count=2)
+    changed = view_until(mill, "monthly", "ready", row_count=2)
     assert [column["name"] for column in changed["columns"]] == ["grain", "avg_price"]
     assert [float(row["avg_price"]) for row in rows(mill.admin, "monthly")["items"]] == [1.25, 1.25]
     mill.admin.put(f"{VIEW}/monthly", {"name": "by_grain"}, expect=200)
@@ -110,7 +110,7 @@ def test_deleted_while_a_refresh_drops_its_tables(mill, db, servers):
         (table,), = cursor.fetchall()
     with Held(servers, table) as held, concurrent.futures.ThreadPoolExecutor(1) as pool:
         answer = pool.submit(mill.admin.delete, f"{VIEW}/felled")
-        wait_until(lambda: held.awaited(db), "the view is being deleted")
+        until(lambda: held.awaited(db), "the view is being deleted")
         with held.connection.cursor() as cursor:
             cursor.execute(f"drop table {table}")
         held.connection.commit()
@@ -145,7 +145,7 @@ def test_asked_for_timed_and_by_change(mill):
         return [row["count"] for row in rows(mill.admin, name)["items"]] == [1]
 
     for name in ("asked", "watched"):
-        wait_until(lambda name=name: counted(name), name, 15, pause=0.3)
+        until(lambda name=name: counted(name), name, 15, pause=0.3)
     assert [row["count"] for row in rows(mill.admin, "timed")["items"]] == [0]
     mill.admin.delete(f"/entities/loads/items/{load['id']}", expect=204)
     for name in ("asked", "watched", "timed"):
@@ -168,15 +168,15 @@ def test_a_refresh_that_fails_leaves_what_was_there(mill, db, servers):
     source, _, _ = held_by(mill, db, "brief_kinds")
     with Held(servers, source):
         mill.admin.post(f"{VIEW}/brief_kinds/refresh", expect=202)
-        failed = until(mill, "brief_kinds", "failed")
+        failed = view_until(mill, "brief_kinds", "failed")
         assert failed["error"] and failed["refreshed_at"] == made["refreshed_at"]
         assert [row["sum_n"] for row in rows(mill.admin, "brief_kinds")["items"]] == [1]
     mill.admin.delete("/entities/brief/fields/n", expect=204)
     assert "deleted" in rows(mill.admin, "brief_kinds", expect=409)["detail"]  # the values of a deleted field are deleted with it
     mill.admin.post(f"{VIEW}/brief_kinds/refresh", expect=202)
-    wait_until(lambda: "n" in (mill.admin.get(f"{VIEW}/brief_kinds", expect=200).json()["error"] or ""), "the error names the field")
+    until(lambda: "n" in (mill.admin.get(f"{VIEW}/brief_kinds", expect=200).json()["error"] or ""), "the error names the field")
     mill.admin.put(f"{VIEW}/brief_kinds", {"aggregates": [{"function": "count"}]}, expect=200)
-    assert until(mill, "brief_kinds", "ready")["error"] is None
+    assert view_until(mill, "brief_kinds", "ready")["error"] is None
     mill.admin.delete(f"{VIEW}/brief_kinds", expect=204)
 
 
@@ -196,9 +196,9 @@ def test_a_runner_that_is_killed_in_a_refresh(mill, db, servers, start_runner):
         """Starts a refresh and returns True when the runner has extended its lease, False when the runner gave up first: it
         waits two seconds for a lock."""
         mill.admin.post(f"{VIEW}/cut_down/refresh", expect=202)
-        first = wait_until(lambda: held.awaited(db) and lease()[1], "the view is being made")
-        while until := lease()[1]:
-            if until > first:
+        first = until(lambda: held.awaited(db) and lease()[1], "the view is being made")
+        while leased := lease()[1]:
+            if leased > first:
                 return True
         return False
 
@@ -217,14 +217,14 @@ def test_a_runner_that_is_killed_in_a_refresh(mill, db, servers, start_runner):
         execute(db, f"update {views} set lease_until = now() + interval '1 hour' where id = %s", number)  # longer than the checks take
         assert rows(mill.admin, "cut_down")["items"] == before
         assert mill.admin.get(f"{VIEW}/cut_down", expect=200).json()["status"] == "refreshing"
-    wait_until(lambda: not found(db, "select 1 from pg_class where relnamespace = %s::regnamespace and relname ~ ('^v_' || %s || '_')"
+    until(lambda: not found(db, "select 1 from pg_class where relnamespace = %s::regnamespace and relname ~ ('^v_' || %s || '_')"
                                  " and relname !~ '_1$' and relkind = 'r'", mill.schema(db), str(number)), "its table is gone")
     shown = rows(mill.admin, "cut_down")["items"]
     assert shown == before and mill.admin.get(f"{VIEW}/cut_down", expect=200).json()["refreshed_at"] == made["refreshed_at"]
     execute(db, f"update {views} set lease_until = now() where id = %s", number)  # as if the lease had ended
     assert mill.admin.get(f"{VIEW}/cut_down", expect=200).json()["status"] == "pending"
     mill.runner = start_runner(SWEEP_MS=200)
-    wait_until(lambda: {row["grain"]: row["count"] for row in rows(mill.admin, "cut_down")["items"]} == {"rye": 7, "oats": 6}, "the view is refreshed again")
+    until(lambda: {row["grain"]: row["count"] for row in rows(mill.admin, "cut_down")["items"]} == {"rye": 7, "oats": 6}, "the view is refreshed again")
     mill.admin.delete(f"{VIEW}/cut_down", expect=204)
     mill.admin.delete(f"/entities/loads/items/{load['id']}", expect=204)
 
@@ -236,12 +236,12 @@ def test_a_gateway_that_is_killed_while_it_asks_for_a_refresh(mill, db, servers,
     _, views, _ = held_by(mill, db, "unasked")
     with Held(servers, views, mode="share") as held, concurrent.futures.ThreadPoolExecutor(1) as pool:
         answer = pool.submit(client.post, f"{VIEW}/unasked/refresh")
-        wait_until(lambda: held.awaited(db), "the refresh is being requested")
+        until(lambda: held.awaited(db), "the refresh is being requested")
         kill(one)
         assert isinstance(answer.exception(), requests.RequestException)
         assert len(rows(mill.admin, "unasked")["items"]) == made["row_count"]
     mill.admin.post(f"{VIEW}/unasked/refresh", expect=202)
-    wait_until(lambda: mill.admin.get(f"{VIEW}/unasked", expect=200).json()["refreshed_at"] > made["refreshed_at"], "the view is refreshed again")
+    until(lambda: mill.admin.get(f"{VIEW}/unasked", expect=200).json()["refreshed_at"] > made["refreshed_at"], "the view is refreshed again")
     mill.admin.delete(f"{VIEW}/unasked", expect=204)
 
 
@@ -304,7 +304,7 @@ def test_rows_are_served_by_what_they_were_made_of(payroll, start_runner):
         assert len(rows(payroll.admin, "pay")["items"]) == 1
     finally:
         payroll.runner = start_runner(SWEEP_MS=200)
-    until(payroll, "pay", "ready")
+    view_until(payroll, "pay", "ready")
     assert rows(editor, "pay")["items"] == [{"id": 1, "count": 1}]
 
 
@@ -325,7 +325,7 @@ def test_sharing_holds_for_the_definition_that_was_shared(payroll, start_runner)
         assert "Ann" not in rows(reader, "pay", expect=403)["detail"]
     finally:
         payroll.runner = start_runner(SWEEP_MS=200)
-    until(payroll, "pay", "ready")
+    view_until(payroll, "pay", "ready")
     assert [row["count"] for row in rows(reader, "pay")["items"]] == [1]
 
 
@@ -347,7 +347,7 @@ def test_a_view_over_rows_that_a_rule_hides_is_for_administrators(payroll):
     member = payroll.user(permissions=["wages:read", "news:read", *EDITOR])
     key = payroll.key([*EDITOR, "wages:read", "news:read"])
     payroll.admin.post(VIEW, {"name": "pay", **WAGES, "filter": {"amount": {"gt": 7340}}}, expect=201)
-    until(payroll, "pay", "ready")
+    view_until(payroll, "pay", "ready")
     for client in (member, key):
         client.post(VIEW, {"name": "mine", **WAGES, "filter": {"amount": {"gt": 7340}}}, expect=403)
         client.post(VIEW, {"name": f"mine{client is key:d}", **NEWS}, expect=201)
@@ -432,7 +432,7 @@ def test_charts_of_a_view(mill):
     mill.admin.post("/charts/preview", {**chart, "entity": "loads"}, expect=400)
     mill.admin.post("/charts/preview", {**chart, "view": "nothing"}, expect=404)
     mill.admin.put(f"{VIEW}/charted", {"name": "recharted", "aggregates": [{"function": "count"}]}, expect=200)
-    until(mill, "recharted", "ready")
+    view_until(mill, "recharted", "ready")
     assert "sum_tons" in mill.admin.get(f"{path}/data", expect=409).text
     mill.admin.put(path, {"aggregates": [{"function": "sum", "field": "count"}]}, expect=200)
     assert mill.admin.get(f"{path}/data", expect=200).json()["rows"] == [["2026-01-01", 12]]
@@ -456,7 +456,7 @@ def test_no_reader_meets_a_gap(mill, db):
     for _ in range(6):
         before = mill.admin.get(f"{VIEW}/busy", expect=200).json()["refreshed_at"]
         mill.admin.post(f"{VIEW}/busy/refresh", expect=202)
-        wait_until(lambda before=before: mill.admin.get(f"{VIEW}/busy", expect=200).json()["refreshed_at"] != before, "the view is refreshed again", pause=0.02)
+        until(lambda before=before: mill.admin.get(f"{VIEW}/busy", expect=200).json()["refreshed_at"] != before, "the view is refreshed again", pause=0.02)
     ended.set()
     for reader in readers:
         reader.join()

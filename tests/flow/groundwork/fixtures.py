@@ -326,9 +326,9 @@ def anonymous(project):
 
 @pytest.fixture
 def db(servers):
-    connection = servers.connect()
+    connection = servers.lend()
     yield connection
-    connection.close()
+    servers.give_back(connection)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from .push_keys import b64
 from .sealed import MASTER, key_of, seal, setting_place
 
 REST = 3.0  # seconds after which each daemon has noticed that a project is no longer active
-LARGEST = 4 << 20  # bytes of the tables and indexes of a schema that is used again
+LARGEST = 16 << 20  # bytes of the tables and indexes of a schema that is used again; a new schema has 3 MB
 
 EMPTY = """
 do $$

@@ -24,6 +24,7 @@ class Servers:
         self.folder.chmod(0o711)  # the user postgres must be able to traverse it
         self.allowed_ports = []  # on this machine, that workflows may call
         self.connection = None
+        self.lent = None  # the connection of lend(), when no test has it
 
     def _run(self, server, verb):
         settings = "; ".join(filter(None, (self.settings, os.environ.get("PG_SETTINGS"))))
@@ -51,6 +52,29 @@ class Servers:
         connection = psycopg2.connect(self.database_url.replace("//groundwork@", "//postgres@") if superuser else self.database_url)
         connection.autocommit = True
         return connection
+
+    def lend(self):
+        """A connection in autocommit mode for one test, which gives it back with give_back(). A new one would cost PostgreSQL a
+        process, which reads all catalogs first."""
+        connection, self.lent = self.lent, None
+        if connection is not None:
+            try:
+                connection.cursor().execute("discard all")
+                return connection
+            except psycopg2.Error:  # PostgreSQL was restarted
+                connection.close()
+        return self.connect()
+
+    def give_back(self, connection):
+        if connection.closed or self.lent is not None:
+            connection.close()
+            return
+        try:
+            connection.rollback()
+            connection.autocommit = True
+            self.lent = connection
+        except psycopg2.Error:
+            connection.close()
 
     def execute(self, statement, *values):
         """Executes a statement over a persistent connection; returns the first value of the first row, if there is one. Reconnects

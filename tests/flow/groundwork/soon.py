@@ -38,7 +38,7 @@ def _hint(cursor):
 def settle():
     """Waits until every gateway and runner follows the last change, for cases in which no answer shows it: each process has
     read the epochs since, and has had time to reload what they invalidate. If no process runs, waits SETTLED seconds."""
-    connection = _servers.connect()
+    connection = _servers.lend()
     try:
         with connection.cursor() as cursor:
             cursor.execute("select clock_timestamp(), pg_postmaster_start_time() > now() - interval '10 seconds'")
@@ -52,7 +52,7 @@ def settle():
                 cursor.execute(_READERS, (since,))
                 read, readers = cursor.fetchone()
     finally:
-        connection.close()
+        _servers.give_back(connection)
     time.sleep(0.4)
 
 

@@ -168,7 +168,7 @@ def test_rebuilds_that_begin_at_once(both, start_indexer, servers):
 
     start_indexer(INDEX_PAGE=10)
     both[0][0].wait(lambda: any(map(waits, held)))
-    soon(lambda: all(map(waits, held)))
+    watch_for(lambda: all(map(waits, held)))
     first = next(n for n, connection in enumerate(held) if waits(connection))
     (one, entity), (other, _) = both[first], both[1 - first]
     held[first].rollback()
@@ -176,7 +176,7 @@ def test_rebuilds_that_begin_at_once(both, start_indexer, servers):
     execute(held[first], f"lock table {one.p}.e_{entity['id']} in access exclusive mode")
     one.wait(lambda: waits(held[first]))
     held[1 - first].rollback()
-    soon(lambda: built(other, 10))
+    watch_for(lambda: built(other, 10))
     held[first].rollback()
     for one, entity in both:
         one.settle(within=20)
@@ -207,7 +207,7 @@ def test_a_record_of_too_many_words(project, index, start_indexer):
     running.stop()
 
 
-def soon(condition):
+def watch_for(condition):
     """Waits up to a second for a condition that may never hold."""
     since = time.monotonic()
     while not condition() and time.monotonic() - since < 1:
