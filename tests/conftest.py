@@ -14,15 +14,12 @@ class LongTests:
     def __init__(self):
         self.files = {}  # {file: the tests that stay in `make test`}
         self.tests = {}  # {file: the tests that are long}
-        for line in (HERE / "long.txt").read_text().replace("\n    ", " ").splitlines():
-            if line.startswith("#"):
-                continue
-            file, keeps, kept = line.partition(" keeps")
-            if keeps:
-                self.files[file] = set(kept.split())
-            else:
-                file, _, test = line.partition("::")
-                self.tests.setdefault(file, set()).add(test)
+        named = None
+        for line in (HERE / "long.txt").read_text().splitlines():
+            if line.startswith("    "):
+                named.add(line.strip())
+            elif not line.startswith("#"):
+                named = (self.files if line.endswith(" keeps") else self.tests).setdefault(line.removesuffix(" keeps"), set())
 
     def has(self, item):
         file, names = str(item.path.relative_to(HERE)), {item.name, item.originalname}

@@ -19,11 +19,9 @@ def said(response):
 
 
 @pytest.fixture
-def two(operator, recorder, gateway):
+def two(make_project, gateway):
     """Two projects with the same model; only the second has records."""
-    from groundwork.project import Project
-
-    mine, theirs = Project(gateway, operator, recorder), Project(gateway, operator, recorder)
+    mine, theirs = make_project(gateway), make_project(gateway)
     for project in (mine, theirs):
         project.entity("orders", public_read=False)
     for _ in range(3):

@@ -58,9 +58,8 @@ def issuer(issuers):
 
 
 @pytest.fixture
-def project(provider_gateway, servers, recorder, issuer):
-    operator = Client(f"{provider_gateway.url}/org", token=servers.operator_token, recorder=recorder)
-    made = Project(provider_gateway, operator, recorder)
+def project(provider_gateway, make_project, issuer):
+    made = make_project(provider_gateway)
     configure(made, **OPEN, **issuer.settings)
     return made
 

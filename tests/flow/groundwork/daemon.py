@@ -24,10 +24,10 @@ LONG_RUN_US = 5_000
 LONG_RUN_SANITIZED_US = 50_000
 
 SANITIZERS = {
-    # A test run has dozens of daemons at once, so each keeps only 64 MB of freed memory in quarantine, and 16 frames of each
+    # A test run has dozens of daemons at once, so each keeps only 16 MB of freed memory in quarantine, and 8 frames of each
     # allocation.
     "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=0:abort_on_error=0:allocator_may_return_null=1:"
-                    "quarantine_size_mb=64:malloc_context_size=16",
+                    "quarantine_size_mb=16:thread_local_quarantine_size_kb=256:malloc_context_size=8",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
 }
 

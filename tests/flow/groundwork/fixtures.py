@@ -1,4 +1,5 @@
 """Fixtures. A conftest.py imports them with `from groundwork.fixtures import *`."""
+import contextlib
 import itertools
 import os
 import pathlib
@@ -28,7 +29,7 @@ from .stripe_client import stripe_client  # noqa: F401
 from .workflows import event, workflow
 
 __all__ = [
-    "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "pool", "project", "shared_project", "emptied", "gateways_end",
+    "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "pool", "project", "make_project", "shared_project", "emptied", "gateways_end",
     "admin", "user", "anonymous", "db", "redis_client", "start_runner", "runner", "start_one", "nobody_else", "orders", "listening",
     "sink", "mail_sink", "start_webhook", "webhook",
     "session_processor", "processor", "start_payments", "module_payments", "payments", "make_shop", "shop", "shared_shop",
@@ -292,6 +293,14 @@ def lent(pool, project):
 def project(gateway, operator, recorder, pool):
     """A fresh project."""
     yield from lent(pool, Project(gateway, operator, recorder, pool=pool))
+
+
+@pytest.fixture
+def make_project(operator, recorder, pool):
+    """make_project(gateway): one more fresh project, or one behind a gateway with other settings."""
+    with contextlib.ExitStack() as projects:
+        borrowed = contextlib.contextmanager(lent)
+        yield lambda gateway: projects.enter_context(borrowed(pool, Project(gateway, operator, recorder, pool=pool)))
 
 
 @pytest.fixture(scope="module")

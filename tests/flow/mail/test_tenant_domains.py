@@ -37,8 +37,8 @@ def asking(start_gateway, names):
 
 
 @pytest.fixture
-def home(asking, operator, recorder, mailer):
-    own = Project(asking, operator, recorder)
+def home(asking, make_project, mailer):
+    own = make_project(asking)
     own.admin.put("/", {"settings": {"auth_page_url": "https://app.example.com/", "rate_sign_in_account": 1000,
                                      "rate_sign_in_address": 1000}}, expect=200)
     return own

@@ -138,7 +138,7 @@ def wrong_answers(senders, pair):
 def sample(writers):
     """Returns (pairs, the seed with which the pairs after FIRST were drawn)."""
     pairs = list(itertools.combinations_with_replacement(writers, 2))
-    count = int(os.environ.get("AT_ONCE_PAIRS", len(pairs) if os.environ.get("ATTACK_FULL") else 30))
+    count = int(os.environ.get("AT_ONCE_PAIRS", len(pairs) if os.environ.get("ATTACK_FULL") else 100 if os.environ.get("TESTS_LONG") else 10))
     seed = int(os.environ.get("AT_ONCE_SEED", random.randrange(1000000)))
     rest = [pair for pair in pairs if pair not in FIRST]
     random.Random(seed).shuffle(rest)
