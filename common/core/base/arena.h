@@ -32,14 +32,16 @@ void *arena_zalloc_array(struct arena *arena, size_t item_bytes, size_t count)
     __attribute__((malloc, alloc_size(2, 3)));
 /* Returns a copy of the text, with a NUL after it that is not counted. */
 struct str arena_dup(struct arena *arena, struct str text);
-/* Return such a copy with ASCII letters in lower or upper case. */
+/* Return a copy with ASCII letters in lower or upper case, and a NUL after it that is not
+ * counted. */
 struct str arena_lower(struct arena *arena, struct str text);
 struct str arena_upper(struct arena *arena, struct str text);
 /* Return a NUL-terminated copy; arena_strdup() takes NULL as the empty text. */
 char *arena_strdup(struct arena *arena, const char *text);
 char *arena_cstr(struct arena *arena, struct str text);
-/* Enlarges an allocation, which may move, and returns it. From 64 KiB on the old memory is reused,
- * so that a text that grows to megabytes does not leave its old copies in the arena. */
+/* Enlarges an allocation, which may move, and returns it. When `old_bytes` is 64 KiB or more and
+ * not in the first block, the old memory is reused, so that a text that grows to megabytes does not
+ * leave its old copies in the arena. */
 void *arena_grow(struct arena *arena, void *ptr, size_t old_bytes, size_t bytes);
 /* Appends an item to an arena-owned array of `count` items with room for `cap` items; `cap` doubles
  * when the array is full. The arguments must be lvalues: ARENA_PUSH(arena, list->items,

@@ -82,8 +82,8 @@ static const struct charset *charset_find(struct str name)
     return NULL;
 }
 
-/* Chooses the byte order. Zeros are the high halves of ASCII characters, which come first in
- * big-endian texts. */
+/* Chooses the byte order. A zero is the high half of an ASCII character; in big-endian texts the
+ * high half comes first. */
 static const char *utf16_decoder(struct str bytes)
 {
     size_t zeros[2] = {0, 0};

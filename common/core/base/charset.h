@@ -1,8 +1,9 @@
 #pragma once
 /*
  * Texts in charsets other than UTF-8. The list of charsets is fixed, so a name that a peer sends
- * cannot load any other decoder. Any thread. The first text of a charset reads a file of glibc, and
- * a megabyte takes some milliseconds, so event loops call charset_decode() on a worker thread.
+ * cannot load any other decoder. Any thread. Decoding the first text of a charset reads a file of
+ * glibc, and a megabyte of text takes some milliseconds, so event loops call charset_decode() on a
+ * worker thread.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #pragma once
-/* Text encodings. Results are arena-owned; decoders return false for any text that is not
- * canonical. Any thread. */
+/* Text encodings. Results are arena-owned. The decoders of base64 and hexadecimal return false for
+ * any text that is not canonical. Any thread. */
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -34,7 +34,7 @@ struct str email_trim(struct str typed)
     }
 }
 
-/* Returns whether the domain may have another spelling. `domain` is in lower case. */
+/* Returns whether the domain may have a second spelling. `domain` is in lower case. */
 static bool has_labels(struct str domain)
 {
     for (size_t i = 0; i < domain.len; i++)
@@ -49,7 +49,8 @@ static struct str email_join(struct arena *arena, struct str local, const char *
     return arena_printf(arena, "%.*s@%s", STR_ARG(local), domain);
 }
 
-/* Writes both spellings of the address; `typed` twice when the domain has one or is not valid. */
+/* Writes both spellings of the address; `typed` twice when the domain has one spelling or is not
+ * valid. */
 static void
 email_spell(struct arena *arena, struct str typed, struct str *ret_unicode, struct str *ret_ascii)
 {

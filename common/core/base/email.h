@@ -24,6 +24,6 @@ struct str email_trim(struct str typed);
  * in lower case, the domain in U-labels. A domain that is not valid under IDNA2008 stays as it is.
  * The database applies NFC and converts other letters to lower case. Arena-owned. */
 struct str email_canonical(struct arena *arena, struct str typed);
-/* Returns the distinct spellings of an address: trimmed and in lower case, as from
- * email_canonical(), and with A-labels. Arena-owned. */
+/* Returns the distinct spellings of an address: the address trimmed and in lower case, the result
+ * of email_canonical(), and the address with A-labels. Arena-owned. */
 struct email_forms email_forms_of(struct arena *arena, struct str typed);

@@ -8,14 +8,14 @@
 #include "base/panic.h"
 #include "base/result.h"
 
-#define GZIP_ALONE (16 + MAX_WBITS) /* neither zlib's own format nor a raw stream */
-#define STEP_BYTES 16384U /* input of a call: blocks may be empty, so output is no bound */
+#define GZIP_ALONE (16 + MAX_WBITS) /* window bits of inflateInit2() that accept only gzip */
+#define STEP_BYTES 16384U /* most input of a call; empty blocks make no output to bound it */
 #define GZIP_MAGIC 0x1f   /* first byte of a member */
 #define ZLIB_LOW   0x08   /* low half of the first byte of zlib's own format */
 
 struct gunzip {
     z_stream stream;
-    bool is_in_stream;  /* a member or stream that has not ended */
+    bool is_in_stream;  /* a member or stream has begun and not ended */
     bool is_complete;   /* the last member or the stream has ended */
     bool deflate;       /* HTTP's deflate, not gzip */
     bool format_chosen; /* of deflate: the format is chosen */
@@ -43,9 +43,9 @@ struct gunzip *gunzip_new_deflate(struct arena *arena)
     return gunzip;
 }
 
-/* Chooses the format of a `deflate` body by its first byte. As a raw stream, a low half of 8 would
- * be a stored block with non-zero padding, which no encoder writes, and gzip's magic would be an
- * invalid block type. */
+/* Chooses the format of a `deflate` body by its first byte. In a raw stream, a first byte with a
+ * low half of 8 would begin a stored block with non-zero padding, which no encoder writes.
+ * GZIP_MAGIC would be an invalid block type. */
 static void deflate_begin(struct gunzip *gunzip, struct str input)
 {
     unsigned char first = (unsigned char)input.ptr[0];

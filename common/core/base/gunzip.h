@@ -13,12 +13,12 @@ struct gunzip; /* with some 40 KB that zlib allocates */
 
 /* Returns a decoder for gzip. The arena owns it and frees zlib's memory as well. */
 struct gunzip *gunzip_new(struct arena *arena);
-/* Returns a decoder for `deflate`, owned likewise. It accepts zlib's format (RFC 1950) and the
- * formats that some servers send under this name: a raw stream (RFC 1951), or gzip. Input after the
- * end of the stream is dropped. */
+/* Returns a decoder for `deflate`, owned by the arena as from gunzip_new(). The decoder accepts
+ * zlib's format (RFC 1950) and the formats that some servers send under this name: a raw stream
+ * (RFC 1951), or gzip. Input after the end of the stream is dropped. */
 struct gunzip *gunzip_new_deflate(struct arena *arena);
-/* any: Decompresses the front of *input into `out` and cuts off what it consumed. A call consumes
- * at most 16 KB and writes at most `capacity` bytes (above 0), so it takes a fraction of a
+/* any: Decompresses the front of *input into `out` and cuts the consumed bytes off *input. A call
+ * consumes at most 16 KB and writes at most `capacity` bytes (above 0), so it takes a fraction of a
  * millisecond. *ret_made receives the number of bytes written; 0 with *input empty means that the
  * decoder needs more input. Returns false when the input does not have the decoder's format. */
 bool gunzip_step(struct gunzip *gunzip,

@@ -27,7 +27,7 @@ struct map {
     struct slot *slots;
     size_t mask; /* number of slots - 1 */
     size_t size;
-    size_t tombstones;
+    size_t tombstones; /* number of graves */
 };
 
 static char grave_mark;

@@ -23,6 +23,6 @@ void *map_put(struct map *map, struct str key, void *value);
 void *map_remove(struct map *map, struct str key);
 /* Returns the number of keys. */
 size_t map_size(const struct map *map);
-/* Iterates over the keys, borrowed from the map: *cursor starts at 0. Returns false at the end. The
- * current key may be removed on the way; adding keys is not allowed. */
+/* Iterates over the keys, borrowed from the map: *cursor starts at 0. Returns false at the end.
+ * During the iteration the current key may be removed, but no key may be added. */
 bool map_next(const struct map *map, size_t *cursor, struct str *ret_key, void **ret_value);

@@ -180,8 +180,9 @@ size_t num_print_i64(char *buf, int64_t value)
     return (size_t)(end - start);
 }
 
-/* Prints a number with few decimals (a price, a rate). Returns false unless `value` is the double
- * nearest to integer / 10^decimals for up to 6 decimals; that text is then the shortest one. */
+/* Prints a number with 1 to 6 decimals and at most 15 digits (a price, a rate). Returns false
+ * unless `value` is the double nearest to such a number; the text of this number is then the
+ * shortest one. */
 static bool print_fixed(char *buf, double value, size_t *ret_len)
 {
     for (unsigned decimals = 1; decimals <= 6; decimals++) {
@@ -284,7 +285,8 @@ bool num_parse_whole(struct str text, int64_t *ret_value)
         power -= point;
         if (len == sign && *at == '0')
             continue;
-        /* Skip zeros that do not fit: a zero after the point does not change the value. */
+        /* Skip zeros that do not fit: before the point a zero only raises the power, after the
+         * point it does not change the value. */
         if (len - sign == I64_DIGITS) {
             if (*at != '0')
                 return false;
@@ -322,8 +324,8 @@ static struct digits digits_of(struct str text)
     struct digits digits = {.negative = text.len > 0 && text.ptr[0] == '-'};
     const char *end = text.ptr + text.len;
     const char *at = text.ptr + digits.negative;
-    int64_t whole = 0; /* digits before the point, from the first that is not 0 */
-    int64_t zeros = 0; /* between the point and the first digit that is not 0 */
+    int64_t whole = 0; /* number of digits before the point, from the first that is not 0 */
+    int64_t zeros = 0; /* number of zeros between the point and the first digit that is not 0 */
     bool point = false;
 
     for (; at < end && *at != 'e' && *at != 'E'; at++) {

@@ -44,15 +44,15 @@ struct bus_notification {
     int64_t project;
     int partition;
     const char *kind;       /* "event.pending" (BUS_EVT), "job.queued" (BUS_JOB), "push.queued",
-                               "search.changed", "payment.received" */
+                               "search.changed", "payment.received", "mail.queued" */
     struct str id;          /* may be empty: the project has work */
     int64_t row_id;         /* the row that has work, for the body of the envelope; 0 = unknown */
     unsigned depth;         /* how many workflows led to this notification */
     struct str traceparent; /* may be empty */
 };
 
-/* Returns a bus, owned by the caller. `redis` is borrowed; consumers block on connections of their
- * own. */
+/* Returns a bus, owned by the caller. `redis` is borrowed; each reader of a consumer blocks on a
+ * connection that only it uses. */
 struct bus *bus_new(struct redis *redis);
 /* any: Frees the bus, after the callback of bus_stop() or when it has no consumer; NULL is fine. */
 void bus_free(struct bus *bus);
@@ -75,9 +75,9 @@ struct bus_entry {
 };
 
 /* AWAITS: Handles a batch of entries of one partition. The result 0 acknowledges all entries of the
- * batch. Any other result leaves them pending: they are delivered again after retry_ms, to this
- * consumer or another one, and moved to the dead letters ("<topic>:dead:{p<n>}") after
- * max_deliveries. Nothing depends on this: the work is in PostgreSQL. */
+ * batch. Any other result leaves them pending: they are delivered again after retry_ms, to any
+ * consumer of the group, and moved to the dead letters ("<topic>:dead:{p<n>}") after
+ * max_deliveries. Correctness does not depend on this: the work is in PostgreSQL. */
 typedef int (*bus_handler_fn)(struct task *task,
                               const struct bus_entry *entries,
                               size_t count,
@@ -95,7 +95,8 @@ struct bus_consumer {
 };
 /* any: Starts to read all partitions of the topic, for the life of the bus; `wanted` is copied.
  * Missing groups are created at id 0, also when Redis was wiped or restarted (NOGROUP). Abandoned
- * entries are claimed, finished entries trimmed. */
+ * entries (pending for retry_ms) are claimed, and entries that all groups have finished are
+ * removed. */
 void bus_consume(struct bus *bus, const struct bus_consumer *wanted);
 /* any: Stops reading, once. Calls done(arg) when the running handlers have ended. */
 void bus_stop(struct bus *bus, loop_fn done, void *arg);
@@ -114,7 +115,7 @@ struct bus_stats {
     uint64_t trimmed;     /* finished entries removed */
     uint64_t groups_created;
     int64_t backlog;   /* entries not yet delivered to our groups, all partitions (last check) */
-    int64_t pending;   /* entries delivered but not acknowledged */
+    int64_t pending;   /* entries that were delivered and not acknowledged */
     int64_t oldest_ms; /* age of the oldest unfinished entry */
 };
 /* any: Returns the statistics, borrowed until the next call. */

@@ -1,10 +1,10 @@
 #pragma once
 /*
  * A consumer has sixteen partitions, readers, and one keeper. A reader is a coroutine that blocks
- * in XREADGROUP on its own connection (a lane). The keeper is a coroutine that checks one partition
- * after the other: it claims abandoned entries, trims and counts. A partition has one task at a
- * time, a coroutine of its own, and is not read while the task runs. So a slow handler delays only
- * its partition, and no entry is read that cannot be handled at once.
+ * in XREADGROUP on its own connection (reader->connection). The keeper is a coroutine that checks
+ * one partition after the other: it claims abandoned entries, trims and counts. A partition has one
+ * task at a time, a coroutine of its own, and is not read while the task runs. So a slow handler
+ * delays only its partition, and no entry is read that cannot be handled at once.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ struct partition {
     struct arena *arena;   /* of the task */
     struct raw_entry *raw; /* the batch of the task */
     size_t raw_count;
-    /* The next batch; waits here while the task handles abandoned entries. */
+    /* The next batch, which waits here while the task handles abandoned entries. */
     struct arena *next_arena;
     struct raw_entry *next;
     size_t next_count;
@@ -63,11 +63,11 @@ struct reader {
     struct task task;
     struct arena *arena;
     int first, count;        /* partitions */
-    unsigned busy;           /* partitions whose task runs */
-    unsigned excluded_count; /* partitions that the current read leaves out */
+    unsigned busy;           /* number of partitions whose task runs */
+    unsigned excluded_count; /* number of partitions that the current read leaves out */
     bool up;                 /* the last read succeeded */
     struct backoff pause;    /* after a failed read */
-    struct await *waiting;   /* the reader waits for free partitions */
+    struct await *waiting;   /* set while the reader waits for free partitions */
     bool waiting_for_all;
 };
 
@@ -134,7 +134,8 @@ void publish_done(struct bus *bus);
 void consumer_stop(struct consumer *consumer);
 void consumer_free(struct consumer *consumer);
 /* co: Creates the partition's group when it is missing. When Redis refuses, the partition is not
- * read for some seconds. Returns 0 in both cases, else as redis_cmd(). */
+ * read for some seconds, and the result is 0 too. Returns 0, or a result of redis_cmd() other than
+ * REDIS_ERROR. */
 AWAITS int consumer_make_group(struct task *task, struct partition *partition) MUSTCHECK;
 
 /* --- one partition's work (partition.c) --- */

@@ -22,9 +22,10 @@ enum {
     MAX_DELIVERIES = 10,
     HANDLER_MS = 30000,
     BLOCK_MS = 5000,
-    BLOCK_TRY_MS = 1,     /* after a failure, to learn soon whether reads work again */
-    BLOCK_SHORT_MS = 100, /* while partitions are left out: a wake may come too early */
-    ANSWER_MS = 1000,     /* in addition to the time of blocking */
+    BLOCK_TRY_MS = 1, /* after a failure, to learn soon whether reads work again */
+    BLOCK_SHORT_MS =
+        100,          /* while partitions are left out: a wake may come too early, see redis.h */
+    ANSWER_MS = 1000, /* in addition to the time of blocking */
     HANDLERS_WAIT_MS = 2, /* how long the next read waits for handlers to end */
     PAUSE_MS = 100,
     MODE_POLL_MS = 5,
@@ -76,8 +77,8 @@ static void reader_wait_abandon(struct await *await)
     (void)await;
 }
 
-/* co: Waits until all partitions of the reader are free (`all`), or one more than now. Returns 0
- * also after limit_ms. */
+/* co: Waits until all partitions of the reader are free (`all`), or until one more than now is
+ * free. Returns 0 also after limit_ms. */
 AWAITS static int
 reader_wait_free(struct task *task, struct reader *reader, bool all, int64_t limit_ms)
 {
@@ -226,7 +227,8 @@ AWAITS static int consume_read_once(struct task *task, struct reader *reader)
 
 static struct reader *add_reader(struct consumer *consumer, int first, int count);
 
-/* Adds a reader for each partition: in a cluster, a command must not name streams of two slots. */
+/* Leaves the reader its first partition and adds a reader for each other partition: in a cluster, a
+ * command must not name streams of two slots. */
 static void reader_split(struct reader *reader)
 {
     struct consumer *consumer = reader->consumer;

@@ -1,7 +1,8 @@
 /*
  * Maintenance of a consumer's streams. The keeper checks one partition after the other, all of them
- * within a quarter of the time after which an entry counts as abandoned. A check is one cheap
- * command when nothing is wrong, and notices also that Redis does not answer.
+ * within a quarter of the time after which an entry counts as abandoned, and within ROUND_MS. A
+ * check is one cheap command when no entry is unfinished, and notices also that Redis does not
+ * answer.
  */
 #include "base/clock.h"
 #include "base/num.h"

@@ -13,8 +13,9 @@
 #include "bus/wire_private.h"
 #include "log/log.h"
 
-/* Copies the raw fields of the entry, because a malformed entry may have any fields, and
- * acknowledges it. The script is atomic: an entry is either pending or a dead letter. */
+/* Copies the raw fields of the entry to the dead letters, because a malformed entry may have any
+ * fields, and acknowledges the entry. The script is atomic: an entry is either pending or a dead
+ * letter. */
 #define DEAD_SCRIPT                                                                                \
     "local e = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2]) "                                   \
     "if e[1] then local f = e[1][2] "                                                              \
@@ -160,7 +161,7 @@ AWAITS static int partition_handle(struct task *task, struct partition *partitio
     return 0;
 }
 
-/* Makes the held entries the batch. Returns false when no entries are held. */
+/* Makes partition->next the batch of the task. Returns false when no batch waits there. */
 static bool next_batch(struct task *task, struct partition *partition)
 {
     struct arena *arena = partition->arena;
@@ -197,8 +198,8 @@ AWAITS static void partition_run_batch(struct task *task, void *arg)
 
 /* --- abandoned entries --- */
 
-/* Reads how often each entry of the batch was delivered. The number is certain only now that the
- * entries belong to this consumer. */
+/* Reads how often each entry of the batch was delivered. The number is certain only after the
+ * claim, when the entries belong to this consumer. */
 AWAITS static int count_deliveries(struct task *task, struct partition *partition)
 {
     struct redis_reply reply = {0};

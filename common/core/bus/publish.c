@@ -1,9 +1,10 @@
 /*
- * Publishing. The notifications of a turn of the event loop are collected, equal ones are merged,
- * and all are sent in one write at the end of the turn. When the previous write was less than
- * FLUSH_INTERVAL_MS ago, the notifications wait until that time has passed: under constant load
- * they are sent in batches, and a single notification is not delayed. Only groups create streams
- * (NOMKSTREAM), so Redis drops notifications of a topic that no service reads.
+ * Publishing. The notifications of a turn of the event loop are collected, those without id of one
+ * topic, project and kind are merged, and all are sent in one write at the end of the turn. When
+ * the previous write was less than FLUSH_INTERVAL_MS ago, the notifications wait until that time
+ * has passed: under constant load they are sent in batches, and a single notification is not
+ * delayed. Only groups create streams (NOMKSTREAM), so Redis drops notifications of a topic that no
+ * service reads.
  */
 #include <string.h>
 
@@ -21,7 +22,7 @@ static struct list *bucket_of(struct bus *bus, enum bus_topic topic, int64_t pro
     return &bus->buckets[(hash >> 32) % BUS_NOTIFICATION_BUCKETS];
 }
 
-/* Returns an equal notification that waits to be sent, or NULL. */
+/* Returns the waiting notification without id of this topic, project and kind, or NULL. */
 static struct notification *notification_find_equal(struct list *bucket,
                                                     enum bus_topic topic,
                                                     const struct bus_notification *notification)

@@ -51,8 +51,8 @@ static int64_t age_ms(struct stream_id id)
     return age > 0 ? age : 0;
 }
 
-/* co: Finds the first entry after `last`, the last one that the group has received. *ret_any is
- * false when there is none. */
+/* co: Finds the first entry after `last`, the id of the last entry that the group has received.
+ * *ret_any is false when there is no such entry. */
 AWAITS static int first_waiting(struct task *task,
                                 const struct partition *partition,
                                 struct str last,

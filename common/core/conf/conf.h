@@ -2,7 +2,7 @@
 /*
  * Configuration. Every setting is an environment variable, declared once: an entry of a .def file
  * becomes a member of a struct, a parser with bounds, a line of --help-config and a row of the
- * README table:
+ * README table. An example with two invented entries:
  *
  *   services/push-dispatcher/config.def
  *       CONF_INT(push_batch, 100, 1, 500, "Devices notified in one round")
@@ -27,16 +27,16 @@
  *                                                the file that <VARIABLE>_FILE names
  *   CONF_KEY(name, default, min, max, text)      a secret in base64 or hexadecimal: the member
  *                                                holds decoded bytes, and the bounds count these
- *   CONF_LIST(name, default, min, max, text)     struct conf_list, split at commas; bounds its size
+ *   CONF_LIST(name, default, min, max, text)     conf_list, split at commas; bounds of its count
  *   CONF_CHOICE(name, default, choices, text)    struct str; choices is "one, two, three"
  *   CONF_BOOL(name, default, text)               bool; "true" or "false"
  *   CONF_INT(name, default, min, max, text)      int
  *   CONF_MS(name, default, min, max, text)       int64_t, milliseconds; end the name in _ms
  *   CONF_BYTES(name, default, min, max, text)    size_t, bytes; K, M and G (1024) may follow
  *
- * The default of the first four is a text, CONF_REQUIRED, or CONF_OPTIONAL. An optional variable
- * that is not set becomes STR_NONE or an empty list. The compiler checks the default of a number
- * against its bounds.
+ * The default of CONF_STR, CONF_SECRET, CONF_KEY and CONF_LIST is a text, CONF_REQUIRED, or
+ * CONF_OPTIONAL. An optional variable that is not set becomes STR_NONE or an empty list. The
+ * compiler checks the default of a number against its bounds.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #pragma once
-/* Defines app_conf_spec: include this in exactly one .c file of a program. Define the names of
- * variables that are set for other programs before: #define CONF_IGNORED "push_*", "search_url".
- * See conf.h. */
+/* Defines app_conf_spec: include this in exactly one .c file of a program. Before the include, name
+ * the variables that only other programs read: #define CONF_IGNORED "push_*", "search_url". See
+ * conf.h. */
 #include "conf/conf_struct.h"
 
 #ifndef CONF_IGNORED

@@ -20,8 +20,8 @@
 
 #define NOBODY      65534
 #define STACK_BYTES (8L << 20)
-#define DATA_SLACK                                                                                 \
-    (16L << 20) /* so that the script-sandbox's check of resident memory acts before this limit */
+/* Added to the data limit, so that the script-sandbox's check of resident memory acts first. */
+#define DATA_SLACK (16L << 20)
 #define FILTER_MAX 1024
 #define NOFILE     16
 
@@ -117,9 +117,11 @@ static const int allowed[] = {
     SCMP_SYS(restart_syscall),
 };
 /* System calls that fail with EBADF and whose callers work without them. The script engine reads
- * its own size (/proc/self/statm, closed). */
+ * its own size with pread64() (/proc/self/statm, closed). qsort() reads the size of the memory with
+ * sysinfo(). */
 static const int refused[] = {
-    SCMP_SYS(pread64), SCMP_SYS(sysinfo), /* qsort() wants the size of the memory */
+    SCMP_SYS(pread64),
+    SCMP_SYS(sysinfo),
 };
 
 static void add_rules(scmp_filter_ctx ctx)

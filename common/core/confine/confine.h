@@ -16,8 +16,8 @@
  * in messages about refused steps; borrowed. */
 void confine_start(const char *program, const char *const *environment);
 /* Prepares the filter of system calls and the memory limit of children: the present size of the
- * data segments and `memory_bytes` more. Call it once, after the parent has loaded everything that
- * children need. */
+ * data segments, `memory_bytes`, and 16 MiB (DATA_SLACK). Call it once, after the parent has loaded
+ * everything that children need. */
 void confine_prepare(int64_t memory_bytes);
 /* Confines the child, irrevocably: in_fd and out_fd become descriptors 0 and 1, all other
  * descriptors are closed, and the filter is enabled. The child ends when `parent` has ended. */

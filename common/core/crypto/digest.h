@@ -14,8 +14,8 @@
 
 /* Computes the SHA-256 hash of `data`. */
 void digest_sha256(struct str data, uint8_t ret[DIGEST_SHA256_BYTES]);
-/* Returns the hash as 64 lower-case hexadecimal digits, arena-owned: for stored hashes of tokens,
- * and for names in logs. */
+/* Returns the SHA-256 hash of `data` as 64 lower-case hexadecimal digits, arena-owned: for stored
+ * hashes of tokens, and for names in logs. */
 struct str digest_sha256_hex(struct arena *arena, struct str data);
 
 /* An incremental SHA-256 hash for streams, embedded in its owner. Call digest_init(),

@@ -1,7 +1,8 @@
 #pragma once
 /*
  * Key agreement on P-256 with a key pair for one message only. OpenSSL's keys (ec.h) create the
- * curve for each key; here it is created once, which takes a third of the time. Any thread.
+ * curve for each key. Here the curve is created once, so an agreement takes a third of that time.
+ * Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>

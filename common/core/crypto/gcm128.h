@@ -12,8 +12,8 @@
 #define GCM128_TAG_BYTES   16
 
 /* Encrypts the concatenation of `count` parts. Writes the ciphertext and the tag to `ret`, which
- * has room for the length of all parts and GCM128_TAG_BYTES more, and returns that number. No part
- * overlaps `ret`. */
+ * has room for the length of all parts and GCM128_TAG_BYTES more. Returns the number of bytes
+ * written. No part overlaps `ret`. */
 size_t gcm128_seal(const uint8_t key[GCM128_KEY_BYTES],
                    const uint8_t nonce[GCM128_NONCE_BYTES],
                    const struct str *parts,

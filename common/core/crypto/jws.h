@@ -44,7 +44,8 @@ int jws_parse_limit(struct arena *arena, struct str token, size_t max_bytes, str
 
 /* Verifies an ES256 signature. Returns 0, JWS_BAD_ALG or JWS_BAD_SIGNATURE. */
 int jws_verify_es256(const struct jws *jws, const struct ec_key *key) MUSTCHECK;
-/* Verifies an RS256 signature, with the same results; `n` and `e` as in rsa_private.h. */
+/* Verifies an RS256 signature with a public key: `n` and `e` are its modulus and exponent as
+ * big-endian bytes. Returns 0, JWS_BAD_ALG or JWS_BAD_SIGNATURE. */
 int jws_verify_rs256(const struct jws *jws, struct str n, struct str e) MUSTCHECK;
 
 /* The values that a token must have. Empty texts and zeroes are not checked, except where noted. */
@@ -56,7 +57,8 @@ struct jws_expectations {
     int64_t now_s;      /* seconds since 1970, always used: exp is required */
     int64_t leeway_s;   /* tolerated clock skew of exp, nbf, iat */
     int64_t max_age_s;  /* iat required and not older than this (plus leeway) */
-    bool azp;       /* OpenID Connect Core 3.1.3.7: azp, required with several audiences, is aud */
+    bool azp; /* OpenID Connect Core 3.1.3.7: the claim azp, if present or if the token has several
+                 audiences, must equal `aud` */
     bool fractions; /* times may have fractions, which some issuers send */
 };
 
@@ -81,7 +83,8 @@ struct str jws_sign_es256_typ(struct arena *arena,
                               struct str kid,
                               struct str typ,
                               struct str claims_json);
-/* Returns a token signed with RS256, likewise. */
+/* Returns a token signed with RS256, arena-owned. `kid` and `claims_json` as for
+ * jws_sign_es256(). */
 struct str jws_sign_rs256(struct arena *arena,
                           const struct rsa_key *key,
                           struct str kid,

@@ -36,7 +36,7 @@ size_t password_length(struct str password);
  * 256 MiB, t=16, p=4, so that a hash cannot choose how long we compute. */
 int password_verify(struct str phc, struct str password) MUSTCHECK;
 /* Returns a PHC string with the current parameters that no password matches, arena-owned; equal
- * seeds give equal strings. For unknown accounts: its verification costs as much as that of an
- * existing account. The cost of Argon2id depends slightly on the salt, so one salt for all unknown
- * accounts would reveal which accounts exist. */
+ * seeds give equal strings. For unknown accounts: verifying a password against this string costs as
+ * much as against the hash of an existing account. The cost of Argon2id depends slightly on the
+ * salt, so one salt for all unknown accounts would reveal which accounts exist. */
 struct str password_dummy_hash(struct arena *arena, const uint8_t seed[PASSWORD_SEED_BYTES]);

@@ -21,7 +21,8 @@ int rsa_key_from_pem(struct str pem, struct rsa_key **ret_key) MUSTCHECK;
 /* Makes a key pair of 2048 bits, owned by the caller. Takes a tenth of a second, sometimes a whole
  * second: call it on a worker thread (loop/work.h). */
 struct rsa_key *rsa_key_generate(void);
-/* Reads a private key from PKCS #8 DER (RFC 5208), with the checks and results of PEM. */
+/* Reads a private key from PKCS #8 DER (RFC 5208), with the checks and results of
+ * rsa_key_from_pem(). */
 int rsa_key_from_pkcs8(struct str der, struct rsa_key **ret_key) MUSTCHECK;
 /* Returns the private key as PKCS #8 DER, arena-owned and secret; the arena wipes the bytes when it
  * is reset. */

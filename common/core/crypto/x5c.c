@@ -203,7 +203,8 @@ static struct chain cache[CACHE_MAX];
 
 static void chain_hash(struct str leaf, struct str intermediate, uint8_t ret[DIGEST_SHA256_BYTES])
 {
-    const uint64_t leaf_bytes = leaf.len; /* the same bytes divided otherwise: another chain */
+    /* Hash the length too, so that the same bytes, divided otherwise, are another chain. */
+    const uint64_t leaf_bytes = leaf.len;
     struct digest digest = {0};
 
     digest_init(&digest);
@@ -298,8 +299,8 @@ static bool chain_has_anchor(const struct anchor *anchor, X509 *leaf, X509 *inte
     return good;
 }
 
-/* Returns the anchor of the chain. Of several anchors with one name and key, returns the anchor
- * that is valid longest. */
+/* Returns the anchor that verifies the chain. When several anchors verify the chain (one name and
+ * key), returns the anchor whose validity ends last. */
 static const struct anchor *
 anchor_find(const struct x5c_anchors *anchors, X509 *leaf, X509 *intermediate)
 {

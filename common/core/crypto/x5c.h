@@ -25,8 +25,8 @@ int x5c_anchors_from_pem(struct str pem, struct x5c_anchors **ret_anchors) MUSTC
 struct x5c_anchors *x5c_anchors_default(void);
 /* Frees a set; NULL is allowed. */
 void x5c_anchors_free(struct x5c_anchors *anchors);
-/* Computes the SHA-256 hash of a root's certificate; false when there is no such index. For the
- * test that compares the built-in root with the fingerprint that the store publishes. */
+/* Computes the SHA-256 hash of a root's certificate. Returns false when there is no such index. For
+ * the test that compares the built-in root with the fingerprint that the store publishes. */
 bool x5c_anchor_sha256(const struct x5c_anchors *anchors,
                        size_t index,
                        uint8_t ret[X5C_SHA256_BYTES]);
