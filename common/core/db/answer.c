@@ -8,7 +8,7 @@
 #include "db/db.h"
 
 enum {
-    CHUNK_BYTES = 32 * 1024, /* taken from the share at a time; the first chunk is not counted */
+    CHUNK_BYTES = 32 * 1024, /* taken from the share at a time; less than a chunk is not counted */
     LARGE_BYTES = 64 * 1024, /* results of this size and above are freed by db_answer_settle() */
     WAITING_MAX = 512,       /* tasks of one project that may wait for the share */
     ROW_FACTOR = 2,          /* a row counts for itself and for the text that is made of it */
@@ -17,7 +17,7 @@ enum {
 struct answer {
     uint64_t rows;    /* bytes of results */
     uint64_t text;    /* bytes of other memory, and of the answer once it is written */
-    uint64_t charged; /* bytes that both have taken from the project's share */
+    uint64_t charged; /* bytes that `rows` and `text` have taken from the project's share */
     struct share *share;
     struct large_result *large; /* newest first */
 };

@@ -4,16 +4,16 @@
  *
  * Each row is counted as it arrives, for the arena of the task that runs the statement. A task (a
  * request with all that it expands) may hold `per_answer` bytes, and all tasks of a project may
- * hold the project's share of what the process has for requests. A row counts twice, for itself and
- * for the text that will be made of it, so no task waits for room while it holds rows. Rows beyond
- * a limit are dropped as they arrive: the result is DB_TOO_LARGE, or DB_BUSY when other tasks of
- * the same project hold the share.
+ * hold the project's share of what the process has for requests. In the share a row counts twice,
+ * for itself and for the text that will be made of it, so no task waits for room while it holds
+ * rows. Rows beyond a limit are dropped as they arrive: the result is DB_TOO_LARGE, or DB_BUSY when
+ * other tasks of the same project hold the share.
  *
  * Results of writes outside of a transaction, and of statements sent together with COMMIT, are
  * counted and never refused, because the write has happened. Tasks of the process itself (tenant 0)
  * are not counted.
  *
- * The share also counts answers that are not made of rows while their client does not read
+ * The share also counts answers that are not made of rows, until their clients have read them
  * (http/bounds).
  */
 #include <stddef.h>
@@ -43,7 +43,7 @@ struct shares *db_answers_shares(void);
  * not counted. */
 int db_answer_settle(struct task *task, size_t bytes) MUSTCHECK;
 /* any: db_answer_hold() counts bytes that a task holds in addition to results, and is never
- * refused; db_answer_release() ends this. */
+ * refused. db_answer_release() ends the count of `bytes` of them. */
 void db_answer_hold(struct task *task, uint64_t bytes);
 void db_answer_release(struct task *task, uint64_t bytes);
 /* any: bytes counted for an arena (metrics, tests). */

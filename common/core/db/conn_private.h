@@ -41,7 +41,7 @@ struct db_op {
     int rc;               /* 0, DB_*, or OP_*: the task that waits decides what to do next */
     struct task *task;    /* the task that the rows count for */
     uint64_t bytes;       /* counted bytes of rows */
-    uint64_t keep_bytes;  /* rows beyond this size are dropped and `cut` is set; 0 = keep all */
+    uint64_t keep_bytes;  /* rows beyond this size are dropped (is_truncated); 0 = keep all */
     int64_t affected;     /* rows that the statement affected (PQcmdTuples) */
     int refused_rc; /* DB_TOO_LARGE or DB_BUSY once a row was refused; later rows are dropped */
     bool bounded;   /* the result may be refused for its size */
@@ -81,8 +81,12 @@ enum conn_pool { POOL_READ, POOL_WRITE };
  * the server busy or holds up shared connections. */
 enum lease_use { LEASE_WRITE, LEASE_READ, LEASE_HEAVY };
 enum { SERVED_SCHEMAS = 1024 }; /* power of two */
-/* The server's last report on a long statement: none, running, or waiting for a lock. */
-enum head_report { HEAD_UNPROBED, HEAD_RUNS, HEAD_LOCKED };
+/* The server's last report on a long statement (probe.c). */
+enum head_report {
+    HEAD_UNPROBED, /* no report yet */
+    HEAD_RUNS,     /* the statement does not wait for a lock */
+    HEAD_LOCKED,   /* the statement waits for a lock */
+};
 
 struct conn_poll {
     uv_poll_t handle;
@@ -123,7 +127,8 @@ struct db_conn {
     uint64_t swollen_counted; /* part of swollen_bytes that is in the sum of the process */
     int64_t limit_ms;         /* the connection is closed when a statement takes longer */
     bool stuck;               /* reads: the head has run for too long, so no read is sent here */
-    bool extra; /* reads: opened while others were stuck, closed soon after; home of no statement */
+    bool extra; /* reads: opened while other connections were stuck, closed soon after; home of no
+                   statement */
     struct stmt_cache stmts;
 
     /* Lease (write pool). */
@@ -143,8 +148,8 @@ struct db_conn {
  * server_conn_lost(), perhaps before it returns. */
 struct db_conn *conn_new(struct db_server *server, enum conn_pool pool);
 void db_conn_open(struct db_conn *conn);
-/* Closes at once: every waiting task gets OP_LOST, and the server is notified. Idempotent. The
- * memory stays until conn_free(). `reason` NULL = on purpose. */
+/* Closes at once: every waiting task gets OP_LOST, and server_conn_lost() is called. Idempotent.
+ * The memory stays until conn_free(). `reason` NULL = on purpose. */
 void conn_close(struct db_conn *conn, const char *reason);
 void conn_free(struct db_conn *conn);
 /* Reads and handles what has arrived. Returns false when the connection is lost. */

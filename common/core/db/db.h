@@ -11,14 +11,15 @@
  *   as heavy for a while.
  * - write: many connections, because every commit waits for the disk. Each is leased by one
  *   statement, batch or transaction at a time. A project holds at most three times as many as are
- *   free. Heavy reads lease here too, all of them at most half of the pool, those of one project an
- *   eighth; further ones of the project wait their turn. A project that keeps the server busy while
- *   others have statements too runs few at once, and its reads then lease as well: one heavy read,
- *   for example, and one other statement (fair_private.h). No statement has parallel workers: with
- *   them one project's statement would use all cores, however few statements the project may run at
- *   once. A lease prefers a connection that has served its schema before, and waits up to 20 ms for
- *   such a connection that is busy for another project: any other one would first have to prepare
- *   the statements and read the catalog entries of their tables.
+ *   free. Heavy reads lease here too: all of them at most half of the pool, those of one project
+ *   an eighth. Further heavy reads of the project wait their turn. A project that keeps the server
+ *   busy while other projects have statements runs at most busy_share heavy reads and busy_share
+ *   other statements at once, and its reads then lease as well (fair_private.h). No statement has
+ *   parallel workers: with them one project's statement would use all cores, however few
+ *   statements the project may run at once. A lease prefers a connection that has served its
+ *   schema before, and waits up to 20 ms for such a connection that is busy for another project:
+ *   any other connection would first have to prepare the statements and read the catalog entries
+ *   of their tables.
  *
  * Statements are prepared once per connection under "<name>.<hash>.<schema>.<number>" (the least
  * recently used is dropped beyond 2,048).
@@ -70,9 +71,9 @@ AWAITS int db_query(struct task *task,
 
 /* One statement of a batch, with its parameters and its result. */
 struct db_call {
+    /* SQL_<NAME>(...) expands to the first three members, PARAMS(...) to params and param_count. */
     const struct sql *sql;
-    const struct db_param
-        *params; /* SQL_NAME(...) expands to these three, PARAMS(...) to the last two */
+    const struct db_param *params;
     size_t param_count;
     struct rows rows; /* result */
 };
@@ -121,26 +122,27 @@ AWAITS int db_transact(struct task *task, struct db *db, db_work *work, void *ar
 /* co: db_transact() on a connection of db_begin_ddl(). */
 AWAITS int db_transact_ddl(struct task *task, struct db *db, db_work *work, void *arg) MUSTCHECK;
 /* co: runs `work` on a connection of db_begin_ddl() without a transaction, for commands that
- * PostgreSQL allows only outside of one, such as CREATE INDEX CONCURRENTLY. Each db_query() of
- * `work` commits on its own; it may take `ms`, and wait as long for locks. The connection is closed
- * afterwards, which releases what the session holds, such as advisory locks. The server finishes a
- * statement that it has begun, also when this process dies or the task is cancelled. */
+ * PostgreSQL allows only outside of a transaction, such as CREATE INDEX CONCURRENTLY. Each
+ * db_query() of `work` commits on its own, may take `ms`, and may wait as long for locks. The
+ * connection is closed afterwards, which releases what the session holds, such as advisory locks.
+ * The server finishes a statement that it has begun, also when this process dies or the task is
+ * cancelled. */
 AWAITS int db_session_ddl(struct task *task, struct db *db, int64_t ms, db_work *work, void *arg)
     MUSTCHECK;
 /* co: leases a write connection and opens a transaction (READ COMMITTED); *ret_tx is arena-owned.
- * Only for a transaction that outlives the function that begins it; others use db_transact(). It
- * ends with db_commit(), db_batch_commit() or db_rollback(), with a statement that fails, or at the
- * latest when the arena dies. BEGIN is sent with the first statement. */
+ * Only for a transaction that outlives the function that begins it; others use db_transact(). The
+ * transaction ends with db_commit(), db_batch_commit() or db_rollback(), with a statement that
+ * fails, or at the latest when the arena dies. BEGIN is sent with the first statement. */
 AWAITS int db_begin(struct task *task, struct db *db, struct db **ret_tx) MUSTCHECK;
-/* co: db_begin() for a transaction that changes schemas. When the server has a ddl_dsn, these use a
- * few connections of their own, opened with the first such transaction. */
+/* co: db_begin() for a transaction that changes schemas. When the server has a ddl_dsn, these
+ * transactions use DDL_CONNECTIONS further connections, opened on demand. */
 AWAITS int db_begin_ddl(struct task *task, struct db *db, struct db **ret_tx) MUSTCHECK;
 /* co: statements of this transaction may take `ms` from now on, in place of statement_timeout_ms.
  * The limits for locks and for pauses between statements stay as they are. */
 AWAITS int db_set_timeout(struct task *task, struct db *tx, int64_t ms) MUSTCHECK;
 /* any: closes the transaction's connection when the transaction has ended. For a transaction that
- * makes or drops hundreds of tables: the server's process caches each of them, and for each it
- * looks through every statement that is prepared there. */
+ * makes or drops hundreds of tables: the server's process caches each table, and for each table it
+ * looks through every statement that is prepared on the connection. */
 void db_discard_conn(struct db *tx);
 /* co: commits; returns -ECANCELED without a commit when the task is already cancelled. A commit
  * that was sent is waited for even when the task is cancelled then. DB_UNKNOWN: the connection was
@@ -187,13 +189,13 @@ struct db_retry_state {
 };
 enum { DB_REPEATS = 6 };
 /* co: true when `rc` is DB_CONFLICT and the transaction is to run again. This is so at most
- * DB_REPEATS times, each after a random pause whose limit doubles, so that the transactions that
- * met do not meet again. */
+ * DB_REPEATS times, each after a random pause whose limit doubles, so that the same transactions do
+ * not conflict again. */
 AWAITS bool db_should_retry(struct task *task, struct db_retry_state *tries, int rc) MUSTCHECK;
 
 /* How db_chunk() reads a chunk. `fn` gets the rows that fit in `bytes`, at least one, in the same
- * coroutine; rows->cut says that there were more. No connection is held during `fn`, so it may
- * await for any time. The rows are freed when `fn` returns, and its result is returned. */
+ * coroutine; rows->is_truncated says that there were more. No connection is held during `fn`, so it
+ * may await for any time. The rows are freed when `fn` returns, and its result is returned. */
 struct db_chunk {
     size_t bytes;
     int64_t timeout_ms;
@@ -217,8 +219,9 @@ struct db_config {
     unsigned write_connections;   /* 0 = 16 */
     int64_t statement_timeout_ms; /* 0 = 5000 */
     int64_t lease_timeout_ms;     /* longer waits for a connection are DB_UNAVAILABLE; 0 = 1000 */
-    unsigned busy_share; /* statements under way of a project that keeps the server busy while
-                            others have statements too; 0 = half the cores */
+    unsigned busy_share; /* heavy reads, and other statements, that a project has under way at once
+                            when it keeps the server busy while other projects have statements; 0 =
+                            half the cores */
     unsigned processes;  /* processes of the daemon that have this server and divide `busy_share`
                             between them; 0 = 1 */
     bool dedicated;      /* for reads of one kind only: no read is heavy, nothing is leased */
@@ -237,7 +240,8 @@ AWAITS int db_server_wait(struct task *task,
                           struct str *ret_reason) MUSTCHECK;
 /* any: whether a read connection is up. */
 bool db_server_up(const struct db_server *server);
-/* any: whether schemas are changed by other connections, perhaps as another role. */
+/* any: whether the server has a ddl_dsn: db_begin_ddl() then uses other connections than
+ * db_begin(), perhaps with another role than that of `dsn`. */
 bool db_server_has_ddl(const struct db_server *server);
 
 struct db_stats {

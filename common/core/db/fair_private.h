@@ -39,16 +39,16 @@ struct fair {
 /* any: fair_init() wants `at_once` and `processes` above 0; fair_done() frees everything. */
 void fair_init(struct fair *fair, unsigned at_once, unsigned processes);
 void fair_done(struct fair *fair);
-/* any: records that a statement of the project, a heavy read or another one, took another `ms` of
- * the server's time. Schema 0 is the process itself and is not counted. */
+/* any: records that a statement of the project, a heavy read (`heavy`) or any other statement, took
+ * `ms` more of the server's time. Schema 0 is the process itself and is not counted. */
 void fair_used(struct fair *fair, int64_t schema, bool heavy, int64_t ms, int64_t now_ms);
 /* any: true while other projects have statements too and this project's statements keep the server
  * busy for more than one and a half times an equal part. The project may then have `at_once`
- * statements under way. A project that is alone may have everything, and so may one that uses less
- * than half of `at_once` statements always under way. */
+ * statements under way. A project that is alone may have everything, and so may a project that uses
+ * less time than `at_once` / 2 statements that always run. */
 bool fair_is_over(struct fair *fair, int64_t schema, int64_t now_ms);
 /* any: for a project that is over its part: true while its heavy reads, or its other statements,
- * have used more than this process's part of `at_once` statements always under way. The longer the
- * statements take, the longer the project rests, so all processes of a daemon together come to
- * `at_once` without any message between them. */
+ * have used more time than this process's part of `at_once` statements that always run. False when
+ * there is only one process. The longer the statements take, the longer the project rests, so all
+ * processes of a daemon together come to `at_once` without any message between them. */
 bool fair_is_resting(struct fair *fair, int64_t schema, bool heavy, int64_t now_ms);

@@ -36,9 +36,10 @@ static bool is_usable(const struct db_conn *conn, unsigned groups)
     return conn->state == CONN_READY && !conn->stuck && conn->groups < groups;
 }
 
-/* Another connection has to prepare the statement and read the catalog entries of its tables, which
- * costs more than a hundred runs. That is worth it only for a statement with many runs in flight,
- * or when home is far busier than the other connection. */
+/* True when the read should go to `least`, which has to prepare the statement and read the catalog
+ * entries of its tables. That costs more than a hundred runs, so it is worth it only for a
+ * statement with SPREAD_RUNS_MIN runs in flight at home, or when home is busier by more than
+ * SPREAD_SURPLUS_MIN items. */
 static bool
 is_worth_preparing(const struct db_conn *home, const struct db_conn *least, const struct db_op *op)
 {
@@ -64,9 +65,9 @@ static struct db_conn *pick_warm(struct db_server *server, const struct db_op *o
 
 /*
  * Chooses the connection of a read. Each statement has a home connection, which has it prepared and
- * its tables cached. A read is sent home as long as home has hardly more to do than the least busy
- * connection. So a thousand tables do not cost each connection a thousand plans, and one busy table
- * still uses all connections.
+ * its tables cached. A read is sent home as long as home has at most HOME_SURPLUS_MAX more items in
+ * flight than the least busy connection. So a thousand tables do not cost each connection a
+ * thousand plans, and one busy table still uses all connections.
  */
 static struct db_conn *pick_conn(struct db_server *server, const struct db_op *op, bool *ret_idle)
 {
@@ -174,8 +175,8 @@ bool group_is_heavy(struct db_server *server, uint64_t key)
     return mark != NULL && mark->until_ms > server_now_ms();
 }
 
-/* The mark to use: a free one, or the one that ends first. A project that has HEAVY_OWN marks
- * reuses one of them, so it pushes out no other project's mark. */
+/* The mark to use: a free one, or the one that ends first. A project that has HEAVY_PER_PROJECT_MAX
+ * marks reuses one of them, so it pushes out no other project's mark. */
 static struct heavy_mark *oldest_mark(struct db_server *server, int64_t schema)
 {
     struct heavy_mark *oldest = &server->heavy_marks[0];
@@ -273,7 +274,7 @@ void group_move_all(struct db_conn *conn)
 }
 
 /* True while reads of other projects hold leases. These reads keep the database busy and may be why
- * a statement is slow, so it is marked heavy only after BUSY_MS. */
+ * a statement is slow, so the statement is marked heavy only after HEAVY_BUSY_MS. */
 static bool is_busy_for_others(const struct db_server *server, int64_t schema)
 {
     for (const struct list *it = server->write.next; it != &server->write; it = it->next) {
@@ -285,8 +286,8 @@ static bool is_busy_for_others(const struct db_server *server, int64_t schema)
 }
 
 /* Marks the statement that holds the connection up as heavy. A first run is marked only after
- * FIRST_MS: it also has to prepare the statement and read the catalog entries of its tables, which
- * is slow on a busy machine. */
+ * STUCK_MAX_MS: it also has to prepare the statement and read the catalog entries of its tables,
+ * which is slow on a busy machine. */
 static void culprit_mark_heavy(struct db_server *server, struct db_conn *conn, int64_t now_ms)
 {
     struct item *only;

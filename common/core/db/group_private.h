@@ -15,8 +15,8 @@ bool group_is_heavy(struct db_server *server, uint64_t key);
 bool group_needs_lease(struct db_server *server, int64_t schema, uint64_t key);
 /* Marks the statement `key` of the project as heavy: for HEAVY_MS it runs on leases. */
 void group_mark_heavy(struct db_server *server, uint64_t key, int64_t schema);
-/* Records that a read took `spent_ms` on a lease. A heavy statement that is quick QUICK_RUNS times
- * in a row is no longer heavy. */
+/* Records that a read took `spent_ms` on a lease. A heavy statement that takes less than STUCK_MS
+ * in QUICK_RUNS_MIN runs in a row is no longer heavy. */
 void group_record_run(struct db_server *server, const struct db_op *op, int64_t spent_ms);
 /* Queues every read in flight on the connection again, for other connections. */
 void group_move_all(struct db_conn *conn);

@@ -31,8 +31,8 @@ struct lease_wait {
     int64_t limit_ms; /* longest wait */
     bool held;        /* waits for statements of its own project to end, not for a connection */
     enum lease_use use;
-    bool warm_conn_busy; /* a connection that knows the schema was busy for another when the wait
-                            began */
+    bool warm_conn_busy; /* when the wait began, a connection that has served the schema was busy
+                            for another schema */
 };
 
 static bool is_free(const struct db_conn *conn)
@@ -114,10 +114,10 @@ static bool is_at_cap(struct db_server *server, int64_t schema)
            most >= PROJECT_MAX_POOL_MIN;
 }
 
-/* True when the lease uses the server's time now. A lease that has had no statement for PAUSE_MS
- * does not: its task may be the one that waits. Nor does a lease that waits for a lock: the other
- * tables of the project are not locked. A long statement that the server has not reported on yet
- * counts only when it is known to be heavy. */
+/* True when the lease uses the server's time now. A lease that has had no statement for
+ * LEASE_IDLE_MS does not: its task may be the one that waits. A lease that waits for a lock does
+ * not either: the other tables of the project are not locked. A long statement that the server has
+ * not reported on yet counts only when it is known to be heavy. */
 static bool lease_keeps_busy(const struct db_conn *conn, int64_t now_ms)
 {
     int64_t since_ms = now_ms - conn->head_since_ms;
@@ -142,8 +142,8 @@ static unsigned running_lease_count(struct db_server *server, int64_t schema, bo
     return running;
 }
 
-/* True when the project keeps the server busy and has as many statements of this kind under way as
- * it then may, or has used this process's part of them. Heavy reads and other statements are
+/* True when the project keeps the server busy, and has busy_share statements of this kind under way
+ * or has used this process's part of them (fair_is_resting()). Heavy reads and other statements are
  * counted separately, so that the others do not wait for the project's own heavy reads. */
 static bool is_held(struct db_server *server, int64_t schema, enum lease_use use)
 {
@@ -276,7 +276,7 @@ void lease_expire(struct db_server *server, int64_t now_ms)
         lease_leave_queue(server, wait);
         await_done(&wait->await, DB_UNAVAILABLE);
     }
-    lease_serve(server); /* serve waiters that have waited KNOWN_MS */
+    lease_serve(server); /* serve waiters that have waited WARM_CONN_WAIT_MS */
 }
 
 unsigned lease_wanting_count(const struct db_server *server)
@@ -377,7 +377,8 @@ static void lease_run_abandon(struct await *await)
     pipe_forget_wait(wait->leased, wait);
 }
 
-/* First failure of a group that has ended; that of the Sync itself is the last statement's. */
+/* First failure of a group that has ended. A failure of the Sync itself counts as the last
+ * statement's. */
 static int first_failure(struct db_wait *wait, size_t *ret_failed)
 {
     struct db_op *last = &wait->ops[wait->count - 1];

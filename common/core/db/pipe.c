@@ -470,7 +470,8 @@ static void end_head(struct db_conn *conn, PGresult *result)
     PANIC("a command's end in place of a Sync");
 }
 
-/* Handles the answer of a Sync. An error of the Sync itself (a deferred constraint) came before. */
+/* Handles the answer of a Sync. An error of the Sync itself (a deferred constraint) arrived before
+ * it, as head_result. */
 static void end_sync(struct db_conn *conn)
 {
     struct item item = *pipe_at(conn, 0);

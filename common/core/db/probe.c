@@ -9,8 +9,9 @@
 #include "db/query_private.h"
 #include "db/server_private.h"
 
-/* PostgreSQL shows us what a session waits for only when it has our own role, and with a pooler in
- * between there may be no session of this number. A statement that is not found keeps its state. */
+/* PostgreSQL shows us what a session waits for only when the session has our own role, and with a
+ * pooler in between there may be no session of this process id. A statement that is not found keeps
+ * its head_report. */
 static const struct sql sql_probe = {
     .name = "db.probe",
     .text = "select a.pid::bigint as pid,"
@@ -51,8 +52,8 @@ void server_charge(struct db_conn *conn, int64_t now_ms)
     if (conn->head_report == HEAD_LOCKED)
         conn->charged_ms = now_ms;
     else if (conn->head_report == HEAD_UNPROBED && now_ms > conn->head_since_ms + UNPROBED_MS)
-        probe_charge(
-            conn, conn->head_since_ms + UNPROBED_MS, now_ms); /* the rest after a probe's report */
+        /* The rest is charged after a probe's report. */
+        probe_charge(conn, conn->head_since_ms + UNPROBED_MS, now_ms);
     else
         probe_charge(conn, now_ms, now_ms);
 }

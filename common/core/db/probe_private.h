@@ -3,7 +3,7 @@
 #include "db/server_private.h"
 
 /* Charges the time that the head of a connection has used since the last charge to its project.
- * Waiting for a lock costs nothing, so a head that has run for UNSEEN_MS is charged further only
+ * Waiting for a lock costs nothing, so a head that has run for UNPROBED_MS is charged further only
  * when the server has reported that it does not wait for a lock. */
 void server_charge(struct db_conn *conn, int64_t now_ms);
 /* Called by the clock: charges running statements, and queries the server about long ones. */

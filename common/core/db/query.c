@@ -22,9 +22,8 @@
 
 enum {
     SLOW_US = 1000000,
-    WRITES = -1, /* in place of the timeout_ms of a read */
-    HEAVY_PERMIT_WAIT_MS =
-        10000, /* longest wait for its permit of a heavy read with its own timeout_ms */
+    WRITES = -1,                  /* in place of the timeout_ms of a read */
+    HEAVY_PERMIT_WAIT_MS = 10000, /* longest wait for the permit of a read with a timeout_ms */
     BUSY_REPEATS = 2,
     ABORTS_TOGETHER = 2
 };
@@ -313,8 +312,8 @@ AWAITS static int leased_run(struct task *task,
     return rc;
 }
 
-/* co: runs a heavy read, the last of `ops`. The number that a project runs at a time is bounded,
- * and projects take turns. */
+/* co: runs a heavy read, the last of `ops`. server->gate bounds how many heavy reads a project runs
+ * at a time, and projects take turns. */
 AWAITS static int
 heavy_run(struct task *task, struct db *db, struct db_op *ops, size_t count, int64_t timeout_ms)
 {

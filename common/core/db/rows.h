@@ -31,9 +31,8 @@ bool rows_null(const struct rows *rows, size_t row, size_t column);
 int64_t rows_i64(const struct rows *rows, size_t row, size_t column); /* null = 0 */
 bool rows_bool(const struct rows *rows, size_t row, size_t column);   /* null = false */
 double rows_f64(const struct rows *rows, size_t row, size_t column);
-int64_t rows_time(const struct rows *rows,
-                  size_t row,
-                  size_t column); /* timestamptz -> wall ms, null = 0 */
+/* A timestamptz as wall ms: 0 for null, INT64_MAX and INT64_MIN for infinity and -infinity. */
+int64_t rows_time(const struct rows *rows, size_t row, size_t column);
 /* rows_bytes() decodes bytea, rows_i64s() a bigint[] and rows_strs() a text[]; the latter two
  * return the number of items. Arena-owned; bytes of a binary statement are borrowed. */
 struct str rows_bytes(struct arena *arena, const struct rows *rows, size_t row, size_t column);
@@ -61,8 +60,8 @@ const char *rows_column_name(const struct rows *rows, size_t column);
 /* Used by sql_*_row() of the generated headers. rows_expect() panics when the rows are another
  * statement's; in debug builds also when a column is null that is not marked as nullable. */
 void rows_expect(const struct rows *rows, size_t row, const struct sql_row *shape);
-/* rows_have_shape(): whether the rows have these columns, such as &sql_user_get_shape. The other
- * functions read values that may be null. */
+/* rows_have_shape(): whether the rows have these columns, such as &sql_user_get_shape. The
+ * functions after it read values that may be null. */
 bool rows_have_shape(const struct rows *rows, const struct sql_row *shape);
 struct opt_i64 rows_opt_i64(const struct rows *rows, size_t row, size_t column);
 struct opt_f64 rows_opt_f64(const struct rows *rows, size_t row, size_t column);

@@ -249,8 +249,8 @@ static void check_timeouts(struct list *pool, int64_t now_ms)
     }
 }
 
-/* Closes idle connections that are too old, and extra ones when there are too many: connections
- * that were stuck keep the statements that they have prepared. */
+/* Closes idle connections that are too old, and idle extra connections beyond the limit. A
+ * connection that was stuck is not extra and stays: it has statements prepared. */
 static void server_trim(struct db_server *server, int64_t now_ms)
 {
     unsigned limit = server->config.read_connections + count_pool(&server->read).stuck;
@@ -361,7 +361,8 @@ static void server_on_flush(void *arg)
         group_flush(server);
 }
 
-/* Heavy reads may lease half of the write connections, those of one project a quarter of that. */
+/* Heavy reads may lease half of the write connections, those of one project a quarter of this
+ * half. */
 static void init_heavy_shares(struct db_server *server)
 {
     unsigned half = server->config.write_connections / 2;

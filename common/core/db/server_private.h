@@ -46,8 +46,8 @@ enum {
     /* Additional time of each first run, which has to prepare the statement and read the catalog
      * entries of its tables. */
     FIRST_RUN_MS = 10,
-    /* Upper limit of that sum; a first run is not marked heavy before either, because it is slow on
-     * a busy machine. */
+    /* Upper limit of that sum. A first run is marked heavy only after this time, because it is slow
+     * on a busy machine. */
     STUCK_MAX_MS = 100,
     /* While reads of other projects hold leases, a statement is marked heavy only after this time,
      * because these reads may be why it is slow. */
@@ -69,9 +69,9 @@ enum {
     HEAVY_PER_PROJECT_MAX = 8,
     /* A heavy statement is no longer heavy after this many runs in a row of less than STUCK_MS. */
     QUICK_RUNS_MIN = 3,
-    /* A task that wants a lease waits this long for a busy connection that knows its schema,
-     * because any other one must first prepare the statements, which takes longer than running most
-     * of them. */
+    /* A task that wants a lease waits this long for a busy connection that has served its schema,
+     * because any other connection must first prepare the statements, which takes longer than
+     * running most of them. */
     WARM_CONN_WAIT_MS = 20,
     /* A lease without a statement counts as using the server until this long after its last answer,
      * because later its task may itself be waiting. */
@@ -109,8 +109,8 @@ struct heavy_mark {
 };
 
 /* Bounds the heavy reads of each project that are under way; heavy reads of the process itself do
- * not pass the gate. It has memory of its own, because a task that waits there may outlive the
- * server. */
+ * not pass the gate. The gate has memory of its own, because a task that waits at the gate may
+ * outlive the server. */
 struct heavy_gate {
     struct shares shares;
     bool closed; /* the server has been freed */

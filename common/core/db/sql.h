@@ -34,17 +34,18 @@ struct sql {
                     WITH .. SELECT or VALUES */
     bool heavy;  /* never runs on a shared connection (exports, aggregates, counts) */
     bool narrow; /* rows are few and small, so they are counted together at the end */
-    bool binary; /* columns in the server's own format: rows_i64(), _bool(), _str(), _bytes() */
+    bool binary; /* columns in the server's own format: only rows_i64(), rows_bool(), rows_str() and
+                    rows_bytes() read them */
     bool no_prepare; /* sent without a name: DDL and texts that are used once */
 };
 
 struct arena;
 
 /* any: a :page statement as it is sent, arena-owned. It is ordered by one of the page's `sort`
- * columns, then by id. A page without a column `id` is ordered by its first sort column, which is
- * then unique. The parameters $arity+1 and $arity+2 are limit and offset. Columns of names that
+ * columns, then by id. In a page without a column `id`, the first sort column is unique and takes
+ * the place of id. The parameters $arity+1 and $arity+2 are limit and offset. Columns of names that
  * people choose (name, title, label, filename) are ordered by `collation`, unless such a column is
- * the unique one; empty: in the order of the database. */
+ * the unique one. With an empty `collation` they have the order of the database. */
 struct sql *db_sql_page(struct arena *arena,
                         const struct sql *page,
                         const char *order_column,

@@ -1,7 +1,6 @@
 /*
  * Transactions: each leases a connection, sends BEGIN with the first statement and waits for COMMIT
- * even when the task is cancelled. The arena sends ROLLBACK when the transaction has not ended
- * before.
+ * even when the task is cancelled. When the arena ends first, ROLLBACK is sent.
  */
 #include "db/tx_private.h"
 
@@ -287,7 +286,8 @@ int db_transact_ddl(struct task *task, struct db *db, db_work *work, void *arg)
     return db_transact(task, &ddl, work, arg);
 }
 
-/* The lease counts for no project: a statement that takes hours delays no other of its project. */
+/* The lease counts for no project: a statement that takes hours delays no other statement of its
+ * project. */
 int db_session_ddl(struct task *task, struct db *db, int64_t ms, db_work *work, void *arg)
 {
     struct db control = {.server = server_ddl(db->server)};

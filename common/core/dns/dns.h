@@ -31,8 +31,8 @@ int dns_start(struct str servers) MUSTCHECK;
 /* any: call at the end; frees the list of name servers. */
 void dns_stop(void);
 /* co: waits at most limit_ms for a turn, sends all questions, and waits at most limit_ms again for
- * their answers. 0 with a result in each question, DNS_BUSY (too many of the project's calls wait),
- * -ECANCELED or -ETIMEDOUT. */
+ * their answers. 0 with a result in each question, DNS_BUSY (too many of the project's calls wait,
+ * or no turn within limit_ms), -ECANCELED or -ETIMEDOUT. */
 AWAITS int
 dns_query_txt(struct task *task, struct dns_question *questions, size_t count, int64_t limit_ms)
     MUSTCHECK;

@@ -312,7 +312,8 @@ AWAITS static int op_run_in_fcm_streams(struct task *task, struct fetch_op *op)
     return rc;
 }
 
-/* Runs the request with its slots. Jobs (FETCH_ANYTHING) have quotas of their own. */
+/* Runs the request with its slots. A request of a job (FETCH_ANYTHING) takes no share of
+ * `purposes`: jobs have other quotas. */
 AWAITS static int op_run_in_slots(struct task *task, struct fetch_op *op)
 {
     struct share *purpose = NULL;

@@ -70,9 +70,10 @@ struct fetch_request {
     int64_t timeout_ms;        /* for the whole call, including the wait for a slot; 0 = default */
     size_t max_response_bytes; /* limit of the body, as received and unpacked; 0 = default */
     enum fetch_purpose purpose;
-    /* Where fetch() stores the response's part of the memory budget. The caller zeroes the struct
-     * first and releases it with fetch_budget_release(), for any result of fetch(). NULL: fetch()
-     * releases the budget before it returns, for callers that use up the response at once. */
+    /* Where fetch() stores the part of the memory budget that the response holds. The caller zeroes
+     * the struct before fetch(), and calls fetch_budget_release() after any result of fetch().
+     * NULL: fetch() releases the part before it returns, for callers that use up the response at
+     * once. */
     struct fetch_budget *budget;
     bool once; /* use a new connection, so that the request is never sent twice. Otherwise a request
                   on a pooled connection that turns out to be dead is repeated, and the server may

@@ -24,8 +24,7 @@ struct fetch_h2_host {
     unsigned fruitless_count; /* consecutive connections that ended without a response */
     int64_t failed_ms;        /* mono: when a connection last failed */
     int64_t no_h2_until_ms;   /* mono */
-    unsigned
-        request_count; /* requests between fetch_h2_host_acquire() and fetch_h2_host_release() */
+    unsigned request_count;   /* from fetch_h2_host_acquire() to fetch_h2_host_release() */
     bool is_user_chosen;
     long port;
     char name[FETCH_HOST_BYTES];

@@ -35,7 +35,7 @@ struct fetch_h2_conn {
     struct loop_timer timer;
     struct loop_hook flush;
     bool is_write_pending;  /* the last SSL_write() must be repeated with the same bytes */
-    bool is_flush_deferred; /* coroutines woken in this tick have run and queued their requests */
+    bool is_flush_deferred; /* the hook was queued a second time (conn_on_flush()) */
     struct fetch_tls tls;
     /* the address */
     bool is_address, any_address;

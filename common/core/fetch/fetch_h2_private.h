@@ -17,8 +17,8 @@
 #define FETCH_H2_CONNECTIONS 5
 #define FETCH_H2_STREAMS     100
 /* A user-chosen host gets connections here once more than FETCH_H2_MIN_REQUESTS requests to it are
- * in flight, because they cost more than libcurl's. At most FETCH_H2_MAX_CHOSEN_HOSTS such hosts
- * have connections at a time. */
+ * in flight, because these connections cost more than libcurl's. At most FETCH_H2_MAX_CHOSEN_HOSTS
+ * such hosts have connections at a time. */
 #define FETCH_H2_MIN_REQUESTS     8
 #define FETCH_H2_MAX_CHOSEN_HOSTS 16
 
@@ -50,9 +50,8 @@ void fetch_h2_init(const char *ca_file);
 void fetch_h2_done(void);
 
 /* loop: Counts one more request to the host, no matter which library will carry it; call
- * fetch_h2_host_release() when the request has ended. `is_user_chosen`: a user chose the host, not
- * the operator. Returns NULL when too many user-chosen hosts are in use, or after fetch_h2_done().
- */
+ * fetch_h2_host_release() when the request has ended. `chosen`: a user chose the host, not the
+ * operator. Returns NULL when too many user-chosen hosts are in use, or after fetch_h2_done(). */
 struct fetch_h2_host *fetch_h2_host_acquire(const struct fetch_url *url, bool chosen);
 void fetch_h2_host_release(struct fetch_h2_host *host);
 /* loop: Returns whether requests to the host should use nghttp2 instead of libcurl. */
@@ -69,8 +68,8 @@ AWAITS int fetch_exchange_run(struct task *task, struct fetch_exchange *exchange
 void fetch_h2_host_dispatch(struct fetch_h2_host *host);
 /* loop: The peer has not processed the exchange: queues it again as the first one. */
 void fetch_exchange_requeue(struct fetch_exchange *exchange);
-/* loop: The connection is gone. `rc`: why it could not be established, else 0. `fruitless_count`:
- * it never delivered a response, although requests were sent or the peer sent GOAWAY. */
+/* loop: The connection is gone. `rc`: why it could not be established, else 0. `fruitless`: the
+ * connection never delivered a response, although requests were sent or the peer sent GOAWAY. */
 void fetch_h2_host_on_conn_end(struct fetch_h2_host *host, int rc, bool fruitless);
 /* loop: The peer does not support HTTP/2: remembers this, ends waiting exchanges with `no_h2`. */
 void fetch_h2_host_on_unsupported(struct fetch_h2_host *host);

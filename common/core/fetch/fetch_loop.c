@@ -21,9 +21,9 @@
 
 enum { POOLED_CONNECTIONS = 64 };
 
-/* A pool of connections. Transfers that all go to one host (`push`) have a pool of their own:
- * connections to hosts that projects choose must not evict its few connections, which carry many
- * streams each. */
+/* A pool of connections. Transfers to FCM (max_host_connections > 0) have the pool `push`, because
+ * connections to hosts that projects choose must not evict the few connections to FCM, which carry
+ * many streams each. A fetch_stream (is_stream) has the pool `streams`. */
 struct fetch_pool {
     CURLM *multi;
     struct loop_timer timer;

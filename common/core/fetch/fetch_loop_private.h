@@ -22,7 +22,7 @@ struct fetch_transfer {
 };
 
 /* fetch_loop_init() starts the module. `roots`: PEM file of trusted root certificates, NULL = the
- * system's; borrowed until fetch_loop_done(). fetch_loop_ca_file() returns it. */
+ * system's; borrowed until fetch_loop_done(). fetch_loop_ca_file() returns `roots`. */
 void fetch_loop_init(const char *roots);
 const char *fetch_loop_ca_file(void);
 /* Closes pooled connections, and ends running transfers with CURLE_COULDNT_CONNECT. */
@@ -31,8 +31,8 @@ void fetch_loop_done(void);
 /* co: Runs the transfer and waits for its end. Returns 0 with `code` set, -ECANCELED or -ETIMEDOUT;
  * in each case libcurl no longer uses the easy handle. */
 AWAITS int fetch_loop_run(struct task *task, struct fetch_transfer *transfer) MUSTCHECK;
-/* any: Begins a transfer, which ends with a call of on_end() on the loop thread. From then on
- * libcurl no longer uses the easy handle. */
+/* any: Begins a transfer, which ends with a call of on_end() on the loop thread. When on_end() is
+ * called, libcurl no longer uses the easy handle. */
 void fetch_loop_start(struct fetch_transfer *transfer);
 /* any: Aborts a transfer that has not ended; on_end() is not called. */
 void fetch_loop_stop(struct fetch_transfer *transfer);

@@ -124,8 +124,9 @@ void fetch_answer_init(struct fetch_answer *answer, struct arena *arena, size_t 
     strbuf_init(&answer->body, arena, max_bytes ? max_bytes : FETCH_DEFAULT_RESPONSE_BYTES);
 }
 
-/* Such a response is refused: libcurl unpacks a compressed transfer coding on its own and without
- * our limits, even if the request does not accept it. */
+/* Returns whether the header names a compressed transfer coding. The response is then refused:
+ * libcurl unpacks this coding on its own and without our limits, even if the request does not
+ * accept it. */
 static bool is_packed_transfer(struct str name, struct str value)
 {
     return str_ieq(name, STR("Transfer-Encoding")) && !str_ieq(value, STR("chunked")) &&
@@ -175,8 +176,8 @@ size_t fetch_answer_on_header(char *data, size_t size, size_t count, void *arg)
 
 /* Returns the budget that the whole response may need: its limit, or its Content-Length if that is
  * smaller (libcurl enforces it). The Content-Length of a compressed body says nothing about the
- * unpacked size, so its limit counts. The result is doubled, because the buffer grows by
- * doubling. */
+ * unpacked size, so the limit of the response counts. The result is doubled, because the buffer
+ * grows by doubling. */
 static uint64_t budget_needed(const struct fetch_answer *answer)
 {
     uint64_t most = answer->body.max;

@@ -44,8 +44,8 @@ void fetch_resolve_cache_put(int64_t project,
                              const struct fetch_addresses *addresses)
 {
     struct cached_name *row = row_of(project);
-    struct cached_name *entry =
-        row; /* the slot of the same name, else the one that expires first */
+    /* Take the slot of the same name, else the slot that expires first. */
+    struct cached_name *entry = row;
 
     for (size_t i = 0; i < ROW_SLOTS; i++) {
         bool same = row[i].project == project && strcmp(row[i].host, host) == 0;

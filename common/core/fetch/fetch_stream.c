@@ -254,7 +254,8 @@ AWAITS static int stream_wait_or_close(struct fetch_stream *stream)
     return rc;
 }
 
-/* After such a response libcurl sends no more of the body. */
+/* Returns whether the server has answered with a status of 400 or above: libcurl then sends no more
+ * of the body. */
 static bool is_refused(const struct fetch_stream *stream)
 {
     return stream->has_head && stream->answer.response.status >= 400;

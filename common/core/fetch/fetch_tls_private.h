@@ -1,8 +1,8 @@
 #pragma once
 /*
  * TLS client between two memory buffers. The owner of the socket copies bytes to and from them, in
- * as few calls as it likes. Host names and addresses are verified, at least TLS 1.2, HTTP/2 is
- * offered. Loop thread.
+ * as few calls as it likes. The certificate is verified against the host name or address, TLS is at
+ * least version 1.2, and HTTP/2 is offered. Loop thread.
  */
 #include <openssl/ssl.h>
 #include <stdbool.h>

@@ -29,7 +29,7 @@ struct mail_op {
     bool is_text_allowed;   /* before_text() agreed: the text may be sent */
     bool is_ended;          /* the transfer is over */
     bool text_sent; /* the whole text was sent: the outcome is unknown until the server replies */
-    bool is_refusal_complete; /* `said` is complete: the next line begins another reply */
+    bool is_refusal_complete; /* refusal_text is complete: the next line begins another reply */
     size_t refusal_len;
     char refusal_text[REASON_BYTES]; /* the server's last refusal, its lines joined by blanks */
     char error[CURL_ERROR_SIZE];
@@ -120,7 +120,7 @@ static void reply_add(struct mail_op *op, struct str text)
 }
 
 /* Receives a line of a reply, such as "550-5.1.1 Nobody"; in the last line a blank replaces the
- * '-'. Keeps only refusals, so that the reply to QUIT does not replace the one that matters. */
+ * '-'. Keeps only refusals, so that the reply to QUIT does not replace them. */
 static size_t mail_on_reply(char *data, size_t size, size_t count, void *arg)
 {
     struct mail_op *op = arg;

@@ -102,7 +102,7 @@ static struct str header_next(struct str *rest)
     return (struct str){whole.ptr, len};
 }
 
-/* Returns the header of that name, or STR_NONE. Our messages have each at most once. */
+/* Returns the header of that name, or STR_NONE. Our messages have each header at most once. */
 static struct str header_find(struct str head, const char *name)
 {
     size_t len = strlen(name);
