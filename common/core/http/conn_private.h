@@ -7,8 +7,9 @@
  * all moves and sets since_ms, so the lists of IDLE, HEAD and LINGER are ordered by age and the
  * sweep checks only their first entries. An idle connection owns no memory but this struct: the
  * arena and all buffers belong to the exchange, which lives from the first byte of a request until
- * its response has been written and logged. When the client disconnects the two are separated: the
- * connection closes, and the exchange lives until its coroutine has ended.
+ * its response has been written and logged. When the client disconnects, the connection and its
+ * exchange are separated: the connection closes, and the exchange lives until its coroutine has
+ * ended.
  */
 #include <uv.h>
 
@@ -56,7 +57,7 @@ struct http_conn {
     char peer[46];
 
     uint64_t out_total;     /* bytes written, including queued bytes */
-    uint64_t stall_mark;    /* acknowledged bytes when the window began */
+    uint64_t stall_mark;    /* acknowledged bytes when the window (RATE_WINDOW_MS) began */
     int64_t stall_since_ms; /* when the window began; 0 = nothing is queued */
 };
 

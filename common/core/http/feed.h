@@ -6,8 +6,8 @@
  *
  * A feed ends when its client disconnects, when its owner closes it, when the client reads too
  * slowly (http_limits.body_min_rate while bytes are queued), or when too many bytes are queued for
- * it. closed(arg) is then called once (not after http_feed_close()), possibly while the call that
- * detects the end is still running. Loop thread only.
+ * it. on_closed(arg) is then called once (not after http_feed_close()), possibly while the call
+ * that detects the end is still running. Loop thread only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +32,8 @@ struct http_chunk *http_chunk_ref(struct http_chunk *chunk);
 /* any: Drops a reference, and frees the chunk with its last one. Accepts NULL. */
 void http_chunk_unref(struct http_chunk *chunk);
 
-/* Embedded in its owner, which keeps it until closed() was called or http_feed_close() returned. */
+/* Embedded in its owner, which keeps it until on_closed() was called or http_feed_close()
+ * returned. */
 struct http_feed {
     struct http_conn *conn; /* NULL = the feed has ended */
     void (*on_closed)(void *arg);
@@ -55,5 +56,5 @@ void http_feed_send(struct http_feed *feed, struct http_chunk *chunk);
 /* any: Like http_feed_send() for up to FEED_CHUNKS chunks, in one system call if the socket takes
  * them. */
 void http_feed_send_all(struct http_feed *feed, struct http_chunk *const *chunks, size_t count);
-/* any: Ends the feed once all queued bytes are written; closed() is not called. Idempotent. */
+/* any: Ends the feed once all queued bytes are written; on_closed() is not called. Idempotent. */
 void http_feed_close(struct http_feed *feed);

@@ -54,7 +54,8 @@ static bool range_touches(const struct range *one, const struct range *other)
     return one->first <= other->first + other->length && other->first <= one->first + one->length;
 }
 
-/* Merges the range with earlier ranges that it touches. The result may touch further ranges. */
+/* Adds `added` to `items`, merged with all items that it touches. After each merge the search
+ * begins again, because the merged range may touch items that `added` did not touch. */
 static void range_merge(struct range *items, size_t *count, struct range added)
 {
     size_t at = *count;

@@ -5,8 +5,8 @@
  *
  * Where the RFC permits it, the whole representation is sent instead: for another unit, a malformed
  * header, an If-Range that does not match, or more ranges than RANGES_MAX. Ranges that touch or
- * overlap are merged, so that a client never gets more than the representation (section 14.2). They
- * keep the order of the request.
+ * overlap are merged, so that a client never gets more than the representation (section 14.2). The
+ * merged ranges keep the order of the request.
  */
 #include <stdbool.h>
 #include <stddef.h>

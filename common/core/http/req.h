@@ -72,7 +72,7 @@ struct req {
     bool no_store;               /* default true: Cache-Control: no-store */
     bool close_after;
     bool streaming;
-    bool body_counted; /* the service counts the body's bytes until they are read */
+    bool body_counted; /* the service counts the bytes of `body` until the client has read them */
     uint64_t bytes_in;
     uint64_t bytes_out;
     const char *error_code; /* problem code, for logs and metrics */
@@ -90,8 +90,8 @@ const char *http_method_name(enum http_method method);
 enum http_method http_method_find(struct str name);
 
 /* any: Sets the client's address when a trusted proxy names another client than the connection's
- * peer. The bytes of the body that have arrived then count for this address. If it has too many
- * bodies, reading the body fails. Truncated to the size of req.peer. */
+ * peer. The bytes of the body that have arrived then count for this address. If this address has
+ * too many bodies, reading the body fails. Truncated to the size of req.peer. */
 void req_peer_set(struct req *req, const char *peer);
 
 /* any: Returns whether the request has a body that has not arrived completely. */

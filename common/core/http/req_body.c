@@ -1,9 +1,9 @@
 /*
  * Request bodies, read on demand. The loop decodes into one buffer (`filling_buffer`) while it has
- * room. The handler takes this buffer as a chunk, and the loop continues with the other one. While
- * both are full the socket is not read. A body that is read as a whole acquires room in the
- * server's limits before more than a little of it is read. It acquires room for the whole announced
- * length at once, so that no two bodies wait for each other.
+ * room. The handler takes this buffer as a chunk, and the loop continues with the other buffer.
+ * While both are full the socket is not read. A body that is read as a whole acquires room in the
+ * server's limits before more than BODY_BUFFER_BYTES of it are read: at once for its announced
+ * length, so that no two bodies wait for each other.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -218,8 +218,8 @@ bool req_body_is_awaited(struct req *req)
     return req->has_body && !EXCHANGE(req)->body_complete;
 }
 
-/* Waits for room in the server's limits: for the announced length; for a chunked body first for a
- * little, then for the largest size that is allowed. */
+/* Waits for room in the server's limits: for the announced length; for a chunked body first for
+ * BODY_BUFFER_BYTES, then for the largest size that is allowed. */
 AWAITS static int body_acquire_room(struct exchange *ex, size_t max_bytes)
 {
     struct body_buffer *buffer = filling_buffer(ex);

@@ -7,7 +7,8 @@
 #include "base/result.h"
 #include "http/req.h"
 
-/* any: From now on req_body_read() returns unpacked bytes, which its limit counts as well. */
+/* any: From now on req_body_read() returns unpacked bytes, and its `max_total_bytes` limits them as
+ * well. */
 void req_unpack_stream(struct req *req);
 /* co: Measures the unpacked size of the body that req_body_read_all() has read. Returns 0,
  * REQ_BODY_TOO_LARGE (above `max_bytes`), REQ_BODY_MALFORMED (not gzip, or truncated), or a

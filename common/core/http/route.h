@@ -76,7 +76,8 @@ struct route {
     bool method_override;      /* POST with X-HTTP-Method-Override may call it, too */
     unsigned headers;          /* bits of enum route_header */
     const struct schema *body; /* NULL = no JSON body is read */
-    const char *body_type; /* another body type, streamed by the handler ("multipart/form-data") */
+    const char *body_type;     /* a body type other than JSON, streamed by the handler
+                                  ("multipart/form-data") */
     bool body_optional;
     bool exact_numbers; /* integers of the body may exceed 64 bits: values of records, and their
                            bounds */

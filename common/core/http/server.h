@@ -80,15 +80,15 @@ int http_listen_port(int fd);
  * resolves `host`. Returns 0 or a negative errno. For the start of a daemon whose workers share a
  * port: SO_REUSEPORT would join another process's port. */
 int http_address_check(const char *host, int port) MUSTCHECK;
-/* any: Returns how many of the `wanted` connections fit into the limit of open files, in addition
- * to `others` files. Raises the soft limit as far as needed and allowed. http_server_port() returns
- * the port of a server. */
+/* any: Returns how many of the `wanted` connections fit into the limit of open files in addition to
+ * `others` files, but not less than half of this limit. Raises the soft limit as far as needed and
+ * allowed. http_server_port() returns the port of a server. */
 unsigned http_connections_limit(unsigned wanted, unsigned others);
 int http_server_port(const struct http_server *server);
 /* any: Returns the limits of the server's configuration; borrowed. */
 const struct http_limits *http_server_limits(const struct http_server *server);
 /* any: Returns for how many milliseconds a request waits until other bodies leave room for its own:
- * a third of its time, 10 s of 30 s. http_server_stats() returns the counters; borrowed. */
+ * a third of request_timeout_ms. http_server_stats() returns the counters; borrowed. */
 int64_t http_body_wait_ms(const struct http_server *server);
 const struct http_stats *http_server_stats(const struct http_server *server);
 /* any: Stops accepting, closes idle connections and feeds, and answers running requests with

@@ -25,7 +25,7 @@ struct jr_error {
 int jr_parse(struct arena *arena, struct str text, json_t **ret_root, struct jr_error *ret_error)
     MUSTCHECK;
 /* Like jr_parse(), but also accepts integers outside int64 and reads them as reals. For records,
- * and for jsonb that PostgreSQL printed: it writes 1e20 as digits. */
+ * and for jsonb that PostgreSQL printed: PostgreSQL writes 1e20 as digits. */
 int jr_parse_stored(struct arena *arena,
                     struct str text,
                     json_t **ret_root,
@@ -52,8 +52,8 @@ struct str jr_number(const json_t *value, char *buf);
 /* Returns the path of the value at byte `at` of a JSON text ("items[3].price"), arena-owned. Empty
  * for the root, and when the path is too long to be shown. */
 struct str jr_path(struct arena *arena, struct str text, size_t at);
-/* any: Passes the caller's reference to the arena, which drops it when it is reset or freed.
- * Returns `value`. Use jr_attach_large() for trees that may be large. */
+/* any: Passes the caller's reference to the arena, which drops the reference when the arena is
+ * reset or freed. Returns `value`. Use jr_attach_large() for trees that may be large. */
 json_t *jr_attach(struct arena *arena, json_t *value);
 /* Returns a new reference to a JSON string that jsonb can hold: U+0000 and invalid UTF-8 become
  * U+FFFD. */

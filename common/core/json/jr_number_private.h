@@ -14,6 +14,6 @@ size_t number_end(struct str text, size_t at, bool *ret_integer);
 struct str number_next(struct str text, size_t *at);
 /* any: Whether an integer literal is outside int64. */
 bool number_is_wide(struct str digits);
-/* any: Stores the literals of `text` in the reals of `*root`, which was parsed from it, where
+/* any: Stores the literals of `text` in the reals of `*root`, which was parsed from `text`, where
  * printing the double would give another text. Replaces *root when *root itself is such a real. */
 void number_attach_literals(json_t **root, struct str text);

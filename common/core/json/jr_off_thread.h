@@ -9,9 +9,9 @@
 /* Texts longer than this, and trees larger than this, are handled on a thread. */
 #define JR_INLINE_BYTES ((size_t)32 << 10)
 
-/* co: Runs jr_parse(), or jr_parse_stored() when `stored`. `text` must not change until it returns.
- * A large text is parsed on a thread, into an arena of its own that is freed on a thread when
- * `arena` is reset or freed. Returns the results of jr_parse(). */
+/* co: Runs jr_parse(), or jr_parse_stored() when `stored`. `text` must not change until the
+ * function returns. A large text is parsed on a thread, into an arena of its own that is freed on a
+ * thread when `arena` is reset or freed. Returns the results of jr_parse(). */
 AWAITS int jr_parse_off_thread(struct task *task,
                                struct arena *arena,
                                struct str text,
@@ -32,7 +32,8 @@ AWAITS int jr_parse_queued(struct task *task,
                            bool stored,
                            json_t **ret_root,
                            struct jr_error *ret_error) MUSTCHECK;
-/* any: Whether a value is so large that printing or copying it would block the loop for long. */
+/* any: Whether a value takes more than about JR_INLINE_BYTES, so that printing or copying it would
+ * block the loop for long. */
 bool jr_is_large(const json_t *value);
 /* any: Passes the caller's reference to `arena`, which must be freed on the loop. A large tree is
  * then freed on a thread. NULL does nothing. */

@@ -479,7 +479,7 @@ static void schema_read_value(const struct schema_decoder *decoder,
         schema_read_list(decoder, at, field->sub, value, out);
 }
 
-/* Every in_* struct begins with these two. */
+/* Sets `set` and `null`, with which every in_* struct begins. */
 static void schema_set_flags(void *out, bool null)
 {
     _Static_assert(offsetof(struct in_obj, set) == 0 && offsetof(struct in_obj, null) == 1,

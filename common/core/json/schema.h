@@ -84,16 +84,16 @@ struct field {
     enum field_type type;
     bool required;
     bool nullable;
-    bool has_min;    /* min is meaningful (numbers) */
-    bool has_max;    /* max is meaningful (numbers); texts and lists need only max */
-    bool write_only; /* passwords */
-    bool
-        is_volatile; /* in responses: the service updates this member without an edit by a client */
-    double min;      /* number; text: fewest characters; list: fewest items */
-    double max;      /* number; text: most characters (0 = 65,536); list: most items (0 = 1,000) */
+    bool has_min;     /* min is meaningful (numbers) */
+    bool has_max;     /* max is meaningful (numbers); texts and lists need only max */
+    bool write_only;  /* passwords */
+    bool is_volatile; /* in responses: the service changes this without an edit by a client */
+    double min;       /* number; text: fewest characters; list: fewest items */
+    double max;       /* number; text: most characters (0 = 65,536); list: most items (0 = 1,000) */
     const char *const *values; /* enum, NULL-terminated */
-    const char *format; /* email, slug, name, url, password, date, date-time, uri: checked and
-                           documented; "" on an integer omits the format int64 in documents */
+    const char *format; /* email, slug, name, url, uri, date, date-time, uuid, color: checked and
+                           documented; password, key: only documented; "" on an integer omits the
+                           format int64 in documents */
     const struct schema *sub;
     const char *doc;
     const char *example; /* JSON text */

@@ -46,7 +46,7 @@ static bool is_invisible(uint32_t point)
            (point >= 0xfff0 && point <= 0xffff) || point >= 0xe0000;
 }
 
-/* Whether the text is valid UTF-8 without such characters. */
+/* Whether the text is valid UTF-8 without invisible characters. */
 static bool letters_ok(struct str text)
 {
     if (!utf8_valid(text))

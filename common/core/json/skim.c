@@ -225,7 +225,7 @@ static void split_paths(struct skim_reader *r)
     }
 }
 
-/* Sets r->wanted to the paths of the current scope that continue with this key. */
+/* Sets r->open_paths to the paths of the current scope that continue with this key. */
 static bool match_key(struct skim_reader *r, struct str raw, bool escaped)
 {
     struct skim_scope *scope = &r->scopes[r->depth];

@@ -3,8 +3,8 @@
  * Reads a few members of a JSON text without building a tree, at a tenth of the cost of jr_parse().
  * The whole text is checked as jr_parse() checks it, with three differences: duplicate keys are
  * found only on the wanted paths, numbers of more than 512 characters are refused, and numbers that
- * only jsonb cannot hold (1e-20000) are accepted. For texts that are stored unchanged and parsed
- * later by other code. Any thread.
+ * fit a double but not jsonb (1e-20000) are accepted. For texts that are stored unchanged and
+ * parsed later by other code. Any thread.
  */
 #include <stdint.h>
 
