@@ -52,7 +52,7 @@ void server_charge(struct db_conn *conn, int64_t now_ms)
     if (conn->head_report == HEAD_LOCKED)
         conn->charged_ms = now_ms;
     else if (conn->head_report == HEAD_UNPROBED && now_ms > conn->head_since_ms + UNPROBED_MS)
-        /* The rest is charged after a probe's report. */
+        /* Later time is charged after a probe's report. */
         probe_charge(conn, conn->head_since_ms + UNPROBED_MS, now_ms);
     else
         probe_charge(conn, now_ms, now_ms);

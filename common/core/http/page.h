@@ -36,7 +36,7 @@ void page_whole_json(struct jw *w, size_t count);
 /* clang-format off */
 #define PAGE_WHOLE_FIELDS                                                                          \
     {.name = "total_items", .type = FIELD_I64, .required = true},                                  \
-    {.name = "page", .type = FIELD_I64, .required = true, .doc = "Always 1: one page holds all"},  \
+    {.name = "page", .type = FIELD_I64, .required = true, .doc = "Always 1: all items are on it"}, \
     {.name = "page_size", .type = FIELD_I64, .required = true, .doc = "total_items, at least 1"},  \
     {.name = "has_next_page", .type = FIELD_BOOL, .required = true, .doc = "Always false"}
 /* clang-format on */

@@ -18,7 +18,8 @@
 #define LINE_BYTES  ((size_t)8 * 1024)
 #define STUCK_MS    100 /* how long a full pipe may block the process before lines are dropped */
 
-/* The space for one line. A field that does not fit sets `full`, and the whole line is dropped. */
+/* The space for one line. A field that does not fit sets `overflow`, and the whole line is
+ * dropped. */
 struct line {
     char *at;
     char *end;

@@ -73,7 +73,7 @@ static void fill_batch(struct batch_queue *queue, struct batch *batch)
         qsort(batch->entries, batch->count, sizeof(struct batch_entry *), batches->order);
 }
 
-/* Ends the entries of the batch, and of the queue, that are not to be written (.over). */
+/* Ends the entries of the batch, and of the queue, that are not to be written (.expired_rc). */
 static void entries_end_expired(struct batch_queue *queue, struct batch *batch)
 {
     int (*over)(const struct batch_entry *) = queue->batches->expired_rc;

@@ -5,13 +5,13 @@
  * arrive during that time are written with the next batch. A burst costs one commit for some dozen
  * entries in place of one for each.
  *
- *     static struct batches inserts = {.at_once = 4, .most = 64, .write = events_write, ...};
+ *     static struct batches inserts = {.max_entries = 64, .write = events_write, ...};
  *     struct event event = {.entry.bytes = body.len, ...}; // entry: a struct batch_entry
  *
  *     int rc = batches_write(task, &inserts, project, &event.entry);
  *
- * A refused entry does not fail the others: they are written again without it, and by halves when
- * it is not known which entry was refused.
+ * When an entry is refused, the other entries of its batch are written again without it; when it is
+ * not known which entry was refused, half of the entries are written at a time.
  */
 #include "base/backoff.h"
 #include "loop/task.h"
@@ -33,7 +33,7 @@ struct batch_entry {
 enum batch_end {
     BATCH_ENDED,   /* the result of all entries, as 0 is */
     BATCH_REFUSED, /* nothing has happened, because of one of the entries */
-    BATCH_AGAIN,   /* write again after a pause; .over ends an entry that may not wait for ever */
+    BATCH_AGAIN,   /* write again after a pause; .expired_rc ends entries that waited too long */
 };
 
 struct batches {
@@ -43,8 +43,8 @@ struct batches {
     size_t bytes;            /* bytes of one batch; at least one entry */
     int64_t limit_ms;        /* time limit of one .write */
     struct backoff pause;    /* pauses before a repetition (BATCH_AGAIN) */
-    bool is_uninterruptible; /* an entry is written even if its task is cancelled; else the task may
-                   leave until a batch takes the entry */
+    bool is_uninterruptible; /* an entry is written even if its task is cancelled; if false, the
+                                task may leave until a batch takes the entry */
     /* any: compares two struct batch_entry * for qsort(): the order of entries in a batch; NULL =
      * as they arrived. */
     int (*order)(const void *left, const void *right);
@@ -59,9 +59,9 @@ struct batches {
     struct map *queues;
 };
 
-/* co: 0 when the entry was written, else a result of .write or .over; -ECANCELED or -ETIMEDOUT when
- * its task left before a batch took the entry. After that this waits for the end of the entry, so
- * that .write may read memory of the caller. */
+/* co: 0 when the entry was written, else a result of .write or .expired_rc; -ECANCELED or
+ * -ETIMEDOUT when its task left before a batch took the entry. Once a batch has taken the entry,
+ * the call waits until the entry has a result, so that .write may read memory of the caller. */
 AWAITS int
 batches_write(struct task *task, struct batches *batches, int64_t owner, struct batch_entry *entry)
     MUSTCHECK;

@@ -85,7 +85,7 @@ static void stack_unpoison(struct co *co)
 #endif
 }
 
-/* Returns the pages to the kernel, except the one that has the struct. */
+/* Returns the pages to the kernel, except the page that has the struct. */
 static void stack_cool(struct co *co)
 {
     size_t bytes = (size_t)((char *)co - co->low) / PAGE_BYTES * PAGE_BYTES;

@@ -11,8 +11,8 @@
 #include "loop/task.h"
 
 struct co {
-    struct list
-        link;  /* in the ready or yielded queue or the pool; in none while running or suspended */
+    /* In the ready queue, the yielded queue or the pool; in none while running or suspended. */
+    struct list link;
     void *sp;  /* saved while it does not run */
     char *low; /* lowest usable byte; the stack is [low, this struct) */
     struct task *task;

@@ -4,8 +4,8 @@
  * (media-sandbox). The program waits on its fd 0, a socket, where each message brings a connection.
  * It serves each connection with a child of its own, which can do nothing else and ends with its
  * answer. The program is started with the first call, and again after its death; it ends with this
- * process. Concurrent calls are bounded, and an owner has no more of them than are still free
- * (loop/shares). Loop thread only.
+ * process. Concurrent calls are bounded, and an owner has no more calls under way than there are
+ * free slots (loop/shares). Loop thread only.
  */
 #include "base/result.h"
 #include "base/str.h"
@@ -47,5 +47,5 @@ AWAITS int helper_write(struct helper_call *call, struct str chunk) MUSTCHECK;
 /* co: reads exactly `bytes` bytes: 0, HELPER_ENDED when the child has ended before, -ECANCELED or
  * -ETIMEDOUT. */
 AWAITS int helper_read(struct helper_call *call, void *into, size_t bytes) MUSTCHECK;
-/* any: the task leaves the call; idempotent. */
+/* any: the task leaves the call. May be called again. */
 void helper_close(struct helper_call *call);

@@ -12,10 +12,10 @@
  *   owner alone may use all of them;
  * - resources that are held for as long as a third party takes (a call to a slow server, an answer
  *   to a slow reader): `leave_room`. An owner may then hold no more than is still free: the first
- *   alone half of the whole, the next one half of what is left, and so on; room for one more is
- *   always left for owners that hold nothing (dynamic thresholds: Choudhury and Hahne, IEEE/ACM
- *   Transactions on Networking 6(2), 1998, with alpha = 1). If per_owner is set too, it takes many
- *   owners to fill the whole.
+ *   alone half of the whole, the second owner half of what is left, and so on; some is always left
+ *   for owners that hold nothing (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on
+ *   Networking 6(2), 1998, with alpha = 1). If per_owner is set too, only many owners together can
+ *   hold the whole.
  *
  * An amount is small compared to the limit; an amount above the limit is never granted.
  */

@@ -45,8 +45,9 @@ struct await {
     struct task *task; /* the task that waits; NULL before and after */
     int rc;
     bool done;
-    /* Called when the waiter leaves early (deadline, cancel): the operation must forget this await
-     * before it returns. NULL makes the wait uninterruptible (thread-pool work, commits). */
+    /* Called when the waiter leaves early (at the deadline, or cancelled): the operation must
+     * forget this await before it returns. NULL makes the wait uninterruptible (thread-pool work,
+     * commits). */
     void (*abandon)(struct await *await);
     struct loop_timer timer;
 };
@@ -72,8 +73,8 @@ size_t task_stack_count(void);
 /* any: prepares an await before its operation starts. */
 void await_init(struct await *await);
 /* co: suspends until done; returns the operation's rc, -ECANCELED or -ETIMEDOUT. Returns at once
- * when already done. `limit_ms` > 0 shortens the task's own deadline for this wait (0 = none). On
- * an early leave load_abandon() is called once, before the return. An operation that hands
+ * when already done. `limit_ms` > 0 shortens the task's own deadline for this wait (0 = none). When
+ * the task leaves early, abandon() is called once, before the return. An operation that hands
  * something over must check await->done and await->rc: it may have completed even though the wait
  * reports a cancellation. */
 AWAITS int await_wait(struct task *task, struct await *await, int64_t limit_ms) MUSTCHECK;

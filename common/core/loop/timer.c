@@ -79,7 +79,8 @@ static void timer_arm(int64_t least_delay_ms)
 }
 
 /* Fires timers that are due, at most as many as ran at the start: a timer that restarts itself at
- * once must not hold the loop. For the same reason the next one is at least a millisecond away. */
+ * once must not hold the loop. For the same reason the next timers fire a millisecond later at the
+ * earliest. */
 static void timer_on_due(uv_timer_t *uv)
 {
     (void)uv;

@@ -157,8 +157,8 @@ static bool frame_read(const uint8_t *at, struct mp3_frame *ret)
     return true;
 }
 
-/* Returns the number of frames that the first frame states (Xing, Info or VBRI header), 0 when it
- * does not. Such a frame has no sound. */
+/* Returns the number of frames that the first frame states (Xing, Info or VBRI header), 0 when the
+ * first frame states none. A frame with such a header has no sound. */
 static uint32_t
 stated_frames(struct media_source *source, int64_t at, const struct mp3_frame *frame)
 {

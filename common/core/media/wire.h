@@ -23,15 +23,16 @@ struct media_request {
     uint32_t op;
     uint32_t format; /* enum media_kind: JPEG, PNG, WEBP, AVIF */
     uint32_t fit;
-    uint32_t width, height; /* 0 = follows from the other one; both 0: unchanged */
-    uint32_t is_still;      /* use only the first frame of an animation */
-    int64_t size;           /* bytes of the file */
+    /* 0 = follows from the other side and the source's proportions; both 0: unchanged. */
+    uint32_t width, height;
+    uint32_t is_still; /* use only the first frame of an animation */
+    int64_t size;      /* bytes of the file */
 };
 
 /* Messages of the sandbox. */
 enum media_message_kind {
-    MEDIA_MESSAGE_READ,  /* asks for up to `bytes` from `offset`; the answer is their number (u32)
-                         and  then the bytes; 0: there are none */
+    MEDIA_MESSAGE_READ,  /* asks for up to `bytes` from `offset`; the answer is the number of bytes
+                            (u32, 0 = none), then the bytes */
     MEDIA_MESSAGE_CHUNK, /* the next `bytes` of the variant follow */
     MEDIA_MESSAGE_DONE,  /* struct media_facts of the file or of the variant follows */
     MEDIA_MESSAGE_FAIL,  /* `bytes` is one of enum media_failure */

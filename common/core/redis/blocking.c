@@ -1,4 +1,5 @@
-/* Lanes: connections for commands that block, one at a time, on the node that owns the key. */
+/* Blocking connections, for commands that block: one command at a time, on the node that owns the
+ * key. */
 #include <stdlib.h>
 
 #include "base/num.h"

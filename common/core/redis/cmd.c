@@ -183,7 +183,8 @@ static char *cmd_format(size_t argc, const struct str *argv, size_t *ret_len)
     return text;
 }
 
-/* Queues a command. NULL when the link is down and its last attempt to connect has failed. */
+/* Queues a command. NULL when the link is down: its connection was lost, or its last attempt to
+ * connect failed. */
 static struct cmd *cmd_start(struct link *link,
                              int64_t limit_ms,
                              cmd_done_fn done,

@@ -37,7 +37,7 @@ struct link {
     uint8_t failed;             /* failed attempts: each uses the next of the host's addresses */
     struct backoff backoff;
     int64_t last_reply_ms;  /* monotonic: last reply */
-    bool failing;           /* the last attempt failed: commands fail at once */
+    bool failing;           /* lost, or not reached: until LINK_UP commands fail at once */
     bool follows_redirects; /* its commands may be redirected to another node (cluster.c) */
     /* Both may be NULL. on_up() is called when the connection is up, before the queued commands are
      * sent; on_down() when it is lost, and after a failed attempt. */

@@ -4,10 +4,10 @@
  * anything: every call may fail, and the caller then continues without it.
  *
  * One connection, or in a Redis Cluster one to each node, is for all commands, which share its
- * round trips. Another one is for subscriptions, when there are any. A command is sent to the node
- * that owns its first key, and follows MOVED and ASK. A connection that is lost reconnects (backoff
- * 50 ms..1 s); commands in flight fail. While Redis is known to be down, commands fail at once.
- * Loop thread only.
+ * round trips. Another connection is for subscriptions, when there are any. A command is sent to
+ * the node that owns its first key, and follows MOVED and ASK. A connection that is lost reconnects
+ * (backoff 50 ms..1 s); commands in flight fail. While Redis is known to be down, commands fail at
+ * once. Loop thread only.
  *
  * Results: 0, -ECANCELED, -ETIMEDOUT (the task's own deadline), REDIS_UNAVAILABLE, or REDIS_ERROR.
  */
@@ -40,7 +40,7 @@ struct redis_reply {
 /* any: makes a client, which starts connecting. A URL is
  * redis://[user:password@]host[:port][/database] or unix:/path; rediss is not supported. Several
  * URLs are nodes of one Redis Cluster, of which one that answers is enough to find the others; user
- * and password apply to all. Of several servers that are no cluster, the first one that is up is
+ * and password apply to all. Of several servers that are no cluster, the first server that is up is
  * used. Returns owned; NULL when a URL has another form, or there is none. */
 struct redis *redis_new(const struct str *urls, size_t count);
 /* any, except in a subscription's callback: closes and frees; waiting commands end with
@@ -64,8 +64,8 @@ AWAITS int redis_cmd(struct task *task,
                      struct redis_reply *ret_reply,
                      size_t argc,
                      const struct str *argv) MUSTCHECK;
-/* co: redis_cmd() with another time limit. A command that blocks (XREADGROUP .. BLOCK) delays all
- * commands after it on the connection, so it belongs on a blocking connection. */
+/* co: redis_cmd() with a time limit of limit_ms. A command that blocks (XREADGROUP .. BLOCK) delays
+ * all commands after it on the connection, so it belongs on a blocking connection. */
 AWAITS int redis_cmd_within(struct task *task,
                             struct redis *redis,
                             int64_t limit_ms,

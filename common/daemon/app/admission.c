@@ -19,7 +19,7 @@
 #define LOOKUP_WAIT_MS       2000
 #define BODIES_BYTES         (20UL << 20)
 #define BODIES_WAITING       256
-#define BODY_COPIES          3    /* copies of a body: the text, its values, a statement */
+#define BODY_COPIES          3    /* of a body: its text, its parsed values, an SQL statement */
 #define BODY_UNCOUNTED_BYTES 1024 /* smaller bodies are bounded by the number of permits */
 
 static struct shares permits[ADMIT_UPLOAD + 1];
@@ -172,6 +172,7 @@ int admission_bytes_hold(struct req *r, struct permit *permit, uint64_t bytes)
     return 0;
 }
 
+/* The text and the statement take the body's length; jr_tree_bytes() estimates the values. */
 int admission_body(struct req *r, struct permit *permit, struct str body)
 {
     if (body.len <= BODY_UNCOUNTED_BYTES)

@@ -11,7 +11,7 @@
 enum admission {
     ADMIT_AUTHENTICATED, /* with credentials: at most a quarter of all requests for one project */
     ADMIT_PUBLIC,        /* without credentials: at most a sixteenth for one project */
-    ADMIT_UPLOAD,        /* the handler streams the body: only a few */
+    ADMIT_UPLOAD,        /* the handler streams the body: at most UPLOADS_MAX of all projects */
 };
 
 /* any: Limit of a process in bytes for bodies of requests in flight and the values read from
@@ -26,8 +26,8 @@ struct permit {
     uint64_t bytes;
 };
 
-/* Call once in each worker. `requests_max`: as in the server's limits. `largest_body_bytes`:
- * largest of all bodies that routes read as a whole. */
+/* Call once in each worker. `requests_max`: limits.requests_max of the server.
+ * `largest_body_bytes`: limit of the largest body that a route reads as a whole. */
 void admission_start(unsigned requests_max, size_t largest_body_bytes);
 
 /* any: Takes a permit of r's project (r->task.project). Returns 0 or the status of the refusal. */
@@ -37,8 +37,8 @@ int admission_enter(struct req *r, enum admission kind, struct permit **ret_perm
 AWAITS int admission_upload(struct req *r, struct permit **ret_permit) MUSTCHECK;
 /* any: Releases the permit. */
 void admission_release(struct permit *permit);
-/* co: Adds bytes of a body to those that the permit holds. Waits until the project may hold them.
- * Up to a kilobyte is not counted. Returns 0, a status or a negative. */
+/* co: Adds bytes of a body to those that the permit holds. Waits until the project may hold them. A
+ * call with at most 1,024 bytes counts nothing. Returns 0, a status or a negative. */
 AWAITS int admission_bytes_hold(struct req *r, struct permit *permit, uint64_t bytes) MUSTCHECK;
 /* co: Counts the memory of a whole body that is about to be parsed: its text and the tree that it
  * may become. Waits like admission_bytes_hold(). Returns 0, a status or a negative. */

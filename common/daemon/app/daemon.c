@@ -54,7 +54,7 @@ struct app *daemon_app(void)
 /* --- dependencies --- */
 
 /* A statement may wait for a connection for a fifth of the time that it may run, from 1 to 10
- * seconds. Where statements are configured to be slow, the pool is slow as well. */
+ * seconds. Where statements may take long, connections of the pool become free late. */
 static int64_t lease_timeout_ms(int64_t statement_timeout_ms)
 {
     int64_t fifth_ms = statement_timeout_ms / 5;
@@ -289,10 +289,10 @@ static void start_worker(struct task *task, void *arg UNUSED)
     log_info("worker.ready", L_I64("worker", app.worker), L_I64("admin_port", admin_port));
 }
 
-/* By default glibc raises its mmap threshold when the first large block is freed and then keeps
- * such blocks: each thread that has hashed a password would keep 19 MiB. glibc also collects small
- * free blocks of all threads, and merges all of them when some later large block is allocated or
- * freed, which can hold the loop for ten milliseconds and more. */
+/* By default, when the first large block is freed, glibc raises its mmap threshold and keeps such
+ * blocks from then on: a thread that has hashed a password would keep 19 MiB. glibc also collects
+ * small free blocks (M_MXFAST). When a large block is later allocated or freed, glibc merges all of
+ * them at once, which can hold the loop for ten milliseconds and more. */
 static void tune_malloc(void)
 {
     (void)mallopt(M_MXFAST, 0);
@@ -377,7 +377,7 @@ static const struct daemon_job *find_job(const char *name, const struct daemon *
     return NULL;
 }
 
-/* Runs a flag that needs no configuration. Returns -1 when there is none. */
+/* Runs a flag that needs no configuration. Returns -1 when the arguments are no such flag. */
 static int run_plain_flag(int argc, char **argv, const struct daemon *daemon)
 {
     enum conf_help form = conf_help_from_args(argc, argv);

@@ -21,7 +21,7 @@ struct daemon;
 /* State of a worker process, complete when start() runs. One per process. */
 struct app {
     const struct daemon *daemon;
-    /* May be cast to the daemon's struct app_conf, whose first member it is. */
+    /* May be cast to the daemon's struct app_conf, whose first member is this struct. */
     const struct conf_common *conf;
     unsigned worker; /* index, from 0 */
     int listen_fd;   /* for http_config; 0 in a portless daemon */

@@ -158,7 +158,8 @@ static void health_measure(struct app *app)
         app->daemon->measure(app);
 }
 
-/* Each worker samples its gauges once a second: /metrics shows the last sample of the others. */
+/* Each worker samples its gauges once a second: /metrics shows the last samples of the other
+ * workers. */
 static struct loop_timer sample_timer;
 
 static void gauges_sample(void *arg)

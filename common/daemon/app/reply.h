@@ -89,7 +89,7 @@ size_t req_json_max(const struct req *r);
 /* co: Reads the text of a JSON body without parsing it. Empty only when the route makes the body
  * optional. */
 AWAITS int req_json_unparsed(struct req *r, struct str *ret_text) MUSTCHECK;
-/* any: Whether the route reads a body of this length as text, not as a tree
+/* any: Whether the route reads a body of this length as text instead of a tree
  * (route.large_as_text). */
 bool req_json_is_large(const struct req *r, struct str body);
 /* co: Reads the text of a body that may be any JSON value, and checks its syntax. STR_NONE when
@@ -125,20 +125,20 @@ AWAITS int sql_exec(struct req *r,
                     size_t count) MUSTCHECK;
 /* co: Runs several statements in one round trip and one transaction. */
 AWAITS int sql_batch(struct req *r, struct db_call *calls, size_t count) MUSTCHECK;
-/* co: Makes r->scope->db a transaction until sql_commit(). It is rolled back when the handler
- * returns without a commit. Each transaction first runs r->scope->begun(), which may refuse the
- * request, until one has been committed. */
+/* co: Begins a transaction, which is r->scope->db until sql_commit(). The transaction is rolled
+ * back when the handler returns without sql_commit(). Until one transaction has been committed,
+ * each transaction first runs r->scope->begin_hook(), which may refuse the request. */
 AWAITS int sql_begin(struct req *r) MUSTCHECK;
 /* co: sql_begin_ddl() is like sql_begin(), for changes of schemas (db_begin_ddl()). sql_commit()
  * commits and sets r->scope->db to the project's database. */
 AWAITS int sql_begin_ddl(struct req *r) MUSTCHECK;
 AWAITS int sql_commit(struct req *r) MUSTCHECK;
-/* co: Runs r->scope->begun() in `tx`, a transaction that the caller begins and commits. Returns a
- * status when the request is refused; the caller then rolls back. */
+/* co: Runs r->scope->begin_hook() in `tx`, a transaction that the caller begins and commits.
+ * Returns a status when the request is refused; the caller then rolls back. */
 AWAITS int sql_run_begin_hook(struct req *r, struct db *tx) MUSTCHECK;
 /* co: Serves a list endpoint: reads page parameters, runs `sql` with ORDER BY and a count in one
  * round trip, and responds with the envelope. `sql` is a :page statement. `default_sort` is one of
- * its sortable columns, ascending; '-' reverses. */
+ * its sortable columns, ascending; a '-' before it makes the order descending. */
 AWAITS int reply_page(struct req *r,
                       const char *default_sort,
                       const struct sql *sql,

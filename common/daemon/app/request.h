@@ -5,8 +5,8 @@
 #include "conf/conf.h"
 #include "http/req.h"
 
-/* any: Sets r->request_id to the client's X-Request-Id when that is a short plain token, so that
- * traces of both sides match, else to a new id. */
+/* any: Sets r->request_id to the client's X-Request-Id when that has 1 to 64 characters, each a
+ * letter, a digit, '-', '_' or '.', so that traces of both sides match; else to a new id. */
 void request_id_set(struct req *r);
 
 /* any: peer_set() sets r->peer to the client's address as reported by a trusted proxy.
