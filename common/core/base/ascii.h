@@ -13,7 +13,7 @@ enum ascii_class {
     ASCII_ALNUM = ASCII_LETTER | ASCII_DIGIT,
 };
 
-/* Characters of an HTTP token that are neither letters nor digits (RFC 9110 section 5.6.2), for
+/* Characters of an HTTP token other than letters and digits (RFC 9110 section 5.6.2), for
  * ascii_has_only(). */
 #define ASCII_TOKEN_MARKS "!#$%&'*+-.^_`|~"
 

@@ -14,8 +14,8 @@
 
 #define SLOTS_FIRST 8U
 
-/* A free slot has neither key nor value. A grave is the slot of a removed key: it has a value but
- * no key, and probing continues past it. */
+/* A free slot has no key and no value. A grave is the slot of a removed key: it has a value but no
+ * key, and probing continues past it. */
 struct slot {
     char *key; /* owned */
     size_t len;

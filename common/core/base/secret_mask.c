@@ -52,7 +52,7 @@ static bool is_secret_word(struct str word)
 }
 
 /* Returns whether a word begins inside of a name: at a capital after a small letter or digit.
- * secret_is_credential_name() itself splits at characters that are neither letter nor digit. */
+ * secret_is_credential_name() itself splits at characters other than letters and digits. */
 static bool secret_is_word_start(struct str name, size_t at)
 {
     return at > 0 && ascii_is(name.ptr[at], ASCII_UPPER) &&

@@ -119,7 +119,8 @@ struct bus {
 /* any: Writes "evt:{p3}" into buf, or "evt:dead:{p3}" for dead letters. */
 void bus_stream_name(char buf[BUS_NAME_BYTES], enum bus_topic topic, int partition, bool dead);
 
-/* any: Count a coroutine that starts or ends. The end of the last one lets bus_stop() continue. */
+/* any: Count a coroutine that starts or ends. The end of the last coroutine lets bus_stop()
+ * continue. */
 void bus_coroutine_begin(struct bus *bus);
 void bus_coroutine_end(struct bus *bus);
 

@@ -83,8 +83,8 @@ struct str jws_sign_es256_typ(struct arena *arena,
                               struct str kid,
                               struct str typ,
                               struct str claims_json);
-/* Returns a token signed with RS256, arena-owned. `kid` and `claims_json` as for
- * jws_sign_es256(). */
+/* Returns a token signed with RS256, arena-owned. `kid` has the characters that jws_sign_es256()
+ * allows; `claims_json` is the payload, used without changes. */
 struct str jws_sign_rs256(struct arena *arena,
                           const struct rsa_key *key,
                           struct str kid,

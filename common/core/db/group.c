@@ -175,8 +175,8 @@ bool group_is_heavy(struct db_server *server, uint64_t key)
     return mark != NULL && mark->until_ms > server_now_ms();
 }
 
-/* The mark to use: a free one, or the one that ends first. A project that has HEAVY_PER_PROJECT_MAX
- * marks reuses one of them, so it pushes out no other project's mark. */
+/* The mark to use: a free mark, or the mark that ends first. A project that has
+ * HEAVY_PER_PROJECT_MAX marks reuses one of them, so it pushes out no other project's mark. */
 static struct heavy_mark *oldest_mark(struct db_server *server, int64_t schema)
 {
     struct heavy_mark *oldest = &server->heavy_marks[0];
@@ -223,8 +223,8 @@ void group_record_run(struct db_server *server, const struct db_op *op, int64_t 
 
 /* --- stuck connections --- */
 
-/* Counts the statements of the oldest group. *ret_first: how many of them run for the first time
- * here. *ret_only: the item when there is only one, else NULL. */
+/* Counts the statements of the oldest group. *ret_first: how many of the statements run for the
+ * first time here. *ret_only: the item when there is only one, else NULL. */
 static unsigned oldest_group(struct db_conn *conn, unsigned *ret_first, struct item **ret_only)
 {
     unsigned queries = 0;
@@ -408,7 +408,7 @@ static bool starts_with_word(const char *text, const char *word)
     return strncasecmp(text, word, strlen(word)) == 0;
 }
 
-/* True when `text` has the word, other than as the end of a longer one (can_update). */
+/* True when `text` has the word, other than as the end of a longer word (can_update). */
 static bool has_word(const char *text, const char *word)
 {
     for (const char *at = text; (at = strcasestr(at, word)) != NULL; at++)

@@ -52,9 +52,9 @@ static bool has_served(struct db_conn *conn, int64_t schema)
     return *served_slot(conn, schema) == (uint32_t)schema + 1;
 }
 
-/* A free connection: preferably the one that served this schema last, then one that has served it
- * before, because its plans and caches are warm. *ret_soon: no free connection knows the schema,
- * but one that is busy for another schema does. */
+/* A free connection: preferably the connection that served this schema last, then a connection that
+ * has served it before, because its plans and caches are warm. *ret_soon: no free connection knows
+ * the schema, but a connection that is busy for another schema does. */
 static struct db_conn *find_free(struct db_server *server, int64_t schema, bool *ret_soon)
 {
     struct db_conn *found = NULL;
@@ -115,9 +115,9 @@ static bool is_at_cap(struct db_server *server, int64_t schema)
 }
 
 /* True when the lease uses the server's time now. A lease that has had no statement for
- * LEASE_IDLE_MS does not: its task may be the one that waits. A lease that waits for a lock does
- * not either: the other tables of the project are not locked. A long statement that the server has
- * not reported on yet counts only when it is known to be heavy. */
+ * LEASE_IDLE_MS does not use it: its task may be the task that waits. A lease that waits for a lock
+ * does not use it: the other tables of the project are not locked. A long statement that the server
+ * has not reported on yet counts only when it is known to be heavy. */
 static bool lease_keeps_busy(const struct db_conn *conn, int64_t now_ms)
 {
     int64_t since_ms = now_ms - conn->head_since_ms;
@@ -177,7 +177,7 @@ lease_grant(struct db_server *server, struct db_conn *conn, int64_t schema, enum
 }
 
 /* A free connection for the waiter. NULL when there is none, or when a connection that knows the
- * schema will soon be free: any other one has to prepare the statements and read the catalog
+ * schema will soon be free: any other connection has to prepare the statements and read the catalog
  * entries of their tables, which takes longer than most statements. */
 static struct db_conn *conn_find_for_wait(struct db_server *server, const struct lease_wait *wait)
 {

@@ -14,7 +14,8 @@ void lease_release(struct db_conn *conn);
  * too long, and then serves. */
 void lease_serve(struct db_server *server);
 void lease_expire(struct db_server *server, int64_t now_ms);
-/* Number of waiters that need one more connection, rather than one that is busy now. */
+/* Number of waiters that need one more connection. A waiter that soon gets a warm connection
+ * (warm_conn_busy) counts only after WARM_CONN_WAIT_MS. */
 unsigned lease_wanting_count(const struct db_server *server);
 
 /* co: sends ops as one group on a leased connection and waits for its Sync. Fills the rc and result

@@ -33,8 +33,8 @@ bool rows_bool(const struct rows *rows, size_t row, size_t column);   /* null = 
 double rows_f64(const struct rows *rows, size_t row, size_t column);
 /* A timestamptz as wall ms: 0 for null, INT64_MAX and INT64_MIN for infinity and -infinity. */
 int64_t rows_time(const struct rows *rows, size_t row, size_t column);
-/* rows_bytes() decodes bytea, rows_i64s() a bigint[] and rows_strs() a text[]; the latter two
- * return the number of items. Arena-owned; bytes of a binary statement are borrowed. */
+/* rows_bytes() decodes bytea, rows_i64s() a bigint[] and rows_strs() a text[]; rows_i64s() and
+ * rows_strs() return the number of items. Arena-owned; bytes of a binary statement are borrowed. */
 struct str rows_bytes(struct arena *arena, const struct rows *rows, size_t row, size_t column);
 size_t rows_i64s(
     struct arena *arena, const struct rows *rows, size_t row, size_t column, int64_t **ret_items);

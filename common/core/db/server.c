@@ -209,8 +209,8 @@ void server_conn_lost(struct db_conn *conn, const char *reason, bool was_connect
         server->was_down = true;
         log_warn("db.down", L_CSTR("server", server->name), L_CSTR("reason", reason));
     }
-    /* The clock opens new connections and frees lost ones: the caller of this function may be
-     * iterating over a pool. */
+    /* The clock opens new connections and frees lost connections: the caller of this function may
+     * be iterating over a pool. */
     server_tick_start(server);
 }
 

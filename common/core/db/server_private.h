@@ -21,8 +21,8 @@ enum {
      * most this many items in flight more than the least busy connection. */
     HOME_SURPLUS_MAX = 4,
     /* When home has more than this many items more than the least busy connection, a read is sent
-     * to the latter even if it must first prepare the statement, which costs more than a hundred
-     * runs. */
+     * to the least busy connection even if that must first prepare the statement, which costs more
+     * than a hundred runs. */
     SPREAD_SURPLUS_MIN = 64,
     /* When home has this many runs of one statement in flight, the statement is worth preparing on
      * another connection as well. */
@@ -54,8 +54,8 @@ enum {
     HEAVY_BUSY_MS = 250,
     /* Time for which a statement that was found slow is heavy, that is, runs on leases. */
     HEAVY_MS = 30000,
-    /* Heavy statements that a server remembers: a further one replaces the one whose time ends
-     * first. */
+    /* Heavy statements that a server remembers: a further statement replaces the statement whose
+     * time ends first. */
     HEAVY_MAX = 64,
     /* A statement whose group takes longer may have an outdated plan, so it is prepared again. */
     REPLAN_MS = 100,

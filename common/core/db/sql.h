@@ -30,8 +30,8 @@ struct sql {
     const char *const *names;  /* names of the parameters; NULL: no parameters, or dynamic */
     const struct sql_row *row; /* NULL: the rows are written as JSON, or the statement is dynamic */
     const char *sort;          /* columns a :page may be sorted by, comma separated */
-    bool writes; /* set for dynamic statements; static ones write unless their text is only SELECT,
-                    WITH .. SELECT or VALUES */
+    bool writes; /* set for dynamic statements; static statements write unless their text is only
+                    SELECT, WITH .. SELECT or VALUES */
     bool heavy;  /* never runs on a shared connection (exports, aggregates, counts) */
     bool narrow; /* rows are few and small, so they are counted together at the end */
     bool binary; /* columns in the server's own format: only rows_i64(), rows_bool(), rows_str() and

@@ -1,7 +1,7 @@
 /*
  * Each call has its own channel of c-ares, which is destroyed when the call ends. c-ares calls back
- * from inside its own functions, also from the one that destroys the channel: a call that is over
- * ignores these callbacks.
+ * from inside its own functions, also from ares_destroy(): a call that is over ignores these
+ * callbacks.
  */
 #include "dns/dns.h"
 

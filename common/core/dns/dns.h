@@ -12,8 +12,8 @@
 
 struct task;
 
-#define DNS_TEXTS_MAX 32   /* texts of one name; further ones are left out */
-#define DNS_TEXT_MAX  4096 /* bytes of one text; longer ones are left out */
+#define DNS_TEXTS_MAX 32   /* texts of one name; further texts are left out */
+#define DNS_TEXT_MAX  4096 /* bytes of one text; longer texts are left out */
 
 struct dns_question {
     struct str name;

@@ -45,7 +45,7 @@ enum fetch_purpose {
     FETCH_PUSH_FCM, /* many concurrent requests to one host: each waits for a stream of a shared
                        connection instead of opening a connection */
     FETCH_PUSH_TOKEN,
-    FETCH_PUSH_WEB,    /* like FETCH_PUSH_FCM, to a few hosts */
+    FETCH_PUSH_WEB,    /* like FETCH_PUSH_FCM, to push services of browsers */
     FETCH_INTEGRATION, /* third-party APIs that a user configures; connections are not reused */
 };
 
@@ -85,11 +85,11 @@ struct fetch_response {
     long status;
     struct fetch_header *headers; /* of the final response, names as received */
     size_t nheaders;
-    struct str body; /* unpacked; followed by a NUL that `len` does not count */
+    struct str body; /* unpacked; followed by a NUL that body.len does not count */
     bool unreadable; /* the body cannot be unpacked and `body` is empty: an unsupported coding,
                         several codings, or malformed or truncated data */
     bool resent; /* this is the response to a repeated request: the server may have processed the
-                    first one as well */
+                    first request as well */
 };
 
 struct fetch_config {

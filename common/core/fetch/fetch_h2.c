@@ -202,8 +202,8 @@ static struct fetch_h2_host *host_new(const struct fetch_url *url, bool chosen)
     return host;
 }
 
-/* Returns the host, a new one if necessary, or NULL when there are too many. A host that the
- * operator chose shares nothing with the same host chosen by a user. */
+/* Returns the host, a new struct if necessary, or NULL when there are too many hosts. A host that
+ * the operator chose shares nothing with the same host chosen by a user. */
 static struct fetch_h2_host *host_get(const struct fetch_url *url, bool chosen)
 {
     LIST_FOR (node, &hosts) {

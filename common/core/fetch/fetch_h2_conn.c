@@ -14,7 +14,7 @@
 #include "fetch/fetch_h2_session_private.h"
 
 enum {
-    ADDRESS_MS = 3000, /* to connect to an address that is not the last one */
+    ADDRESS_MS = 3000, /* to connect to an address that is not the last address */
     OPEN_MS = 10000,   /* until a new connection is usable, including TLS and the peer's SETTINGS */
     CHECK_MS = 5000,   /* interval of the checks of an open connection */
     SILENT_MS = 10000, /* without data while streams are open: send a PING */

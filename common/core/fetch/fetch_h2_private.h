@@ -66,7 +66,8 @@ AWAITS int fetch_exchange_run(struct task *task, struct fetch_exchange *exchange
 
 /* loop: Assigns waiting exchanges to free streams, and dials more connections if needed. */
 void fetch_h2_host_dispatch(struct fetch_h2_host *host);
-/* loop: The peer has not processed the exchange: queues it again as the first one. */
+/* loop: The peer has not processed the exchange: queues it again, before the host's other waiting
+ * exchanges. */
 void fetch_exchange_requeue(struct fetch_exchange *exchange);
 /* loop: The connection is gone. `rc`: why it could not be established, else 0. `fruitless`: the
  * connection never delivered a response, although requests were sent or the peer sent GOAWAY. */

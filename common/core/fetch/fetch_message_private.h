@@ -25,7 +25,7 @@ struct fetch_answer {
     struct arena *arena;
     struct strbuf body;
     struct fetch_response response;
-    size_t header_bytes; /* of all responses, including interim ones */
+    size_t header_bytes; /* of all responses, including interim responses */
     bool too_large;
     size_t received_bytes;        /* bytes of the body before unpacking */
     struct gunzip *unpacker;      /* NULL = no content coding */

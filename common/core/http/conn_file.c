@@ -11,7 +11,7 @@
 #define SMALLEST_PAGE   4096U
 #define WAIT_BYTES      2048U /* queued so that libuv reports when a full socket has room */
 
-/* Returns how many of the bytes, from the first one on, are in the page cache. For the others
+/* Returns how many of the bytes, from the first byte on, are in the page cache. For the other bytes
  * sendfile(2) would wait for the disk, and it has no flag against that. (When pages are evicted
  * after this check, the loop reads them from disk: a few pages, once in a while.) */
 static size_t bytes_in_memory(int fd, int64_t offset, size_t bytes)

@@ -29,7 +29,7 @@ struct http_chunk *http_chunk_new(struct str text);
  * empty. http_chunk_ref() adds a reference and returns the chunk. */
 struct http_chunk *http_chunk_new_headed(struct str text);
 struct http_chunk *http_chunk_ref(struct http_chunk *chunk);
-/* any: Drops a reference, and frees the chunk with its last one. Accepts NULL. */
+/* any: Drops a reference, and frees the chunk with its last reference. Accepts NULL. */
 void http_chunk_unref(struct http_chunk *chunk);
 
 /* Embedded in its owner, which keeps it until on_closed() was called or http_feed_close()

@@ -30,7 +30,7 @@ int multipart_new_from(struct arena *arena,
                        struct multipart **ret) MUSTCHECK;
 /* any: Returns why the body is MULTIPART_INVALID: static text that ends a sentence. */
 const char *multipart_reason(const struct multipart *mp);
-/* co: Skips the rest of the current part and reads the head of the next one. ret_part->name.ptr is
+/* co: Skips the rest of the current part and reads the head of the next part. ret_part->name.ptr is
  * NULL at the end. */
 AWAITS int multipart_next(struct multipart *mp, struct multipart_part *ret_part) MUSTCHECK;
 /* co: Returns the next chunk of the current part's data, valid until the next call; empty at the

@@ -439,7 +439,7 @@ static int on_field(llhttp_t *parser, const char *at, size_t len)
     struct head *head = grammar->head;
     if (head->header_count == grammar->room)
         return HPE_USER;
-    /* llhttp does not report an empty value: assume one that begins after the colon. */
+    /* llhttp does not report an empty value: assume an empty value after the colon. */
     head->headers[head->header_count++] =
         (struct http_header){.name = {at, len}, .value = {at + len + 1, 0}};
     return 0;

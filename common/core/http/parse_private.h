@@ -29,7 +29,7 @@ struct http_fault {
 struct head_scan {
     uint32_t bytes;      /* bytes so far */
     uint32_t line_bytes; /* bytes of the current line */
-    uint32_t lines;      /* complete lines, without the empty last one */
+    uint32_t lines;      /* complete lines, without the empty last line */
     bool after_cr;
     bool in_value;  /* after the colon of a header field */
     bool lead_crlf; /* one empty line before the request line is skipped (RFC 9112 2.2) */

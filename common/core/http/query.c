@@ -75,7 +75,7 @@ int query_parse(struct arena *arena,
     struct str rest = text;
     size_t most = query_string_count_items(text);
 
-    if (most > (size_t)ITEMS_MAX * 2) { /* leaves room for empty ones ("a&&b") */
+    if (most > (size_t)ITEMS_MAX * 2) { /* leaves room for empty parameters ("a&&b") */
         *ret_reason = "too many parameters, at most 100 are allowed";
         return QUERY_INVALID;
     }

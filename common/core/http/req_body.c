@@ -66,7 +66,7 @@ void body_fail(struct exchange *ex, int error)
     wake_reader(ex);
 }
 
-/* Counts incomplete bodies. The project's limits count complete ones (app/admission.h). */
+/* Counts incomplete bodies. The project's limits count complete bodies (app/admission.h). */
 static void body_count(struct exchange *ex)
 {
     if (ex->body_complete)

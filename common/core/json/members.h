@@ -26,7 +26,7 @@ bool json_members_next(struct json_members *members, struct json_member *ret_mem
  * unless it is too long to be the name. */
 bool json_key_is(struct arena *arena, struct str key, const char *name);
 /* any: Returns the text of a member's value, or STR_NONE when the object has no such member.
- * `arena`: as for json_key_is(). */
+ * `arena` is where keys with escapes are decoded. */
 struct str json_member_find(struct arena *arena, struct str object, const char *name);
 /* any: Resolves the escapes of a string, given as written between its quotes. Returns `written`
  * itself when it has no escapes, else a text owned by the arena. */

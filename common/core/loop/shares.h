@@ -70,9 +70,9 @@ AWAITS int shares_acquire(struct task *task,
                           uint64_t amount,
                           int64_t limit_ms,
                           struct share **ret_share) MUSTCHECK;
-/* co: shares_acquire() for work that must be done: neither a cancellation nor a deadline ends the
- * wait, and any number of the owner's tasks may wait. The amount must not be above limit and
- * per_owner. Every holder must release without waiting for the waiter, or both wait for ever.
+/* co: shares_acquire() for work that must be done: a cancellation or a deadline does not end the
+ * wait, and any number of the owner's tasks may wait. The amount must not be above `limit` or
+ * `per_owner`. Every holder must release without waiting for the waiter, or both wait for ever.
  * Returns the share. */
 AWAITS struct share *shares_acquire_uninterruptible(struct task *task,
                                                     struct shares *shares,

@@ -12,7 +12,7 @@
 #define NUMBERS_MAX 32768 /* per worker: 256 KB of address space, of which only some is used */
 #define BUCKETS_MAX 16
 
-#define NAMES_MAX  32 /* per metric_name_counters(); the last one is "other" */
+#define NAMES_MAX  32 /* per metric_name_counters(); the last name is "other" */
 #define NAME_WORDS 6  /* of eight bytes each */
 
 enum series_kind { COUNTER, GAUGE, HISTOGRAM, NAMES };

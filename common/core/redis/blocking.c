@@ -104,7 +104,7 @@ int redis_blocking_cmd(struct task *task,
     }
     blocking->busy = false;
     /* The task has left before the reply: drop the connection, so that the next command does not
-     * wait for this one. */
+     * wait for the abandoned command. */
     if (rc < 0 && blocking->link.context)
         link_drop(&blocking->link);
     return rc;

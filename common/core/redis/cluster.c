@@ -245,7 +245,7 @@ static void slots_learn_after(struct redis *redis, int64_t delay_ms)
 
 /* --- routes --- */
 
-/* A node for commands without a key and for slots without a known owner, if possible one that is
+/* A node for commands without a key and for slots without a known owner, if possible a node that is
  * up. */
 static struct node *node_pick_any(struct redis *redis)
 {

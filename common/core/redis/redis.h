@@ -39,9 +39,9 @@ struct redis_reply {
 
 /* any: makes a client, which starts connecting. A URL is
  * redis://[user:password@]host[:port][/database] or unix:/path; rediss is not supported. Several
- * URLs are nodes of one Redis Cluster, of which one that answers is enough to find the others; user
- * and password apply to all. Of several servers that are no cluster, the first server that is up is
- * used. Returns owned; NULL when a URL has another form, or there is none. */
+ * URLs are nodes of one Redis Cluster, of which one node that answers is enough to find the others;
+ * user and password apply to all. Of several servers that are no cluster, the first server that is
+ * up is used. Returns owned; NULL when a URL has another form, or there is none. */
 struct redis *redis_new(const struct str *urls, size_t count);
 /* any, except in a subscription's callback: closes and frees; waiting commands end with
  * REDIS_UNAVAILABLE. NULL is allowed. */
@@ -90,8 +90,8 @@ struct redis_blocking;
 struct redis_blocking *redis_blocking_new(struct redis *redis);
 /* any: frees a blocking connection, on which no command may be running. NULL is allowed. */
 void redis_blocking_free(struct redis_blocking *blocking);
-/* co: runs one command. limit_ms must be longer than the time that the command may block. Results
- * as of redis_cmd(). */
+/* co: runs one command, like redis_cmd_within(). limit_ms must be longer than the time that the
+ * command may block. */
 AWAITS int redis_blocking_cmd(struct task *task,
                               struct redis_blocking *blocking,
                               int64_t limit_ms,
