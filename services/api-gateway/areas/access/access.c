@@ -145,7 +145,8 @@ static bool has_role_itself(const struct caller *caller, int64_t role_id)
 }
 
 /* Returns whether the role opens records to its holders, by grants or as a role of groups, and the
- * caller is no holder: only holders may give these records. The caller is no administrator. */
+ * caller is no holder: only holders may give these records. For callers who are no
+ * administrators. */
 static bool opens_unseen_rows(const struct caller *caller, const struct sql_permission_row *row)
 {
     return row->opens_rows && !has_role_itself(caller, row->id);

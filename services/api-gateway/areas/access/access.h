@@ -5,8 +5,8 @@
  */
 #include "app.h"
 
-/* Permissions as they are stored: entity_id 0 and a system permission's name, or an entity and an
- * action. */
+/* Permissions as they are stored: entity_ids[i] is 0 and permissions[i] a system permission's name,
+ * or they are an entity and an action. */
 struct access_list {
     int64_t *entity_ids;
     struct str *permissions;
@@ -18,9 +18,9 @@ struct access_list {
 
 /* any: Resolves names ("orders:read", "svc_users:read") by the catalogue and the model and drops
  * duplicates. Names that are unknown, or that the caller does not hold, go into ret->refused.
- * Arena-owned. Call it before the handler has any effect: the first time that a name is refused it
- * returns a status, with which the handler ends so that it runs again with the current model and
- * rights. Otherwise it returns 0. */
+ * Arena-owned. Call it before the handler has any effect: when a name is refused for the first
+ * time, access_resolve() returns a status. The handler ends with this status, and then runs again
+ * with the current model and rights. Otherwise access_resolve() returns 0. */
 int access_resolve(struct req *r, const struct in_strs *names, struct access_list *ret) MUSTCHECK;
 /* Returns 0 when no name was refused. Otherwise puts 400 naming the first permission that does not
  * exist, or else 403 naming the first that the caller does not hold. */
@@ -32,8 +32,8 @@ int access_need_all(struct req *r, const struct access_list *list) MUSTCHECK;
 AWAITS int
 access_need_roles(struct req *r, const char *member, const int64_t *role_ids, size_t count)
     MUSTCHECK;
-/* co: The same check for the roles that a user has now: the caller may act on the account only if
- * it passes. */
+/* co: Makes the check of access_need_roles() for the roles that the user has now. The caller may
+ * act on the user's account only if the check passes. */
 AWAITS int access_need_user(struct req *r, int64_t user_id) MUSTCHECK;
 /* co: Finds out whether the entity has a record with this id. Row rules do not apply. With `lock`
  * the transaction locks the record against changes and deletion until the transaction ends. */
@@ -46,10 +46,10 @@ AWAITS int access_default_roles(struct req *r, struct in_ids *ret_roles) MUSTCHE
  * before the change. */
 AWAITS int access_lock_admins(struct req *r) MUSTCHECK;
 /* co: Puts 409 last_administrator when no administrator is left who can sign in. Call it inside the
- * same transaction, after the change. */
+ * transaction of access_lock_admins(), after the change. */
 AWAITS int access_check_admins(struct req *r) MUSTCHECK;
-/* co: Makes the same check for a project that requires confirmed addresses or not, and has this
- * OpenID Connect issuer. */
+/* co: Makes the check of access_check_admins() as if the project's settings had the value
+ * `confirmed` for require_confirmed_email and `issuer` for oidc_issuer. */
 AWAITS int access_check_admins_if(struct req *r, bool confirmed, struct str issuer) MUSTCHECK;
 
 /* any: Puts 400 too_long on `member` when an object that is stored with a user has more than 16 KB

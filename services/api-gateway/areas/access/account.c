@@ -32,7 +32,8 @@ AWAITS static int check_current_password(struct req *r, const struct me_in *in)
     return 0;
 }
 
-/* Checks and hashes before a database connection is held. Each attempt counts like a sign-in. */
+/* Checks and hashes the new password before a transaction holds a database connection. The limit of
+ * attempts is that of sign-ins by account. */
 AWAITS static int check_new_password(struct req *r, const struct me_in *in, struct str *ret_hash)
 {
     *ret_hash = STR_NONE;
@@ -71,7 +72,7 @@ account_save(struct req *r, const struct me_in *in, struct str hash, struct rows
 
     TRY(sql_batch(r, calls, in->password.set ? 2 : 1));
     TRY(users_commit_change(r, id, "users.update_me", &change, ret_user));
-    if (in->password.set && calls[1].rows.count) /* only the ended sessions are cached */
+    if (in->password.set && calls[1].rows.count) /* caches have the ended sessions, no passwords */
         gateway_raise_epoch(r);
     return 0;
 }
@@ -92,7 +93,8 @@ AWAITS static int users_update_me(struct req *r)
 
 /* --- for clients of GoTrue --- */
 
-/* Merges the members of the body into the stored metadata. A null removes the member. */
+/* Merges the members of `in`, the body's data, into the stored metadata. A null removes the
+ * member. */
 static int account_merge(struct req *r, struct str stored, struct in_json *in)
 {
     struct jr_error error;
@@ -117,7 +119,8 @@ static int account_merge(struct req *r, struct str stored, struct in_json *in)
     return access_check_map_size(r, "data", in);
 }
 
-/* This route does not verify that the user reads mail at a new address, so it refuses one. */
+/* The route does not verify that the user reads mail at a new address, so it refuses a new
+ * address. */
 AWAITS static int check_email(struct req *r, struct str own, const struct in_str *email)
 {
     struct str typed = own;
@@ -171,7 +174,8 @@ static const struct route account_routes[] = {
         .class = CLASS_AUTH,
         .tag = "Sign-in",
         .summary = "Change the account that is signed in",
-        .doc = "The same as PUT /users/me for clients of GoTrue, but data is merged into metadata.",
+        .doc = "For clients of GoTrue. Changes the account as PUT /users/me does, but merges the "
+               "member data into the stored metadata.",
     },
 };
 ROUTES(account, "Users");

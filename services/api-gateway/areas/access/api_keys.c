@@ -157,7 +157,8 @@ static int reply_key(struct req *r,
     return reply_json(r, 201);
 }
 
-/* Returns the detail of an audit row: the permissions of the key. */
+/* Returns the detail of an audit row: the permissions of the key, and the names that were
+ * dropped. */
 static struct str permissions_detail(struct req *r, const struct access_list *permissions)
 {
     struct strbuf text;
@@ -203,8 +204,9 @@ AWAITS static int api_keys_create(struct req *r)
     return reply_key(r, &in, &key, &permissions, &stored);
 }
 
-/* A user may delete the keys that it created, a key itself, an administrator any key. The
- * permission to delete keys does not extend to keys of other users' servers. */
+/* A user may delete the keys that the user created, a key may delete itself, an administrator may
+ * delete any key. The permission svc_api_keys:delete does not extend to keys that other users
+ * created. */
 static int check_can_delete(struct req *r, int64_t id, int64_t creator_id)
 {
     const struct caller *caller = r->scope->caller;
@@ -251,7 +253,8 @@ static const struct field rotate_fields[] = {
      .min = 0,
      .has_max = true,
      .max = 30 * 86400,
-     .doc = "How long the current value and earlier values still work; 0 when left out",
+     .doc = "Seconds for which the current value still works, and earlier values at most; 0 when "
+            "left out",
      .example = "3600"},
     {.name = "expires_in_days",
      FIELD_AT(struct rotate_in, expires_in_days),
@@ -299,7 +302,8 @@ static int reply_rotated(struct req *r,
     return reply_json(r, 200);
 }
 
-/* The holder of the value acts as the key's creator, so only the creator gets a new one. */
+/* The holder of the key's value acts as the key's creator, so only the creator may get a new
+ * value. */
 static int check_can_rotate(struct req *r, int64_t creator_id)
 {
     if (creator_id == r->scope->caller->user_id)

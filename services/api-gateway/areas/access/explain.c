@@ -17,7 +17,7 @@
 #include "stages/inner.h"
 #include "stages/stages.h"
 
-#define ANSWER_BYTES 16384 /* of a refusal; any other answer is used for its status only */
+#define ANSWER_BYTES 16384 /* of a refusal; of any other answer only the status is used */
 
 /* --- the question --- */
 
@@ -475,7 +475,8 @@ static bool has_parameter(const struct route *route)
     return strchr(route->path, '{') != NULL;
 }
 
-/* Returns whether the route itself decides about an object, in addition to the row rule. */
+/* Returns whether the route's guard or handler decides about an object, in addition to the row
+ * rule. */
 static bool has_object_check(const struct route *route)
 {
     bool reads = route->method == HTTP_GET_M;
@@ -484,7 +485,8 @@ static bool has_object_check(const struct route *route)
            (reads && has_parameter(route) && !check_applies(CHECK_ENTITY_PERMISSION, route));
 }
 
-/* Runs the guard in place of the handler, and again for the same reasons as a handler. */
+/* Runs the route's guard in place of its handler; without a guard, the handler. handler_run() runs
+ * it again for the same reasons as any handler. */
 AWAITS static int explain_object(struct req *r)
 {
     struct route *route = ARENA_NEW(r->task.arena, route);
@@ -549,7 +551,8 @@ static bool is_finished(const struct question *question)
     return question->problem != PROBLEM_NONE && !question->shows_all;
 }
 
-/* Writes the route's checks of the caller. *ret_whole: checks of records and objects may follow. */
+/* Writes the route's checks of the caller. Sets *ret_whole to whether the checks of records and
+ * objects follow. */
 static void
 put_route_checks(struct req *r, struct question *question, struct jw *w, bool *ret_whole)
 {
@@ -573,7 +576,9 @@ put_route_checks(struct req *r, struct question *question, struct jw *w, bool *r
     *ret_whole = !is_finished(question) && rights && rights->active && !unknown;
 }
 
-/* The row rule does not know deleted records, which have a history; the routes' guards do. */
+/* Returns whether put_row_check() decides about a record of the path. A route with a guard is left
+ * to its guard: the guard also knows deleted records, which have a history, and the row rule does
+ * not. */
 static bool is_about_record(const struct question *question)
 {
     const struct route *route = question->match.route;
@@ -672,12 +677,13 @@ static const struct field check_fields[] = {
      .required = true,
      .sub = &giver_schema,
      .doc =
-         "Roles that give the permission; for a record the owner or the grants that give access"},
+         "Roles that give the permission. For the check \"record\": the owner and the grants that "
+         "give access, or everybody or administrator when no row rule applies"},
     {.name = "fields",
      .type = FIELD_STRS,
      .required = true,
      .nullable = true,
-     .doc = "For the check fields: the fields that the request may read or write"},
+     .doc = "For the check \"fields\": the fields that the request may read or write"},
 };
 static const struct schema check_schema = SCHEMA_OUT("PermissionCheck", check_fields);
 
@@ -733,11 +739,11 @@ static const struct route explain_routes[] = {
         .extra_statuses = {403, 404},
         .run = permissions_explain,
         .summary = "Explain what decides about a request: every check, in order",
-        .doc = "The answer comes from the code that decides about requests. The check object is "
-               "the route's own: whether the object in the path exists for the caller, and whether "
-               "the caller may do this with it. Administrators see all checks. Other callers see "
-               "the checks up to the first that fails, and nothing about records and fields that "
-               "they may not see.",
+        .doc = "The answer comes from the code that decides about requests. The check \"object\" "
+               "is the route's own: whether the object in the path exists for the caller, and "
+               "whether the caller may do this with it. Administrators see all checks. Other "
+               "callers see the checks up to the first that fails, and nothing about records and "
+               "fields that they may not see.",
     },
 };
 ROUTES(explain, "Roles and permissions");

@@ -1,4 +1,5 @@
-/* /groups: users who share records, and roles whose holders may request the members' records. */
+/* /groups: users who share records, and roles whose holders may read the members' records with
+ * X-Group-Id. */
 #include "app.h"
 #include "groups_sql.h"
 #include "project/events.h"
@@ -13,7 +14,8 @@ struct group_in {
     NAMED_MEMBERS(struct group_in, name_required, "\"Support\""),                                  \
     {                                                                                              \
         .name = "role_ids", FIELD_AT(struct group_in, role_ids), .type = FIELD_IDS, .max = 100,    \
-        .doc = "Roles whose holders may request the members' records (X-Group-Id)"                 \
+        .doc = "Roles whose holders may read the members' records with the header X-Group-Id, if " \
+               "they have svc_group_data:read"                                                     \
     }
 
 static const struct field group_create_fields[] = {GROUP_MEMBERS(true)};
@@ -92,17 +94,20 @@ AWAITS static int check_can_add(struct req *r, int64_t id, const struct in_ids *
         (gives.asks && !sees_members_records(r->scope->caller, &gives)))
         return fail(r,
                     PROBLEM_FORBIDDEN,
-                    "This group gives access to records that the caller does not see: only its "
-                    "members, or an administrator signed in as a user, may add users.");
+                    "The added users would see records that the caller does not see: records that "
+                    "are granted to the group, or its members' own. A member with "
+                    "svc_group_data:read, or an administrator signed in as a user, may add them.");
     if (gives.opened)
         return fail(r,
                     PROBLEM_FORBIDDEN,
-                    "This would open records of users whose records the caller does not see.");
+                    "The group would open the added users' own records, which the caller does not "
+                    "see, to other users with svc_group_data:read. An administrator signed in as a "
+                    "user may add them.");
     return 0;
 }
 
-/* Refuses to add roles when the caller does not see the records of the members, which holders of
- * the roles may then request. */
+/* Refuses role_ids when the caller does not see the members' own records: holders of the roles
+ * may then read these records. */
 AWAITS static int check_can_open(struct req *r, int64_t id, const struct in_ids *role_ids)
 {
     struct rows rows;
@@ -112,7 +117,11 @@ AWAITS static int check_can_open(struct req *r, int64_t id, const struct in_ids 
     TRY(load_group_access(r, id, &(struct in_ids){0}, &rows));
     const struct sql_group_gives_row gives = sql_group_gives_row(&rows, 0);
     if (gives.peopled && !sees_members_records(r->scope->caller, &gives))
-        return fail(r, PROBLEM_FORBIDDEN, "This would open records that the caller does not see.");
+        return fail(r,
+                    PROBLEM_FORBIDDEN,
+                    "The group would open its members' own records, which the caller does not see, "
+                    "to the holders of role_ids. An administrator signed in as a user may set "
+                    "role_ids.");
     return 0;
 }
 
@@ -219,7 +228,7 @@ static struct str members_detail(struct req *r, const int64_t *user_ids, size_t 
     return strbuf_view(&text);
 }
 
-/* Audits and commits a removal. The callers have made sure that it removed something. */
+/* Audits and commits a removal. The calling function has made sure that a row was removed. */
 AWAITS static int
 finish_removal(struct req *r, int64_t group_id, const char *action, struct str detail)
 {

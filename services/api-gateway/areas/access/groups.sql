@@ -1,4 +1,4 @@
--- Groups of users. Holders of the roles in role_ids may request the members' records.
+-- Groups of users. Holders of the roles in role_ids may read the members' records with X-Group-Id.
 
 -- part: group
 select g.id, g.name, g.description,
@@ -50,8 +50,9 @@ select m.user_id as id, m.user_id, u.email, m.created_at
 from {p}.group_members m join {p}.users u on u.id = m.user_id
 where m.group_id = :group_id::bigint
 
--- Computes what new members of a group would gain, which records of theirs would be opened, and which part of that the
--- caller with its roles already has.
+-- What adding users to a group would open: records granted to the group (granted), members' own records to added users
+-- who have svc_group_data:read (asks), and added users' own records to users with that permission (opened). What the
+-- caller has already: whether it is a member (member), and whether it or one of its roles is in the group (reached).
 -- name: group_gives :one
 with added as (select unnest(:user_ids::bigint[]) as id),
 reached as (

@@ -1,5 +1,5 @@
-/* GET /users/me: the caller's account and permissions, by which applications show and hide
- * parts. */
+/* GET /users/me: the caller's account and permissions, by which applications show and hide parts of
+ * their pages. */
 #include "areas/access/users.h"
 #include "users_sql.h"
 
@@ -100,7 +100,7 @@ static const struct route me_routes[] = {
         .success = {200, &me_out_schema},
         .extra_statuses = {404},
         .run = users_me,
-        .summary = "Get the caller's own account (of an API key its creator's) and permissions",
+        .summary = "Get the caller's own account (for an API key: its creator's) and permissions",
     },
 };
 ROUTES(me, "Users");

@@ -9,7 +9,8 @@ enum grant_kind { GRANT_USER = 1, GRANT_GROUP = 2, GRANT_ROLE = 3 };
 
 #define GRANTS_MAX 1000
 
-/* Both bodies decode into this struct. rls-users has user_id, rls-groups group_id and role_id. */
+/* The bodies of rls-users and of rls-groups decode into this struct. A body of rls-users has
+ * user_id, a body of rls-groups has group_id and role_id. */
 struct grant_in {
     struct in_i64 user_id, group_id, role_id;
     struct in_bool can_update, can_delete;

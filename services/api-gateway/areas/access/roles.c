@@ -48,8 +48,8 @@ struct role_in {
         {.name = "is_admin",                                                                       \
          FIELD_AT(struct role_in, is_admin),                                                       \
          .type = FIELD_BOOL,                                                                       \
-         .doc = "Holders bypass permission checks, so that such a role has no permissions and no " \
-                "field_access; only administrators may set it"},                                   \
+         .doc = "Holders pass every permission check, so the role must have no permissions and "   \
+                "no field_access. Only administrators may set is_admin"},                          \
         {.name = "api_access",                                                                     \
          FIELD_AT(struct role_in, api_access),                                                     \
          .type = FIELD_BOOL,                                                                       \
@@ -79,7 +79,7 @@ static const struct field role_out_fields[] = {
     {.name = "is_default",
      .type = FIELD_BOOL,
      .required = true,
-     .doc = "Given to users that are created without roles"},
+     .doc = "Given to users that are created without role_ids"},
     {.name = "api_access", .type = FIELD_BOOL, .required = true},
     {.name = "permissions", .type = FIELD_STRS, .required = true},
     {.name = "field_access", .type = FIELD_LIST, .required = true, .sub = &field_access_schema},
@@ -105,7 +105,8 @@ AWAITS static int roles_get(struct req *r)
 
 /* --- field rules --- */
 
-/* Builds the statement that stores one field rule. A caller cannot open fields closed to itself. */
+/* Builds the statement that stores one field rule. A caller cannot open fields that are closed to
+ * the caller. */
 static int field_rule_call(struct req *r,
                            const struct field_access_in *rule,
                            int64_t role_id,
@@ -172,7 +173,8 @@ AWAITS static int check_excess(struct req *r, int64_t id, const struct role_in *
 
 /* Writes permissions, field rules and audit row of the role in the open transaction, and reads the
  * role into ret_role. A role without a field rule reads and writes all fields, so the rights that
- * it gives are known only now. They must not exceed the caller's. */
+ * the role gives are known only after its rules are stored. These rights must not exceed the
+ * caller's. */
 AWAITS static int save_rules(struct req *r,
                              int64_t id,
                              const struct role_in *in,
@@ -249,7 +251,8 @@ AWAITS static int roles_create(struct req *r)
     return reply_created(r, &role);
 }
 
-/* Locks the role. Puts 403 when the role has rights that the caller does not hold. */
+/* Begins a transaction and locks the role. Puts 403 when the role has rights that the caller does
+ * not hold. */
 AWAITS static int lock_role(struct req *r, int64_t id, struct rows *ret_role)
 {
     TRY(sql_begin(r));

@@ -23,7 +23,7 @@ static const struct field simulate_fields[] = {
      FIELD_AT(struct simulate_in, entity),
      .type = FIELD_STR,
      .max = 48,
-     .doc = "Shows routes of records for this entity only",
+     .doc = "Of the routes of records, shows only the routes of this entity",
      .example = "\"orders\""},
 };
 static const struct schema simulate_schema =
@@ -67,13 +67,14 @@ AWAITS static int load_caller(struct req *r, const struct in_ids *roles, struct 
     return 0;
 }
 
-/* --- the matrix: one row per route; for routes of records one row per entity --- */
+/* --- the matrix: one row per route; of a route of records, one row per entity --- */
 
 struct matrix {
     struct req *r;
     struct caller caller;
     const struct entity *only_entity; /* NULL: all entities */
-    int64_t skip, page_rows;          /* rows before this page, and on it */
+    int64_t skip;                     /* rows before this page */
+    int64_t page_rows;                /* most rows on this page */
     int64_t total;
     struct jw w;
 };

@@ -40,7 +40,7 @@ static const struct field profile_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .max = 64,
-     .doc = "Name of the IANA time zone database",
+     .doc = "A name from the IANA time zone database",
      .example = "\"Europe/London\""},
     {.name = "preferences",
      FIELD_AT(struct profile_in, preferences),
@@ -157,7 +157,7 @@ static int check_profile(struct req *r, const struct profile_in *in)
     return 0;
 }
 
-/* The avatar must be a file that the caller may read, or the one that the profile already has. */
+/* The avatar must be a file that the caller may read, or the file that the profile already has. */
 AWAITS static int check_avatar_file(struct req *r, int64_t user_id, const struct in_i64 *file_id)
 {
     struct rows rows;

@@ -61,7 +61,8 @@ struct str users_json(struct req *r, const struct in_json *in)
     return in->set && !in->null ? jr_print(r->task.arena, in->value) : STR_NONE;
 }
 
-/* Checks a statement that returns the account, or no row when another account has the address. */
+/* Checks the result of user_add or user_save: the account's id, or no row when a different account
+ * has the address. */
 static int users_check_saved(struct req *r, int rc, const struct rows *saved)
 {
     if (rc != DB_UNIQUE)
@@ -95,7 +96,8 @@ AWAITS static int set_roles(struct req *r, int64_t id, const struct in_ids *role
     return sql_batch(r, calls, ARRAY_LEN(calls));
 }
 
-/* Queues a mail to the user. Puts 409 when the project has no page that its link could open. */
+/* Queues a mail to the user. Puts 409 when the project has no page that the mail's link could
+ * open. */
 AWAITS static int user_mail(struct req *r, enum mail_type type, int64_t id, struct str email)
 {
     struct mail_flow flow = {
@@ -113,7 +115,7 @@ AWAITS static int user_mail(struct req *r, enum mail_type type, int64_t id, stru
     return mail_flow_put(r, &flow);
 }
 
-/* Before the transaction: normalises the address and checks the limits of mails. */
+/* Normalises the address and checks the limits of mails. Call it before the transaction. */
 AWAITS static int check_mail_limits(struct req *r, struct str typed, struct str *ret_email)
 {
     TRY(mail_flow_address(r, typed, ret_email));
@@ -121,8 +123,9 @@ AWAITS static int check_mail_limits(struct req *r, struct str typed, struct str 
     return mail_flow_ready(r);
 }
 
-/* State of a new account, and the mail that it gets. An administrator vouches for the address, so a
- * user with a password can sign in at once unless the project requires confirmed addresses. */
+/* State of a new account, and the mail that send_invite sends. The caller who creates the account
+ * vouches for the address, so a user with a password can sign in at once unless the project
+ * requires confirmed addresses. */
 struct user_start {
     const char *status;
     bool confirmed;
@@ -183,7 +186,8 @@ AWAITS static int users_create(struct req *r)
     return reply_created(r, &user);
 }
 
-/* Locks the account. Puts 403 when the account has more rights than the caller. */
+/* Begins a transaction and locks the account. Puts 403 when the account has rights that the caller
+ * does not hold. */
 AWAITS static int lock_user(struct req *r, int64_t id, struct rows *ret_user)
 {
     TRY(sql_begin(r));

@@ -24,7 +24,7 @@ struct account_in {
     struct me_in me; /* me.metadata is merged into the stored metadata */
     struct in_str email;
     struct in_json challenge,
-        challenge_method; /* ignored: for links in mails, and this route sends no mail */
+        challenge_method; /* ignored: they concern links in mails; PUT /auth/v1/user sends none */
 };
 
 extern const char *const user_statuses[];
@@ -36,8 +36,8 @@ extern const struct schema user_out_schema;
 extern const struct schema me_out_schema;    /* the caller, with its permissions */
 extern const struct schema auth_user_schema; /* user_out_schema for answers of /auth */
 
-/* Returns an object of the body as a statement's parameter: JSON text, or STR_NONE when it is null
- * or left out. Statements store {} for null. Arena-owned. */
+/* Returns an object of the body as a statement's parameter: JSON text, or STR_NONE when the object
+ * is null or left out. Statements store {} for null. Arena-owned. */
 struct str users_json(struct req *r, const struct in_json *in);
 /* co: Reads the user from the open transaction into ret_user, writes the audit row of `change` and
  * commits. */

@@ -19,7 +19,7 @@ where (:status::text? is null or u.status = :status::text)
 {user}
 where u.id = :id::bigint
 
--- Returns no row when an account has another spelling of the address. New accounts store one unique spelling.
+-- Returns no row when an account has the address in any of the spellings :emails. New accounts get the canonical spelling.
 -- name: user_add :opt
 insert into {p}.users (email, password_hash, status, email_confirmed_at, metadata)
 select lower(normalize(:email::text)), :password_hash::text, :status::text,
@@ -32,8 +32,8 @@ returning id as id:bigint
 select u.email:text, u.status:text, u.password_hash:text?, u.email_confirmed_at is not null as confirmed:boolean,
   u.metadata:jsonb from {p}.users u where u.id = :id::bigint for update
 
--- Another spelling of the account's address changes nothing. Returns no row when another account has the address.
--- Another address, or the status invited or unconfirmed, clears the confirmation.
+-- Keeps the account's address when the new address is only another spelling of it. Returns no row when a different
+-- account has the new address. A new address, or the status invited or unconfirmed, clears the confirmation.
 -- name: user_save :opt
 with spellings as (
   select array(select lower(normalize(f.form)) from unnest(:emails::text[]?) as f (form)) as emails)

@@ -140,7 +140,8 @@ static const struct field me_out_fields[] = {
      .type = FIELD_STRS,
      .required = true,
      .doc =
-         "All permissions of the caller; of an API key those of its list that its creator holds"},
+         "All permissions of the caller. For an API key: those in the key's list that the key's "
+         "creator holds"},
     {.name = "field_access",
      .type = FIELD_LIST,
      .required = true,
@@ -151,7 +152,7 @@ static const struct field me_out_fields[] = {
     {.name = "api_access",
      .type = FIELD_BOOL,
      .required = true,
-     .doc = "Records may be read and written over the API"},
+     .doc = "Whether the caller may read and write records over the API"},
 };
 const struct schema me_out_schema = SCHEMA_OUT("Me", me_out_fields);
 const struct schema user_out_schema = SCHEMA_OUT("User", user_out_fields);

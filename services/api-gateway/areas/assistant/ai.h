@@ -2,8 +2,8 @@
 /*
  * Shared by the files of the assistant. A handler that asks a model calls ai_config_load(),
  * ai_model_choose() and ai_slot_take(), then ai_usage_reserve() in a transaction, then sends the
- * request. However the request ends, the handler books its tokens with ai_usage_settle_later() or
- * ai_usage_settle_call().
+ * request. However the request ends, the handler books the request's tokens with
+ * ai_usage_settle_later() or ai_usage_settle_call().
  */
 #include "app.h"
 #include "assistant/model_server.h"
@@ -87,6 +87,6 @@ struct db_call ai_usage_settle_call(struct arena *arena,
                                     const struct ai_reservation *bill,
                                     int64_t prompt,
                                     int64_t answer);
-/* any: Runs that statement in the background, also when the caller's task is cancelled. Copies the
- * bill. */
+/* any: Runs the statement of ai_usage_settle_call() in the background, also when the caller's task
+ * is cancelled. Copies the bill. */
 void ai_usage_settle_later(const struct ai_reservation *bill, int64_t prompt, int64_t answer);

@@ -221,7 +221,8 @@ AWAITS static int ai_answer_request(struct task *task, struct ai_answer *answer)
     return done || answer->completion.finish.len > 0 ? 0 : FETCH_UNREACHABLE;
 }
 
-/* co: Sends the request, and the next one with the results of tools while the model calls tools. */
+/* co: Sends the request. While the model calls tools, runs the tools and sends a further request
+ * with their results, at most ROUNDS_MAX times. */
 AWAITS static int ai_answer_read(struct task *task, struct ai_answer *answer)
 {
     for (int round = 0;; round++) {
@@ -250,7 +251,7 @@ AWAITS static int ai_answer_read_run(struct task *task, void *arg)
     return 0;
 }
 
-/* The text so far. Never null, because its column is not. */
+/* Returns the text so far. Never null, because the column `content` is not null. */
 static struct str ai_answer_text(const struct ai_answer *answer)
 {
     const struct strbuf *text = &answer->completion.text;
@@ -458,7 +459,7 @@ AWAITS static void ai_answer_end(struct task *task, void *arg)
     ai_answer_free(answer);
 }
 
-/* The end runs in a task of its own, because this task may have been cancelled. */
+/* ai_answer_end() runs in a separate background task, because this task may have been cancelled. */
 AWAITS static void ai_answer_run(struct task *task, void *arg)
 {
     struct ai_answer *answer = arg;

@@ -3,8 +3,8 @@
  * Answers that this process is making. A background task reads an answer from its model server, and
  * the client that asked receives the text as it arrives. The text is stored about twice a second,
  * so that other clients can follow the answer through any gateway, and so that the text survives
- * the death of this process. The task leaves the server when the answer is cancelled, or when no
- * client has listened for some seconds. Loop thread.
+ * the death of this process. The task cancels its request to the server when the answer is
+ * cancelled, or when no client has listened for some seconds. Loop thread.
  */
 #include "areas/assistant/ai.h"
 #include "http/feed.h"

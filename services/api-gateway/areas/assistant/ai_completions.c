@@ -89,7 +89,7 @@ static const struct field answer_value = {.type = FIELD_MAP};
 static const struct schema completion_schema = {
     .name = "AiChatCompletion",
     .value = &answer_value,
-    .doc = "The answer of the model server; with stream, events of chunks and [DONE]",
+    .doc = "The answer of the model server. When stream is true: one event per chunk, then [DONE]",
     .example = "{\"object\": \"chat.completion\", \"choices\": []}",
 };
 
@@ -116,8 +116,8 @@ static struct list passings = {&passings, &passings};
 
 /* --- usage --- */
 
-/* Books the tokens once, however the request ends: as the server counted them, else by the bytes
- * that were passed on. */
+/* Books the tokens once, however the request ends: as the server counted them, otherwise estimated
+ * from the bytes of request and answer. A request that the server did not accept costs none. */
 static void passed_request_settle(void *arg)
 {
     struct passed_request *passing = arg;
@@ -142,7 +142,7 @@ static void passed_request_settle(void *arg)
 /* --- the client --- */
 
 /* A check of the client that runs concurrently with the request and may outlive the request. The
- * struct lives in the arena of its own task. */
+ * struct lives in the arena of the check's background task. */
 struct client_check {
     struct passed_request *passing; /* NULL = the request has ended */
     struct ai_subscriber subscriber;
@@ -309,8 +309,8 @@ AWAITS static int event_write(struct req *r, struct arena *arena, struct str dat
     return out.overflow ? ASSISTANT_BAD : resp_stream_write(r, strbuf_view(&out));
 }
 
-/* co: Prints the chunk again, so that it is one line. A chunk that has only the usage is sent when
- * the client requested it. */
+/* co: Prints the chunk again, so that it is one line. A chunk without choices has only the usage:
+ * it is sent only when the client requested the usage. */
 AWAITS static int chunk_pass(struct str event, void *arg)
 {
     struct passed_request *passing = arg;
@@ -472,7 +472,7 @@ static const struct route ai_completions_routes[] = {
         .summary = "Ask a model in OpenAI's protocol",
         .doc = "For clients of OpenAI: use the base URL {base_url}/ai/v1 and an API key of the "
                "project. Only the usage is stored. The project's system_prompt is only for "
-               "conversations. A problem also has OpenAI's member error.",
+               "conversations. A problem also has the member \"error\" of OpenAI's protocol.",
     },
 };
 ROUTES(ai_completions, "Assistant");

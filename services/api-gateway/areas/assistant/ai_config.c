@@ -46,8 +46,8 @@ static const struct field config_fields[] = {
      .write_only = true,
      .max = 4096,
      .doc =
-         "Stored encrypted and never returned; \"********\" keeps the stored key. It is sent only "
-         "to the endpoint's host: send the key again when endpoint has another host",
+         "Stored encrypted and never returned; \"********\" keeps the stored key. The key is sent "
+         "only to the host of the endpoint: set the key again when you change that host",
      .example = "\"sk-secret\""},
     {.name = "default_model",
      FIELD_AT(struct config_in, default_model),
@@ -110,7 +110,7 @@ static const struct field refusal_fields[] = {
     {.name = "status",
      .type = FIELD_I64,
      .required = true,
-     .doc = "HTTP status; 200: the error came in place of the answer, or of its rest",
+     .doc = "HTTP status; 200: the error came in place of the answer, or of the answer's rest",
      .example = "401"},
     {.name = "model",
      .type = FIELD_STR,
@@ -156,8 +156,8 @@ static const struct field config_out_fields[] = {
      .nullable = true,
      .is_volatile = true,
      .sub = &refusal_schema,
-     .doc = "Last refusal of the model server. The caller of that request received the status, and "
-            "the message of a 400 or 422"},
+     .doc = "Last refusal of the model server. The caller of the refused request received the "
+            "message only of a 400 or 422"},
     {.name = "updated_at", .type = FIELD_TIME, .required = true, .nullable = true},
 };
 static const struct schema config_out_schema = SCHEMA_OUT("AiConfig", config_out_fields);

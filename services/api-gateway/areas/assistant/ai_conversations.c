@@ -53,7 +53,7 @@ static const struct field message_out_fields[] = {
     {.name = "content",
      .type = FIELD_STR,
      .required = true,
-     .doc = "While the answer is being made: the text of half a second ago"},
+     .doc = "While the answer is being made: the text as of about half a second ago"},
     {.name = "model", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "tool",
      .type = FIELD_STR,

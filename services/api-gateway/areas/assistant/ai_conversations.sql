@@ -30,7 +30,7 @@ delete from {p}.ai_conversations c where c.id = :id::bigint and c.user_id = :use
 
 -- --- messages ---
 
--- A message whose process has died is shown as interrupted, also before ai_messages_bury has stored that.
+-- A message whose process has died is shown as interrupted, also before ai_messages_bury has stored this status.
 -- part: message
 m.id, m.conversation_id, m.role, m.content, m.model, m.tool, m.arguments,
   case when m.status = 'streaming' and m.alive_until < now() then 'interrupted' else m.status end as status,
