@@ -139,9 +139,8 @@ static const struct field me_out_fields[] = {
     {.name = "permissions",
      .type = FIELD_STRS,
      .required = true,
-     .doc =
-         "All permissions of the caller. For an API key: those in the key's list that the key's "
-         "creator holds"},
+     .doc = "All permissions of the caller. For an API key: those in the key's list that the key's "
+            "creator holds"},
     {.name = "field_access",
      .type = FIELD_LIST,
      .required = true,

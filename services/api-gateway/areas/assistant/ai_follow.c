@@ -19,7 +19,7 @@
 #define FOLLOWERS             128
 #define QUEUED_MAX            ((size_t)2 << 20) /* unsent bytes of a slow follower; a whole answer fits */
 #define POLL_MS               1000              /* when no notification arrives */
-#define POLL_WITHOUT_REDIS_MS 300               /* while Redis is away */
+#define POLL_WITHOUT_REDIS_MS 300               /* while Redis is not connected */
 #define TICK_MS               200               /* interval of checking the project's epoch */
 #define FOLLOWED_MS           1000 /* interval of storing that the answer has followers */
 #define ROUND_LIMIT_MS        10000
@@ -70,7 +70,8 @@ static void follower_free(struct follower *follower)
     free(follower);
 }
 
-/* A running round may be using the follower, which the end of the round then frees. */
+/* A running round may be using the follower: then follow_run() frees the follower after the round.
+ */
 static void follower_on_closed(void *arg)
 {
     struct follower *follower = arg;
@@ -135,7 +136,7 @@ AWAITS static void follow_check_rights(struct task *task, struct followed_answer
     }
 }
 
-/* The smallest number of characters that a follower has; -1 = there is no follower. */
+/* The smallest number of characters that was sent to a follower; -1 = there is no follower. */
 static int64_t follow_first_position(const struct followed_answer *follow)
 {
     int64_t from = -1;
@@ -149,7 +150,7 @@ static int64_t follow_first_position(const struct followed_answer *follow)
 }
 
 /* A follower that joined while the text was read may have fewer than `from` characters. The next
- * round serves it. */
+ * round serves this follower. */
 static void
 follow_send(struct arena *arena, struct followed_answer *follow, int64_t from, struct str text)
 {
@@ -173,7 +174,7 @@ follow_finish(struct task *task, struct followed_answer *follow, struct project 
 
     TRY(ai_event_done(
         task, project, follow->user_id, follow->conversation_id, follow->message_id, &event));
-    if (!follow->is_woken) /* else a new follower may lack text: the next round ends it */
+    if (!follow->is_woken) /* else a new follower may lack text: the next round sends it */
         follow_end_all(follow, event);
     return 0;
 }
@@ -283,7 +284,7 @@ static void follow_on_notification(struct str payload, void *arg UNUSED)
     int64_t message_id;
     int64_t project;
 
-    if (!payload.ptr) { /* connected again: notifications may be lost */
+    if (!payload.ptr) { /* connected again: notifications may have been lost */
         LIST_FOR (link, &following.follows)
             follow_wake(LIST_ITEM(link, struct followed_answer, link));
         return;

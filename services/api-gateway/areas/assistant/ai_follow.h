@@ -3,7 +3,8 @@
  * Followers: clients that receive an answer through another connection than the one that asked,
  * possibly of another gateway. One coroutine at a time serves all followers of an answer in this
  * process. It reads the text that was stored since its last round when the process that makes the
- * answer sends a notification, and once a second in any case. No text is cached here. Loop thread.
+ * answer sends a notification, and once a second in any case; every 300 ms without Redis. No text
+ * is cached here. Loop thread.
  */
 #include "areas/assistant/ai.h"
 
@@ -15,7 +16,7 @@ struct ai_follow_params {
 
 /* any: Subscribes to notifications. Called once in each worker. */
 void ai_follow_start(struct directory *directory);
-/* any: Stops all rounds, so that no more text is sent. The feeds end with their server. */
+/* any: Stops all rounds, so that no more text is sent. The feeds end when the HTTP server stops. */
 void ai_follow_stop(void);
 
 /* any: Turns the response into a feed of the answer. Call it as the last step of a handler and

@@ -101,8 +101,8 @@ static void result_put(struct jw *w, struct arena *arena, int64_t message_id, st
 }
 
 /* Writes the tool calls of one answer, then their results: the rows from index `from` - 1 down to
- * `end`. A call of an unknown tool is left out: the model invented the name, and servers may refuse
- * it. */
+ * `end`. A call of an unknown tool is left out: the model invented the name, and model servers may
+ * refuse such a call. */
 static void calls_put(struct jw *w,
                       const struct rows *rows,
                       size_t from,

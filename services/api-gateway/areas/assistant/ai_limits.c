@@ -7,7 +7,7 @@
 #include "http/query.h"
 #include "loop/background.h"
 
-#define ANSWERS_MAX     32 /* concurrent answers of a process; a project leaves slots to others */
+#define ANSWERS_MAX     32 /* concurrent answers of a process; no project takes all of them */
 #define BYTES_PER_TOKEN 4
 #define DAY_MS          86400000
 #define MODE_POLL_MS    10000

@@ -1,6 +1,6 @@
 -- The assistant's usage: concurrent answers and tokens. Rows older than 400 days are deleted a few at a time.
 
--- A concurrent question waits for the end of this transaction, so that it counts the row of this one.
+-- A concurrent question waits for the end of this transaction, so that the concurrent question counts this question's row.
 -- name: ai_running_lock :exec
 select from {p}.settings s where s.kind = 'ai' and s.key = 'config' for no key update
 
@@ -16,7 +16,7 @@ update {p}.ai_usage u set reserved = greatest(0, u.reserved - l.tokens)
 from (select a.user_id, a.day, a.model, sum(a.tokens)::bigint as tokens from lapsed a group by a.user_id, a.day, a.model) as l
 where u.day = l.day and u.user_id = l.user_id and u.model = l.model
 
--- An expired row no longer counts. It is deleted ten minutes later, when its process must be done: settling needs the row.
+-- An expired row no longer counts. It is deleted ten minutes later, when its process must have settled: settling needs the row.
 -- name: ai_running_add :one
 with gone as (delete from {p}.ai_running o where o.until < now() - interval '10 minutes'),
   added as (

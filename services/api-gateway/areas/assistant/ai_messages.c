@@ -32,7 +32,8 @@ static const struct field message_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .max = AI_MODEL_MAX,
-     .doc = "Model of this answer; when left out: the conversation's, else default_model"},
+     .doc = "Model of this answer; when left out: the model of the conversation, or else the "
+            "project's default_model"},
 };
 static const struct schema message_schema =
     SCHEMA("AiMessageCreate", struct message_in, message_fields);
@@ -79,7 +80,7 @@ AWAITS static int message_body(struct req *r,
 
 /* --- asking --- */
 
-/* co: Locks the conversation, and checks that it may have another question. Returns the
+/* co: Locks the conversation, and checks that it may have a further question. *ret_model is the
  * conversation's model, which may be empty. */
 AWAITS static int conversation_lock(struct req *r, int64_t id, struct str *ret_model)
 {
@@ -98,7 +99,7 @@ AWAITS static int conversation_lock(struct req *r, int64_t id, struct str *ret_m
     if (state.messages >= MESSAGES_MAX)
         return fail(r,
                     PROBLEM_CONFLICT,
-                    "A conversation has at most %d messages: create another one.",
+                    "A conversation has at most %d messages: create a new conversation.",
                     MESSAGES_MAX);
     return 0;
 }
@@ -225,7 +226,7 @@ static const struct route ai_messages_routes[] = {
         .doc =
             "Server-sent events: start {\"message_id\", \"question_id\"}; delta {\"text\"}, whose "
             "id is the number of characters so far; tool {\"tool\"}: the model calls a tool, "
-            "whose result is a message of its own; confirm {\"message_id\"}: a workflow that the "
+            "whose result is a separate message; confirm {\"message_id\"}: a workflow that the "
             "model proposed waits for the user's decision; end {\"code\"}: the client may not "
             "read the rest; done with the whole message. An answer is cancelled when its client "
             "has been gone for three seconds and no client follows the answer "
@@ -246,8 +247,8 @@ static const struct route ai_messages_routes[] = {
         .guard = ai_message_guard,
         .summary = "Follow an answer from its beginning, or after Last-Event-ID",
         .doc =
-            "Sends the events delta and done as for the request that asked, through any gateway. A "
-            "finished message is sent at once.",
+            "Sends the events delta, end and done of the request that asked the question, through "
+            "any gateway. A finished message is sent at once.",
     },
     {
         .method = HTTP_POST_M,

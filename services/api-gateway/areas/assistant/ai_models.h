@@ -1,5 +1,5 @@
 #pragma once
-/* The models of projects' servers, cached for half a minute, for a few dozen projects at most. */
+/* The models of projects' model servers, cached for half a minute, for at most 64 projects. */
 #include "areas/assistant/ai.h"
 
 /* co: Loads the project's settings, and the models that the project allows, from the cache or the

@@ -4,7 +4,7 @@
 #include "ai_config_sql.h"
 #include "loop/background.h"
 
-#define FACT_SLOTS 256 /* a fact whose slot another one takes is learned again */
+#define FACT_SLOTS 256 /* a fact whose slot another fact takes is learned again */
 #define STORE_MS   5000
 
 /* --- learned quirks --- */

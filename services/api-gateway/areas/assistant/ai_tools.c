@@ -203,8 +203,9 @@ bool ai_tool_rule_read(struct str name, enum ai_tool_rule *ret_rule)
 
 /* --- one call --- */
 
-/* Finds the entity that the arguments name. Refuses an entity that the caller may not read as
- * forbidden, and so an unknown entity unless the caller may know which entities exist. */
+/* Finds the entity that the arguments name. Refuses an entity that the caller may not read with
+ * PROBLEM_FORBIDDEN. An unknown entity is refused in the same way, unless the caller may know which
+ * entities exist (svc_entities:read). */
 static bool entity_find(struct tool_call *call)
 {
     struct str name = jr_str(call->arguments, "entity");

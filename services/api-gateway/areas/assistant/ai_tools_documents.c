@@ -55,7 +55,8 @@ static bool route_is_of_records(const struct route *route)
     return check_applies(CHECK_ENTITY_PERMISSION, route);
 }
 
-/* Whether the caller may call the route; a route of records, for at least one entity. */
+/* Whether the caller may call the route. For a route of records: whether the caller may read at
+ * least one entity and call the route for that entity. */
 static bool caller_can_call_any(const struct documentation_call *shelf, const struct route *route)
 {
     const struct model *model = shelf->openapi.model;
@@ -242,7 +243,8 @@ AWAITS static int entity_put(struct documentation_call *shelf)
 
 /* --- an operation --- */
 
-/* An operation that is searched by its name; `doc` is set when it belongs to an entity. */
+/* An operation that is searched by its name. `doc` is set when the operation belongs to an
+ * entity. */
 struct operation_search {
     struct str name;
     const struct route *route;

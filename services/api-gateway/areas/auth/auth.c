@@ -75,9 +75,9 @@ static const struct schema refresh_schema = {
 /* --- sign in --- */
 
 /*
- * Guesses are counted before anything is hashed: by address, then by account. A sign-in from an
- * address of one of the account's sessions has a separate counter, so that guesses from elsewhere
- * never lock the owner out.
+ * Guesses are counted before anything is hashed: by network address, then by account. A sign-in
+ * from an address of one of the account's sessions has a separate counter, so that guesses from
+ * elsewhere never lock the owner out.
  */
 AWAITS static int
 find_account(struct req *r, struct str typed, struct rows *ret_account, struct str *ret_hash)
@@ -148,7 +148,7 @@ static const struct query_param token_query[] = {
      .type = FIELD_STR,
      .values = grant_types,
      .fallback = "password",
-     .doc = "The same as in the body"},
+     .doc = "Same as grant_type in the body; the query takes precedence"},
     {0},
 };
 
@@ -189,7 +189,8 @@ static const struct query_param logout_query[] = {
      .type = FIELD_STR,
      .values = (const char *const[]){"local", "others", "global", NULL},
      .fallback = "global",
-     .doc = "Ends this session, all others, or all"},
+     .doc = "local ends the caller's session, others ends the user's other sessions, global ends "
+            "all sessions of the user"},
     {0},
 };
 
@@ -403,7 +404,7 @@ static const struct route auth_routes[] = {
         .auth = AUTH_PUBLIC,
         .success = {200, &discovery_schema},
         .run = auth_discovery,
-        .summary = "The same document, next to the keys",
+        .summary = "Get the same document as /.well-known/openid-configuration",
     },
     {
         .method = HTTP_GET_M,

@@ -15,7 +15,8 @@
 #define KID_MAX     64
 #define OPENED_KEYS 256 /* a power of two */
 
-/* Cache of opened keys. Each key has one slot, where it replaces another key. */
+/* Cache of opened keys. A key can be in one slot only, and replaces the key that was in this
+ * slot. */
 struct opened_key {
     int64_t project;
     char kid[KID_MAX + 1];

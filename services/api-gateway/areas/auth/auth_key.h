@@ -11,6 +11,6 @@
 AWAITS int
 auth_key_sign(struct req *r, const struct rows *key, struct str claims, struct str *ret_token)
     MUSTCHECK;
-/* co: Makes a new active key, and deletes the keys that retired long ago. *ret_kid is
+/* co: Makes a new active key, and deletes the keys that retired more than 25 hours ago. *ret_kid is
  * arena-owned. */
 AWAITS int auth_key_rotate(struct req *r, struct str *ret_kid) MUSTCHECK;

@@ -8,7 +8,7 @@
 #include "base/email.h"
 #include "crypto/password.h"
 
-#define CHANGES_PER_MINUTE 3 /* of one user's address per minute */
+#define CHANGES_PER_MINUTE 3 /* changes of address that one user may request per minute */
 
 /* --- requests for mails --- */
 
@@ -129,8 +129,8 @@ AWAITS static int take_link(struct req *r,
     return 0;
 }
 
-/* Returns whether another person than the reader of the mail may have created the account. By a
- * confirmation link the reader states to be its creator. */
+/* Returns whether another person than the reader of the mail may have created the account. A reader
+ * who opens a confirmation link states thereby that the reader created the account. */
 static bool is_third_party_account(const struct sql_mail_account_lock_row *account, struct str type)
 {
     return !account->confirmed && (str_is(type, "magic_link") || str_is(type, "recovery"));
@@ -391,9 +391,9 @@ static const struct route auth_mail_routes[] = {
         .run = auth_recover,
         .class = CLASS_AUTH,
         .summary = "Send a link that sets a new password",
-        .doc =
-            "The answer is the same whether or not an account has this address, or the project has "
-            "a page that the link can open; GET /mail/log shows the outcome to administrators.",
+        .doc = "The answer does not show whether an account has this address, and not whether the "
+               "project has a page that the link can open. Administrators see the outcome in GET "
+               "/mail/log.",
     },
     {
         .method = HTTP_POST_M,
@@ -405,9 +405,9 @@ static const struct route auth_mail_routes[] = {
         .run = auth_magic_link,
         .class = CLASS_AUTH,
         .summary = "Send a link that signs in",
-        .doc =
-            "The answer is the same whether or not an account has this address, or the project has "
-            "a page that the link can open; GET /mail/log shows the outcome to administrators.",
+        .doc = "The answer does not show whether an account has this address, and not whether the "
+               "project has a page that the link can open. Administrators see the outcome in GET "
+               "/mail/log.",
     },
     {
         .method = HTTP_POST_M,

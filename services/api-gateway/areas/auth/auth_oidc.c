@@ -75,7 +75,8 @@ int oidc_client_load(struct req *r, struct oidc_client *ret_client)
     return 0;
 }
 
-/* Returns whether the issuer refused the code; other errors of RFC 6749, 5.2 are not about it. */
+/* Returns whether the issuer refused the code. Other errors of RFC 6749, 5.2 are not about the
+ * code. */
 static bool is_code_refused(const struct fetch_response *response, struct arena *arena)
 {
     struct jr_error error;

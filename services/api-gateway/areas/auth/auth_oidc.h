@@ -58,7 +58,7 @@ AWAITS int oidc_identity_read(struct req *r,
                               struct str nonce,
                               struct oidc_identity *ret_identity) MUSTCHECK;
 
-/* any: Returns whether `iss` is a spelling of this issuer. Google has two. */
+/* any: Returns whether `iss` is a spelling of `issuer`. Google's issuer has two spellings. */
 bool oidc_issuer_is(struct str issuer, struct str iss);
 
 /* --- documents of issuers (auth_oidc_cache.c) --- */

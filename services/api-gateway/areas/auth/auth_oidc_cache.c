@@ -1,8 +1,8 @@
 /*
  * Cache of issuers' documents (discovery, keys), one per process, with a fixed number of slots. The
- * hash of a document's address selects its slot, where it replaces another document. A project
- * requests a document once at a time, and other tasks that need the document wait for that answer.
- * After a failure an issuer is not called for a moment.
+ * hash of a document's address selects the slot, in which the document replaces an older one. For a
+ * project, one task at a time requests a document, and the project's other tasks that need the
+ * document wait for the answer. After a failure the document is not requested for FAILED_MS.
  */
 #include "areas/auth/auth_oidc.h"
 
@@ -14,10 +14,10 @@
 
 #define SLOTS          256 /* a power of two */
 #define DOCUMENT_BYTES 262144
-#define FRESH_MS       3600000  /* without Cache-Control */
+#define FRESH_MS       3600000  /* lifetime of a document without Cache-Control */
 #define FRESH_MIN_MS   60000    /* also the least time between two renewals */
 #define FRESH_MAX_MS   86400000 /* 24 hours */
-#define FAILED_MS      5000     /* how long an issuer that failed is not called again */
+#define FAILED_MS      5000     /* how long a document that failed is not requested again */
 
 struct document {
     struct arena *arena; /* owns the texts; NULL = a free slot */
@@ -58,7 +58,8 @@ static struct document *oidc_cache_get(struct str url)
     return slot->arena && str_eq(slot->url, url) ? slot : NULL;
 }
 
-/* Returns the lifetime by Cache-Control: max-age (RFC 9111, 5.2.2.1), within our bounds. */
+/* Returns the lifetime by Cache-Control: max-age (RFC 9111, 5.2.2.1), at least FRESH_MIN_MS and at
+ * most FRESH_MAX_MS. */
 static int64_t fresh_ms(const struct fetch_response *response)
 {
     struct str rest = fetch_response_header(response, "cache-control");

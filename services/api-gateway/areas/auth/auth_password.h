@@ -17,8 +17,8 @@ int auth_password_policy(struct req *r, const char *field, struct str password) 
  * too many passwords wait to be hashed. */
 AWAITS int auth_password_hash(struct req *r, struct str password, struct str *ret_hash) MUSTCHECK;
 
-/* any: Returns the hash to compare with for an account that does not exist or has no password. It
- * is always the same for one address, and no password matches it. Arena-owned. */
+/* any: Returns the hash to compare with for an account that does not exist or has no password. This
+ * hash is always the same for one e-mail address, and no password matches it. Arena-owned. */
 struct str auth_password_decoy_hash(struct req *r, struct str email);
 
 /* co: Compares the password with `hash`. *ret_rehash is a new, arena-owned hash when `hash` is

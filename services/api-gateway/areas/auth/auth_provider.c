@@ -11,8 +11,8 @@
 #define CHALLENGE_CHARS 43   /* base64url of a SHA-256 */
 #define HINT_BYTES      1024 /* three times as long when encoded in the Location header */
 
-/* Returns the user who may link an identity to the own account, 0 = none: a user with a session's
- * token, never a key. */
+/* Returns the user who may link an identity to the user's own account: the caller, when it has the
+ * token of a session. 0 for an API key and for a caller without credentials. */
 static int64_t linking_user(const struct req *r)
 {
     return r->scope->caller->kind == CALLER_USER ? r->scope->caller->user_id : 0;
@@ -26,7 +26,7 @@ static const struct query_param authorize_query[] = {
      .doc = "Page of the client that gets code and state; one of the project's redirect_urls"},
     {.name = "code_challenge",
      .type = FIELD_STR,
-     .doc = "BASE64URL(SHA256(verifier)) of RFC 7636: the callback then needs the verifier"},
+     .doc = "BASE64URL(SHA256(verifier)) of RFC 7636: the callback then needs code_verifier"},
     {.name = "code_challenge_method",
      .type = FIELD_STR,
      .values = (const char *const[]){"S256", NULL},
@@ -163,7 +163,7 @@ static const struct field callback_fields[] = {
      FIELD_AT(struct callback_in, iss),
      .type = FIELD_STR,
      .max = 2048,
-     .doc = "As the provider sent it (RFC 9207)"},
+     .doc = "The value of iss that the provider sent (RFC 9207)"},
     {.name = "error",
      FIELD_AT(struct callback_in, error),
      .type = FIELD_STR,
@@ -187,7 +187,9 @@ static int check_flow(struct req *r, const struct auth_flow *flow, const struct 
 
     if (in->iss.value.len && !oidc_issuer_is(flow->issuer, in->iss.value))
         return fail(
-            r, PROBLEM_FLOW_STATE_INVALID, "The answer comes from another identity provider.");
+            r,
+            PROBLEM_FLOW_STATE_INVALID,
+            "The answer comes from another identity provider than the one that was requested.");
     if (flow->code_challenge.len || verifier.len) {
         struct str challenge = auth_flow_challenge(r->task.arena, verifier);
         if (!ct_eq(challenge, flow->code_challenge))

@@ -15,7 +15,7 @@ struct auth_tokens {
     struct rows user;   /* statement account_user */
 };
 
-/* Schemas of the token body; the second one has is_new_user as well. */
+/* Schemas of the token body. auth_provider_tokens_schema also has is_new_user. */
 extern const struct schema auth_tokens_schema;
 extern const struct schema auth_provider_tokens_schema;
 
@@ -37,7 +37,8 @@ AWAITS int auth_session_start(struct req *r,
 AWAITS int auth_session_refresh(struct req *r, struct str token, struct auth_tokens *ret_tokens)
     MUSTCHECK;
 
-/* co: Signs an access token for tokens->user and fills in its times; for the files of this module.
+/* co: Signs an access token for tokens->user, and sets access_token, expires_in and expires_at of
+ * `tokens`. For the files of this module.
  * `session_expires_ms`: wall-clock end of the session. `key`: the row of signing_key_active. */
 AWAITS int auth_session_issue(struct req *r,
                               int64_t session_id,

@@ -113,8 +113,8 @@ AWAITS static int refresh_refuse_unknown(struct req *r)
         r, PROBLEM_REFRESH_TOKEN_INVALID, "The refresh token is not valid for this project.");
 }
 
-/* A guess costs at most one read. A session may exchange its tokens as often as an address may sign
- * in. */
+/* A guess costs at most one read. A session may exchange its tokens as often as a network address
+ * may sign in (rate_sign_in_address). */
 AWAITS static int refresh_check_known(struct req *r, struct str hash)
 {
     struct rows known;

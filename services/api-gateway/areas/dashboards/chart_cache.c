@@ -11,7 +11,7 @@
 #define TRUST_MS    1000
 #define AGE_MAX_MS  60000
 #define COST_FACTOR 20
-#define RENEW_MS    5000 /* how long others use an expired entry while one request computes */
+#define RENEW_MS    5000 /* how long other requests use an expired entry while one computes */
 
 struct chart_cache_entry {
     struct arena *arena; /* holds the entry itself, too */
@@ -72,8 +72,9 @@ static bool marks_are_equal(const struct series_mark *one, const struct series_m
     return one->since == other->since && one->changes == other->changes;
 }
 
-/* Returns whether this request has to compute the data again. When the data were slow to compute,
- * one request computes and the others use the entry until renewed_by_ms. */
+/* Returns whether this request has to compute the data again. When the data were slow to compute
+ * (lifetime_ms > TRUST_MS), one request computes and the others use the entry until
+ * renewed_by_ms. */
 static bool chart_cache_is_due(struct chart_cache_entry *entry, int64_t now)
 {
     if (now - entry->made_ms <= entry->lifetime_ms)
@@ -110,7 +111,7 @@ struct str chart_cache_find(struct req *r,
     return arena_dup(r->task.arena, entry->data);
 }
 
-/* Returns the least recently used entry of a project, or of all projects (0). */
+/* Returns the least recently used entry of a project; `project` 0: of all projects. */
 static struct chart_cache_entry *chart_cache_oldest(int64_t project)
 {
     LIST_FOR (it, &chart_cache.used) {

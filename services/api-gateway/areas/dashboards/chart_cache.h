@@ -5,8 +5,8 @@
  *
  * An entry is used for a second without comparing its mark. After that it is used while its mark is
  * unchanged, for twenty times as long as the data took to compute, a minute at most. This limit
- * exists because marks may be some seconds late. When an entry has expired, one request computes
- * the data again while the others still use the entry.
+ * exists because marks may be some seconds late. When an entry with a lifetime of more than a
+ * second has expired, one request computes the data again while the others still use the entry.
  *
  * `shares` (common/README.md) bounds the bytes. The least recently used entries make room, those of
  * the same project first.

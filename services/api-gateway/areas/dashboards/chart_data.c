@@ -30,7 +30,7 @@ static const struct field column_fields[] = {
      .required = true,
      .nullable = true,
      .values = bucket_names,
-     .doc = "The values are the first days of these units"},
+     .doc = "Unit by which the values are grouped: each value is the first day of such a unit"},
 };
 static const struct schema column_schema = SCHEMA_OUT("ChartColumn", column_fields);
 
@@ -55,7 +55,7 @@ static const struct field chart_data_fields[] = {
     {.name = "has_next_page",
      .type = FIELD_BOOL,
      .required = true,
-     .doc = "There are more rows than the limit"},
+     .doc = "Whether the chart has more rows than its limit"},
     {.name = "period", .type = FIELD_OBJ, .required = true, .nullable = true, .sub = &span_schema},
     {.name = "previous_period",
      .type = FIELD_OBJ,
@@ -66,7 +66,7 @@ static const struct field chart_data_fields[] = {
      .type = FIELD_JSON,
      .required = true,
      .doc = "Rows of the preceding period when the chart compares; else null"},
-    {.name = "as_of", .type = FIELD_TIME, .required = true, .doc = "When it was computed"},
+    {.name = "as_of", .type = FIELD_TIME, .required = true, .doc = "When the data were computed"},
 };
 const struct schema chart_data_schema = SCHEMA_OUT("ChartData", chart_data_fields);
 
@@ -131,7 +131,8 @@ static void chart_write_empty(struct jw *w, const struct chart_reading *in, int6
     jw_arr_end(w);
 }
 
-/* Finds the days whose spans are shown even without records. Returns false when there are none. */
+/* Finds the days between which spans are shown even without records. Returns false when only spans
+ * with records are shown. */
 static bool chart_find_spans(const struct chart_reading *in,
                              const struct rows *rows,
                              const struct bucket_window *window,

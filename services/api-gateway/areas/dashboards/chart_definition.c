@@ -89,7 +89,7 @@ static const struct field period_fields[] = {
      .min = 1,
      .has_max = true,
      .max = CHART_PERIODS_MAX,
-     .doc = "Number of whole units up to the current one; 1 when left out",
+     .doc = "Number of whole units up to the unit of until; 1 when left out",
      .example = "12"},
     {.name = "until",
      FIELD_AT(struct period_in, until),
@@ -129,12 +129,12 @@ static const struct schema period_schema = SCHEMA("ChartPeriod", struct period_i
      .has_min = true, .min = 1, .has_max = true, .max = AGGREGATE_GROUPS,                          \
      .doc = "Maximum number of rows; 100 when left out"},                                          \
     {.name = "timezone", FIELD_AT(struct chart_in, timezone), .type = FIELD_STR, .nullable = true, \
-     .max = ZONE_MAX_CHARS, .doc = "For buckets and periods; UTC when left out",                   \
+     .max = ZONE_MAX_CHARS, .doc = "Time zone of buckets and periods; UTC when left out",          \
      .example = "\"Europe/Berlin\""},                                                              \
     {.name = "period", FIELD_AT(struct chart_in, period), .type = FIELD_OBJ, .nullable = true,     \
      .sub = &period_schema, .doc = "Only records of this period"},                                 \
     {.name = "compare", FIELD_AT(struct chart_in, compare), .type = FIELD_BOOL,                    \
-     .doc = "Return the preceding period, too"}
+     .doc = "Whether the data also have the rows of the preceding period"}
 /* clang-format on */
 
 static const struct field chart_create_fields[] = {CHART_MEMBERS(true, true)};
@@ -335,8 +335,8 @@ chart_print(struct arena *arena, const struct chart *chart, const json_t *filter
     return text.overflow ? STR_NONE : strbuf_view(&text);
 }
 
-/* Finds the source. An entity that this process does not know may be new: `behind` makes the
- * handler run again with the current model. */
+/* Finds the source: an entity, or the name of a view. An entity that this process does not know may
+ * be new: may_be_stale makes the handler run again with the current model. */
 static int chart_find_entity(struct req *r, const struct chart_in *in, struct chart *chart)
 {
     struct str name = in->entity.value;

@@ -35,7 +35,7 @@ static const struct query_param chart_image_query[] = {
     {.name = "fresh",
      .type = FIELD_BOOL,
      .fallback = "false",
-     .doc = "As in GET /charts/{id}/data"},
+     .doc = "true computes the data now, as in GET /charts/{id}/data"},
     {0},
 };
 
@@ -141,7 +141,7 @@ static const struct route chart_image_routes[] = {
     },
     {
         IMAGE_ROUTE(png, "image/png"),
-        .doc = "The same picture in pixels.",
+        .doc = "The picture of image.svg in pixels.",
     },
 };
 ROUTES(chart_image, "Charts");

@@ -181,8 +181,8 @@ static struct str column_name(const struct plot_data *in, size_t column)
     return chart_plot_text(in->arena, jr_str(json_array_get(in->columns, column), "name"));
 }
 
-/* Adds a series for each value. The preceding period adds a series at the same labels, for the
- * first value only when there are groups. */
+/* Adds a series for each value. The preceding period adds series at the same labels: for each value
+ * when there are no groups, otherwise for the first value only. */
 static void plot_values(const struct plot_data *in, struct plot *plot)
 {
     const json_t *label = json_array_get(in->columns, 0);
@@ -210,7 +210,7 @@ static void plot_values(const struct plot_data *in, struct plot *plot)
     }
 }
 
-/* Returns the index of the cell among the known ones, and appends a new cell. */
+/* Returns the index of the cell in `known`. Appends the cell when it is new. */
 static size_t cells_find_or_add(const json_t *cell, const json_t **known, size_t *count)
 {
     for (size_t i = *count; i-- > 0;)

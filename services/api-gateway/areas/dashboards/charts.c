@@ -22,7 +22,8 @@ static const struct query_param chart_data_query[] = {
     {0},
 };
 
-/* Returns whether the caller may see the definition: it may read the entity and fields in it. */
+/* Returns whether the caller may see the definition: an administrator, or a caller who may read the
+ * entity and all fields that the definition names. */
 static bool chart_is_readable(struct req *r, int64_t entity_id, struct str definition)
 {
     const struct entity *entity = model_entity_by_id(r->scope->model, entity_id);
@@ -266,7 +267,8 @@ static const struct route charts_routes[] = {
         .extra_statuses = {404, 409},
         .run = charts_create,
         .summary = "Create a chart",
-        .doc = "Its fields must exist, and the caller must be able to read them.",
+        .doc = "The fields that the chart names must exist, and the caller must be able to read "
+               "them.",
     },
     {
         .method = HTTP_PUT_M,
@@ -280,7 +282,7 @@ static const struct route charts_routes[] = {
         .run = charts_update,
         .guard = charts_get,
         .summary = "Change a chart",
-        .doc = "Members that are left out keep their value; null removes an optional one.",
+        .doc = "Members that are left out keep their value; null removes an optional member.",
     },
     {
         .method = HTTP_DELETE_M,
@@ -321,11 +323,12 @@ static const struct route charts_routes[] = {
         .run = charts_data,
         .guard = chart_guard,
         .summary = "Get a chart's data, from the records that the caller sees",
-        .doc = "Needs the permission to read the entity's records. Records that the caller may not "
-               "see are left out. A field that the caller may not read is a 403, and a field that "
-               "is gone from the model is a 409. Data are cached for a second. While their records "
-               "do not seem to have changed, they are cached for twenty times as long as they took "
-               "to compute, a minute at most.",
+        .doc =
+            "Needs the permission to read the entity's records. Records that the caller may not "
+            "see are left out. A field that the caller may not read is a 403, and a field that "
+            "is gone from the model is a 409. Data are cached for a second. While the records do "
+            "not seem to have changed, the data are cached for twenty times as long as they took "
+            "to compute, a minute at most.",
     },
 };
 ROUTES(charts, "Charts");
