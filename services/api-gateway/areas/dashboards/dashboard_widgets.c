@@ -30,8 +30,9 @@ static const struct field widget_fields[] = {
      .doc = "Required to create a widget", .example = "\"chart\""},
     {.name = "title", FIELD_AT(struct widget_in, title), .type = FIELD_STR, .nullable = true,
      .max = 200},
-    WIDGET_NUMBER(x, 0, DASHBOARD_COLUMNS - 1, "Column, on a grid of twelve"),
-    WIDGET_NUMBER(y, 0, DASHBOARD_ROWS_MAX, "Row; a new widget without x and y goes below all"),
+    WIDGET_NUMBER(x, 0, DASHBOARD_COLUMNS - 1, "First column, of the twelve columns of the grid"),
+    WIDGET_NUMBER(y, 0, DASHBOARD_ROWS_MAX,
+                  "First row; a new widget without x and y is placed below all widgets"),
     WIDGET_NUMBER(width, 1, DASHBOARD_COLUMNS, "In columns; a new widget has 6 when left out"),
     WIDGET_NUMBER(height, 1, WIDGET_HEIGHT_MAX, "In rows; a new widget has 4 when left out"),
     {.name = "chart_id", FIELD_AT(struct widget_in, chart_id), .type = FIELD_I64, .nullable = true,
@@ -46,7 +47,7 @@ static const struct field widget_fields[] = {
      .max = NAMES_MAX, .doc = "For kind list: fields, separated by commas; a leading '-' reverses"},
     {.name = "limit", FIELD_AT(struct widget_in, limit), .type = FIELD_I64, .nullable = true,
      .has_min = true, .min = 1, .has_max = true, .max = LIST_MAX,
-     .doc = "For kind list; 10 when left out"},
+     .doc = "For kind list: the most records to show; 10 when left out"},
     {.name = "text", FIELD_AT(struct widget_in, text), .type = FIELD_STR, .nullable = true,
      .max = TEXT_MAX, .doc = "For kind text: stored unchanged; clients must sanitise it"},
     {.name = "url", FIELD_AT(struct widget_in, url), .type = FIELD_STR, .nullable = true,
@@ -204,7 +205,8 @@ widget_fail_field(struct req *r, const char *field, enum problem code, const cha
     return fail_field(r, field, code, "%s", message);
 }
 
-/* Checks that the body has the members that its kind needs, and none of another kind. */
+/* Checks that the body has the members that its kind needs, and none that belongs to another kind
+ * only. */
 static int check_members(struct req *r, const struct widget_in *in)
 {
     const struct {
@@ -519,7 +521,7 @@ AWAITS static int dashboard_widgets_delete(struct req *r)
 }
 
 /* Moves `placed` to the positions of the body. Puts 409 with findings for widgets that are not on
- * the dashboard, because another request has removed them since the caller read it. */
+ * the dashboard, because another request has removed them since the caller read the dashboard. */
 static int
 layout_read(struct req *r, const struct layout_in *in, const struct widget_positions *placed)
 {

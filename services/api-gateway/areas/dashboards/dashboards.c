@@ -16,7 +16,8 @@ struct dashboard_in {
 #define DASHBOARD_MEMBERS(new)                                                                     \
     NAMED_MEMBERS(struct dashboard_in, new, "\"Sales\""),                                          \
     {.name = "role_ids", FIELD_AT(struct dashboard_in, role_ids), .type = FIELD_IDS,               \
-     .max = ROLES_MAX, .doc = "Roles that also see it; none: only its owner and administrators",   \
+     .max = ROLES_MAX, .doc = "Roles whose holders also see the dashboard; []: only its owner "    \
+     "and administrators see it",                                                                  \
      .example = "[2]"}
 /* clang-format on */
 
@@ -35,7 +36,7 @@ static const struct schema dashboard_update_schema =
     {.name = "owner_id", .type = FIELD_I64, .required = true, .nullable = true},                   \
     {.name = "role_ids", .type = FIELD_IDS, .required = true},                                     \
     {.name = "can_edit", .type = FIELD_BOOL, .required = true,                                     \
-     .doc = "The caller is the owner or an administrator"},                                        \
+     .doc = "Whether the caller may change the dashboard: its owner or an administrator"},         \
     __VA_ARGS__,                                                                                   \
     {.name = "version", .type = FIELD_I64, .required = true,                                       \
      .doc = "Raised by every change of the dashboard or its widgets"},                             \
@@ -93,7 +94,7 @@ static const struct field home_out_fields[] = {
      .required = true,
      .nullable = true,
      .values = home_scopes,
-     .doc = "Whose home dashboard the caller gets; null when it sees none"},
+     .doc = "Whose home dashboard the caller gets; null when the caller sees no home dashboard"},
     {.name = "role_id", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "dashboard",
      .type = FIELD_OBJ,
@@ -111,7 +112,7 @@ struct sql_i64s caller_roles(const struct caller *caller)
                           : sql_i64s(NULL, 0);
 }
 
-/* co: *ret_seen: the dashboard exists and the caller sees it. */
+/* co: Sets *ret_seen to whether the dashboard exists and the caller sees it. */
 AWAITS static int dashboard_is_visible(struct req *r, int64_t id, bool *ret_seen)
 {
     const struct caller *caller = r->scope->caller;
@@ -419,8 +420,8 @@ static const struct route dashboards_routes[] = {
         .success = {200, &dashboard_row_schema, .list = true},
         .run = dashboards_list,
         .summary = "List the dashboards that the caller sees, without their widgets",
-        .doc = "Lists the caller's own dashboards, and those that are shared with one of its "
-               "roles. An administrator, signed in as a user, sees all.",
+        .doc = "Lists the caller's own dashboards, and those that are shared with one of the "
+               "caller's roles. An administrator, signed in as a user, sees all.",
     },
     {
         .method = HTTP_GET_M,
@@ -431,8 +432,9 @@ static const struct route dashboards_routes[] = {
         .success = {200, &home_out_schema},
         .run = home_reply,
         .summary = "Get the caller's home dashboard",
-        .doc = "The first dashboard that the caller sees of these: the one that the user has "
-               "chosen, those of its roles in the order of their ids, the project's.",
+        .doc = "Of these dashboards, the first that the caller sees: the home dashboard that the "
+               "user has chosen, those of the user's roles in the order of the role ids, that of "
+               "the project.",
     },
     {
         .method = HTTP_PUT_M,

@@ -11,7 +11,7 @@
 #include "records/series.h"
 
 #define CHARTS_MAX        1000 /* of a project */
-#define CHART_GROUPS      100  /* limit of a chart without its own */
+#define CHART_GROUPS      100  /* rows of a chart that sets no limit */
 #define CHART_PERIODS_MAX 1000
 #define CHART_GROUPS_MAX  2
 #define CHART_VALUES_MAX  5
@@ -47,8 +47,8 @@ struct chart {
     struct str text;  /* the definition as JSON, without name and source; arena-owned */
 };
 
-/* any: Returns the ids of the caller's roles, which decide which shared dashboards and views it
- * sees. Borrowed from the caller's rights. */
+/* any: Returns the ids of the caller's roles, which decide which shared dashboards and views the
+ * caller sees. Borrowed from the caller's rights. */
 struct sql_i64s caller_roles(const struct caller *caller);
 
 /* --- definitions (chart_definition.c) --- */

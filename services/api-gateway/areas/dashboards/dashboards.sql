@@ -97,7 +97,7 @@ delete from {p}.dashboard_widgets w where w.id = :id::bigint and w.dashboard_id 
 -- name: widget_chart :opt
 select c.id from {p}.charts c where c.id = :id::bigint for key share
 
--- The first home whose dashboard the caller sees: its own, then those of its roles by role id, then the project's.
+-- The first home whose dashboard the caller sees: the user's, then those of the user's roles by role id, then the project's.
 -- name: home_find :opt args(home)
 select h.scope:text, h.subject_id:bigint, h.dashboard_id:bigint
 from {p}.dashboard_homes h join {p}.dashboards d on d.id = h.dashboard_id

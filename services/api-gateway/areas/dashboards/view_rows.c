@@ -1,8 +1,8 @@
 /*
- * Rows of materialised views, and the callers that may read them. Rights on a generation depend on
- * the entities and fields that it was computed from. Rights on a definition depend on those that it
- * names. The two differ after a change of the definition, until the runner has computed the next
- * generation.
+ * Rows of materialised views, and the callers that may read them. A generation is the rows of one
+ * refresh. Rights on a generation depend on the entities and fields that the rows were computed
+ * from. Rights on a definition depend on the entities and fields that the definition names. The two
+ * differ after a change of the definition, until the runner has computed the next generation.
  */
 #include <errno.h>
 
@@ -14,9 +14,10 @@
 
 /* Facts that decide who may read a generation: columns of the part "made" in views.sql. */
 struct view_generation {
-    int64_t number;             /* 0 = not computed yet */
-    bool is_known;              /* entity_ids and field_ids are known */
-    bool is_current, is_shared; /* of the current definition; with a role of the caller */
+    int64_t number;  /* 0 = not computed yet */
+    bool is_known;   /* entity_ids and field_ids are known */
+    bool is_current; /* computed from the current definition */
+    bool is_shared;  /* shared with a role of the caller */
     struct sql_i64s entity_ids, field_ids;
 };
 
@@ -60,7 +61,8 @@ static bool generation_fits_model(const struct model *model, const struct view_g
     return true;
 }
 
-/* Returns whether the caller may read all source entities; `whole`: all records and fields used. */
+/* Returns whether the caller may read records of all source entities. With `whole`: whether the
+ * caller may read all of these records and all fields that the rows were computed from. */
 static bool
 generation_is_readable(struct records_ctx *ctx, const struct view_generation *made, bool whole)
 {

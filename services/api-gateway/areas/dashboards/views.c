@@ -35,24 +35,25 @@ struct view_in {
      .max = 48, .example = "\"orders\""},                                                          \
     {.name = "aggregates", FIELD_AT(struct view_in, aggregates), .type = FIELD_LIST,               \
      .required = (new), .min = 1, .max = SERIES_VALUES, .sub = &chart_aggregate_schema,            \
-     .doc = "Columns: the sum of total becomes sum_total, of book.price sum_book_price",           \
+     .doc = "Each becomes a column: the sum of total the column sum_total, the sum of "            \
+     "book.price the column sum_book_price",                                                       \
      .example = "[{\"function\": \"sum\", \"field\": \"total\"}]"},                                \
     {.name = "group_by", FIELD_AT(struct view_in, group_by), .type = FIELD_LIST,                   \
      .nullable = true, .max = SERIES_GROUPS, .sub = &chart_group_schema,                           \
-     .doc = "One row per group; may follow relations, as in filters",                              \
+     .doc = "One row per group; fields may follow relations, as in filters",                       \
      .example = "[{\"field\": \"created_at\", \"bucket\": \"month\"}]"},                           \
     {.name = "filter", FIELD_AT(struct view_in, filter), .type = FIELD_MAP, .nullable = true,      \
      .doc = "A filter object as in lists"},                                                        \
     {.name = "timezone", FIELD_AT(struct view_in, timezone), .type = FIELD_STR, .nullable = true,  \
-     .max = ZONE_MAX, .doc = "For buckets and cron; UTC when left out"},                           \
+     .max = ZONE_MAX, .doc = "Time zone of buckets and cron; UTC when left out"},                  \
     {.name = "cron", FIELD_AT(struct view_in, cron), .type = FIELD_STR, .nullable = true,          \
      .max = CRON_MAX_BYTES, .doc = "When the view is refreshed; syntax as for workflows",          \
      .example = "\"0 5 * * *\""},                                                                  \
     {.name = "on_change", FIELD_AT(struct view_in, on_change), .type = FIELD_BOOL,                 \
      .doc = "Refresh the view some seconds after its records have changed"},                       \
     {.name = "role_ids", FIELD_AT(struct view_in, role_ids), .type = FIELD_IDS,                    \
-     .max = VIEW_ROLES_MAX, .doc = "Roles that read all rows, regardless of the records "          \
-     "that they see; only administrators may set them"}
+     .max = VIEW_ROLES_MAX, .doc = "Roles whose holders read all rows of the view, regardless "    \
+     "of the records that they may read; only administrators may set role_ids"}
 /* clang-format on */
 
 static const struct field view_create_fields[] = {VIEW_MEMBERS(true)};
@@ -116,7 +117,7 @@ static const struct field view_out_fields[] = {
      .required = true,
      .nullable = true,
      .is_volatile = true,
-     .doc = "How long the last refresh took"},
+     .doc = "Milliseconds that the last refresh took"},
     {.name = "row_count",
      .type = FIELD_I64,
      .required = true,
@@ -270,7 +271,8 @@ static int view_may_change_shared(struct req *r, bool is_shared)
         r, REFUSE_ADMIN, "Only an administrator of the project may change a shared view.");
 }
 
-/* Checks that the caller may change the locked view, and may see a definition that changes. */
+/* Checks that the caller may change the locked view. `redefined`: checks also that the caller may
+ * see the definition. */
 static int view_may_change(struct req *r, const struct sql_view_lock_row *row, bool redefined)
 {
     TRY(view_may_change_shared(r, row->is_shared));
@@ -556,7 +558,8 @@ static const struct route views_routes[] = {
         .guard = views_update_guard,
         .summary = "Change a materialised view",
         .doc = "Members that are left out keep their value. A change of the definition requests a "
-               "refresh; until it is done, callers that may read the current rows still get them. "
+               "refresh. Until that refresh is done, callers that may read the current rows still "
+               "get them. "
                "Changing a shared view, or a definition over an entity with row-level security, "
                "needs an administrator.",
     },
@@ -584,7 +587,8 @@ static const struct route views_routes[] = {
         .guard = views_get,
         .class = CLASS_HEAVY,
         .summary = "Refresh a materialised view",
-        .doc = "The current rows can be read during the refresh; status says when it is done.",
+        .doc = "The current rows can be read during the refresh; status shows when the refresh is "
+               "done.",
     },
     {
         .method = HTTP_GET_M,

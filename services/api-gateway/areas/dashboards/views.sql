@@ -52,7 +52,7 @@ values (:name::text, :description::text?, :entity_id::bigint, :definition::jsonb
 on conflict (name) do nothing
 returning id as id:bigint
 
--- The rows stay as they are until the next refresh. A change of the definition requests one.
+-- The rows stay as they are until the next refresh. A change of the definition requests a refresh.
 -- name: view_save :exec
 update {p}.materialized_views v
 set name = :name::text, description = :description::text?, entity_id = :entity_id::bigint, definition = :definition::jsonb,

@@ -483,7 +483,8 @@ static const struct route files_routes[] = {
         .run = files_probe,
         .guard = file_update_guard,
         .summary = "Read a file's width, height and duration again",
-        .doc = "Uploads read them without being asked, unless that takes longer than two seconds.",
+        .doc = "An upload reads these values without being asked, unless reading them takes longer "
+               "than two seconds.",
     },
     {
         .method = HTTP_DELETE_M,

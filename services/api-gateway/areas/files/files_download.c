@@ -20,8 +20,8 @@
 
 /* --- bytes --- */
 
-/* co: Sends bytes that the kernel has in memory, without a copy. *ret 0: they must be read first.
- */
+/* co: Sends bytes that the kernel has in memory, without a copy. *ret is the number of bytes that
+ * were sent; 0: the bytes must be read first. */
 AWAITS static int send_cached(struct req *r,
                               const struct store_reader *reader,
                               const struct range *rest,
@@ -119,13 +119,14 @@ static const char *const dispositions[] = {"inline", "attachment", NULL};
      .values = dispositions,                                                                       \
      .doc = "attachment: to be saved, not shown; inline: the default, only for raster images"},    \
     {                                                                                              \
-        .name = "filename", .type = FIELD_STR, .doc = "Name to save the file by, not its own"      \
+        .name = "filename", .type = FIELD_STR,                                                     \
+        .doc = "Name to save the file by, in place of the file's own name"                         \
     }
 /* clang-format on */
 
 /* The query may turn inline into attachment, but not attachment into inline. It may also replace
- * the name. An untrusted person may have written a link that anonymous users follow, so there the
- * name keeps the file's ending. */
+ * the name. An untrusted person may have written a link that anonymous users follow, so for
+ * anonymous requests the name keeps the file's ending. */
 static int download_disposition(struct req *r,
                                 const struct file_row *file,
                                 bool is_anonymous,

@@ -22,12 +22,12 @@
          .type = FIELD_I64,                                                                        \
          .required = true,                                                                         \
          .nullable = true,                                                                         \
-         .doc = "Id of that record"},                                                              \
+         .doc = "Id of the record that the file is attached to"},                                  \
         {.name = "field_name", .type = FIELD_STR, .required = true, .nullable = true},             \
         {.name = "is_public",                                                                      \
          .type = FIELD_BOOL,                                                                       \
          .required = true,                                                                         \
-         .doc = "Anyone can read it at /files/{id}/public"},                                       \
+         .doc = "Whether anyone can read the file at /files/{id}/public"},                         \
         {.name = "width", .type = FIELD_I64, .required = true, .nullable = true},                  \
         {.name = "height", .type = FIELD_I64, .required = true, .nullable = true},                 \
         {.name = "duration",                                                                       \
@@ -51,7 +51,7 @@ static const struct field uploaded_fields[] = {
      .type = FIELD_LIST,
      .required = true,
      .sub = &file_schema,
-     .doc = "All files of the upload, in the order of its parts; the fields above are those of the "
-            "first one"},
+     .doc = "All files of the upload, in the order of its parts; the other members of the answer "
+            "are those of the first file"},
 };
 const struct schema files_uploaded_schema = SCHEMA_OUT("FilesUploaded", uploaded_fields);

@@ -22,7 +22,7 @@ static const struct query_param tus_query[] = {
     {.name = "is_public",
      .type = FIELD_BOOL,
      .fallback = "false",
-     .doc = "Anyone can read it at /files/{id}/public"},
+     .doc = "Whether anyone can read the file at /files/{id}/public"},
     {0},
 };
 
@@ -131,7 +131,8 @@ AWAITS static int tus_create(struct req *r)
     return reply_empty(r, 201);
 }
 
-/* The handlers check the protocol version: in the guard its 412 would come before the 404. */
+/* The guard does not check the protocol version, because its 412 would come before the 404. The
+ * handlers check the version. */
 AWAITS static int tus_guard(struct req *r)
 {
     struct upload_config config = tus_config(r);
