@@ -14,7 +14,7 @@ static const struct query_param upload_query[] = {
     {.name = "is_public",
      .type = FIELD_BOOL,
      .fallback = "false",
-     .doc = "Anyone can read them at /files/{id}/public"},
+     .doc = "Whether anyone can read the files at /files/{id}/public"},
     {.name = "entity",
      .type = FIELD_STR,
      .doc = "Entity of the record; may be left out when exactly one entity that the caller may "
@@ -23,8 +23,8 @@ static const struct query_param upload_query[] = {
      .type = FIELD_I64,
      .has_min = true,
      .min = 1,
-     .doc = "With fieldName: id of the record; the file becomes the value of that field and "
-            "replaces the previous one"},
+     .doc = "With fieldName: id of the record; the file becomes the value of the field fieldName "
+            "and replaces the previous file"},
     {.name = "fieldName",
      .type = FIELD_STR,
      .doc = "With entityId: the record's field, of type file"},
@@ -55,7 +55,8 @@ file_field(const struct req *r, const struct entity *entity, struct str name)
                : NULL;
 }
 
-/* Returns the only entity with such a field, or NULL when no entity or several have one. */
+/* Returns the only entity with a field of type file and this name that the caller may set. NULL
+ * when no entity has such a field, or several have one. */
 static const struct entity *entity_of_field(const struct req *r, struct str name)
 {
     const struct model *model = r->scope->model;
@@ -110,7 +111,8 @@ static int attach_read(struct req *r, const struct query *query, struct attach_t
     return 0;
 }
 
-/* co: Reads the query, for all files of the upload. All is checked before bytes are read. */
+/* co: Reads the query, which applies to all files of the upload, and checks it before any bytes are
+ * read. */
 AWAITS static int
 upload_prepare(struct req *r, struct upload **ret_upload, struct attach_target *ret_attach)
 {
@@ -161,7 +163,7 @@ AWAITS static void upload_undo(struct req *r, int64_t id)
 }
 
 /* co: Writes the record like any other update, with its rules, events and locks. After a crash
- * before this update the file stays as one of the caller's, without a record. */
+ * before this update the file stays, as a file of the caller that is attached to no record. */
 AWAITS static int upload_attach(struct req *r, const struct attach_target *attach, int64_t id)
 {
     struct records_ctx *ctx = items_ctx(r);

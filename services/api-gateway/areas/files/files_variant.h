@@ -11,8 +11,9 @@
      .min = 1,                                                                                     \
      .has_max = true,                                                                              \
      .max = 4096,                                                                                  \
-     .doc = "Of a picture, in pixels; without height it keeps its proportions. A smaller one is "  \
-            "enlarged to the width, the height or both, unless fit is inside"},                    \
+     .doc = "Width of the picture in pixels; without height the picture keeps its proportions. "   \
+            "A smaller picture is enlarged to the width, the height or both, unless fit is "       \
+            "inside"},                                                                             \
         {.name = "height",                                                                         \
          .type = FIELD_I64,                                                                        \
          .has_min = true,                                                                          \
@@ -20,8 +21,9 @@
          .has_max = true,                                                                          \
          .max = 4096,                                                                              \
          .doc =                                                                                    \
-             "Of a picture, in pixels; without width it keeps its proportions. A smaller one is "  \
-             "enlarged to the width, the height or both, unless fit is inside"},                   \
+             "Height of the picture in pixels; without width the picture keeps its proportions. "  \
+             "A smaller picture is enlarged to the width, the height or both, unless fit is "      \
+             "inside"},                                                                            \
         {.name = "fit",                                                                            \
          .type = FIELD_STR,                                                                        \
          .values = files_variant_fits,                                                             \
@@ -36,23 +38,24 @@
          .type = FIELD_STR,                                                                        \
          .values = files_variant_formats,                                                          \
          .doc =                                                                                    \
-             "The picture's own if left out (GIF becomes WebP, HEIC and TIFF become JPEG); auto: " \
-             "WebP for clients that accept it. Animated GIF and WebP stay animated as WebP, and "  \
-             "give their first frame in other formats"},                                           \
+             "When left out: the picture's own format (GIF becomes WebP, HEIC and TIFF become "    \
+             "JPEG); auto: WebP for clients that accept it. Animated GIF and WebP stay animated "  \
+             "as WebP, and give their first frame in other formats"},                              \
     {                                                                                              \
         .name = "frame", .type = FIELD_STR, .values = files_variant_frames, .fallback = "all",     \
         .doc =                                                                                     \
-            "Of an animated picture. all: it stays animated, up to 2000 frames and 100 million "   \
-            "pixels of all frames together; first: the first frame"                                \
+            "For an animated picture. all: the picture stays animated, up to 2000 frames and 100 " \
+            "million pixels of all frames together; first: only the first frame"                   \
     }
 /* clang-format on */
 extern const char *const files_variant_fits[], *const files_variant_formats[],
                                                    *const files_variant_frames[];
 
-/* co: Finds or makes the variant that the query requests and replaces *file by its row, which has
- * other bytes, type, name and time. *ret_is_one says whether the query requests a variant at
- * all; if not, *file stays unchanged. `strangers`: the request is anonymous. Returns 0, a negative
- * errno, or the HTTP status of the error that the function has put as the answer. */
+/* co: Finds or makes the variant that the query requests, and replaces *file by the variant's row,
+ * whose bytes, type, name and time differ from those of the file. *ret_is_one says whether the
+ * query requests a variant at all; if not, *file stays unchanged. `strangers`: the request is
+ * anonymous. Returns 0, a negative errno, or the HTTP status of the error that the function has put
+ * as the answer. */
 AWAITS int
 files_variant_find(struct req *r, bool strangers, struct file_row *file, bool *ret_is_one)
     MUSTCHECK;

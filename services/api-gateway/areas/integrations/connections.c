@@ -39,11 +39,11 @@ static const struct field credentials_fields[] = {
     CREDENTIAL(client_secret, true, "For the scheme oauth2_client_credentials", "\"secret-5f2c\""),
     CREDENTIAL(access_token,
                true,
-               "For the scheme oauth2_code: only the mask, as it was read",
+               "For the scheme oauth2_code: only the mask is accepted, which keeps the token",
                "\"" SECRET_MASK "\""),
     CREDENTIAL(refresh_token,
                true,
-               "For the scheme oauth2_code: only the mask, as it was read",
+               "For the scheme oauth2_code: only the mask is accepted, which keeps the token",
                "\"" SECRET_MASK "\""),
 };
 static const struct schema credentials_schema =
@@ -317,7 +317,7 @@ AWAITS static int connections_list(struct req *r)
                                            .integration_id = some_id(integration_id)));
 }
 
-/* `everybody`: connections of other users too. */
+/* co: Finds a connection of the project or of the caller; with `everybody`, of other users too. */
 AWAITS static int connection_find(struct req *r, int64_t id, bool everybody, struct rows *ret_rows)
 {
     return sql_one(
@@ -529,7 +529,8 @@ static const struct route connections_routes[] = {
         .extra_statuses = {409},
         .run = connections_create,
         .summary = "Store credentials for an integration",
-        .doc = "The credentials are sent only to the hosts that the integration has now.",
+        .doc = "The credentials are sent only to the hosts that the integration names when the "
+               "connection is created.",
     },
     {
         .method = HTTP_PUT_M,
@@ -543,7 +544,7 @@ static const struct route connections_routes[] = {
         .run = connections_update,
         .guard = connection_own_guard,
         .summary = "Rename a connection, or replace its credentials as a whole",
-        .doc = "Only its user can change a user's own connection, not even an administrator.",
+        .doc = "A user's own connection can be changed by that user only, not by administrators.",
     },
     {
         .method = HTTP_DELETE_M,

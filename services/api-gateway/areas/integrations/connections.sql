@@ -37,8 +37,8 @@ from {p}.connections c where c.id = :id::bigint and {seen} for update
 -- name: connection_rename :exec
 update {p}.connections c set name = :name::text, updated_at = greatest(now(), c.updated_at) where c.id = :id::bigint
 
--- Drops the tokens of the previous credentials. The new version keeps a process from storing a token that it is fetching for
--- them.
+-- Drops the tokens of the previous credentials. The new version keeps a process from storing a token that it is fetching with
+-- the previous credentials.
 -- name: connection_replace :exec
 update {p}.connections c
 set scheme = :scheme::text, status = :status::text, shown = :shown::jsonb, sealed = :sealed::bytea?, base_bound = :base_bound::text,

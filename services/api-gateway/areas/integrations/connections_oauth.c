@@ -49,8 +49,8 @@ static const struct field consent_fields[] = {
 };
 static const struct schema consent_schema = SCHEMA_OUT("ConnectionConsent", consent_fields);
 
-/* co: Loads the integration of a connection. 409 unless its scheme needs consent and has a client.
- */
+/* co: Loads the integration of a connection. 409 unless the integration's scheme needs consent and
+ * its auth has a client_id. */
 AWAITS static int
 consent_source_load(struct req *r, int64_t integration_id, struct integration_source *source)
 {
@@ -214,15 +214,16 @@ static const struct field consent_in_fields[] = {
      FIELD_AT(struct consent_in, iss),
      .type = FIELD_STR,
      .max = 2048,
-     .doc = "As the provider sent it (RFC 9207): must have the host of authorization_url"},
+     .doc = "The value of iss that the provider sent (RFC 9207): must have the host of "
+            "authorization_url"},
     {.name = "error",
      FIELD_AT(struct consent_in, error),
      .type = FIELD_STR,
      .min = 1,
      .max = 64,
-     .doc = "As the provider sent it in place of a code, such as access_denied"},
+     .doc = "The error that the provider sent in place of a code, such as access_denied"},
 };
-/* Providers add members of their own (scope, authuser, session_state): ignored. */
+/* Providers add members of their own (scope, authuser, session_state), which are ignored. */
 static const struct schema consent_in_schema = {
     .name = "ConnectionCallback",
     .fields = consent_in_fields,

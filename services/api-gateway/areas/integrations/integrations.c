@@ -53,7 +53,7 @@ static json_t *body_add_defaults(struct req *r, const json_t *body)
     return doc;
 }
 
-/* The reading of a body into a draft, by one of the two schemas. */
+/* The reading of a body into a draft, by integration_create_schema or integration_update_schema. */
 struct draft_reading {
     struct arena *arena;
     const struct schema *schema;

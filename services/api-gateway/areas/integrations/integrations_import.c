@@ -31,7 +31,7 @@ static const struct field import_fields[] = {
      .required = true,
      .doc =
          "OpenAPI 3.0 or 3.1 as JSON, with $ref only within the document. A body of more than 1 MB "
-         "must name the operations to import in operations",
+         "must name the operations to import in the member \"operations\"",
      .example = "{\"openapi\": \"3.0.3\", \"info\": {\"title\": \"crm\", \"version\": \"1\"}, "
                 "\"servers\": [{\"url\": \"https://api.example.com\"}], \"paths\": {\"/users\": "
                 "{\"get\": {\"operationId\": \"listUsers\", \"responses\": {}}}}}"},
@@ -121,8 +121,8 @@ struct import_work {
     bool is_valid;
 };
 
-/* Fills the options from a body. `document` is the text of the document of a large body, which has
- * an empty object in its place. STR_NONE: the body has the document itself. */
+/* Fills the options from a body. `document` is the text of the document of a large body; `body`
+ * then has an empty object in place of the document. STR_NONE: `body` has the document itself. */
 static bool import_decode(struct arena *arena,
                           struct import_work *work,
                           const json_t *body,
@@ -299,7 +299,8 @@ static const struct route integrations_import_routes[] = {
             "the document may take 500,000 steps (each operation, parameter, reference and value "
             "that is tried or compared is a step) and 16 MB of memory. A document that takes "
             "more, or has more than 200 operations, gets 400: name the operations that you need "
-            "in operations. From a body of 1 to 16 MB only these are read.",
+            "in the member \"operations\". From a body of 1 to 16 MB only these operations are "
+            "read.",
     },
 };
 ROUTES(integrations_import, "Integrations");

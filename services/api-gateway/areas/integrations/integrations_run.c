@@ -83,7 +83,8 @@ static const struct field run_fields[] = {
      .nullable = true,
      .has_min = true,
      .min = 1,
-     .doc = "When left out: the only connection of the caller, else the only one of the project"},
+     .doc = "When left out: the only connection of the caller, or else the only connection of the "
+            "project"},
     {.name = "params",
      FIELD_AT(struct run_in, params),
      .type = FIELD_MAP,
@@ -284,13 +285,11 @@ static const struct route integrations_run_routes[] = {
         .summary = "Run an operation of a third-party API",
         .doc =
             "The request to the API is sent once. Only when the API refuses the connection's "
-            "token, "
-            "it is sent again with a new token. Every answer of the API gives status 200 here, and "
-            "status_code has the status of the API. 502 means that the API did not answer in time, "
-            "that its answer is too large or cannot be read, or that the address of the API is not "
-            "allowed. A redirect counts as an answer, unless the operation follows redirects; it "
-            "is "
-            "never followed to another host.",
+            "token, the request is sent again with a new token. Every answer of the API gives "
+            "status 200 here, and status_code has the status of the API. 502 means that the API "
+            "did not answer in time, that its answer is too large or cannot be read, or that the "
+            "address of the API is not allowed. A redirect counts as an answer, unless the "
+            "operation follows redirects. A redirect to another host is never followed.",
     },
     {
         .method = HTTP_GET_M,

@@ -39,9 +39,10 @@ struct items_match {
 int items_if_match(struct req *r, struct items_match *ret_match) MUSTCHECK;
 /* any: Returns the version to write with now; 0 = any version. */
 int64_t items_match_version(const struct items_match *match);
-/* any: Returns true when `rc` is a stale version and If-Match accepts another version: the caller
- * then repeats the write. */
+/* any: Returns true when `rc` says that the version is stale and If-Match accepts a further
+ * version: the calling function then repeats the write with that version. */
 bool items_match_next(struct items_match *match, struct records_ctx *ctx, int rc);
 
-/* co: As items_etag(). Responds 304, and returns that status, when If-None-Match names the ETag. */
+/* co: Sets the ETag as items_etag() does. Responds 304, and returns 304, when If-None-Match names
+ * the ETag. */
 AWAITS int items_etag_or_304(struct req *r, int64_t version) MUSTCHECK;

@@ -30,8 +30,8 @@ static const struct field version_fields[] = {
      .required = true,
      .nullable = true,
      .doc = "The record as it was in this version, with the current names of fields and under the "
-            "current permissions, without secrets and without fields that it did not have; null "
-            "for a deletion"},
+            "current permissions, without secrets and without fields that the record did not have; "
+            "null for a deletion"},
 };
 static const struct schema version_schema = SCHEMA_OUT("RecordVersion", version_fields);
 
@@ -71,8 +71,8 @@ static const struct query_param history_query[] = {
 };
 /* clang-format on */
 
-/* Another process may just have turned on the history of the entity. Setting `behind` repeats the
- * request once with the current model. */
+/* Another process may just have turned on the history of the entity: may_be_stale makes the handler
+ * run again, once, with the current model. */
 static struct records_ctx *history_ctx(struct req *r)
 {
     r->scope->may_be_stale = r->scope->entity->history_days == 0 && !r->scope->is_rechecked;
