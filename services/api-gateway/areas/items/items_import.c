@@ -26,7 +26,8 @@ struct upload {
     struct multipart *multipart;
     struct import *import;
     int64_t task_id;
-    int64_t attempt; /* number of the request within the task: 1, and one more with each resume */
+    int64_t
+        attempt; /* number of the request within the task: 1, then 2 after the first resume, ... */
     int64_t reported_ms;
     int64_t done_before; /* rows imported by earlier requests */
 };

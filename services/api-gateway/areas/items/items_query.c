@@ -73,8 +73,8 @@ static bool is_same_list(const struct query_item *item, const struct query_item 
     return true;
 }
 
-/* Reads the list that has items[at] as a value. Returns false when an earlier value has already
- * brought the list. */
+/* Reads the list that has query->items[at] as a value. Returns false when an earlier item is a
+ * value of the same list: the list has been read with that item. */
 static bool filter_list_read(struct arena *arena,
                              const struct query *query,
                              size_t at,

@@ -142,7 +142,7 @@ AWAITS static void hub_run(struct task *task, void *arg)
             listeners_dismiss(&LIST_ITEM(link, struct hub_group, link)->listeners, task->arena);
     } else if (rc != 0 && rc != -ECANCELED) {
         hub->needs_round = hub->needs_round || rc == -ETIMEDOUT || rc == -EAGAIN ||
-                           rc == DB_SCHEMA; /* the next round continues there */
+                           rc == DB_SCHEMA; /* the next round continues where this one ended */
         log_debug("live.round_failed", L_I64("project", hub->number), L_RESULT("rc", rc));
     }
     hub_round_end(hub);
@@ -251,8 +251,9 @@ struct share *hub_acquire_slot(struct req *r)
     return shares_try(&live.slots, share_owner_of(&r->task), 1, &share) == 0 ? share : NULL;
 }
 
-/* Puts the listener into a group at its own position, or into hub->new_listeners without a valid
- * one. *ret_print: the fingerprint in its position, or its present one. */
+/* Puts the listener into a late group at the position `text`, or into hub->new_listeners when
+ * `text` is no valid position. *ret_print: the fingerprint in `text`, otherwise the listener's
+ * current fingerprint. */
 static void hub_add_listener(struct hub *hub,
                              struct hub_subscriber *listener,
                              struct str text,

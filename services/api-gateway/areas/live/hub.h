@@ -4,9 +4,9 @@
  * project's log of changes for all of them, in rounds. A round begins when a Redis message (the
  * doorbell) announces a change, and once a second in any case. A hub exists while it has listeners.
  *
- * Listeners at the same position form a group. One group, `now`, is up to date. Listeners that
- * reconnect with an older position form groups of their own, which are read forward until they join
- * `now`. Loop thread only.
+ * Listeners at the same position form a group. One group, hub->current, is up to date. Listeners
+ * that reconnect with an older position form groups in hub->late_groups, which are read forward
+ * until their listeners join hub->current. Loop thread only.
  */
 #include "app.h"
 #include "http/feed.h"
@@ -28,8 +28,8 @@ struct hub_test {
     size_t index;     /* index among the tests of the current statement; SIZE_MAX = not in it */
 };
 
-/* A fingerprint of what a listener is shown. sight: the records and fields that its rights allow;
- * shape: the form that the model gives the records. */
+/* A fingerprint of what a listener is shown. `visible`: the records and fields that the listener's
+ * rights allow. `shape`: the form that the model gives the records. */
 struct hub_fingerprint {
     uint32_t visible, shape;
 };
@@ -55,15 +55,15 @@ struct hub_subscriber {
     struct share *share;
     int64_t group_members_hash; /* fingerprint of the members of the group in X-Group-Id; 0 = no
                                    group */
-    int64_t
-        rights_source; /* fingerprint of the rows that its rights were computed from; 0 = unknown */
+    int64_t rights_source;      /* fingerprint of the rows that caller.rights was computed from; 0 =
+                                   unknown */
     struct hub_fingerprint fingerprint;
-    char head[HUB_HEAD_BYTES]; /* prefix of every position that its feed sends */
-    unsigned work;             /* bits of enum hub_work_poll that the listener follows */
+    char head[HUB_HEAD_BYTES]; /* prefix of every position that the feed sends */
+    unsigned work;             /* bits of enum hub_work that the listener follows */
     struct hub_audit audit;
     struct arena *arena; /* of the texts of `audit`; NULL = none */
     bool is_gone;
-    bool is_new;                /* joined `now`; no hello was sent yet */
+    bool is_new;                /* joined hub->current; no hello was sent yet */
     bool position_is_malformed; /* sent a malformed position: the stream begins with a reset */
     size_t watch_count;
     struct hub_watch watches[];
@@ -82,7 +82,7 @@ struct hub_options {
     const struct entity *const *entities;
     size_t count;
     const struct records_filter *filter; /* applies to each entity */
-    unsigned work;                       /* bits of enum hub_work_poll */
+    unsigned work;                       /* bits of enum hub_work */
     struct hub_audit audit;
     struct str position;       /* of the last event that the client has; STR_NONE = begin now */
     struct str begin_position; /* from hub_begin_logging() */
@@ -92,18 +92,18 @@ struct hub_options {
 /* any: Starts the hubs, once in each worker. `listeners`: the most that all projects may have
  * together. */
 void hub_start(struct directory *directory, int64_t listeners);
-/* any: Lets no further round begin. The feeds end with their server. */
+/* any: Lets no further round begin. The feeds end when the HTTP server stops. */
 void hub_stop(void);
 
 /* co: Computes a fingerprint of the members of the group that the request names in X-Group-Id; 0
- * when it names none. Returns 0, a negative, or the status put. */
+ * when the request names no group. Returns 0, a negative, or the status put. */
 AWAITS int hub_group_members_hash(struct req *r, int64_t *ret_members) MUSTCHECK;
-/* any: Acquires a slot for one more listener of the request's project. Returns NULL when there is
- * none. hub_subscribe() takes the slot over. */
+/* any: Acquires a slot for one more listener of the request's project. Returns NULL when no slot is
+ * free. hub_subscribe() takes the slot over. */
 struct share *hub_acquire_slot(struct req *r);
 /* co: Makes sure that every change is logged from now on, so that the stream contains it. Call it
- * before hub_subscribe(), and await nothing in between. For a project without recent listeners it
- * takes a second and a half. *ret_begin: the position where the first stream of the project begins;
+ * before hub_subscribe(), and await nothing in between. For a project without recent listeners the
+ * call takes a second and a half. *ret_begin: the position where the project's first stream begins;
  * STR_NONE when the project already has a hub. Returns 0, a negative, or the status put. */
 AWAITS int hub_begin_logging(struct req *r, struct str *ret_begin) MUSTCHECK;
 /* any: Turns the response into a feed of the project's changes. Takes `share` over. A handler calls
@@ -113,7 +113,7 @@ int hub_subscribe(struct req *r, const struct hub_options *options, struct share
 /* --- between the files of hubs --- */
 
 struct hub_group {
-    struct list link; /* hub->groups */
+    struct list link; /* in hub->late_groups */
     struct list listeners;
     struct arena *arena; /* of the texts of `position` */
     struct live_position position;
@@ -137,21 +137,23 @@ struct hub {
     struct list link;
     int64_t number;
     struct hub_group current;  /* up to date */
-    struct list new_listeners; /* listeners that join `now` in the next round */
+    struct list new_listeners; /* listeners that join `current` in the next round */
     struct list late_groups;   /* not yet up to date */
     struct map *tests;         /* key -> struct hub_test */
     size_t listeners;
     uint64_t rounds;
     unsigned schema_misses; /* consecutive reads in which the model did not fit the tables */
     bool is_running, needs_round;
-    bool has_new_listeners; /* `now` has listeners that are new */
+    bool has_new_listeners; /* `current` has listeners with is_new */
     bool was_busy;          /* this round sent something: the next one waits to collect more */
-    int64_t busy_until_ms;  /* earliest start of that next round */
+    int64_t busy_until_ms;  /* earliest start of the next round after a busy one */
     struct loop_timer timer;
     int64_t epoch, model_version; /* at the last check of rights; -1 = none yet */
-    /* Last check of rights, last live_log_keep(), last beat, and next poll without a doorbell. */
-    int64_t rights_checked_ms, log_renewed_ms, beat_ms, poll_due_ms;
-    struct arena *shapes_arena; /* of the entities of the model at the last check of rights */
+    int64_t rights_checked_ms;    /* last check of rights */
+    int64_t log_renewed_ms;       /* last live_log_keep() */
+    int64_t beat_ms;              /* last hub_event_beat() */
+    int64_t poll_due_ms;          /* next round without a doorbell */
+    struct arena *shapes_arena;   /* of the entities of the model at the last check of rights */
     struct hub_shape {
         int64_t entity_id;
         uint64_t shape;
@@ -211,15 +213,16 @@ uint64_t hub_entity_shape(const struct entity *entity);
 uint64_t hub_entity_visibility(const struct hub_subscriber *listener, const struct entity *entity);
 
 /* hub_group.c: any: hub_group_move() sets the group's position to a copy of `position`.
- * hub_group_new() adds an empty group to hub->groups, and hub_group_free() removes a group. */
+ * hub_group_new() adds an empty group to hub->late_groups, and hub_group_free() removes a group. */
 void hub_group_move(struct hub_group *group, const struct live_position *position);
 struct hub_group *hub_group_new(struct hub *hub);
 void hub_group_free(struct hub_group *group);
-/* co: Sends a piece to all listeners of the group, within a round. Takes the reference over. */
+/* co: Sends a chunk to all listeners of the group, within a round. Takes over the reference to the
+ * chunk. */
 AWAITS void hub_group_send(struct task *task, struct hub_group *group, struct http_chunk *chunk);
 
-/* hub_test.c: any: Finds or creates the test of these conditions for this caller. Returns one
- * reference, or NULL without conditions. */
+/* hub_test.c: any: Finds or creates the test of `filter` for the caller. Returns one reference, or
+ * NULL when the filter has no conditions. */
 struct hub_test *hub_test_get(struct hub *hub,
                               const struct caller *caller,
                               const struct entity *entity,
@@ -246,7 +249,7 @@ struct http_chunk *hub_event_change(struct arena *arena,
                                     size_t row,
                                     const struct caller *caller);
 struct http_chunk *hub_event_audit(struct arena *arena, struct str position, struct str entry);
-/* any: Sends a piece to one listener and takes the reference over. */
+/* any: Sends a chunk to one listener and takes over the reference to the chunk. */
 void hub_send(struct hub_subscriber *listener, struct http_chunk *chunk);
 /* any: Sends an end event with `code` and closes the listener's feed. */
 void hub_dismiss(struct hub_subscriber *listener, struct arena *arena, const char *code);

@@ -1,8 +1,8 @@
 /*
- * The audit log in streams of changes. The entries of a page are sent before its changes: those
- * that the snapshot at the end of the page has and the snapshot at its beginning has not. So a
- * position covers entries as it covers changes, and a client that reconnects neither misses an
- * entry nor receives one twice.
+ * The audit log in streams of changes. The entries of a page are sent before the page's changes. A
+ * page has the entries that are visible in the snapshot at its end and not in the snapshot at its
+ * beginning. So a position covers entries as it covers changes, and a client that reconnects
+ * neither misses an entry nor receives an entry twice.
  */
 #include "areas/live/hub.h"
 

@@ -41,7 +41,8 @@ struct hub_page {
     size_t row_count;
 };
 
-/* A change that is being sent, and the pieces that were written for it, by view and event. */
+/* A change that is being sent, and the chunks that were written for the change, by view and
+ * event. */
 struct pending_change {
     const struct page_row *at;
     struct record_change change;
@@ -173,7 +174,8 @@ AWAITS static int hub_read_parts(const struct hub_round *round,
 
 /* --- sending --- */
 
-/* Returns the event of a change for a listener; NULL when the change does not concern it. */
+/* Returns the event of a change for a listener; NULL when the listener must not receive the
+ * change. */
 static const char *change_event_for(const struct hub_subscriber *listener,
                                     const struct page_part *part,
                                     const struct record_change *change)
@@ -218,7 +220,7 @@ static struct http_chunk *sending_make_chunk(const struct hub_round *round,
         arena, sending->position, event, &part->changes, sending->at->row, caller);
 }
 
-/* Returns a reference to the listener's chunk; NULL when the change does not concern it. */
+/* Returns a reference to the chunk for the listener; NULL when change_event_for() returns NULL. */
 static struct http_chunk *sending_find_chunk(const struct hub_round *round,
                                              struct pending_change *sending,
                                              const struct hub_subscriber *listener)
@@ -256,8 +258,8 @@ static void listener_send_changes(const struct hub_round *round,
         http_chunk_unref(pieces[i]);
 }
 
-/* co: Always runs to its end, even when the round is cancelled, so that no listener receives a part
- * twice. Each listener receives all changes in one call. */
+/* co: Always runs to its end, even when the round is cancelled, so that no listener receives a
+ * change twice. Each listener receives all changes in one call. */
 AWAITS static void send_changes(const struct hub_round *round,
                                 struct hub_group *group,
                                 struct pending_change *sending,
@@ -350,8 +352,8 @@ static struct live_position copy_position(struct arena *arena, const struct live
     };
 }
 
-/* co: Reads the next page. A page that was begun earlier is first read to its own end. *ret_whole:
- * the log reaches back to the group's position. */
+/* co: Reads the next page. A page that an earlier call began is first read to the end of that page.
+ * *ret_whole: whether the log reaches back to the group's position. */
 AWAITS static int hub_read_page(const struct hub_round *round,
                                 struct hub_group *group,
                                 struct str upto,

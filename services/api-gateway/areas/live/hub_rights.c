@@ -21,7 +21,7 @@ struct rights_check {
     struct project *project;
     const struct rights *rights; /* held by the task; the listener's own when unchanged */
     int64_t rights_source;       /* as hub_subscriber.rights_source, but of now; 0 = unknown */
-    int64_t members;             /* as hub_subscriber.members, but of now */
+    int64_t members;             /* as hub_subscriber.group_members_hash, but of now */
     struct http_chunk *reset;    /* to be sent last; NULL = none */
     int rc;
 };
@@ -216,7 +216,7 @@ static bool watch_update_test(const struct hub_round *round,
 
 /* A reset carries the listener's own position, because changes of other entities may still have to
  * be sent. An earlier reset is sent at once, with the old fingerprint. Only the last reset carries
- * the new one, because only then has the listener received all of them. */
+ * the new fingerprint, because only then has the listener received all resets. */
 static void check_add_reset(const struct hub_round *round,
                             struct rights_check *check,
                             const struct entity *entity,
@@ -230,7 +230,7 @@ static void check_add_reset(const struct hub_round *round,
         hub_event_reset(arena, live_position_print(arena, check->position), entity, reason);
 }
 
-/* Checks one entity of a listener. Returns false when the entity is closed for it. */
+/* Checks one entity of a listener. Returns false when the entity is closed for the listener. */
 static bool watch_update(const struct hub_round *round,
                          struct rights_check *check,
                          uint64_t visibility,

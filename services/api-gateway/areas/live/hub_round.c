@@ -80,7 +80,7 @@ AWAITS static int hub_read_group(const struct hub_round *round,
     return rc;
 }
 
-/* co: Reads the group `now`, also between the pages of the groups that catch up. */
+/* co: Reads the group hub->current. Runs also after each read of a late group. */
 AWAITS static int hub_read_current(const struct hub_round *round)
 {
     struct hub *hub = round->hub;
@@ -92,8 +92,9 @@ AWAITS static int hub_read_current(const struct hub_round *round)
     return 0;
 }
 
-/* co: Reads the other groups up to the position of `now`. A group that has reached it joins `now`,
- * whose position has not changed because only this coroutine moves it. */
+/* co: Reads the late groups up to the position of hub->current. The listeners of a group that has
+ * reached this position join hub->current, whose position has not changed, because only this
+ * coroutine moves it. */
 AWAITS static int hub_read_late_groups(const struct hub_round *round)
 {
     struct hub *hub = round->hub;
@@ -101,8 +102,9 @@ AWAITS static int hub_read_late_groups(const struct hub_round *round)
     while (!list_empty(&hub->late_groups)) {
         struct hub_group *group = LIST_ITEM(hub->late_groups.next, struct hub_group, link);
         bool more = false;
-        /* A group that joined in this round may have a later position than `now`, and `now` may be
-         * in the middle of a page. In both cases the next round reads `now` first. */
+        /* A group that was created in this round may have a later position than `current`, and
+         * `current` may be in the middle of a page. In both cases the next round reads `current`
+         * first. */
         if (group->created_round == hub->rounds || hub->current.position.upto.len > 0) {
             hub->needs_round = true;
             return 0;

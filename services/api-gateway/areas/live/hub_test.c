@@ -1,4 +1,5 @@
-/* Filters of listeners. Listeners with the same filter and view of the entity share one. */
+/* Filters of listeners. Listeners with the same filter and view of the entity share one struct
+ * hub_test. */
 #include "areas/live/hub.h"
 
 #include "base/map.h"

@@ -256,20 +256,22 @@ static const struct route realtime_routes[] = {
         .success = {200, NULL, .content_type = "text/event-stream"},
         .run = realtime_listen,
         .summary = "Listen to changes of records",
-        .doc = "Server-sent events: created and updated with {\"entity\", \"id\", \"record\"}, "
-               "deleted with {\"entity\", \"id\"}, each as the caller may see the record. A record "
-               "that becomes visible or invisible to the caller by a change or a grant is sent as "
-               "created or deleted. Every change after the head of the response is sent, and maybe "
-               "a few earlier ones. hello says that all earlier changes have been sent. reset "
-               "{\"entity\", \"reason\"} says that the records (of that entity, or all) have to be "
-               "read again. closed and end say that the caller may no longer listen to an entity, "
-               "or to anything. With Last-Event-ID the stream continues after that event, for an "
-               "hour; when the caller sees other records or fields than at that event, the stream "
-               "begins with a reset. Relations to many records of which some may be hidden from "
-               "the caller are left out of records. job, task, send and index report long work "
-               "from hello on: each in its current state, at most twice a second. audit reports "
-               "each new entry of the audit log, in the form of GET /audit-log, before the changes "
-               "that came with it; Last-Event-ID covers entries as it covers changes.",
+        .doc =
+            "Server-sent events: created and updated with {\"entity\", \"id\", \"record\"}, "
+            "deleted with {\"entity\", \"id\"}, each as the caller may see the record. A record "
+            "that becomes visible or invisible to the caller by a change or a grant is sent as "
+            "created or deleted. Every change after the head of the response is sent, and maybe "
+            "a few earlier ones. hello says that all earlier changes have been sent. reset "
+            "{\"entity\", \"reason\"} says that the records (of that entity, or all) have to be "
+            "read again. closed says that the caller may no longer listen to an entity, end that "
+            "it may no longer listen at all. With Last-Event-ID the stream continues after that "
+            "event, for an "
+            "hour; when the caller sees other records or fields than at that event, the stream "
+            "begins with a reset. Relations to many records of which some may be hidden from "
+            "the caller are left out of records. job, task, send and index report long work "
+            "from hello on: each in its current state, at most twice a second. audit reports "
+            "each new entry of the audit log, in the form of GET /audit-log, before the changes "
+            "that came with it; Last-Event-ID covers entries as it covers changes.",
     },
     {
         .method = HTTP_POST_M,

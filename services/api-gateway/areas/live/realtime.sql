@@ -5,7 +5,7 @@
 select s.id:bigint, s.user_id:bigint from {p}.sessions s
 where s.id = any(:ids::bigint[]) and s.revoked_at is null and s.expires_at > now();
 
--- The users of :ids, each with a fingerprint of the rows that its rights are computed from: its own rows, and all roles.
+-- The users of :ids, each with a fingerprint of the rows that the user's rights are computed from: the user's rows, and all roles.
 -- name: realtime_rights_sources :many
 select u.id:bigint, hashtextextended(concat_ws('|', u.status, u.email_confirmed_at is not null,
   (select string_agg(ur.role_id::text, ',' order by ur.role_id) from {p}.user_roles ur where ur.user_id = u.id), ';',

@@ -1,4 +1,5 @@
-/* The project's database holds SHA-256 of random tickets: any gateway accepts each, once. */
+/* The project's database holds the SHA-256 of random tickets. Any gateway accepts a ticket, once.
+ */
 #include "areas/live/realtime.h"
 
 #include "base/clock.h"

@@ -187,8 +187,8 @@ bool menu_url_ok(struct str target)
     return false;
 }
 
-/* Finds an entity by name. Another process may just have created the entity. Setting `behind`
- * repeats the request once with the current model. */
+/* Finds an entity by name. Another process may just have created the entity: may_be_stale makes the
+ * handler run again, once, with the current model. */
 static int menu_find_entity(struct req *r, const char *member, struct str name, int64_t *ret_id)
 {
     const struct entity *entity = model_entity(r->scope->model, name);
@@ -278,8 +278,8 @@ check_dashboard(struct req *r, const struct item_in *in, const struct menu_item 
                      r, "target", PROBLEM_FOREIGN_KEY_VIOLATION, "there is no such dashboard");
 }
 
-/* Reads the place that the body wants. With a new parent but without a position, the item becomes
- * the last of its new siblings. */
+/* Reads the position that the body requests. With a new parent but without a position, the item
+ * becomes the last of its new siblings. */
 static int read_position(struct req *r,
                          const struct item_in *in,
                          const struct menu_tree *tree,
