@@ -10,7 +10,7 @@
 
 #define HTML_MAX         200000
 #define SUBJECT_MAX      255
-#define TESTS_PER_MINUTE 5 /* a minute */
+#define TESTS_PER_MINUTE 5 /* test mails that one user may request per minute */
 #define SHELL            "shell"
 #define DOC_BYTES        ((size_t)4 << 20)
 #define SAMPLE_URL       "https://app.example.com/welcome#type=sample&token=sample"
@@ -32,7 +32,8 @@ struct template_in {
      .example = "\"<p><a href=\\\"{{ link }}\\\">Begin</a></p>\""},                                \
     TEXT_MEMBER,                                                                                   \
     {.name = "sender_name", FIELD_AT(struct template_in, sender_name), .type = FIELD_STR,          \
-     .nullable = true, .max = 100, .doc = "When null: the sender's, else the project's name"},     \
+     .nullable = true, .max = 100,                                                                 \
+     .doc = "When null: the name of the sender address, or else of the project"},                  \
     {.name = "sender_address_id", FIELD_AT(struct template_in, sender_address_id),                 \
      .type = FIELD_I64, .nullable = true, .has_min = true, .min = 1,                               \
      .doc = "Id of a sender address; the default sender when null"}

@@ -17,7 +17,7 @@
 #include "stages/stages.h"
 
 #define DOMAINS_MAX        20
-#define CHANGES_PER_MINUTE 10 /* a minute: each makes a key, or queries name servers */
+#define CHANGES_PER_MINUTE 10 /* of a project: each makes a key, or queries name servers */
 #define DNS_MS             12000
 #define RECORDS_BYTES      65536
 #define TOKEN_BYTES        16
@@ -69,7 +69,7 @@ static const struct field record_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc = "The published record of this kind"},
+     .doc = "The record that is published for this purpose"},
     {.name = "error",
      .type = FIELD_STR,
      .required = true,
@@ -169,9 +169,8 @@ records_json(struct arena *arena, const struct mail_domain *domain, const struct
 
 /* --- checks --- */
 
-/* Takes the answer about a record into its state. Without an answer of the name server, the status
- * stays as it was. A found text that is not valid UTF-8 is left out, because it would not be JSON.
- */
+/* Sets the state of a record by the answer of the name server. Without an answer, the status stays
+ * as it was. A found text that is not valid UTF-8 is left out, because it would not be JSON. */
 static void record_take_answer(struct arena *arena,
                                const struct mail_domain *domain,
                                enum mail_record record,

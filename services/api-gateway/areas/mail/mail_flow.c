@@ -7,8 +7,8 @@
 #include "stages/stages.h"
 
 #define CONTENT_BYTES  32768
-#define ADDRESS_MINUTE 3   /* mails to one address */
-#define PROJECT_MINUTE 120 /* of one project without sign-in, and as many of signed-in callers */
+#define ADDRESS_MINUTE 3   /* mails to one address per minute */
+#define PROJECT_MINUTE 120 /* of one project: for callers without sign-in, and again for others */
 
 int mail_flow_ready(struct req *r)
 {

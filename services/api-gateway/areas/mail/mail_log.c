@@ -96,8 +96,8 @@ static const struct route mail_log_routes[] = {
         .success = {200, &mail_schema, .list = true},
         .run = mail_log_list,
         .summary = "List mails and their outcome, newest first",
-        .doc = "The content of a mail is deleted when the mail has ended, and its row some weeks "
-               "later.",
+        .doc = "The content of a mail is deleted when the mail has ended, and the mail's entry in "
+               "this list some weeks later.",
     },
     {
         .method = HTTP_GET_M,

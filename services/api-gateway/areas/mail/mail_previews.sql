@@ -1,6 +1,6 @@
 -- Previews of mails. The parameter token_hash is the token's SHA-256 in hexadecimal.
 
--- Deletes the expired previews, and all but the newest of the others, so that unopened previews do not accumulate.
+-- Deletes the expired previews, and all but the newest :left of the other previews, so that unopened previews do not accumulate.
 -- name: mail_previews_forget :exec
 delete from {p}.mail_previews p
 where p.expires_at < now()

@@ -66,8 +66,8 @@ static const struct field sender_fields[] = {
     {.name = "is_usable",
      .type = FIELD_BOOL,
      .required = true,
-     .doc = "Whether its domain is verified; while it is not, mail is sent from the default or the "
-            "operator's address"},
+     .doc = "Whether the domain of the address is verified. While it is not verified, mail is sent "
+            "from the default sender address, or else from the operator's address"},
     {.name = "is_default", .type = FIELD_BOOL, .required = true},
     {.name = "avatar_file_id", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
@@ -346,7 +346,7 @@ static const struct route tenant_senders_routes[] = {
         .extra_statuses = {404, 422},
         .run = senders_default,
         .guard = senders_get,
-        .summary = "Make a sender address the default for mail whose template names no other",
+        .summary = "Make a sender address the default for mail whose template names no address",
     },
     {
         .method = HTTP_PUT_M,
@@ -370,8 +370,8 @@ static const struct route tenant_senders_routes[] = {
         .run = senders_delete,
         .guard = senders_get,
         .summary = "Delete a sender address",
-        .doc = "Mail of templates that name the address is sent from the default, else from the "
-               "operator's address.",
+        .doc = "Mail of templates that name the address is then sent from the default sender "
+               "address, or else from the operator's address.",
     },
 };
 ROUTES(tenant_senders, "Mail");

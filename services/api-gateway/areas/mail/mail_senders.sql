@@ -11,7 +11,7 @@ from {p}.mail_senders s join {p}.mail_domains d on d.id = s.domain_id
 -- name: sender_get :opt
 {shown} where s.id = :id::bigint
 
--- Finds an unverified domain too. The handler refuses it with what to do.
+-- Finds an unverified domain too. The handler refuses such a domain, and says how to verify it.
 -- name: sender_domain :opt
 select d.id:bigint, d.status:text from {p}.mail_domains d where d.domain = :domain::text for share
 

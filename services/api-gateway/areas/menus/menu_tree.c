@@ -88,7 +88,8 @@ bool menu_tree_link(struct arena *arena, struct menu_tree *tree)
 
 /* --- moving --- */
 
-/* Returns the named item with the lowest position among those that are not numbered yet. */
+/* Returns the item of `named` with the lowest position. Items that are numbered already are NULL.
+ */
 static struct menu_item *next_moved(struct menu_item **named, size_t count)
 {
     struct menu_item *first = NULL;
@@ -99,8 +100,9 @@ static struct menu_item *next_moved(struct menu_item **named, size_t count)
     return first;
 }
 
-/* Numbers the children of one parent, 0 = none. Each number goes to a named item that wanted this
- * position or an earlier one, else to the next item that is not named. */
+/* Numbers the children of `parent_id`; 0: the items without a parent. Each number goes to a moved
+ * item (is_moved) whose requested position is this number or less. Without such an item, the number
+ * goes to the next child that is not moved. `named` has space for the moved items. */
 static void
 number_children(const struct menu_tree *tree, int64_t parent_id, struct menu_item **named)
 {

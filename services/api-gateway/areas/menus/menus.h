@@ -59,8 +59,8 @@ struct menu_item_position {
     int64_t id, parent_id, position;
 };
 /* any: Moves items to the given places. An item whose position is beyond its siblings becomes the
- * last sibling. Items that are not named keep their order. Then numbers all items from 0 and links
- * them again. Returns false when an item would be below itself or too deep. */
+ * last sibling. Items that `places` does not name keep their order. Then numbers all items from 0
+ * and links them again. Returns false when an item would be below itself or too deep. */
 bool menu_tree_move(struct arena *arena,
                     struct menu_tree *tree,
                     const struct menu_item_position *places,

@@ -45,7 +45,7 @@ select m.id:bigint, m.key:text, m.label:jsonb from {p}.menus m order by m.id
 -- name: menu_dashboard :opt
 select d.id from {p}.dashboards d where d.id = :id::bigint
 
--- Items of all menus. `is_inaccessible`: the caller may not see the item's dashboard. `:everything`: the caller sees all dashboards.
+-- Items of all menus. `closed`: the caller may not see the item's dashboard. `:everything`: the caller sees all dashboards.
 -- name: menu_items_shown :many
 select i.menu_id:bigint, i.id:bigint, i.parent_id:bigint?, i.position:integer, i.label:jsonb, i.icon:text?, i.kind:text,
   i.target:text?, i.target_entity_id:bigint?, i.required_permission:text?, i.required_entity_id:bigint?,
