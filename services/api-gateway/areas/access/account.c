@@ -72,7 +72,7 @@ account_save(struct req *r, const struct me_in *in, struct str hash, struct rows
 
     TRY(sql_batch(r, calls, in->password.set ? 2 : 1));
     TRY(users_commit_change(r, id, "users.update_me", &change, ret_user));
-    if (in->password.set && calls[1].rows.count) /* caches have the ended sessions, no passwords */
+    if (in->password.set && calls[1].rows.count) /* caches hold sessions, but no passwords */
         gateway_raise_epoch(r);
     return 0;
 }

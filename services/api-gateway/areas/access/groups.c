@@ -101,8 +101,8 @@ AWAITS static int check_can_add(struct req *r, int64_t id, const struct in_ids *
         return fail(r,
                     PROBLEM_FORBIDDEN,
                     "The group would open the added users' own records, which the caller does not "
-                    "see, to other users with svc_group_data:read. An administrator signed in as a "
-                    "user may add them.");
+                    "see, to other users of the group who have svc_group_data:read. An "
+                    "administrator signed in as a user may add them.");
     return 0;
 }
 

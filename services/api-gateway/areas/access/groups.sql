@@ -50,9 +50,9 @@ select m.user_id as id, m.user_id, u.email, m.created_at
 from {p}.group_members m join {p}.users u on u.id = m.user_id
 where m.group_id = :group_id::bigint
 
--- What adding users to a group would open: records granted to the group (granted), members' own records to added users
--- who have svc_group_data:read (asks), and added users' own records to users with that permission (opened). What the
--- caller has already: whether it is a member (member), and whether it or one of its roles is in the group (reached).
+-- Computes what adding users to a group would open: records granted to the group (granted), members' own records to
+-- added users who have svc_group_data:read (asks), and added users' own records to users with that permission (opened).
+-- What the caller has already: it is a member (member), or it or one of its roles is in the group (reached).
 -- name: group_gives :one
 with added as (select unnest(:user_ids::bigint[]) as id),
 reached as (

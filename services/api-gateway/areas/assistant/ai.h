@@ -19,9 +19,8 @@ struct ai_config {
     int64_t user_daily_tokens, project_daily_tokens, max_output_tokens;
     int64_t user_answers, project_answers; /* limits of concurrent answers */
     int64_t updated_ms;
-    bool tools; /* models may call tools */
-    struct str
-        output_limit; /* member that limits an answer; STR_NONE = ai_request_send() decides */
+    bool tools;              /* models may call tools */
+    struct str output_limit; /* member that limits an answer; STR_NONE: see ai_request.h */
 };
 /* co: Reads the settings and opens the sealed API key. 409 when no endpoint is set. Returns 0, a
  * negative, or the status that was put. */

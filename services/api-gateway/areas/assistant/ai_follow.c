@@ -70,8 +70,7 @@ static void follower_free(struct follower *follower)
     free(follower);
 }
 
-/* A running round may be using the follower: then follow_run() frees the follower after the round.
- */
+/* A running round may be using the follower: then follow_run() frees the follower at its end. */
 static void follower_on_closed(void *arg)
 {
     struct follower *follower = arg;

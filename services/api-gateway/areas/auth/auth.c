@@ -189,8 +189,8 @@ static const struct query_param logout_query[] = {
      .type = FIELD_STR,
      .values = (const char *const[]){"local", "others", "global", NULL},
      .fallback = "global",
-     .doc = "local ends the caller's session, others ends the user's other sessions, global ends "
-            "all sessions of the user"},
+     .doc = "local ends the session of the request, others ends the user's other sessions, global "
+            "ends all sessions of the user"},
     {0},
 };
 

@@ -1,6 +1,6 @@
 /*
  * Cache of issuers' documents (discovery, keys), one per process, with a fixed number of slots. The
- * hash of a document's address selects the slot, in which the document replaces an older one. For a
+ * hash of a document's address selects its slot, and a document replaces the one in its slot. For a
  * project, one task at a time requests a document, and the project's other tasks that need the
  * document wait for the answer. After a failure the document is not requested for FAILED_MS.
  */

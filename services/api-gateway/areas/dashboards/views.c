@@ -35,8 +35,8 @@ struct view_in {
      .max = 48, .example = "\"orders\""},                                                          \
     {.name = "aggregates", FIELD_AT(struct view_in, aggregates), .type = FIELD_LIST,               \
      .required = (new), .min = 1, .max = SERIES_VALUES, .sub = &chart_aggregate_schema,            \
-     .doc = "Each becomes a column: the sum of total the column sum_total, the sum of "            \
-     "book.price the column sum_book_price",                                                       \
+     .doc = "Each aggregate is a column: the sum of total is sum_total, the sum of book.price "    \
+     "is sum_book_price",                                                                          \
      .example = "[{\"function\": \"sum\", \"field\": \"total\"}]"},                                \
     {.name = "group_by", FIELD_AT(struct view_in, group_by), .type = FIELD_LIST,                   \
      .nullable = true, .max = SERIES_GROUPS, .sub = &chart_group_schema,                           \

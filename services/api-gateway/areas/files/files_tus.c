@@ -131,8 +131,8 @@ AWAITS static int tus_create(struct req *r)
     return reply_empty(r, 201);
 }
 
-/* The guard does not check the protocol version, because its 412 would come before the 404. The
- * handlers check the version. */
+/* The handlers check the protocol version. If the guard checked the version, 412 would come before
+ * 404. */
 AWAITS static int tus_guard(struct req *r)
 {
     struct upload_config config = tus_config(r);

@@ -530,7 +530,7 @@ static const struct route connections_routes[] = {
         .run = connections_create,
         .summary = "Store credentials for an integration",
         .doc = "The credentials are sent only to the hosts that the integration names when the "
-               "connection is created.",
+               "credentials are stored.",
     },
     {
         .method = HTTP_PUT_M,

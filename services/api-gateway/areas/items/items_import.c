@@ -26,8 +26,7 @@ struct upload {
     struct multipart *multipart;
     struct import *import;
     int64_t task_id;
-    int64_t
-        attempt; /* number of the request within the task: 1, then 2 after the first resume, ... */
+    int64_t attempt; /* 1 for the request that began the task; each resume adds 1 */
     int64_t reported_ms;
     int64_t done_before; /* rows imported by earlier requests */
 };

@@ -265,10 +265,9 @@ static const struct route realtime_routes[] = {
             "{\"entity\", \"reason\"} says that the records (of that entity, or all) have to be "
             "read again. closed says that the caller may no longer listen to an entity, end that "
             "it may no longer listen at all. With Last-Event-ID the stream continues after that "
-            "event, for an "
-            "hour; when the caller sees other records or fields than at that event, the stream "
-            "begins with a reset. Relations to many records of which some may be hidden from "
-            "the caller are left out of records. job, task, send and index report long work "
+            "event, for an hour; when the caller sees other records or fields than at that event, "
+            "the stream begins with a reset. Relations to many records of which some may be hidden "
+            "from the caller are left out of records. job, task, send and index report long work "
             "from hello on: each in its current state, at most twice a second. audit reports "
             "each new entry of the audit log, in the form of GET /audit-log, before the changes "
             "that came with it; Last-Event-ID covers entries as it covers changes.",

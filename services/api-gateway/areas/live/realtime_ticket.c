@@ -1,5 +1,4 @@
-/* The project's database holds the SHA-256 of random tickets. Any gateway accepts a ticket, once.
- */
+/* The project's database holds the SHA-256 of tickets. Any gateway accepts a ticket, once. */
 #include "areas/live/realtime.h"
 
 #include "base/clock.h"

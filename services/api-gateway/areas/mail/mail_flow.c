@@ -8,7 +8,7 @@
 
 #define CONTENT_BYTES  32768
 #define ADDRESS_MINUTE 3   /* mails to one address per minute */
-#define PROJECT_MINUTE 120 /* of one project: for callers without sign-in, and again for others */
+#define PROJECT_MINUTE 120 /* mails of a project for anonymous callers; as many for others */
 
 int mail_flow_ready(struct req *r)
 {

@@ -88,8 +88,7 @@ bool menu_tree_link(struct arena *arena, struct menu_tree *tree)
 
 /* --- moving --- */
 
-/* Returns the item of `named` with the lowest position. Items that are numbered already are NULL.
- */
+/* Returns the item of `named` with the lowest position. Items that are numbered are NULL. */
 static struct menu_item *next_moved(struct menu_item **named, size_t count)
 {
     struct menu_item *first = NULL;
