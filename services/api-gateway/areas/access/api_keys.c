@@ -424,8 +424,8 @@ static const struct route api_keys_routes[] = {
         .run = api_keys_delete,
         .guard = api_key_delete_guard,
         .summary = "Delete an API key: it stops working within a second",
-        .doc = "A user may delete the keys that it created, an administrator any key. A key may "
-               "delete itself.",
+        .doc = "A user may delete the keys that the user created, an administrator any key. A key "
+               "may delete itself.",
     },
 };
 ROUTES(api_keys, "API keys");

@@ -316,7 +316,7 @@ AWAITS static int roles_delete(struct req *r)
     if (sql_role_holders_row(&holders, 0).holders)
         return fail(r,
                     PROBLEM_IN_USE,
-                    "%lld users have this role; remove it from them first.",
+                    "%lld users have this role; remove the role from these users first.",
                     (long long)sql_role_holders_row(&holders, 0).holders);
     struct db_call calls[] = {
         db_call(SQL_ROLE_REMOVE(.id = id)),

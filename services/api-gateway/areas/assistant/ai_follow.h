@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Followers: clients that receive an answer through another connection than the one that asked,
- * possibly of another gateway. One coroutine at a time serves all followers of an answer in this
- * process. It reads the text that was stored since its last round when the process that makes the
- * answer sends a notification, and once a second in any case; every 300 ms without Redis. No text
- * is cached here. Loop thread.
+ * Followers: clients that receive an answer through another connection than the request that asked
+ * the question, possibly of another gateway. One coroutine at a time serves all followers of an
+ * answer in this process. It reads the text that was stored since its last round when the process
+ * that makes the answer sends a notification, and once a second in any case; every 300 ms without
+ * Redis. No text is cached here. Loop thread.
  */
 #include "areas/assistant/ai.h"
 

@@ -363,9 +363,9 @@ static const struct route auth_routes[] = {
         .run = auth_refresh,
         .class = CLASS_AUTH,
         .summary = "Exchange a refresh token for new tokens",
-        .doc = "A refresh token can be used once. Sent again within ten seconds, or within a "
-               "minute while its successor is unused, it returns the same successor; otherwise the "
-               "session ends.",
+        .doc = "A refresh token can be used once. A second use within ten seconds, or within a "
+               "minute while the token's successor is unused, returns the same successor. Any "
+               "other second use ends the session.",
     },
     {
         .method = HTTP_POST_M,

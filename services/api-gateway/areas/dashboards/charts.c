@@ -17,8 +17,8 @@ static const struct query_param chart_data_query[] = {
     {.name = "fresh",
      .type = FIELD_BOOL,
      .fallback = "false",
-     .doc = "true computes the data now. With false, the answer may be a cached one; its as_of "
-            "says when it was computed."},
+     .doc = "true computes the data now. With false, the data may come from a cache; as_of says "
+            "when the data were computed."},
     {0},
 };
 

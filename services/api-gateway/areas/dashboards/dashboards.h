@@ -84,8 +84,9 @@ int chart_find_source(struct req *r,
 
 /* Definitions of materialised views use these two schemas as well. */
 extern const struct schema chart_aggregate_schema, chart_group_schema;
-/* any: Append the lists of those schemas to `series`. chart_read_values() returns 0, or the status
- * put: 400 when a function lacks its field or count has one. */
+/* any: chart_read_values() appends a list of chart_aggregate_schema to `series`, and
+ * chart_read_groups() a list of chart_group_schema. chart_read_values() returns 0, or the status
+ * put: 400 when a function lacks its field, or count has a field. */
 int chart_read_values(struct req *r, const struct in_list *in, struct records_series *series)
     MUSTCHECK;
 void chart_read_groups(const struct in_list *in, struct records_series *series);

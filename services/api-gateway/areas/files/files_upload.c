@@ -323,10 +323,10 @@ static const struct route files_upload_routes[] = {
         .extra_statuses = {404, 408, 409, 423, 507},
         .run = files_upload,
         .summary = "Upload files",
-        .doc = "Each part named file becomes a file, up to 20 of them: all or none. "
-               "GROUNDWORK_UPLOAD_BYTES limits the whole upload, and the project's storage_quota "
-               "limits all its files. An upload beyond either limit ends early with 413 and stores "
-               "nothing.",
+        .doc = "Each part named \"file\" becomes a file. An upload has at most 20 files, and "
+               "stores all or none. GROUNDWORK_UPLOAD_BYTES limits the whole upload, and "
+               "storage_quota all files of the project. An upload beyond either limit ends early "
+               "with 413 and stores nothing.",
     },
     {
         .method = HTTP_PUT_M,

@@ -258,11 +258,11 @@ static const struct route items_routes[] = {
         .undocumented_entity = true,
         .summary = "Delete a record",
         .doc = "The setting on_delete of each relation decides about records that refer to the "
-               "record: they prevent the deletion (409), they lose the reference, or they are "
+               "record: such records prevent the deletion (409), lose the reference, or are "
                "deleted too. The caller needs no permission for these records. 423 when another "
-               "user has locked one of them. At most 10,000 of them are changed or deleted while a "
-               "workflow listens to their events, or another user has locked any record of their "
-               "entities; 409 too_many_rows when there are more.",
+               "user has locked one of these records. While a workflow listens to their events, or "
+               "another user has locked any record of their entities, at most 10,000 of these "
+               "records are changed or deleted; 409 too_many_rows when there are more.",
     },
     {
         .method = HTTP_POST_M,

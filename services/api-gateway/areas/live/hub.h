@@ -14,8 +14,8 @@
 
 struct hub;
 
-/* A filter of one listener, or of several with the same filter and the same view of the entity
- * (reference counted). */
+/* A filter of one listener, or of several listeners with the same filter and the same view of the
+ * entity (reference counted). */
 struct hub_test {
     unsigned refs;
     struct hub *hub;

@@ -1,7 +1,7 @@
 /*
  * Delivers a page of changes. One statement per entity reads the changes for all its listeners,
  * regardless of their rights. The result then shows for each listener what its rules let it see. An
- * event is written once for all listeners that are shown the same of the entity.
+ * event is written once for all listeners with the same view of the entity (changes_view_key()).
  */
 #include "areas/live/hub.h"
 

@@ -1,7 +1,7 @@
 /*
  * Long work: jobs, imports, sends, search indexes. Their rows have no log. While a kind has
- * listeners, its newest rows and those that have not ended are polled twice a second, and the rows
- * that have changed are sent.
+ * listeners, the newest rows of the kind and the rows that have not ended are polled twice a
+ * second, and the rows that have changed are sent.
  */
 #include "areas/live/hub.h"
 
