@@ -5,8 +5,8 @@
  *                       only the holder of the lease writes the index.
  *     batch_compute()   finds which postings and forward lists differ, on a thread.
  *     batch_write()     is one transaction. It checks the lease, changes leaves chunk by chunk,
- *                       then runs the statements for words, lexicon rows and forward lists and
- *                       the caller's.
+ *                       then runs the statements for words, lexicon rows and forward lists, and
+ *                       the caller's statements.
  *
  * batch_run() applies the stages to slices of the records. One slice is mostly enough; a slice that
  * has too many words is halved. The caller's statements are in the last slice: if the process dies
@@ -135,7 +135,8 @@ static void find_changes(struct index_batch *batch, struct leaf_changes *changes
     }
 }
 
-/* Reads the words of old forward lists, which have only the words' ids: their df changes. */
+/* Reads the words of the old forward lists of live generations, because the df of these words
+ * changes. The lists have only the words' ids. */
 AWAITS static int read_gone_words(struct task *task, struct index_batch *batch)
 {
     int64_t *ids = NULL;
@@ -324,8 +325,9 @@ AWAITS static int write_slice(struct task *task, struct index_batch *batch)
     return rc;
 }
 
-/* Keeps the word cache equal to the tables: it is stored after a commit and emptied after an error.
- * DB_TOO_LARGE has written nothing. */
+/* Runs a slice, and keeps the word cache equal to the tables: stores the slice's words after a
+ * commit, and empties the cache after an error. After DB_TOO_LARGE, which has written nothing, the
+ * cache stays. */
 AWAITS static int run_slice(struct task *task, struct index_batch *batch)
 {
     int rc = write_slice(task, batch);

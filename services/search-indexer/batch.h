@@ -1,8 +1,8 @@
 #pragma once
 /*
- * A batch indexes some records as they are now, together with statements of the caller. It is how
- * changed records (live.c), records that depend on a change (fan_out.c) and records that are
- * verified (verify.c) get into the index.
+ * A batch indexes some records as they are now, together with statements of the caller. Changed
+ * records (live.c), records that depend on a change (fan_out.c) and records that are verified
+ * (verify.c) are indexed by batches.
  *
  * A batch has one part per generation. batch_run() reads the records and their forward lists, finds
  * the differences, and writes posting lists, forward lists and words in one transaction under the
@@ -14,7 +14,7 @@
 #include "index.h"
 #include "source.h"
 
-#define BATCH_BYTES ((size_t)256 * 1024 * 1024) /* of one statement, far above any real batch */
+#define BATCH_BYTES ((size_t)256 * 1024 * 1024) /* limit of a statement's data, never reached */
 
 /* Records of one generation. */
 struct batch_part {
@@ -37,7 +37,7 @@ struct index_batch {
     struct index_terms terms;
     struct batch_part *parts;
     size_t part_count, part_cap;
-    struct db_call *calls; /* at the end of the last transaction */
+    struct db_call *calls; /* statements at the end of the last transaction */
     size_t call_count, call_cap;
     size_t pairs;          /* pairs of term and field that were read, old and new */
     int64_t malformed_idx; /* INDEX_MALFORMED: the generation that has a malformed leaf or forward
@@ -55,9 +55,8 @@ void batch_add(struct index_batch *batch,
 void batch_call(struct index_batch *batch, struct db_call call);
 /* co: Runs the batch. INDEX_LOST: another process has the lease, and the transaction that found
  * this wrote nothing. INDEX_STALE: a generation is gone, or a leaf has moved; read the generations
- * again (index_read_state()) and repeat. INDEX_MALFORMED: batch->broken is malformed. Otherwise 0
- * or a DB_*.
- */
+ * again (index_read_state()) and repeat. INDEX_MALFORMED: the generation batch->malformed_idx has a
+ * malformed leaf or forward list. Otherwise 0 or a DB_*. */
 AWAITS int batch_run(struct task *task, struct index_batch *batch) MUSTCHECK;
 
 /* co: Opens a transaction of the writer, arena-owned. No other process can take the lease until the
@@ -66,6 +65,6 @@ AWAITS int batch_begin(struct task *task, struct index *index, struct db **ret_t
 /* any: Adds the statement that sets the lease's count of attempts back to 1, unless it is 1: a
  * committed batch is progress, so earlier crashes no longer count. */
 void batch_reset_attempts(struct index_batch *batch);
-/* co: Runs these statements alone in a transaction of the writer. INDEX_LOST, or a DB_*. */
+/* co: Runs `calls` alone in a transaction of the writer. INDEX_LOST, or a DB_*. */
 AWAITS int batch_exec(struct task *task, struct index *index, struct db_call *calls, size_t count)
     MUSTCHECK;

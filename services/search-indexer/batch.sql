@@ -4,7 +4,7 @@
 -- name: index_own :opt
 select l.id:smallint from {p}.search_lease l where l.id = 1 and l.token = :token::bigint and l.lease_until is not null for key share;
 
--- A batch was committed without a crash: crashes are counted from here on again.
+-- A batch was committed without a crash: sets the count of attempts back to 1, so that earlier crashes no longer count.
 -- name: index_progress :exec
 update {p}.search_lease l set attempt = 1 where l.id = 1;
 

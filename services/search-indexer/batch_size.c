@@ -1,5 +1,5 @@
-/* A batch is at most twice and at least half as large as the one before, within the bounds
- * batch_size_least() and pace->most. */
+/* A batch is at most twice and at least half as large as the previous batch, within the bounds
+ * batch_size_least() and limits->most. */
 #include "batch_size.h"
 
 #define LEAST_WORDS         30000 /* smaller batches are hardly faster, unless their records are large */

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * How many changed records a batch takes: as many as fit INDEX_BATCH_MS, judged by the last batch.
+ * How many changed records a batch takes: as many as fit INDEX_BATCH_MS (config.def), judged by the
+ * last batch.
  *
  * On a busy machine the size does not fall to a few records. Words that several records share are
  * written once per batch, so in smaller batches each record costs more, and the machine would be

@@ -1,20 +1,22 @@
 /*
  * How a generation gets from 'building' to 'live'. Each call of build_run() is one step:
  *
- *     build_begin()    stores the shape, the fields and the number of records
- *     build_resume()         takes this process's one build, removes rows past the cursor
+ *     build_begin()    stores the shape, the field ids and the number of records
+ *     build_resume()   takes this process's one build, and deletes the rows past the cursor
  *     build_step()     writes page n while page n + 1 is read: words and forward lists go into the
  *                      tables, posting lists into memory (postings.c)
- *     build_flush()          when the memory is full, and after the last page: writes the posting
- * lists, then moves the cursor build_finish()   when the cursor is CURSOR_COMPLETE and no changed
- * record waits: makes it live
+ *     build_flush()    runs when the memory is full, and after the last page: writes the posting
+ *                      lists, then moves the cursor
+ *     build_finish()   runs when the cursor is CURSOR_COMPLETE and no changed record waits: makes
+ *                      the generation live
  *
- * build_flush() writes leaves in loads, one transaction each. A load is made on a thread while the
- * one before is written, and changed records are indexed between two loads.
+ * build_flush() writes leaves in loads (struct leaf_load), one transaction each. A load is made on
+ * a thread while the previous load is written, and changed records are indexed between two loads.
  *
  * Records that change during a build: up to the cursor they are indexed in both generations
- * (live.c). Past the cursor, records that were read already are noted in build.again, and
- * build_flush() puts them into the outbox again. Records that were not read yet need nothing.
+ * (live.c). Past the cursor, build_changed() notes records that were read already in
+ * build.changed_ids, and build_flush() puts these records into the outbox again. Records that were
+ * not read yet need nothing.
  */
 #include "build.h"
 
@@ -37,9 +39,9 @@
 
 #define CURSOR_COMPLETE  INT64_MAX /* cursor: all records are in; changes go to both generations */
 #define LEAVES_TX        5         /* statements of leaves in one transaction */
-#define CHECK_DELAY_MS   6000      /* after that every process knows a model, or answers nothing */
-#define CHECK_MARGIN_MS  60000     /* the check begins this long before the request */
-#define TURN_RESERVED_MS 3000      /* how long the next build is reserved */
+#define CHECK_DELAY_MS   6000  /* by then every process knows the new model, or answers nothing */
+#define CHECK_MARGIN_MS  60000 /* before the build's request: the check covers changes since */
+#define TURN_RESERVED_MS 3000  /* how long the next build is reserved */
 
 /* Records of a page and their words, which have numbers of their own until the page is written. */
 struct page_read {
@@ -59,9 +61,8 @@ static struct build {
     int64_t read_up_to;          /* all records up to this id have been read */
     int64_t *changed_ids;        /* records that changed after they had been read */
     size_t changed_count, changed_cap;
-    /* Turns: the project that waits for the build, and the one that the next build is reserved for.
-     */
-    int64_t waiting_number, reserved_number, reserved_until_ms;
+    int64_t waiting_number;                     /* project that waits for its turn to build */
+    int64_t reserved_number, reserved_until_ms; /* project that the next build is reserved for */
     int64_t passed_number,
         passed_token; /* project and lease of the writer that passed its turn on */
 } build;
@@ -119,7 +120,7 @@ void build_end(const struct index *index)
     build.number = build.idx = 0;
 }
 
-/* any: Whether the project may build now. If not, it is noted as waiting. */
+/* any: Whether the project may build now. If not, notes the project as waiting. */
 static bool can_build(const struct index *index)
 {
     int64_t number = index->project->number;
@@ -207,8 +208,9 @@ AWAITS static int build_begin(struct task *task,
     return db_batch_commit(task, tx, &call, 1, NULL);
 }
 
-/* Removes rows past the cursor, left by a process that died before it moved the cursor. Takes this
- * process's one build before the first wait, so that no other project can take it. */
+/* Deletes rows past the cursor, left by a process that died before it moved the cursor. Sets
+ * build.number before the first wait, so that no other project can take this process's one build.
+ */
 AWAITS static int build_resume(struct task *task, struct index *index, const struct generation *of)
 {
     build_memory_new();
@@ -373,7 +375,7 @@ struct leaf_load {
     size_t count;
 };
 
-/* A flush: one load is made while the one before is written. */
+/* A flush: one load is made while the previous load is written. */
 struct posting_flush {
     struct index *index;
     const struct generations *all;
@@ -386,7 +388,7 @@ struct posting_flush {
     struct leaf_key key;
 };
 
-/* Copies leaves that did not fit into the load before to the memory of the next load. */
+/* Copies leaves that did not fit into the previous load to the memory of the next load. */
 static void posting_flush_carry_over(struct posting_flush *pour, struct arena *to)
 {
     struct leaves leaves = {0};
@@ -518,9 +520,9 @@ AWAITS static int build_flush(struct task *task,
 
 /* --- end --- */
 
-/* Makes the generation live. After the first build of an entity a check is due (search_work), once
- * all processes know the model: until then some may write records without a row of the outbox for
- * search. */
+/* Makes the generation live. After the first build of an entity, adds a check of its records
+ * (search_work) that is due when all processes know the model: until then some processes may write
+ * records without a row of the outbox for search. */
 AWAITS static int build_finish(struct task *task,
                                struct index *index,
                                const struct generations *all,
@@ -576,8 +578,8 @@ build_fail(struct task *task, struct index *index, const struct generation *of, 
     return batch_exec(task, index, &call, 1);
 }
 
-/* The page that was read is the next one to write. From now on build_changed() notes changes of its
- * records and, after the last page, changes of all records. */
+/* Makes the page that was read the next page to write. From now on build_changed() notes changes of
+ * the page's records and, after the last page, changes of all records. */
 static void page_set_prefetched(struct page_wanted *wanted)
 {
     const struct docs *docs = &wanted->read_up_to.docs;

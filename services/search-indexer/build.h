@@ -4,16 +4,16 @@
  * round (app.h).
  *
  * Words and forward lists of a page are written with the page. Posting lists stay in memory until
- * they take INDEX_BYTES; then they are written, and with them the generation's cursor: all records
- * up to this id are in the tables. After a crash the rows past the cursor are removed
- * (build_clean.h), and the records from there on are read again. A process builds one generation at
- * a time. The old generation answers queries until the new one is complete.
+ * they take INDEX_BYTES (config.def). Then they are written, and after them the generation's
+ * cursor: all records up to this id are in the tables. After a crash the rows past the cursor are
+ * removed (build_clean.h), and the records past the cursor are read again. A process builds one
+ * generation at a time. The old generation answers queries until the new one is complete.
  */
 #include "index.h"
 
-/* co: Does one step of a build: begins it, writes a page, or finishes it. *ret_more: there is more
- * to do here. `quiet`: no changed record waits, which the last step needs. Results as batch_run().
- */
+/* co: Does one step of a build: begins it, writes a page, or finishes it. *ret_more: this process
+ * has more to do for the build. `quiet`: no changed record waits, which the last step needs.
+ * Results as batch_run(). */
 AWAITS int build_run(struct task *task,
                      struct index *index,
                      const struct generations *all,
@@ -25,8 +25,8 @@ bool build_has_yielded(const struct index *index);
 /* any: Ends the build of this writer, if it has one here, and frees its memory. A later run resumes
  * it from the cursor. */
 void build_end(const struct index *index);
-/* any: Notes records that were changed, ids ascending. Those whose postings are in memory are read
- * again once the memory has been written. */
+/* any: Notes records that were changed, ids ascending. Records whose postings are in memory are
+ * indexed again after the postings have been written. */
 void build_changed(const struct index *index, int64_t idx, struct sql_i64s ids);
 /* co: Marks a generation that has malformed rows as failed and requests a new one. Results as
  * batch_run(). */

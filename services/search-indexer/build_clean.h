@@ -1,5 +1,6 @@
 #pragma once
-/* Removes what a process that died has left of a build: rows of a generation past its cursor. */
+/* Deletes rows that a process left of a build when it died: rows of a generation past its cursor.
+ */
 #include "index.h"
 
 /* co: Removes the leaves and forward lists of `of` past its cursor, some rows at a time. Results as

@@ -2,8 +2,8 @@
  * How a dropped generation is removed. Each call of drop_run() is one step:
  *
  *     generation_empty()   deletes its leaves, then its forward lists, ROWS_AT_ONCE at a time
- *     words_recount()    counts the postings of the project's words again, a page of words at a
- * time, corrects df and deletes words without postings
+ *     words_recount()      counts the postings of the project's words again, a page of words at a
+ *                          time, corrects df and deletes words without postings
  *
  * Then the lexicon's rows of prefixes are made again, and the generation's row is deleted.
  */
@@ -19,7 +19,7 @@
 #define ROWS_AT_ONCE  5000 /* leaves, or forward lists */
 #define WORDS_FIRST   20 /* the lowest ids are the most common words, which take longest to count */
 #define WORDS_AT_ONCE 2000
-#define WORDS_MS      100 /* intended time of one count, which decides the next page's size */
+#define WORDS_MS      100 /* intended time of one count: the next page's size adapts to it */
 
 static bool has_building(const struct generations *all)
 {
@@ -60,8 +60,8 @@ static size_t words_mark_changed(
     return gone_count;
 }
 
-/* co: Counts the postings of the next words. Their number adapts to the time that the last count
- * took. */
+/* co: Counts the postings of the next index->words_at_once words. Adapts index->words_at_once to
+ * the time that the count took. */
 AWAITS static int
 words_count_postings(struct task *task, struct index *index, int64_t after, struct rows *ret_rows)
 {
@@ -111,8 +111,8 @@ words_recount(struct task *task, struct index *index, const struct generation *o
     return batch_exec(task, index, batch.calls, batch.call_count);
 }
 
-/* While a generation is emptied, its cursor_id says how far, as a number below 0: first leaves, by
- * id of the word, then forward lists, by record. */
+/* While a generation is emptied, its cursor_id is a number below 0 that encodes the position `at`:
+ * first the id of a word, for leaves, then the id of a record, for forward lists (`docs`). */
 static int64_t drop_cursor(bool docs, int64_t at)
 {
     return -(2 * at + (docs ? 1 : 0)) - 1;
@@ -147,8 +147,8 @@ AWAITS static int generation_clear_forwards(
     return 0;
 }
 
-/* co: Deletes some rows. A cursor of 0 or above is left from the generation's previous state: begin
- * with the first leaf. */
+/* co: Deletes some rows. A cursor of 0 or above is left from the generation's previous state: the
+ * deletion then begins with the first leaf. */
 AWAITS static int
 generation_empty(struct task *task, struct index *index, const struct generation *of)
 {

@@ -3,7 +3,8 @@
  * round (app.h). */
 #include "index.h"
 
-/* co: Removes some of them. *ret_more: there is more to do. Results as batch_run(). */
+/* co: Removes some rows of one such generation. *ret_more: there is more to do. Results as
+ * batch_run(). */
 AWAITS int
 drop_run(struct task *task, struct index *index, const struct generations *all, bool *ret_more)
     MUSTCHECK;

@@ -1,7 +1,7 @@
 /*
  * Work for many records. A row of search_work is of one of these kinds: 'refer' (records that refer
- * to changed ones), 'principal' (records in the lists of a principal) or 'check' (records of an
- * entity that may have changed unnoticed).
+ * to changed records), 'principal' (records in the lists of a principal: search/principal.h) or
+ * 'check' (records of an entity that may have changed without a row of the outbox).
  *
  * A step finds the next ids after the row's cursor, indexes their records as one batch, and moves
  * the cursor in the batch's transaction. The last step deletes the row.
@@ -16,8 +16,9 @@
 #include "search/leaf.h"
 #include "source_ids.h"
 
-/* Ids past the cursor in the lists of a principal, of all generations. Of each list one or two
- * leaves are read; ids above the end of the shortest such range are left to the next step. */
+/* Ids past the cursor in the lists of a principal, of all generations. Of each list at most two
+ * leaves are read. Where a list may have further leaves, ids above its last id that was read are
+ * left to the next step. */
 AWAITS static int fan_out_principal_ids(struct task *task,
                                         struct index *index,
                                         const struct sql_work_next_row *work,

@@ -22,9 +22,9 @@
 #include "word_cache.h"
 #include "work.h"
 
-#define RUN_MS      2000 /* of a run without a rebuild: then it is another project's turn */
-#define PAUSE_MS    200  /* before another try, when nothing could be done */
-#define FIRST_BATCH 400
+#define RUN_MS      2000 /* limit of a run without a rebuild: then another project has its turn */
+#define PAUSE_MS    200  /* before the next claim, when nothing could be done */
+#define FIRST_BATCH 400  /* records in the first batch, when the word cache has no size */
 
 bool index_must_stop(const struct index *index)
 {
@@ -64,7 +64,8 @@ static void generations_read(struct task *task, const struct rows *rows, struct 
     }
 }
 
-/* Later rounds use the model as well, so it is read into the run's memory. */
+/* Reads the model into the memory of the run (index->arena), because later rounds use it as well.
+ */
 AWAITS static int reload_model(struct task *task, struct index *index, int64_t wanted)
 {
     struct arena *scratch = task->arena;
@@ -182,8 +183,8 @@ AWAITS static void index_release_lease(struct task *task, struct index *index)
         log_debug("index.release_failed", L_RESULT("rc", rc));
 }
 
-/* co: Logs an error. One that a repetition would not change is also stored in the live generations,
- * for an administrator. */
+/* co: Logs an error. An error that would repeat (DB_FAILED, DB_TOO_LARGE, DB_CHECK) is also noted
+ * in the live generations, for an administrator. */
 AWAITS static void index_report_error(struct task *task, struct index *index, int rc)
 {
     if (rc == 0 || rc == INDEX_LOST || rc == INDEX_STALE || rc == -ECANCELED)

@@ -14,7 +14,7 @@ struct index {
     size_t batch;             /* changed records per batch (batch_size.h) */
     bool more;                /* the run ended with work left */
     struct word_cache *cache; /* word cache; NULL: none */
-    int64_t words_at_once;    /* counted by one statement (drop.c); 0: none yet */
+    int64_t words_at_once;    /* words that one statement counts (drop.c); 0: not chosen yet */
 };
 
 /* A build of an entity's index: a row of search_indexes. */
@@ -23,7 +23,7 @@ struct generation {
     int64_t entity_id;
     struct str state;
     struct sql_i64s field_ids;
-    struct str shape_text; /* of its shape; STR_NONE: the build has not begun */
+    struct str shape_text; /* text of its shape (shape.h); STR_NONE: the build has not begun */
     int64_t cursor_id;
     int64_t documents;
     int64_t created_ms;
@@ -34,8 +34,8 @@ struct generations {
     size_t count;
 };
 
-/* AWAITS, as queue_kind.run: runs rounds on the project's index until no work is left, the time is
- * over, or the lease is lost or wanted back. Then it releases the lease. */
+/* AWAITS, a queue_kind.run: runs rounds on the project's index until no work is left, the time is
+ * over, the lease is lost, or the queue wants the run to release it. Then releases the lease. */
 enum queue_outcome index_run(struct task *task, struct queue_item *item);
 /* any: Whether the writer must stop: it has lost the lease, or the queue wants it to release it. */
 bool index_must_stop(const struct index *index);

@@ -20,7 +20,8 @@ order by o.entity_id, o.record_id;
 -- name: live_done :exec
 delete from {p}.outbox o where o.id = any(:ids::bigint[]) and o.pending = 2 and o.payload = '{}';
 
--- Rows that other consumers have, or had, as well: the row loses the bit of search and is deleted later, with history.
+-- Rows that live_done does not delete, because other consumers have them or have had them: clears the bit of search. The row is
+-- deleted later, with history.
 -- name: live_taken :exec
 update {p}.outbox o set pending = (o.pending & ~2)::smallint,
   consumed_at = case when o.pending & ~2 = 0 then now() else o.consumed_at end
@@ -37,7 +38,7 @@ values ('check', :entity_id::bigint, :since::timestamptz?, now() + :after_ms::bi
 select w.id:bigint, w.kind:text, w.entity_id:bigint, w.field_id:bigint, w.ids:bigint[], w.term:text?, w.since:timestamptz?, w.cursor_id:bigint
 from {p}.search_work w where w.due_at <= now() order by w.id limit 1;
 
--- This check has not read anything yet, so it also serves all other checks of its entity. Checks with `since` are another kind.
+-- Deletes all other checks of the entity: this check has read nothing yet, so it covers them. Only checks without `since` count.
 -- name: work_same :exec
 delete from {p}.search_work o using {p}.search_work w
 where w.id = :id::bigint and w.since is null and o.kind = 'check' and o.entity_id = w.entity_id and o.id <> w.id and o.since is null;
@@ -156,7 +157,7 @@ where not exists (select 1 from {p}.search_indexes x where x.state = 'dropped');
 insert into {p}.search_indexes (entity_id, state) select x.entity_id, 'building' from {p}.search_indexes x where x.id = :idx::integer
 on conflict (entity_id) where state = 'building' do nothing;
 
--- A rebuild that was requested has ended, so the entity is no longer purged.
+-- A requested rebuild has ended: deletes the row that marks the entity's index as purged.
 -- name: generation_asked :exec
 delete from {p}.search_indexes x where x.entity_id = :entity_id::bigint and x.state = 'purged';
 

@@ -56,7 +56,7 @@ rests as (
   from ended e where s.id = e.id returning s.id, s.token),
 failed as (
   update {p}.search_indexes x set state = 'failed',
-    error = 'Building it ended ' || :attempts::smallint || ' indexers, one after the other.'
+    error = 'The build of the index crashed ' || :attempts::smallint || ' indexers, one after the other.'
   from rests where x.state = 'building')
 select r.id as id:smallint, :attempts::smallint as attempt:smallint, true as quarantined:boolean from rests r;
 

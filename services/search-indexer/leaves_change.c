@@ -2,7 +2,7 @@
  * A pipeline of three stages over chunks (struct leaf_chunk) of the changes, which are sorted by
  * list and id:
  *
- *     read     leaf_chunk_read()   reads the leaves of a chunk, outside of the transaction
+ *     read     leaf_chunk_read()     reads the leaves of a chunk, outside of the transaction
  *     change   leaf_chunk_change()   applies the changes to the leaves, on a thread
  *     write    leaf_chunk_write()    writes the leaves, in the transaction
  *
@@ -10,8 +10,8 @@
  * written, chunk n + 1 is changed and chunk n + 2 is read. The read is on another connection, which
  * sees the leaves as they were before the transaction; that is right for every list that the
  * transaction has not written. A chunk that begins with the last list of the chunk being written is
- * therefore read in the transaction, after the write (`follows`). One that begins with the last
- * list of the chunk being changed waits for a turn.
+ * therefore read in the transaction, after the write (`reads_after_write`). A chunk that begins
+ * with the last list of the chunk being changed is read one turn later.
  *
  * Changes of a list whose ids are near each other are a stretch and are read as one range of
  * leaves. A change that is far from all others reads one leaf.
@@ -27,8 +27,8 @@
 #include "loop/work.h"
 #include "queue_sql.h"
 
-#define STRETCHES     2000                      /* in a chunk */
-#define STRETCH_BYTES ((size_t)4 * 1024 * 1024) /* of a chunk's leaves, about */
+#define STRETCHES     2000                      /* in a chunk, at most */
+#define STRETCH_BYTES ((size_t)4 * 1024 * 1024) /* of a chunk's leaves; then the chunk is full */
 #define STRETCH_GAP   8192                      /* ids of a stretch have smaller gaps than this */
 
 void leaf_changes_init(struct leaf_changes *changes,

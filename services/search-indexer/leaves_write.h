@@ -13,8 +13,8 @@ struct leaf_key {
 struct leaf_writes {
     struct arena *arena;
     int64_t idx;
-    bool is_rebuild; /* of a rebuild: no leaf that is put is in the table yet */
-    size_t rows;     /* of all statements so far: one for each leaf */
+    bool is_rebuild; /* the leaves are of a rebuild: no leaf in `put` is in the table yet */
+    size_t rows;     /* rows that all statements so far affect: one for each leaf */
     /* Leaves to insert, to change in place and to delete. The bytes of a leaf are `lens` bytes of
      * `data` from `ats` on, counted from 1. */
     struct {
@@ -37,10 +37,10 @@ struct leaf_writes {
 enum { LEAF_WRITES = 1000, LEAF_WRITES_BYTES = LEAF_WRITES * LEAF_BYTES, LEAF_CALLS = 3 };
 
 /* any: Begins an empty collection for a generation, with room for LEAF_WRITES leaves that are
- * written and as many that are deleted. */
+ * written and LEAF_WRITES leaves that are deleted. */
 void leaf_writes_init(struct leaf_writes *writes, struct arena *arena, int64_t idx);
 /* any: leaf_writes_full(): no further leaf fits. leaf_writes_put() adds a leaf that is inserted, or
- * replaces the one with its base. */
+ * that replaces the list's leaf with the same base. */
 bool leaf_writes_full(const struct leaf_writes *writes);
 void leaf_writes_put(struct leaf_writes *writes, struct leaf_key key, const struct leaf *leaf);
 /* any: leaf_writes_set() adds a leaf that the transaction has read at `place` (its ctid, borrowed)

@@ -1,8 +1,8 @@
 /*
  * Rows of the lexicon: changed with each batch (lexicon_rows_calls()), corrected when words have
  * been counted again (lexicon_rows_tidy()), and made from all words (lexicon_rows_prefixes()). Each
- * of them loads rows into an edit, changes them in memory, and adds statements for those that
- * differ.
+ * function loads rows into a struct lexicon_edit, changes the rows in memory, and adds statements
+ * for the rows that differ.
  *
  * A key has several rows, its parts, because a row is at most LEXICON_BYTES long. New words go into
  * the last part.
@@ -20,7 +20,7 @@
 
 #define PREFIX_LETTERS   3 /* longer prefixes have few words, which can be read */
 #define LAST_CHARACTER   "\xf4\x8f\xbf\xbf"
-#define PREFIXES_AT_ONCE 200  /* with more words a batch leaves prefix rows alone */
+#define PREFIXES_AT_ONCE 200  /* a batch that changes more words does not change prefix rows */
 #define WORDS_AT_ONCE    2000 /* read by one statement, in their order */
 #define ROWS_AT_ONCE     1000 /* written by one statement */
 #define ROW_LEAST        7    /* bytes of a word in a row, at least */
@@ -179,8 +179,8 @@ static size_t row_terms(struct str data, struct lexicon_term *terms)
     return count;
 }
 
-/* Stores the rows that were made as the parts from `part` on. New words, which follow `skip` old
- * ones, learn their part. */
+/* Stores the rows that were made as the parts from `part` on, and sets the `part` of the new words,
+ * which follow `skip` old words. */
 static void rows_put_parts(struct lexicon_edit *edit,
                            const struct str *made,
                            size_t count,
@@ -286,7 +286,7 @@ static void lexicon_changes_apply(void *arg)
     }
 }
 
-/* Adds the statement for those of rows [from, to) that differ. */
+/* Adds the statement that writes the rows in [from, to) that differ. */
 static void
 add_rows(struct index_batch *batch, const struct lexicon_edit *edit, size_t from, size_t to)
 {
@@ -384,7 +384,7 @@ static bool has_changed_word(const struct prefix_words *of, int32_t id)
     return false;
 }
 
-/* Offers changed words to the rows that a prefix has: the most common words stay. */
+/* Merges changed words into the rows that a prefix has: the most common words stay. */
 static void prefix_rows_merge(struct lexicon_edit *edit, struct prefix_words *of)
 {
     struct str key = lexicon_prefix_key(edit->arena, of->prefix);
@@ -566,7 +566,7 @@ int lexicon_rows_tidy(struct task *task, struct db *db, struct index_batch *batc
 
 /* --- all prefixes --- */
 
-/* The current prefix of one length, while words pass in their order. */
+/* While all words are read in their order: the current prefix of one length, and its words. */
 struct prefix_scan {
     struct str prefix;
     struct lexicon_best best;
@@ -598,7 +598,8 @@ static void prefix_scan_word(struct lexicon_edit *edit,
     }
 }
 
-/* co: Passes the next words. *after is the last of them; empty at the end. */
+/* co: Reads the next words and calls prefix_scan_word() for each. Sets *after to the last word that
+ * was read, or to an empty text at the end. */
 AWAITS static int prefix_scan_page(struct task *task,
                                    struct db *db,
                                    struct lexicon_edit *edit,

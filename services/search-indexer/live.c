@@ -15,13 +15,14 @@
 #include "index_sql.h"
 #include "indexer_measure.h"
 
-#define NEWEST_SHARE 4 /* a quarter of a batch: mostly what is written during one batch */
+#define NEWEST_SHARE                                                                               \
+    4 /* a quarter of a batch's rows are the newest: about those of one batch's time */
 
 /* The records of one entity among the rows that were read. */
 struct entity_changes {
     const struct entity *entity;
     struct sql_i64s ids;     /* each once */
-    struct sql_i64s changed; /* without those that were just created */
+    struct sql_i64s changed; /* `ids` without records that were just created */
 };
 
 void live_add_parts(struct index_batch *batch,
@@ -47,8 +48,8 @@ void live_add_parts(struct index_batch *batch,
     }
 }
 
-/* Records that refer to these are found by their display field: requests that they are indexed
- * again. */
+/* Requests that the records that refer to the changed records are indexed again: they are found by
+ * the display field of the changed records. */
 static void live_add_referrers(struct index_batch *batch, const struct entity_changes *of)
 {
     const struct model_field *field = of->entity->display_indexed ? of->entity->referrers : NULL;

@@ -1,8 +1,8 @@
 /*
- * Posting lists in memory. A list is a sequence of varints, each the distance of an id from the one
- * before, in chunks that double in size. Most lists are short, and there are many of them: a chunk
- * is found by a number of four bytes instead of a pointer, and the last chunk of a list points to
- * its first, so that a list stores only the last.
+ * Posting lists in memory. A list is a sequence of varints, each the distance of an id from the
+ * previous id, in chunks that double in size. Most lists are short, and there are many of them: a
+ * chunk is found by a number of four bytes instead of a pointer, and the last chunk of a list
+ * points to its first, so that a list stores only the last.
  */
 #include "postings.h"
 
@@ -20,7 +20,7 @@ enum {
 };
 
 struct varint_chunk {
-    uint32_t next; /* chunk; in the last one the first */
+    uint32_t next; /* number of the next chunk; in the last chunk, of the first chunk */
     uint16_t size, used;
     uint8_t bytes[];
 };
@@ -39,7 +39,7 @@ struct postings {
     size_t used; /* units of the last block */
     struct memory_list *lists;
     size_t count, cap;
-    uint32_t *slots; /* index of a list + 1; after postings_sort() indexes in order */
+    uint32_t *slots; /* index of a list + 1; after postings_sort(), the indexes in order */
     size_t slot_count;
     size_t at; /* position of postings_next() */
     int64_t *ids;

@@ -15,13 +15,14 @@
 #define CHUNK_BYTES  ((size_t)4 * 1024 * 1024)
 #define TEXT_LETTERS 262144 /* of one field; the text after them is not indexed */
 #define READ_MS      30000
-#define RECORD_PAIRS ((size_t)50000) /* of one record, at least; what follows is not indexed */
+#define RECORD_PAIRS                                                                               \
+    ((size_t)50000) /* pairs after which a record's text is cut (can_add_pairs()) */
 
 enum { COLUMN_ID, COLUMN_OWNER, COLUMN_FIELDS };
 
 /* --- statements --- */
 
-/* Letters are only counted in a text that has more bytes than that. */
+/* Letters are only counted in a text that has more than TEXT_LETTERS bytes. */
 static void text_sql(struct strbuf *sql, const char *of, struct str column)
 {
     strbuf_printf(sql,
@@ -109,7 +110,7 @@ struct record_reader {
     const struct rows *rows;
     struct forward_pair *pairs; /* of the current record */
     size_t count, cap;
-    bool full;          /* the record has as many pairs as are kept */
+    bool full;          /* the record has RECORD_PAIRS pairs: its further text is not indexed */
     size_t total_pairs; /* pairs of all records */
     bool truncated;
 };
@@ -124,8 +125,8 @@ static void reader_add_pair(struct record_reader *reading, struct str term, size
     ARENA_PUSH(reading->arena, reading->pairs, reading->count, reading->cap, pair);
 }
 
-/* Checks the limit, without duplicates, each time that there are 2 * RECORD_PAIRS pairs: where a
- * text is cut depends on the text alone. */
+/* Each time that there are 2 * RECORD_PAIRS pairs, removes duplicates and checks whether
+ * RECORD_PAIRS pairs are left. The place where a text is cut thus depends on the record alone. */
 static bool can_add_pairs(struct record_reader *reading)
 {
     if (reading->count < 2 * RECORD_PAIRS)
@@ -278,7 +279,7 @@ static struct record_reader record_reader_new(struct task *task,
         .task = task, .shape = fields, .terms = terms, .docs = docs, .arena = task->arena};
 }
 
-/* Adds ids without a record as docs that are not there. */
+/* Adds ids without a record as docs whose `exists` is false. */
 static void docs_add_missing(struct arena *arena, struct sql_i64s ids, struct docs *docs)
 {
     struct docs all = {.items = ARENA_ARRAY(arena, all.items, ids.count), .count = ids.count};

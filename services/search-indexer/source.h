@@ -3,8 +3,8 @@
  * Reads records as they are now and cuts them into terms: the input of batches (batch.c) and builds
  * (build.c).
  *
- * Records are read outside of the transaction that writes the index. A record that changes in
- * between has another row in the outbox, which is still there when this transaction is done.
+ * Records are read outside of the transaction that writes the index. A record that changes between
+ * the read and the write has a new row in the outbox, which this transaction does not delete.
  */
 #include "search/forward.h"
 #include "shape.h"

@@ -45,7 +45,8 @@ static int order_by_entity(const void *left, const void *right)
     return (a->id > b->id) - (a->id < b->id);
 }
 
-/* One cursor serves all entities, so ids are cut in the order of ids, not of entities. */
+/* One cursor serves all entities, so ids are cut in the order of ids, not of entities. Records of
+ * several entities that have the same id stay together. */
 void source_ids_cut(struct source_ids *ids, size_t most)
 {
     ids->next_cursor = ids->checked_up_to;
@@ -108,8 +109,9 @@ int source_ids_refer(struct task *task,
 
 /* --- checks --- */
 
-/* A step of a check with a time reads LOOKS times as many rows as it may find ids: most rows have
- * not changed since. The bound keeps a step short in a table of any size. */
+/* A step of a check with a time reads CHECK_FACTOR times as many rows as it may find ids, because
+ * most rows have not changed since that time. The bound keeps a step short in a table of any size.
+ */
 enum { CHECK_FACTOR = 16 };
 
 /* One step of a check. */
@@ -162,8 +164,9 @@ AWAITS static int check_records(const struct source_check *check, struct source_
         ids);
 }
 
-/* Finds documents without a record, up to the id that check_records() has reached. Each one is a
- * lookup of its own: a join of all documents with all records would be repeated in every step. */
+/* Finds documents without a record, up to the id that check_records() has reached. Looks each
+ * document up separately: a join of all documents with all records would be repeated in every step.
+ */
 AWAITS static int check_documents(const struct source_check *check, struct source_ids *ids)
 {
     struct strbuf text;

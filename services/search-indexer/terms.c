@@ -61,7 +61,8 @@ static bool is_slot_of(const struct index_terms *terms,
            (key->letters != 0 || str_eq(terms->items[slot->number - 1].term, term));
 }
 
-/* The slot of a word, or the free slot where it belongs. *ret_key is what that slot is to hold. */
+/* The slot of a word, or the free slot where it belongs. Sets the hash and letters that this slot
+ * is to hold in *ret_key. */
 static struct term_slot *
 terms_slot(const struct index_terms *terms, struct str term, struct term_slot *ret_key)
 {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A set of words, each once: those of a batch, or of a build. Words are numbered from 0 in the
+ * A set of words, each once: the words of a batch, or of a build. Words are numbered from 0 in the
  * order in which they were added. Any thread, one at a time.
  */
 #include <stdbool.h>
@@ -14,7 +14,7 @@ struct word {
     struct str term;
     int32_t id;    /* in search_terms; 0 = not known yet */
     int32_t part;  /* of the word's lexicon row */
-    int32_t df;    /* records that have the word, about */
+    int32_t df;    /* document frequency: about the number of records that have the word */
     int32_t delta; /* change of df */
     bool fresh;    /* its row has not been written yet */
 };
@@ -40,7 +40,7 @@ struct index_terms {
     struct term_slot *slots;
     size_t slot_count;
     uint64_t seed;
-    struct word_ref *by_id; /* words with an id, in its order, after terms_index() */
+    struct word_ref *by_id; /* words with an id, ordered by id, after terms_index() */
     size_t by_id_count;
 };
 

@@ -4,8 +4,8 @@
  *
  *     verify_records()      indexes every record once more, which changes nothing where the forward
  *                           list of the record is right
- *     verify_lists_step()   compares sums over all forward lists and all leaves (list_sums.h);
- * lists that differ are made again from the forward lists
+ *     verify_lists_step()   compares sums over all forward lists and all leaves (list_sums.h), and
+ *                           makes lists that differ again from the forward lists
  */
 #include "verify.h"
 

@@ -10,10 +10,10 @@ struct verify_lists {
     enum verify_stage { VERIFY_FORWARDS, VERIFY_LEAVES, VERIFY_REPAIR, VERIFY_LISTS_DONE } stage;
     int64_t after;             /* last record that was read */
     int64_t term, field, base; /* key of the last leaf; base -1: none yet */
-    int64_t last;              /* highest id of the leaf before */
+    int64_t last;              /* highest id of the previous leaf */
     struct list_sums_key *bad_lists;
     size_t bad_count;
-    struct arena *arena; /* of `wrong`, and of the ids of lists that are made again */
+    struct arena *arena; /* of `bad_lists`, and of the ids of lists that are made again */
     struct verify_repaired_list *repaired;
     int64_t documents; /* records that have a forward list */
     size_t differ;
@@ -22,8 +22,8 @@ struct verify_lists {
     bool done;
 };
 
-/* verify_lists_begin() prepares the comparison of the generation lists->idx; the other members are
- * 0 before. verify_lists_end() frees it. */
+/* verify_lists_begin() prepares the comparison of the generation lists->idx; the caller has zeroed
+ * the other members. verify_lists_end() frees their memory. */
 void verify_lists_begin(struct verify_lists *lists);
 /* co: Does one step; lists->done at the end. Results as batch_run(). */
 AWAITS int verify_lists_step(struct task *task, struct index *index, struct verify_lists *lists)

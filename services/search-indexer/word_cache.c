@@ -1,13 +1,13 @@
-/* A cache has two spaces. Words go into the young space. When it is full it becomes the old space,
- * and the previous old space is freed: words that were not used while a space filled up are
- * forgotten. */
+/* A cache has two spaces. Words go into the young space. When the young space is full it becomes
+ * the old space, and the previous old space is freed: words that were not used while a space filled
+ * up are forgotten. */
 #include "word_cache.h"
 
 #include "base/clock.h"
 #include "base/panic.h"
 
 #define WORD_CACHES        4
-#define WORD_CACHE_IDLE_MS 5000                       /* without a run */
+#define WORD_CACHE_IDLE_MS 5000                       /* without a run; then the cache is freed */
 #define WORD_CACHE_BYTES   ((size_t)16 * 1024 * 1024) /* about, of all projects that run */
 
 struct word_space {

@@ -11,10 +11,10 @@
 #include "word_cache.h"
 
 #define WORDS_PER_STATEMENT 5000
-#define EXACT_BELOW         4 /* df; low, because each exact change writes a row */
-#define FEW_BELOW           64
+#define EXACT_BELOW         4 /* a lower df is kept exact; low, as each exact change writes a row */
+#define FEW_BELOW           64 /* a lower df changes by df / FEW_STEPS, others by df / MANY_STEPS */
 #define FEW_STEPS           2
-#define MANY_STEPS          8 /* of a larger df */
+#define MANY_STEPS          8
 
 static void words_put_row(struct index_terms *terms, const struct sql_word_row *row)
 {
@@ -214,7 +214,7 @@ static void words_add_new_call(struct index_batch *batch, size_t fresh)
                                          .parts = sql_i64s(parts, count))));
 }
 
-/* lexicon_rows_calls() has set the df of all words; those with a delta have changed. */
+/* lexicon_rows_calls() has set the df of all words; the df of words with a delta has changed. */
 void words_calls(struct index_batch *batch)
 {
     struct arena *arena = batch->arena;

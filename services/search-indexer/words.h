@@ -13,10 +13,10 @@ AWAITS int words_read_ids(struct task *task,
                           const int64_t *ids,
                           size_t count,
                           struct index_terms *terms) MUSTCHECK;
-/* any: Adds `delta` records to those that have the word with this id. */
+/* any: Adds `delta` to the change of the df of the word with this id, if the set has it. */
 void words_add_delta(struct index_terms *terms, int32_t id, int delta);
-/* any: The new df. A large one changes in steps and by chance, so that a common word's row is not
- * written with every record; on average it is right. */
+/* any: The new df. A large df changes in steps and by chance, so that a common word's row is not
+ * written with every record; on average the df is right. */
 int32_t words_df(const struct word *word);
 /* any: Adds the statements for words that are new, or have another df than before. */
 void words_calls(struct index_batch *batch);

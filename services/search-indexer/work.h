@@ -1,6 +1,6 @@
 #pragma once
-/* The kind of work that the queue claims (common/product/queue): a project's one row is the lease
- * of its index. */
+/* The kind of work that the queue claims (common/product/queue): each project has one row, the
+ * lease of its index. */
 #include "app.h"
 #include "queue/queue.h"
 
