@@ -1,8 +1,8 @@
 /*
  * Starts the jobs of one tick a few at a time. Each job reads its project and its editor's rights,
- * and soon has its end written: a thousand jobs at once would delay everything, themselves
- * included. A job that has not ended after a moment gives its place to the next one, so that no job
- * waits for a slow one.
+ * and soon has its end written: a thousand jobs at once would delay all work, and each other. A job
+ * that has not ended after MOMENT_MS gives its place to the next job, so that no job waits for a
+ * slow job.
  */
 #include "begin.h"
 #include "base/clock.h"
@@ -15,7 +15,7 @@
 #define POLL_MS      5
 
 static struct {
-    struct list waiting, begun; /* struct job.turn, oldest first */
+    struct list waiting, begun; /* struct job.begin_link, oldest first */
     unsigned count;             /* jobs in `begun` */
     struct loop_timer timer;
     bool ready, held, armed;

@@ -1,6 +1,6 @@
 /*
  * The values that templates of a job can read: {"trigger", "steps", "workflow", "job"}. Callers
- * pass masked values, so later steps see what is stored.
+ * pass outputs and errors in which secrets are masked, so later steps read the stored values.
  */
 #include <errno.h>
 

@@ -9,9 +9,8 @@
 #include "log/log.h"
 #include "runner_run_sql.h"
 
-/* Approximate size of a parsed tree, in bytes per byte of its text. */
-#define TREE_FACTOR      8
-#define PROJECT_FRACTION 4
+#define TREE_FACTOR      8 /* approximate size of a parsed tree, in bytes per byte of its text */
+#define PROJECT_FRACTION 4 /* a project's share is a quarter of DEFINITIONS_BYTES */
 
 struct key {
     int64_t project, workflow, version;
@@ -71,7 +70,8 @@ static void entry_drop(struct entry *entry)
     entry_unref(entry);
 }
 
-/* Drops other versions of the project when it exceeds its share. Other projects lose nothing. */
+/* Drops the least recently used versions of newest's project while the project exceeds its share.
+ * Other projects lose nothing. */
 static void drop_beyond_share(const struct entry *newest)
 {
     size_t bytes = newest->bytes;

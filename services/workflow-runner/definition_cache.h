@@ -22,8 +22,8 @@ struct workflow_version {
  * DEFINITION_NOT_FOUND when the version did not exist at the claim because the workflow was
  * deleted, a DB_*, or a negative. */
 AWAITS int definition_find(struct job *job, const struct workflow_version **ret_version) MUSTCHECK;
-/* co: Does the same for a given version of any workflow of the project. The version is held until
- * the task's arena ends. */
+/* co: Finds a given version of any workflow of the project. The version is held until the task's
+ * arena ends. Results as definition_find(). */
 AWAITS int definition_load(struct task *task,
                            struct db *db,
                            int64_t workflow_id,

@@ -22,9 +22,8 @@
 struct job {
     struct queue_item item; /* its .project is NULL until run.c has found the project; its
                                .task.arena is the job's own arena, or the step's during a step */
-    struct list
-        begin_link;   /* a job of a tick waits here for its turn, or has just begun (begin.c) */
-    int64_t begun_ms; /* mono */
+    struct list begin_link; /* in the list of jobs that wait, or that have just begun (begin.c) */
+    int64_t begun_ms;       /* mono */
     int64_t workflow_id;
     int64_t root; /* start of its chain of events: an outbox row's id, or minus a job's id */
     int version, run, attempt, depth;
@@ -35,8 +34,8 @@ struct job {
     struct str trigger_kind, trigger_event, trigger_entity; /* may be empty */
     int64_t trigger_id, trigger_entity_id;                  /* 0 = none */
     struct str trigger_data;                                /* JSON text, STR_NONE = none */
-    bool has_large_data;   /* the trigger's data is larger than a claim returns: it is read when the
-                     memory   budget allows */
+    bool has_large_data; /* the trigger's data is larger than a claim returns: job_budget_acquire()
+                            reads it */
     int64_t trigger_at_ms; /* time of the event or the tick */
     struct str traceparent;
     int64_t claimed_ms; /* time of the claim by the database's clock, from which the times in the

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * The memory budget for what jobs hold: data of triggers and outputs of steps, as bytes of their
- * text, with a share for each project. A job with little data needs no budget. No job waits for
- * budget while it holds some: a job whose steps have produced more than the free budget is
+ * text, with a share for each project. A job with at most LARGE_BYTES needs no budget. No job waits
+ * for budget while it holds some: a job whose steps have produced more than the free budget is
  * released, and continues from its history when it gets the budget for all of its data.
  */
 #include "run.h"
@@ -23,7 +23,7 @@ struct job_budget_temporary {
     uint64_t bytes;
 };
 
-/* co: Waits for a budget of `bytes`. The caller must hold no other job_budget_temporary_acquire. 0,
+/* co: Waits for a budget of `bytes`. The caller must hold no other struct job_budget_temporary. 0,
  * BUDGET_EXCEEDED when `bytes` is more than the whole budget, -ECANCELED, -ETIMEDOUT (the task's
  * deadline). */
 AWAITS int job_budget_temporary_acquire(struct task *task,

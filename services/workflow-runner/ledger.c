@@ -25,7 +25,7 @@ struct ledger_member {
 
 /* --- a write as statements --- */
 
-/* The parameters of ledger_jobs and ledger_steps, a column each. */
+/* The parameters about jobs of the statement ledger_jobs, a column each. */
 struct job_columns {
     int64_t *id, *token;
     struct str *status, *error, *reason;
@@ -149,7 +149,7 @@ size_t ledger_prepare_calls(struct arena *arena, struct db_call *calls)
 
 /* --- results --- */
 
-/* Whether the database may give another answer in a moment. Everything here may be repeated. */
+/* Whether a repetition may succeed in a moment. Every statement of this file may be repeated. */
 static bool is_transient_result(int rc)
 {
     switch (rc) {

@@ -8,7 +8,7 @@ struct ledger_step {
     int seq;
     struct str key;
     enum step_action action;
-    enum status status;              /* one of a step's */
+    enum status status;              /* a STATUS_STEP_* */
     int64_t started_ms, finished_ms; /* by the database's clock; finished 0 = still open */
     struct str input, output, error, log;
 };
@@ -22,8 +22,8 @@ struct ledger_entry {
 /* co: Makes the entry durable. Entries of a project that arrive while a write is under way are
  * written together by the next one. 0, JOB_LOST, JOB_STORE_DOWN, or a negative. */
 AWAITS int ledger_write(struct job *job, const struct ledger_entry *entry) MUSTCHECK;
-/* co: Writes the same rows in the job's own open transaction (ledger_begin()), with the same
- * results. */
+/* co: Writes the entry in the job's own open transaction (ledger_begin()). Results as
+ * ledger_write(). */
 AWAITS int ledger_write_tx(struct job *job, struct db *tx, const struct ledger_entry *entry)
     MUSTCHECK;
 /* any: Stores the statements of a write without a row in `calls` (room for LEDGER_CALLS) and

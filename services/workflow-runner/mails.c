@@ -91,7 +91,8 @@ struct handing {
     const struct mail *message;
 };
 
-/* Records in the row that the server asks for the text. MAIL_DROPPED: the token is outdated. */
+/* Records in the row that the server gets the text from now on. MAIL_DROPPED: the token is
+ * outdated. */
 AWAITS static int mark_handed(struct task *task, void *arg)
 {
     const struct handing *handing = arg;
@@ -107,7 +108,7 @@ AWAITS static int mark_handed(struct task *task, void *arg)
     return rows > 0 ? 0 : MAIL_DROPPED;
 }
 
-/* Logs trouble with the server for the operator, not for projects, and not once per mail. */
+/* Logs trouble with the server for the operator, at most once in TROUBLE_EVERY_MS. */
 static void log_server_trouble(const struct claimed_mail *mail, struct str trouble)
 {
     static int64_t quiet_until_ms;
@@ -166,7 +167,8 @@ hand_over(struct task *task, const struct claimed_mail *mail, const struct mail 
     }
 }
 
-/* co: Reads content that the claim did not return; none when the row has another token by now. */
+/* co: Reads content that the claim did not return. mail->content stays empty when the row has
+ * another token by now. */
 AWAITS static int mails_read_content(struct task *task, struct claimed_mail *mail)
 {
     struct rows rows;
@@ -288,8 +290,8 @@ void mails_start(void)
 {
     const struct app_conf *conf = runner_conf();
 
-    if (!conf->smtp_url
-             .len) { /* mails that are past their give_up_at end; the others wait for a server */
+    if (!conf->smtp_url.len) {
+        /* Mails whose give_up_at has passed end. All other mails wait for a mail server. */
         kind.claim = &SQL_MAILS_CLAIM_LATE;
         kind.poll = &SQL_MAILS_POLL_LATE;
     }

@@ -2,7 +2,7 @@
 /*
  * Mail as a kind of work (common/product/queue): rows of the outbox of mails, whichever service
  * wrote them, are handed to the operator's mail server. Before the server gets the text of a mail,
- * the mail's row records this. A mail without an answer after that point is never sent again. A
+ * the mail's row records this (`handed`). When no answer follows, the mail is never sent again. A
  * mail that the server refuses for the moment is tried again later. A mail that the server refuses
  * for good has ended.
  */

@@ -207,8 +207,8 @@ AWAITS static int make_of_account(struct task *task,
      * change of address goes to another address. */
     if (type != MAIL_EMAIL_CHANGE)
         claimed->recipient = sql_mail_account_row(&rows, 0).email;
-    /* A public request learns nothing about its mail, and so not this either. Administrators see
-     * the code in GET /mail/log. */
+    /* The answer to the public request that queued the mail does not depend on this. Administrators
+     * see the code in GET /mail/log. */
     if (type != MAIL_ADDED_TO_PROJECT && !page.len) {
         *ret_code = STR("no_page");
         return MAIL_DROPPED;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Resources that all jobs of this process share, and the part of each that one project may use: a
- * project with many jobs does not stop the jobs of others. The time that a step waits for
- * quotas_writes, quotas_calls or quotas_scripts does not count as the step's time.
+ * Resources that all jobs of this process share, and the part of each resource that one project may
+ * use, so that a project with many jobs does not stop the jobs of other projects. The time that a
+ * step waits for quotas_writes, quotas_calls or quotas_scripts does not count as the step's time.
  */
 #include <stddef.h>
 

@@ -20,8 +20,8 @@
 #include "trigger_rights.h"
 #include "work.h"
 
-#define PENDING_MS     1000 /* history of steps without effect waits this long at most, ... */
-#define PENDING_BYTES  ((size_t)1 << 20) /* ... and holds this much, plus one step's rows */
+#define PENDING_MS     1000 /* history of steps without effect waits at most this long */
+#define PENDING_BYTES  ((size_t)1 << 20) /* history that waits, at most, plus one step's rows */
 #define ERROR_BYTES    ((size_t)64 << 10)
 #define MESSAGE_BYTES  2000
 #define STEPS_OF_A_JOB (2 * STEPS_MAX)

@@ -25,8 +25,8 @@ struct run {
     struct job *job;
     const struct workflow_version *version;
     struct secret_values *secrets; /* NULL = the workflow names no secret */
-    json_t *root, *steps;          /* what templates can read; steps is a member of root */
-    struct arena *step_arena;      /* of the running step; emptied before each attempt */
+    json_t *root, *steps;     /* values that templates can read; `steps` is a member of `root` */
+    struct arena *step_arena; /* of the running step; emptied before each attempt */
     struct ledger_step *pending;
     size_t pending_count, pending_cap;
     int64_t pending_since_ms; /* mono, when the oldest row was added */
@@ -61,7 +61,7 @@ struct str run_job_error(
 /* co: Runs the step. *ret_next is the index of the next step, STEP_NONE at the end of the job, or
  * RUN_FAILED. 0, JOB_LOST, JOB_STORE_DOWN, RUN_RELEASING, or a negative. */
 AWAITS int run_step(struct run *run, const struct step *step, int *ret_next) MUSTCHECK;
-/* any: The index of the step that follows one that did not fail, or STEP_NONE. `holds` is the
+/* any: The index of the step that follows `step`, which did not fail, or STEP_NONE. `holds` is the
  * outcome of a Condition. */
 int run_next(const struct step *step, bool holds);
 

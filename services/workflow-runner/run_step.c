@@ -355,8 +355,8 @@ run_step_attempt(struct run *run, const struct step *step, int64_t *deadline_ms,
     return rc;
 }
 
-/* co: Stores the pending rows first when a step's number must keep its meaning: after a crash, a
- * lost row's number would be given to another step. */
+/* co: Stores the pending rows. Called where a step's number must keep its meaning: after a crash,
+ * the number of a row that was not stored would be given to another step. */
 AWAITS static int write_pending_rows(struct run *run)
 {
     const struct ledger_entry entry = {.steps = run->pending, .count = run->pending_count};
@@ -390,8 +390,8 @@ int run_step(struct run *run, const struct step *step, int *ret_next)
         if (task_sleep(&job->item.task, backoff_next(&pause)) != 0)
             return JOB_LOST;
     }
-    /* Without its row, a step that has sent something would be found as interrupted. The job's last
-     * write includes pending rows. */
+    /* A step that has sent something and whose row is not stored would count as interrupted after a
+     * crash. After the last step the job's last write includes the pending rows. */
     if (rc == 0 && actions[step->action].kind >= SENDS && *ret_next >= 0)
         return write_pending_rows(run);
     return rc;

@@ -11,7 +11,7 @@ select o.root from {p}.fan_out o where o.at < now() - interval '1 day' limit 500
 select f.id from (select e.id, e.consumed_at from {p}.outbox e order by e.id limit 5000) f
 where f.consumed_at < now() - interval '1 day'
 
--- Each new call deletes up to ten old ones. This deletes those of projects that no longer call anything.
+-- Each new call of an integration deletes up to ten old rows. This deletes the old rows of projects that make no new calls.
 -- part: old_calls
 select f.id from (select c.id, c.at from {p}.integration_calls c order by c.id limit 5000) f where f.at < now() - interval '30 days'
 

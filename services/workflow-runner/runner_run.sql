@@ -4,7 +4,8 @@
 select v.doc::text as doc:text, v.editor_id:bigint?, v.editor_key_id:bigint?
 from {p}.workflow_versions v where v.workflow_id = :workflow_id::bigint and v.version = :version::integer
 
--- The last row of each step: of this run, or, of a run that began with a step, of what earlier runs had done before it.
+-- The last row of each step in this run. For a run that began at :resume_step, also of steps that ended in earlier runs before
+-- :resume_step ran last.
 -- name: run_history :many
 select distinct on (s.key) s.key:text, s.seq:integer, s.run:smallint, s.status:text, s.output::text as output:text?,
   s.error::text as error:text?, s.input::text as input:text?, s.started_at:timestamptz?

@@ -4,7 +4,7 @@
 insert into platform.runners as r (id) values (:holder::text)
 on conflict (id) do update set seen_at = now()
 
--- A killed runner keeps its share of the projects for this time.
+-- A killed runner keeps its share of the projects for five seconds.
 -- name: runners_live :many
 select r.id as id from platform.runners r where r.seen_at > now() - interval '5 seconds' order by r.id
 

@@ -32,7 +32,7 @@ where v.id = :id::bigint and v.token = :token::bigint and v.lease_until is not n
 -- name: view_unchanged :exec
 update {p}.materialized_views v set lease_until = null where v.id = :id::bigint and v.token = :token::bigint
 
--- A request that came during the refresh is left for the next one. `made_*` records the sources of the generation.
+-- A request that came during the refresh is left for the next refresh. `made_*` records the sources of the generation.
 -- name: view_done :opt
 update {p}.materialized_views v
 set generation = v.token, columns = :columns::jsonb, lease_until = null, made_generation = v.token,

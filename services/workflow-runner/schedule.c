@@ -30,9 +30,9 @@ static struct {
 struct fires {
     int64_t *workflows, *times, *skips; /* jobs to make; skips: 1 = skipped as late */
     size_t count;
-    int64_t *ids, *versions, *nexts; /* workflows that were due: their next ticks ... */
-    struct str *seen;                /* ... and next_fire_at as it was read */
-    size_t moved;
+    int64_t *ids, *versions, *nexts; /* workflows that were due, and their next ticks */
+    struct str *seen;                /* next_fire_at of these workflows as it was read */
+    size_t moved;                    /* number of these workflows */
 };
 
 static void fires_init(struct arena *arena, struct fires *fires, size_t workflows)
@@ -176,8 +176,8 @@ AWAITS static int tick_project(struct task *task, struct db *db, int64_t *ret_ne
 struct round {
     const struct rows *due;
     size_t next;
-    int64_t *numbers, *nexts, *seen; /* projects that ticked, their next ticks, and the versions of
-                                        their control rows before */
+    int64_t *numbers, *nexts, *seen; /* projects that ticked, their next ticks, and the xmin of
+                                        their rows in platform.workflow_projects before the tick */
     size_t done;
 };
 

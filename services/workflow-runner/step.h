@@ -31,7 +31,7 @@ struct step_call {
     int64_t started_ms;
     const json_t *context;               /* the root that templates read */
     const struct secret_values *secrets; /* opened secrets of this workflow, NULL = it names none */
-    const struct caller *caller;         /* the workflow's last editor, with the rights of now */
+    const struct caller *caller;         /* the workflow's last editor, with the current rights */
 
     /* Filled while the action runs. JSON values are arena-owned. */
     json_t *input;         /* parameters as evaluated, for the history */
@@ -42,7 +42,7 @@ struct step_call {
     struct shares *shares; /* quota of which the attempt holds one unit, released when the attempt
                               is over; NULL = none */
     struct share *share;
-    int64_t waited_ms;  /* time spent waiting for that unit */
+    int64_t waited_ms;  /* time that the attempt waited for its unit of `shares` */
     bool sent;          /* set by step_sent() */
     bool notify_events; /* outbox rows may have been written: notify after the commit */
     struct step_error error;
@@ -69,18 +69,20 @@ int step_template_fail(struct step_call *call, struct str name, int rc, struct s
  * template_too_large. */
 AWAITS int step_param(struct step_call *call, const char *name, bool secrets, json_t **ret_value)
     MUSTCHECK;
-/* co: Like step_param() without secrets, where [*] means the item `row` of its list
+/* co: Evaluates a parameter like step_param() without secrets. [*] means the item `row` of its list
  * (template_context.row). */
 AWAITS int step_param_row(struct step_call *call, const char *name, size_t row, json_t **ret_value)
     MUSTCHECK;
 /* any: Counts the rows of a parameter's [*]. SIZE_MAX = the parameter has no [*]. 0, or
  * STEP_FAILED. */
 int step_param_rows(struct step_call *call, const char *name, size_t *ret_rows) MUSTCHECK;
-/* co: Like step_param() without secrets, as a text: numbers and booleans are printed. STR_NONE when
- * the parameter is not given. STEP_FAILED with type_mismatch for other types. */
+/* co: Evaluates a parameter like step_param() without secrets, as a text: numbers and booleans are
+ * printed. STR_NONE when the parameter is not given. STEP_FAILED with type_mismatch for other
+ * types. */
 AWAITS int step_param_text(struct step_call *call, const char *name, struct str *ret_text)
     MUSTCHECK;
-/* co: Like step_param_text(), but values that templates insert are escaped for HTML. */
+/* co: Evaluates a parameter like step_param_text(), but escapes values that templates insert for
+ * HTML. */
 AWAITS int step_param_html(struct step_call *call, const char *name, struct str *ret_text)
     MUSTCHECK;
 /* any: Gives a new JSON value to the task's arena, which drops it at its end. Returns the value. */

@@ -13,16 +13,16 @@
 #include "work.h"
 
 #define READY_EVERY_MS 5000
-#define READY_AHEAD_MS 60000  /* how long before the tick a project is prepared */
-#define READY_MS       200000 /* a project counts as prepared; caches keep its data longer */
+#define READY_AHEAD_MS 60000 /* how long before the tick a project is prepared */
+#define READY_MS       200000 /* how long a project counts as prepared; caches keep its data longer */
 #define FRESH_EVERY_MS 1000
 #define FRESH_AHEAD_MS 3500 /* cached rights are read again after five seconds (project_rights) */
-#define STUCK_MAX_MS   1000 /* first poll after the start */
+#define STUCK_MAX_MS   1000 /* the first poll comes this long after the start */
 #define ROUND_MS       20000
 #define AT_ONCE        6
 
-/* A kind of preparation: every every_ms, .make is called for projects whose tick is due within
- * prefetch_ms and that are .wanted. */
+/* A kind of preparation: every `every_ms`, calls .make for projects whose tick is due within
+ * `within_ms` and for which .wanted is true. */
 struct prefetch_kind {
     int64_t every_ms, within_ms;
     bool (*wanted)(int64_t number, int64_t fire_ms);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Restricts the data of an event to what the workflow's last editor may see now. It is checked
- * before a job's first step, and again when another runner continues the job.
+ * Restricts the data of an event to what the workflow's last editor may see now. The rights are
+ * checked before a job's first step, and again when another runner continues the job.
  */
 #include "run.h"
 

@@ -38,7 +38,7 @@ struct view_job {
     int64_t begun_mono_ms;
     struct await *renewing; /* view_renew_lease() waits here; NULL = it does not wait */
     bool over;
-    bool ours; /* the claim still held at the end: the rows that this refresh made are served */
+    bool ours; /* the claim still held at the end, so the rows that this refresh made are served */
 };
 
 /* The next time that the view's cron is due, 0 = none. */
@@ -80,7 +80,8 @@ static struct sql_i64s view_entity_ids(const struct view_job *job)
     return sql_i64s(ids, sources->count);
 }
 
-/* co: Makes table and row in one transaction. .ours is false when the claim no longer holds. */
+/* co: In one transaction, makes the view's table and updates its row. Sets .ours to false when the
+ * claim no longer holds. */
 AWAITS static int view_fill(struct task *task, struct db *tx, void *arg)
 {
     struct view_job *job = arg;
@@ -126,8 +127,8 @@ AWAITS static int view_drop_in(struct task *task, struct db *tx, void *arg)
     return view_tables_drop(&job->ctx, job->row.id, job->row.token);
 }
 
-/* co: Drops the tables of other generations. When a table is still being read this fails, and the
- * next refresh drops the table. */
+/* co: Drops the tables of other generations of the view. This fails when a table is still being
+ * read; the next refresh then drops the table. */
 AWAITS static void view_clean(struct view_job *job)
 {
     int rc = db_transact_ddl(job->task, &job->project->db, view_drop_in, job);

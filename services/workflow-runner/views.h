@@ -3,8 +3,8 @@
  * Materialised views (records/view.h). A view is refreshed when a caller requests it, when its cron
  * is due, or when its sources have changed. A view is claimed under a lease of seconds, which is
  * renewed during the refresh. The refresh is one transaction, whose last statement checks that the
- * claim still holds. A runner that dies or is late therefore leaves nothing, and the view is not
- * shown as being refreshed for longer than that lease.
+ * claim still holds. A runner that dies or is late therefore leaves nothing, and its view is shown
+ * as being refreshed until the lease ends.
  */
 #include "loop/loop.h"
 

@@ -3,10 +3,11 @@
  * The kinds of work of this runner (common/product/queue): jobs, which are claimed and run, and
  * events, which become jobs, one pass of a project at a time.
  *
- * Jobs whose last runner died are run in an extra worker, in addition to the WORKERS. It runs one
- * job at a time and nothing else, so a job that ends its process again is known to be the cause.
- * The other workers claim no such job. A job that only shared its runner with others loses no
- * attempt.
+ * Jobs whose last runner died are run in an extra worker, in addition to the workers that the
+ * setting WORKERS counts. The extra worker runs one job at a time and nothing else, so a job that
+ * ends this process again is known to be the cause.
+ * The other workers claim no such job. A job that shared its runner with other jobs loses no
+ * attempt when the runner dies.
  */
 #include "app.h"
 #include "queue/queue.h"

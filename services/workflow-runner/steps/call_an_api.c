@@ -176,7 +176,8 @@ static int fail_fetch(struct step_call *call, int rc)
     }
 }
 
-/* Call before anything is sent: a secret with allowed_hosts is sent to these hosts only. */
+/* Checks that each secret of the workflow may be sent to the host of `url`: a secret with
+ * allowed_hosts may be sent to these hosts only. Call it before anything is sent. */
 static int check_host(struct step_call *call, struct str url)
 {
     struct str host;
@@ -296,8 +297,8 @@ static bool is_shareable_header(const struct step_call *call, struct str name)
             str_ieq(name, STR("user-agent")));
 }
 
-/* Makes the next request a GET where the redirect demands this: 303 always does, and 301 and 302
- * after a POST are treated likewise (RFC 9110, 15.4). */
+/* Makes the next request a GET after a 303, and after a 301 or 302 that answers a POST (RFC 9110,
+ * 15.4). */
 static void redirect_to_get(const struct step_call *call,
                             const struct fetch_response *response,
                             struct fetch_request *request)

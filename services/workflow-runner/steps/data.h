@@ -32,5 +32,6 @@ int data_read_names(struct step_call *call, const char *name, struct str *ret_na
 int data_set_output(struct step_call *call, const struct data_step *data) MUSTCHECK;
 /* any: Sets a member of call->input. NULL adds no member. */
 void data_set_input(struct step_call *call, const char *name, json_t *value);
-/* any: Notes that listeners have to be notified of the event after the commit, if it has any. */
+/* any: Notes that listeners have to be notified of `event` after the commit, if the event has any.
+ */
 void data_notify(struct step_call *call, const struct data_step *data, enum event_kind event);

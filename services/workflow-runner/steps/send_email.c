@@ -1,7 +1,7 @@
 /*
  * SendEmail: hands a mail to the outbox of mails and waits up to 20 s for its end. The row in the
  * outbox is the hand-over, and a step that is run again finds its own row. A mail that has not been
- * sent by then is sent later.
+ * sent within this time is sent later.
  */
 #include "app.h"
 #include "base/backoff.h"

@@ -15,8 +15,9 @@
 #include "steps/send_push_rules.h"
 
 #define WAIT_MS        30000
-#define BEFORE_STEP_MS 200  /* the wait ends this long before the step's time does ... */
-#define BEFORE_ROWS_MS 1000 /* ... or this long, when many rows may have to be handed over then */
+#define BEFORE_STEP_MS 200 /* the wait ends this long before the step's time does */
+#define BEFORE_ROWS_MS                                                                             \
+    1000 /* the same for a step with [*], which may have many sends left to hand over */
 #define POLL_FIRST_MS  50
 #define POLL_LAST_MS   1000
 #define ROWS_MAX       1000
@@ -82,7 +83,7 @@ static int count_rows(struct step_call *call, size_t *ret_rows)
         if (total != SIZE_MAX && rows != total)
             return step_fail(call,
                              PROBLEM_TEMPLATE_UNRESOLVED,
-                             "%s: [*] has %zu rows, but that of an earlier parameter has %zu",
+                             "%s: [*] has %zu rows, but the [*] of an earlier parameter has %zu",
                              members[i],
                              rows,
                              total);
@@ -166,7 +167,8 @@ push_read_request(struct step_call *call, bool by_row, size_t row, json_t *reque
     return texts_of_data(call, json_object_get(request, "data"));
 }
 
-/* Reads all requests before the first send: a bad template fails the step and not half of it. */
+/* Reads all requests before the first send, so that a bad template fails the step before any send.
+ */
 AWAITS static int read_requests(struct push_sending *in)
 {
     struct send_push_cache last = {0};

@@ -1,6 +1,7 @@
 #pragma once
-/* Completes and checks a request of SendPushNotification before it is handed over: values of its
- * template are filled in, and its group of buttons must allow it. */
+/* Completes and checks a request of SendPushNotification before it is handed over: fills in values
+ * of its template, and checks that its group of buttons (category) has the buttons that it names.
+ */
 #include "push/send_rules.h"
 #include "step.h"
 
