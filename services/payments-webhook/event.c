@@ -1,7 +1,7 @@
 /*
  * Applies one event. If the event needs objects that the payment processor has, they are read from
  * its API before the transaction begins. The transaction first locks the event's row: even if this
- * process has lost its claim of the event to another one, only one of both applies the event.
+ * process has lost its claim of the event to another process, only one of them applies the event.
  */
 #include "event.h"
 
@@ -20,7 +20,7 @@
 #include "webhook_work_sql.h"
 #include "work.h"
 
-/* How long an event that needs the processor is tried; the processor repeats events as long. */
+/* How long an event that needs the processor is tried: as long as the processor repeats events. */
 #define PROCESSOR_WAIT_MS (INT64_C(72) * 3600 * 1000)
 
 static const double seconds_bounds[] = {

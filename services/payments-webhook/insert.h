@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Inserts concurrent events of a project together. A few transactions of each project are under way
- * at a time, and the events that arrive during them wait for the next one. A burst costs the
- * database one commit for some dozen events, instead of one for each event.
+ * at a time, and the events that arrive during these transactions wait for the next transaction. A
+ * burst costs the database one commit for some dozen events, instead of one commit for each event.
  */
 #include "http/req.h"
 

@@ -88,8 +88,8 @@ static int answer_no_route(struct req *r, int rc, struct str allow)
 {
     switch (rc) {
     case ROUTER_METHOD:
-        if (str_ends(allow,
-                     STR(OPTIONS_SUFFIX))) /* the router adds it, but it is not answered here */
+        /* The router adds OPTIONS, which this daemon does not answer. */
+        if (str_ends(allow, STR(OPTIONS_SUFFIX)))
             allow.len -= sizeof(OPTIONS_SUFFIX) - 1;
         resp_header(r, "Allow", allow);
         return fail(r, PROBLEM_METHOD_NOT_ALLOWED, "This path accepts only %.*s.", STR_ARG(allow));

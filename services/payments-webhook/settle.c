@@ -14,7 +14,7 @@
 #define ROUNDS        20
 #define KEY_LIFE_MS   (INT64_C(23) * 3600 * 1000) /* the processor forgets a key after 24 h */
 #define SEARCH_AGE_MS 120000 /* a call of this age has ended at the processor */
-#define SEARCH_ROWS   100    /* newest objects of a customer: all that it returns at once */
+#define SEARCH_ROWS   100    /* newest objects of a customer that one list of the processor has */
 
 /* The differences between payments and subscriptions. */
 struct settle_kind_rules {
@@ -193,7 +193,7 @@ AWAITS static int settle_by_reading(struct settle *s)
         rc = read_session(s, &reading);
     if (rc == 0)
         rc = read_failed_invoice(s, &reading);
-    if (rc == PROCESSOR_NOT_FOUND) /* another account's: it will never be found */
+    if (rc == PROCESSOR_NOT_FOUND) /* the object is of another account and will never be found */
         return row_write_answered(s, &s->call.project->db);
     if (rc > 0)
         return row_postpone(s);

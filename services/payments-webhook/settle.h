@@ -1,10 +1,10 @@
 #pragma once
 /*
  * Settles payments and subscriptions whose settle_at has passed. A call that got no answer is
- * repeated with its key, while the processor still knows the key. If no event
- * has reported the outcome of a call, the object is read from the processor, again and again until
- * the row is in a state that only an event can change. A subscription is also read when its period
- * has ended and no event has announced the next period.
+ * repeated with its key, while the processor still knows the key. If no event has reported the
+ * outcome of a call, the object is read from the processor, again and again until the row is in a
+ * state that only an event can change. A subscription is also read when its period has ended and no
+ * event has announced the next period.
  */
 #include <stdint.h>
 

@@ -28,7 +28,7 @@ update {p}.payments p set call_key = null, call_path = null, call_form = null,
 where p.id = :id::bigint and p.call_key is not distinct from :call_key::text?
 
 -- A subscription that gives access is read an hour after the end of its period, in case no event announces the next
--- one, and then each day until an event does, for 60 days.
+-- period, and then each day until an event announces it, for 60 days.
 -- name: settle_subscription_answered :exec args(settle_answered)
 update {p}.subscriptions s set call_key = null, call_path = null, call_form = null,
   settle_at = case

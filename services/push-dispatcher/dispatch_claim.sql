@@ -35,14 +35,14 @@ select s.id:bigint from {p}.push_sends s where {ours};
 update {p}.push_sends s set token = s.token + 1, attempt = s.attempt - 1, leased = false, due_at = now() where {ours};
 
 -- Quarantines sends that have crashed :attempts processes without recording a device. The next process that claims such a send fails its
--- remaining devices, as those of a cancelled send. If that crashes :attempts processes again, the send fails here.
+-- remaining devices, as it does for a cancelled send. If that crashes :attempts processes again, the send fails here.
 -- name: sends_quarantine :many
 update {p}.push_sends s set token = s.token + 1, leased = false, first_error = 'QUARANTINED',
   attempt = case when q.again then s.attempt else 0 end, status = case when q.again then 'Failed' else s.status end,
   due_at = case when q.again then null else now() end, finished_at = case when q.again then now() end,
   result = case when q.again then jsonb_build_object('delivered', s.fcm_delivered + s.web_delivered,
     'failed', s.fcm_failed + s.web_failed, 'unregistered', s.fcm_unregistered + s.web_unregistered,
-    'delivery_error', 'The send ended ' || s.attempt || ' dispatchers.') end
+    'delivery_error', 'The send crashed ' || s.attempt || ' dispatchers.') end
 from (select o.ctid as place, o.attempt, coalesce(o.first_error = 'QUARANTINED', false) as again from {p}.push_sends o
   where o.due_at <= now() and o.leased and o.attempt >= :attempts::smallint
   order by o.due_at limit 100 for update skip locked) q
@@ -65,7 +65,7 @@ from (select s.leased from {p}.push_sends s where s.due_at <= now() limit 1000) 
 select coalesce((select s.created_at from {p}.push_sends s order by s.id limit 1) < now() - make_interval(days => :days::integer), false)
   as old:boolean;
 
--- The first sends, and the condition of those that ended long ago. All later sends are younger.
+-- The oldest 20000 sends (`oldest`), and the condition that a send ended longer ago than the retention (`over`).
 -- part: oldest
 from (select o.id, o.finished_at from {p}.push_sends o order by o.id limit 20000) s
 

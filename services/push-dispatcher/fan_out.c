@@ -9,7 +9,8 @@ enum { PAGE = 500 };
 /* Values of send.spread: from where the next rows are written. */
 enum { FROM_DEVICES, FROM_SOURCE, ALL_WRITTEN };
 
-/* Returns the providers whose devices are in push_devices: not FCM if an entity has its tokens. */
+/* Returns the providers of the send whose devices are in push_devices. FCM is not one of them when
+ * a field of an entity has the tokens of FCM. */
 static size_t device_providers(const struct send *send, struct str to[PUSH_PROVIDERS])
 {
     const struct providers *p = send->providers;

@@ -59,8 +59,8 @@ source_statement(struct arena *arena, const struct push_source *source, struct s
     };
 }
 
-/* Reads a page of records. Without a source there is none. When the entity or column of the source
- * is gone there is none either, and *ret_code is INVALID_SOURCE. */
+/* Reads a page of records. The page is empty when the send has no source. When the entity or column
+ * of the source is gone, the page is also empty, and *ret_code is INVALID_SOURCE. */
 AWAITS static int source_read_page(struct task *task,
                                    struct send *send,
                                    int64_t entity_id,

@@ -47,7 +47,7 @@ struct providers {
     struct grant grant;
     struct ec_key *key;
     struct vapid *vapid;  /* NULL: web push is not configured */
-    struct window window; /* of the project's sends */
+    struct window window; /* slots that the project's sends share (window.h) */
 };
 
 /* co: Reads the rows of the project's credentials, and opens them if they have changed. *ret is

@@ -11,8 +11,8 @@
 #include "push/webpush_encrypt.h"
 #include "sender.h"
 
-#define PROVEN_DEVICES                                                                             \
-    500 /* recorded devices, after which a crashed send is claimed like the others */
+/* Number of recorded devices after which a crashed send is claimed like the other sends. */
+#define PROVEN_DEVICES 500
 
 void send_from_row(struct queue_item *item)
 {

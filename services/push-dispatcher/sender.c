@@ -14,8 +14,8 @@ enum {
     PAGE = 500,
     PAGE_BYTES = 256 << 10, /* of tokens; the last token may go beyond it */
     FAIL_PAGE = 5000,
-    WINDOW_PARTS = 5, /* of the window; results are recorded when one part has ended */
-    RECORD_MS = 20,   /* after which a result is recorded in any case */
+    WINDOW_PARTS = 5, /* results are recorded when a fifth of the window has ended */
+    RECORD_MS = 20,   /* a result is recorded at most this long after it came */
     POLL_MS = 1000,   /* how often the send's row is checked */
 };
 

@@ -33,5 +33,5 @@ bool window_enter(struct window *window,
                   enum push_provider provider,
                   struct share_owner send,
                   struct window_slot *ret_slot);
-/* any: Releases the slot and zeroes *place. Does nothing when *place is zeroed. */
+/* any: Releases the slot and zeroes *slot. Does nothing when *slot is zeroed. */
 void window_leave(struct window *window, enum push_provider provider, struct window_slot *slot);
