@@ -19,7 +19,8 @@ static bool detail_is_one_of(const char *const *names, const char *name)
     return false;
 }
 
-/* Members that change without an edit of the resource itself: the log ignores them. */
+/* Returns whether the log ignores the member, because it changes without an edit of the resource.
+ */
 static bool is_ignored_member(const char *name)
 {
     static const char *const names[] = {"created_at",
@@ -35,7 +36,7 @@ static bool is_ignored_member(const char *name)
     return detail_is_one_of(names, name);
 }
 
-/* Members of which only the name is logged: personal texts, values of records, and secrets. */
+/* Returns whether only the member's name is logged: personal texts, values of records, secrets. */
 static bool is_logged_by_name(const char *name)
 {
     static const char *const names[] = {

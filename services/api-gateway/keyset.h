@@ -8,8 +8,8 @@
  * has only the list's own parameters. */
 struct keyset_list {
     const struct sql *newest, *oldest, *count;
-    const char
-        *key; /* column of the number; sort= may name this column, or the time a row was made */
+    /* Column of the number; sort= may name this column, or the time at which a row was made. */
+    const char *key;
 };
 /* Query parameters of such a list: page, limit, sort, order, count and cursor. A list may add its
  * own. */
@@ -17,7 +17,8 @@ struct keyset_list {
 #define KEYSET_QUERY                                                                               \
     PAGE_QUERY,                                                                                    \
     {.name = "cursor", .type = FIELD_STR,                                                          \
-     .doc = "'start', then the next_cursor of the previous answer: reads a list of any size"}
+     .doc = "'start' for the first page, then next_cursor of the previous answer; reads a list of "  \
+            "any size"}
 /* clang-format on */
 extern const struct query_param keyset_query[];
 /* co: Puts the whole answer: the envelope, and next_cursor when the request has a cursor. `params`:
@@ -26,8 +27,8 @@ AWAITS int keyset_reply(struct req *r,
                         const struct keyset_list *list,
                         const struct db_param *params,
                         size_t count);
-/* co: keyset_reply_rows() does the same for rows that are not shown as they are stored: `write`
- * writes the row of index `row` as an object. */
+/* co: keyset_reply_rows() does the same as keyset_reply() for rows that are not shown as they are
+ * stored: `write` writes the row of index `row` as an object. */
 typedef void (*keyset_write_fn)(struct jw *w, const struct rows *rows, size_t row);
 AWAITS int keyset_reply_rows(struct req *r,
                              const struct keyset_list *list,

@@ -41,7 +41,7 @@
 #define OTHER_FILES 512
 /* A call to the processor is made at most three times. */
 #define PROCESSOR_RETRIES 2
-/* Most bytes of answers that arrive at once: issuers and the processor send short ones. */
+/* Most bytes of answers that arrive at once: issuers and the processor send short answers. */
 #define FETCH_BYTES ((uint64_t)8 << 20)
 /* Port of the payments service when its address is not configured. */
 #define PAYMENTS_PORT 8081

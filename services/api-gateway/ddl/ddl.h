@@ -36,12 +36,13 @@ void ddl_table_lock(struct ddl *ddl, const struct model_field *field);
 
 /* --- history of records (ddl_history.c) --- */
 
-/* any: Start the history of an entity, and end it with all that was recorded. Before
- * ddl_history_start() the rows of the entity and its fields have to be stored. */
+/* any: ddl_history_start() starts the history of an entity, whose rows in `entities` and `fields`
+ * have to be stored before. ddl_history_end() ends the history and deletes all that was recorded.
+ */
 void ddl_history_start(struct ddl *ddl, const struct entity *entity);
 void ddl_history_end(struct ddl *ddl, const struct entity *entity);
-/* any: Adapts the history to a change of the entity's history_days or fields, after their rows are
- * stored. Does nothing if the entity has no history. */
+/* any: Adapts the history to a change of the entity's history_days or fields, after the changed
+ * rows are stored. Does nothing if the entity has no history. */
 void ddl_history_update(struct ddl *ddl, const struct entity *entity);
 /* any: Removes the field from the history, before the field is dropped. */
 void ddl_history_drop_field(struct ddl *ddl, const struct model_field *field);
@@ -60,10 +61,10 @@ enum ddl_index ddl_index_of(const struct model_field *field);
 /* any: Add and drop a field's column or link table, with its constraints and index. */
 void ddl_field_add(struct ddl *ddl, const struct model_field *field);
 void ddl_field_drop(struct ddl *ddl, const struct model_field *field);
-/* any: Adds what follows the column: CHECK, foreign key, index; or creates the link table. */
+/* any: Adds the CHECK, the foreign key and the index of the column, or creates the link table. */
 void ddl_field_add_constraints(struct ddl *ddl, const struct model_field *field);
-/* co: Changes the field from `old` to `next` (same id). Checks the rows first: returns 409 if they
- * contradict the change, 403 if the caller may not learn that. */
+/* co: Changes the field from `old` to `next` (same id). Checks the rows first: returns 409 if rows
+ * contradict the change, 403 if the caller may not learn whether rows contradict the change. */
 AWAITS int ddl_field_change(struct req *r,
                             const struct model_field *old,
                             const struct model_field *next) MUSTCHECK;
@@ -84,7 +85,7 @@ const char *ddl_conversion_text(struct arena *arena, const char *pattern, struct
 /* --- checks of the stored rows (ddl_check.c) --- */
 
 /* any: Returns whether the caller reads all records of the entity, so that an answer may mention
- * any of them. */
+ * any record. */
 bool ddl_caller_sees_all(const struct req *r, const struct entity *entity);
 /* any: Returns 0 if the caller reads all records and the field, else 403. Call before the values
  * are checked: whether a change fits the stored values reveals what the values are. */
@@ -92,11 +93,11 @@ int ddl_may_read_values(struct req *r, const struct model_field *field) MUSTCHEC
 /* any: Returns 0 if the caller may delete records of the entity, else 403. `what` names the change
  * that deletes data; it begins the message. */
 int ddl_may_drop(struct req *r, const struct entity *entity, const char *what) MUSTCHECK;
-/* co: Like ddl_may_drop(), but returns 0 if the entity has no records. */
+/* co: Returns 0 if the entity has no records, otherwise the result of ddl_may_drop(). */
 AWAITS int ddl_may_lose_records(struct req *r, const struct entity *entity, const char *what)
     MUSTCHECK;
-/* co: Like ddl_may_lose_records(), in a transaction: first locks the table, so that no record can
- * be added until the transaction ends. */
+/* co: In a transaction: locks the table, so that no record can be added until the transaction ends,
+ * then returns the result of ddl_may_lose_records(). */
 AWAITS int ddl_may_drop_records(struct req *r, const struct entity *entity, const char *what)
     MUSTCHECK;
 

@@ -33,7 +33,7 @@ extern const struct schema field_out_schema;
 struct field_spec {
     struct arena *arena;
     const struct model *model;
-    const struct entity *entity; /* that has the field; may not be in the model yet */
+    const struct entity *entity; /* the entity of the field; may not be in the model yet */
     const char *prefix;
     struct schema_errors *errors;
 };

@@ -102,7 +102,8 @@ static struct str print_options(struct arena *arena, const struct model_field *f
     return strbuf_view(&out);
 }
 
-/* Calls one of the two statements that share their parameters. */
+/* A call of model_field_add or model_field_update (model_change.sql), which share their
+ * parameters. */
 static struct db_call
 field_call(struct arena *arena, const struct sql *sql, int64_t id, const struct model_field *field)
 {

@@ -5,8 +5,8 @@
 #include "model_preview_sql.h"
 
 const struct query_param model_dry_run_query[] = {
-    DRY_RUN_PARAM(
-        "Only checks the change, and answers its conflicts and the objects that it affects"),
+    DRY_RUN_PARAM("Only checks the change. The answer lists conflicts and the objects that the "
+                  "change affects"),
     {0},
 };
 
@@ -23,11 +23,13 @@ static const struct field violation_fields[] = {
      .type = FIELD_I64,
      .required = true,
      .nullable = true,
-     .doc = "Number of these records; null if the caller does not see all records"},
+     .doc = "Number of records that conflict with the change; null if the caller does not see all "
+            "records"},
     {.name = "ids",
      .type = FIELD_IDS,
      .required = true,
-     .doc = "Ids of the first ten records; empty if the caller does not see all records"},
+     .doc = "Ids of the first ten records that conflict with the change; empty if the caller does "
+            "not see all records"},
 };
 static const struct schema violation_schema = SCHEMA_OUT("ModelChangeViolation", violation_fields);
 static const struct field named_fields[] = {
@@ -68,8 +70,8 @@ static const struct field affected_fields[] = {
      .required = true,
      .nullable = true,
      .sub = &preview_menu_item_schema,
-     .doc = "Items that lead to the entity or require a permission on it; null if the caller may "
-            "not read menus"},
+     .doc = "Menu items that lead to the entity or require a permission on the entity; null if the "
+            "caller may not read menus"},
     {.name = "indexes", .type = FIELD_LIST, .required = true, .sub = &index_schema},
 };
 static const struct schema affected_schema = SCHEMA_OUT("ModelChangeAffected", affected_fields);
@@ -77,7 +79,7 @@ static const struct field preview_fields[] = {
     {.name = "safe",
      .type = FIELD_BOOL,
      .required = true,
-     .doc = "The change has no conflicts and deletes no data"},
+     .doc = "Whether the change has no conflicts and deletes no data"},
     {.name = "rewrites_rows",
      .type = FIELD_I64,
      .required = true,
@@ -88,7 +90,8 @@ static const struct field preview_fields[] = {
      .type = FIELD_I64,
      .required = true,
      .nullable = true,
-     .doc = "Number of records that are deleted or lose a value; limited as rewrites_rows"},
+     .doc = "Number of records that are deleted or lose a value, counted up to " DDL_COUNTED
+            "; null if the caller does not see all records"},
     {.name = "violations",
      .type = FIELD_LIST,
      .required = true,

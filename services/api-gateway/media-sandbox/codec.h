@@ -20,7 +20,8 @@ void decode_gif(struct media_source *source, struct scale *scale);
 void decode_webp(struct media_source *source, struct scale *scale);
 void decode_avif(struct media_source *source, struct scale *scale);
 void decode_tiff(struct media_source *source, struct scale *scale);
-/* Like the other decoders, but passes the picture already rotated as it is shown. */
+/* Passes the rows of a picture to `scale` like the other decoders, but rotated as the picture is
+ * shown. */
 void decode_heif(struct media_source *source, struct scale *scale);
 /* Initialises libheif; call once before the process is confined. */
 void heif_initialize(void);
@@ -28,7 +29,7 @@ void heif_initialize(void);
 /* An animated picture: whole canvases, one after the other, as they are shown. */
 struct animation {
     uint32_t width, height; /* of each canvas */
-    uint32_t plays;         /* how often it plays; 0 = for ever */
+    uint32_t plays;         /* how often the animation plays; 0 = for ever */
     void *arg;
     /* Returns the next canvas (RGBA, borrowed until the next call) and how long it is shown in
      * milliseconds. Returns false after the last canvas. Calls peer_send_failure() if it cannot be

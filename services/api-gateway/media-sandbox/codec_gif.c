@@ -212,10 +212,10 @@ struct area {
 struct gif_frames {
     struct graphic graphic;
     uint32_t width, height;
-    uint8_t *canvas,
-        *saved_canvas; /* RGBA; `before`: the canvas to restore after DISPOSE_PREVIOUS */
-    int disposal;      /* of the frame that is shown */
-    struct area area;  /* of the frame that is shown */
+    uint8_t *canvas;       /* RGBA */
+    uint8_t *saved_canvas; /* RGBA; the canvas to restore after DISPOSE_PREVIOUS */
+    int disposal;          /* of the frame that is shown */
+    struct area area;      /* of the frame that is shown */
 };
 
 static size_t canvas_bytes(const struct gif_frames *frames)

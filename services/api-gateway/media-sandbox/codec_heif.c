@@ -10,7 +10,7 @@
 
 #define PLANES_BYTES 3 /* a pixel: planes of 8 bits take 1.5, and so does their rotated copy */
 
-/* libheif makes libde265 start a thread, and the system call filter would end the process for that.
+/* libheif makes libde265 start a thread, for which the system call filter would end the process.
  * The linker prefers this definition to the library's, so libde265 decodes in the calling thread.
  */
 de265_error de265_start_worker_threads(de265_decoder_context *decoder, int number_of_threads)

@@ -11,7 +11,7 @@ struct scale {
     double x, y, width, height;       /* of the part, in pixels of the picture */
     uint32_t to_width, to_height;
     uint8_t *pixels; /* RGBA, to_width * to_height, after the last row */
-    bool opaque;     /* all pixels of the result */
+    bool opaque;     /* all pixels of the result are opaque */
     struct scale_state *state;
 };
 

@@ -30,7 +30,7 @@ struct openapi_request {
 void openapi_model_head(struct jw *w, const struct model *model, struct str base_url);
 void openapi_platform_head(struct jw *w, struct str base_url);
 /* co: Writes the body of the data model document: an object with all members that the head lacks.
- * Returns 0, or the result of about->slice that stopped the document. */
+ * Returns 0, or the result of about->chunk_done that stopped the document. */
 AWAITS int openapi_model(struct jw *w, const struct openapi_request *about);
 /* co: Writes the body of the platform document, with all documented routes. Ignores about->model
  * and about->caller. Returns as openapi_model() does. */
@@ -50,7 +50,7 @@ struct str openapi_model_operation_id(struct arena *arena,
                                       const struct entity_doc *doc);
 /* co: Writes an object with the path, the operation as in the data model document, and the schema
  * and parameters that the operation may refer to. The route must have a name by
- * openapi_model_operation_id(). Returns 0, or the result of doc->about->slice that stopped the
- * document. */
+ * openapi_model_operation_id(). Returns 0, or the result of doc->inputs->chunk_done that stopped
+ * the document. */
 AWAITS int
 openapi_model_operation(struct jw *w, const struct route *route, const struct entity_doc *doc);

@@ -159,7 +159,8 @@ static const struct {
     {HEADER_GROUP_ID,
      "GroupId",
      "X-Group-Id",
-     "Id of a group: includes the records of its members (needs svc_group_data:read)"},
+     "Id of a group to which the caller belongs, as a member or by a role: the caller also reads "
+     "the records that its members created (needs svc_group_data:read)"},
     {HEADER_IDEMPOTENCY_KEY,
      "IdempotencyKey",
      "Idempotency-Key",
@@ -215,7 +216,7 @@ static void put_own_or_processor_id(struct jw *w, const char *prefix)
     JW_CSTR(w, "type", "string");
     jw_lit(w, "pattern");
     jw_str(w, arena_printf(w->out->arena, "^([1-9][0-9]*|%s[A-Za-z0-9_]+)$", prefix));
-    JW_CSTR(w, "description", "The id, or the processor's id");
+    JW_CSTR(w, "description", "The id of the resource here, or its id at the processor");
 }
 
 void openapi_path_param(struct jw *w, const struct route *route, struct str name)
@@ -447,7 +448,7 @@ struct str openapi_problem(struct arena *arena, bool codes)
             "the processor was called for\"}"));
     put_text(w,
              "client_secret",
-             "Secret with which the app lets the payer authenticate the payment",
+             "Secret with which an app lets the payer authenticate the payment",
              "pi_1_secret_2");
     jw_obj_end(w);
     jw_obj_end(w);

@@ -19,7 +19,8 @@ void openapi_head(struct jw *w,
                   const char *title,
                   struct str revision,
                   const char *description);
-/* co: Calls about->slice, if any, between two chunks of a body. Returns its result, or 0. */
+/* co: Calls about->chunk_done between two chunks of a body. Returns its result, or 0 when it is
+ * NULL. */
 AWAITS static inline int openapi_chunk_done(const struct openapi_request *about)
 {
     return about->chunk_done ? about->chunk_done(about->chunk_done_arg) : 0;
@@ -46,9 +47,9 @@ void openapi_path_param(struct jw *w, const struct route *route, struct str name
 
 /* Writes the "headers" of a success: Location for status 201, and ETag with `etag`. */
 void openapi_success_headers(struct jw *w, int status, bool etag);
-/* Writes the members of an operation's "responses" for all failures, by status: those of every
- * route of its kind (stages/refusals.h) and those that the route adds. Marks each status in
- * *statuses. */
+/* Writes the members of an operation's "responses" for all failures, by status: the failures of
+ * every route of its kind (stages/refusals.h) and the failures that the route adds. Marks each
+ * status in *statuses. */
 void openapi_failures(struct jw *w, const struct route *route, struct openapi_statuses *statuses);
 /* Writes the "responses" of components, one for each status in *statuses. From 400 on, the body is
  * a problem with the schema `problem` (JSON text). */

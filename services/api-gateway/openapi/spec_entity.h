@@ -16,9 +16,9 @@ struct entity_doc {
  * an older one, or would rename it because its name is reserved. */
 struct entity_doc *entity_docs(const struct openapi_request *about);
 
-/* co: Writes the schema of an entity: the fields that the caller may see, without those that the
- * service sets. Required fields are marked. Returns 0, or the result of about->slice that stopped
- * the document. */
+/* co: Writes the schema of an entity: the fields that the caller may see, without the fields that
+ * the service sets. Required fields are marked. Returns 0, or the result of doc->inputs->chunk_done
+ * that stopped the document. */
 AWAITS int entity_schema(struct jw *w, const struct entity_doc *doc);
 /* any: Writes an object for one field: its name, its schema, whether it is required, and whether
  * filter= takes it. Writes nothing for a field that the caller may not see. */

@@ -157,7 +157,7 @@ AWAITS static int current_tag(struct req *r, const struct route *shown, struct s
     return 0;
 }
 
-/* A missing resource passes: the handler answers for it. */
+/* Checks If-Match. A request for a missing resource passes, because the handler answers it. */
 AWAITS static int conditional_check(struct req *r, const struct route *shown)
 {
     struct str wanted = req_header(r, "if-match");

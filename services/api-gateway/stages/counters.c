@@ -122,7 +122,8 @@ static bool is_coarse(const _Atomic uint64_t *count)
     return at >= (const char *)counters->coarse && at < (const char *)(counters->coarse + COARSE);
 }
 
-/* Returns the counter of a caller: its own, or one shared with other callers of its group. */
+/* Returns the counter of a caller: the caller's own slot, or a coarse counter that the caller
+ * shares with other callers of its group. */
 static _Atomic uint64_t *counter_of(const struct counters_group *group, uint64_t key)
 {
     uint64_t owner =

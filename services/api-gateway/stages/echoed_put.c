@@ -34,8 +34,8 @@ static const struct field *schema_field(const struct schema *schema, const char 
 }
 
 /* NOLINTBEGIN(misc-no-recursion): DEPTH_MAX deep */
-/* Returns whether `sent` has members that the schema does not know. Removes those of them that
- * `shown` has with the same value, unless `shown` is NULL. */
+/* Returns whether `sent` has members that the schema does not know. Removes the unknown members
+ * that `shown` has with the same value, unless `shown` is NULL. */
 static bool
 members_prune(json_t *sent, const struct schema *taken, const json_t *shown, unsigned depth)
 {
@@ -66,7 +66,8 @@ members_prune(json_t *sent, const struct schema *taken, const json_t *shown, uns
 }
 /* NOLINTEND(misc-no-recursion) */
 
-/* A resource that the caller may not read is not compared: the answer would reveal its values. */
+/* Returns whether the caller may read the resource. Otherwise the body is not compared with the
+ * resource, because the answer would reveal the resource's values. */
 static bool caller_may_read(const struct req *r, const struct route *shown)
 {
     for (enum access_check check = 0; check < CHECK_COUNT; check++) {

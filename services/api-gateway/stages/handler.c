@@ -24,7 +24,8 @@ AWAITS static int handler_run_guard(struct req *r, size_t headers)
     return 0;
 }
 
-/* Rejects query parameters of a route that has none; other handlers check their own. */
+/* Runs the handler. Rejects query parameters of a route that has none; the handlers of other routes
+ * check their own parameters. */
 AWAITS static int handler_run_route(struct req *r)
 {
     const struct query *none;
@@ -106,8 +107,8 @@ AWAITS static int handler_reset(struct req *r, size_t headers)
 }
 
 /* Returns whether another run may give another answer: another process may have just added or
- * removed an entity, a field, an enum value or a right. A handler that set `scope->behind` is run
- * again even if nothing is newer: only the run with `scope->is_rechecked` set puts its final
+ * removed an entity, a field, an enum value or a right. A handler that set `scope->may_be_stale` is
+ * run again even if nothing is newer: only the run with `scope->is_rechecked` set puts its final
  * answer. */
 AWAITS static bool can_answer_differ(struct req *r)
 {

@@ -18,7 +18,7 @@ struct inner_req {
 
 struct inner_answer {
     int status;
-    const char *code; /* of a problem; NULL: the answer is none */
+    const char *code; /* code of the problem; NULL: the answer is not a problem */
     struct str body;  /* owned by the arena of inner_run()'s task */
 };
 

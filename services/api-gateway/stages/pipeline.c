@@ -10,7 +10,8 @@
 #include "http/router.h"
 #include "stages/conditional.h"
 
-/* Bounds the look-ups of projects that do not exist: a few at a time, and a number per minute. */
+/* Finds the project. Bounds the look-ups of projects that do not exist: a few at a time, and
+ * MISSES_MAX per address and minute (rate_limit.c). */
 AWAITS static int pipeline_look_up(struct req *r, struct str slug)
 {
     bool known = project_is_known(gateway_directory(), slug);

@@ -14,7 +14,7 @@
 #include "stages/stages.h"
 
 #define WINDOW_MS  COUNTERS_WINDOW_MS
-#define WIDE_TIMES 4   /* limit of a /48, in limits of a /64 */
+#define WIDE_TIMES 4   /* an IPv6 /48 has this multiple of the limit of a /64 */
 #define MISSES_MAX 600 /* look-ups of projects that do not exist, per address and minute */
 
 void rate_limit_prepare(void)

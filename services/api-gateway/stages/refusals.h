@@ -2,7 +2,7 @@
 /*
  * Refusals of requests outside of their handlers' own rules, in one table. The stages answer from
  * this table, and the documents of GET /docs read it. A route names only the statuses that its own
- * handler adds (route.ok and route.extra_statuses).
+ * handler adds (route.success and route.extra_statuses).
  */
 #include "app.h"
 
@@ -74,6 +74,6 @@ int refusal(struct req *r, enum refusal why, const char *detail, ...) PRINTF_LIK
 enum problem refusal_problem(enum refusal why);
 
 #define REFUSAL_STATUSES_MAX 48
-/* Lists the statuses that a route may answer with in addition to route.ok, from the table and from
- * route.extra_statuses: in ascending order, each once. Returns their number. */
+/* Lists the statuses that a route may answer with in addition to route.success, from the table and
+ * from route.extra_statuses: in ascending order, each once. Returns their number. */
 size_t refusal_statuses(const struct route *route, int ret[REFUSAL_STATUSES_MAX]);

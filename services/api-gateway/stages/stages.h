@@ -29,16 +29,16 @@ AWAITS int auth_apikey_check(struct req *r, struct str key, struct caller *calle
 AWAITS int authorize_run(struct req *r);
 
 /* co: Runs the route's guard and handler, again from the beginning when the transaction conflicted
- * with another one (db_should_retry()), or when the model turns out to have changed. Never runs
- * them again after a commit, a write, a call to another server or the beginning of a stream, nor on
- * routes that read the body in chunks. */
+ * with another transaction (db_should_retry()), or when the model turns out to have changed. Never
+ * runs them again after a commit, a write, a call to another server or the beginning of a stream,
+ * and never on routes that read the body in chunks. */
 AWAITS int handler_run(struct req *r);
 /* co: Runs the route's guard and its handler once. */
 AWAITS int handler_run_once(struct req *r);
 /* co: Puts the answer of `shown`, a GET of the request's own path, with the resource as
  * r->scope->db shows it to the caller. The caller's permissions on that route are not checked. */
 AWAITS int handler_run_get(struct req *r, const struct route *shown);
-/* any: Returns whether `status` is one of those that guards answer when they refuse (route.h). */
+/* any: Returns whether `status` is a status with which guards refuse (route.h). */
 bool handler_is_refusal(int status);
 /* any: Discards the answer that a run of the handler has put. The first `headers` bytes of its
  * headers stay. */
@@ -59,8 +59,8 @@ AWAITS int rate_limit_sign_in(struct req *r, const char *scope, struct str key, 
 /* co: Counts an attempt of the caller's address, by the project's limit for addresses. The limit
  * holds for an IPv4 address or an IPv6 /64, and an IPv6 /48 has four times the limit. */
 AWAITS int rate_limit_address(struct req *r, const char *scope);
-/* any: Puts 429 while this gateway remembers that the address is over that limit. Counts
- * nothing. */
+/* any: Puts 429 while this gateway remembers that the address is over the limit of
+ * rate_limit_address(). Counts nothing. */
 int rate_limit_address_refused(struct req *r, const char *scope);
 /* any: Returns the network by which the caller's address is counted: an IPv4 address, or an IPv6
  * /64 such as "2001:db8::/64". Borrowed or arena-owned. */

@@ -138,7 +138,7 @@ def test_a_key_redeems_once(project):
     ({"starts_at": "2999-01-01T00:00:00Z"}, {}, "not begun"),
     ({"ends_at": "2001-01-01T00:00:00Z"}, {}, "ended"),
     ({}, {"expires_at": "2001-01-01T00:00:00Z"}, "ended"),
-    ({}, {"user_id": 424242}, "somebody else"),
+    ({}, {"user_id": 424242}, "another user"),
     ({"plan_ids": [7]}, {}, "not for this plan"),
 ])
 def test_what_cannot_be_redeemed(project, of, with_code, why):

@@ -38,7 +38,8 @@ struct entity_in {
          FIELD_AT(struct entity_in, row_level_security),                                           \
          .type = FIELD_BOOL,                                                                       \
          .doc =                                                                                    \
-             "Callers see only their own and granted records; when unset, the project's default"}, \
+             "Callers see only records that they created or that were granted to them; when left " \
+             "out, the project's default"},                                                        \
         {.name = "public_read",                                                                    \
          FIELD_AT(struct entity_in, public_read),                                                  \
          .type = FIELD_BOOL,                                                                       \
@@ -46,7 +47,8 @@ struct entity_in {
         {.name = "history",                                                                        \
          FIELD_AT(struct entity_in, history),                                                      \
          .type = FIELD_BOOL,                                                                       \
-         .doc = "Keep earlier versions of records and who changed them; false deletes them"},      \
+         .doc = "Whether earlier versions of records, and who made them, are kept; false deletes " \
+                "the kept versions"},                                                              \
         {.name = "history_days",                                                                   \
          FIELD_AT(struct entity_in, history_days),                                                 \
          .type = FIELD_I64,                                                                        \
@@ -559,10 +561,11 @@ static const struct route entities_routes[] = {
         .guard = removal_guard,
         .summary = "Delete an entity with all its records",
         .doc =
-            "When the entity has records, the caller also needs the permission to delete them. 409 "
-            "in_use while relations of other entities refer to the entity, or materialised views "
-            "use it. Its charts, and the widgets that show it on dashboards, are deleted too. "
-            "Menus hide their items for it, and workflows that its events start are disabled.",
+            "When the entity has records, the caller also needs the permission to delete records. "
+            "409 in_use while relations of other entities refer to the entity, or materialised "
+            "views use it. The entity's charts, and the widgets that show the entity on "
+            "dashboards, are deleted too. Menus hide their items for the entity, and workflows "
+            "that events of the entity start are disabled.",
     },
 };
 ROUTES(entities, "Entities");

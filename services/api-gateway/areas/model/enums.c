@@ -333,9 +333,10 @@ static const struct route enums_routes[] = {
         .run = enums_update,
         .guard = enums_get,
         .summary = "Change an enum",
-        .doc = "To remove a value, the caller must be able to read all records, and the field, "
-               "wherever the enum is used. 409 when records have the value, with their number and "
-               "the first ten ids.",
+        .doc =
+            "To remove a value, the caller must be able to read the fields that use the enum, and "
+            "all records of their entities. 409 when records have the value: the detail has the "
+            "number of these records and the first ten ids.",
     },
     {
         .method = HTTP_DELETE_M,

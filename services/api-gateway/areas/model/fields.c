@@ -376,8 +376,9 @@ static const struct route fields_routes[] = {
         .run = fields_create,
         .guard = fields_guard,
         .summary = "Add a field to an entity",
-        .doc = "Existing records get the default. A required field without a default is 409 "
-               "schema_conflict when there are records.",
+        .doc =
+            "Existing records get the default. 409 schema_conflict for a required field without a "
+            "default when the entity has records.",
     },
     {
         .method = HTTP_GET_M,
@@ -405,11 +406,12 @@ static const struct route fields_routes[] = {
         .run = fields_update,
         .guard = field_guard,
         .summary = "Change a field",
-        .doc = "409 schema_conflict when stored records contradict the change, with their number "
-               "and the first ten ids. For a change that depends on stored values (type, required, "
-               "unique, a shorter list of values, narrower bounds) the caller must be able to read "
-               "all records and the field, and for on_delete cascade to delete records: otherwise "
-               "403, before any record is checked. Only an administrator who is signed in as a "
+        .doc = "409 schema_conflict when stored records contradict the change: the answer has the "
+               "number of these records and the first ten ids. For a change that depends on stored "
+               "values (type, required, unique, a shorter list of values, narrower bounds) the "
+               "caller must be able to read all records and the field. For on_delete cascade the "
+               "caller must be able to delete records. Otherwise the answer is 403, before any "
+               "record is checked. Only an administrator who is signed in as a "
                "user may make a field of a public entity public: otherwise 403 admin_required.",
     },
     {
@@ -425,7 +427,8 @@ static const struct route fields_routes[] = {
         .run = fields_delete,
         .guard = field_removal_guard,
         .summary = "Remove a field with its data",
-        .doc = "When the entity has records, the caller also needs the permission to delete them.",
+        .doc =
+            "When the entity has records, the caller also needs the permission to delete records.",
     },
 };
 ROUTES(fields, "Fields");

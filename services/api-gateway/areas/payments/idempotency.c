@@ -217,8 +217,8 @@ answer_claimed_key(struct req *r, const struct idem *idem, const struct rows *ro
                 "seconds in Retry-After.");
 }
 
-/* Returns the salt: the same for every request that takes the key over, another one when the key is
- * used again after it has expired. */
+/* Returns the salt. All requests that take the key over have the same salt. A request that uses the
+ * key again after the key has expired has a different salt. */
 static struct str key_salt(struct req *r, const struct idem *idem, int64_t since_ms)
 {
     struct arena *arena = r->task.arena;

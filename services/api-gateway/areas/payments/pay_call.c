@@ -38,7 +38,8 @@ int pay_call_note(struct pay_call *pay, const char *what)
     return sql_commit(r);
 }
 
-/* The call may have been carried out. The row shows the outcome once it is known. */
+/* Answers that the outcome of the call is unknown: the processor may have carried out the call. The
+ * row that Location names shows the outcome once it is known. */
 static int answer_unknown(struct pay_call *pay)
 {
     bool away = pay->call.rc == PROCESSOR_UNAVAILABLE || pay->call.rc == PROCESSOR_CONFLICT;

@@ -25,13 +25,14 @@ struct call pay_call_begin(struct req *r,
                            const struct payment_settings *settings,
                            int64_t id);
 /* co: In the open transaction (r->scope->db): notes the call in its row (call_note()), stores the
- * row as the target of pay->idem, and commits. `what` as in processor_key(). */
+ * row as the target of pay->idem, and commits. `what` is the part of the call's key
+ * (processor_key()) that names the action, for example "charge". */
 AWAITS int pay_call_note(struct pay_call *pay, const char *what) MUSTCHECK;
 /* co: Makes the noted call and answers. One transaction records the outcome, closes the call and
  * stores the answer. When the outcome is unknown it answers 503; Location names the row then, and
  * with 201. Returns the status, or a negative. */
 AWAITS int pay_call_run(struct pay_call *pay) MUSTCHECK;
-/* co: pay_call_run() for the open call that an abandoned request noted with this key, path and
- * form. Returns the same. */
+/* co: Repeats the open call that an abandoned request noted with this key, path and form, and
+ * answers. Returns the same as pay_call_run(). */
 AWAITS int pay_call_repeat(struct pay_call *pay, struct str key, struct str path, struct str form)
     MUSTCHECK;

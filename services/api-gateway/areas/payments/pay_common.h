@@ -19,8 +19,8 @@ AWAITS int pay_settings_read(struct req *r, const struct payment_settings **ret_
 AWAITS int
 pay_settings_lock(struct req *r, const char *key, json_t **ret_doc, struct str *ret_secret)
     MUSTCHECK;
-/* co: pay_settings_lock() of the processor's settings. *ret_doc: the document, which the caller may
- * change and store again. *ret_account: the account with its credentials. */
+/* co: Locks the processor's settings as pay_settings_lock() does. *ret_doc: the document, which the
+ * caller may change and store again. *ret_account: the account with its credentials. */
 AWAITS int pay_processor_lock(struct req *r,
                               json_t **ret_doc,
                               struct processor_account *ret_account) MUSTCHECK;
@@ -39,7 +39,8 @@ AWAITS int pay_settings_save(struct req *r,
  * payment_state; not found 404; a reused key 409 conflict; no credentials 409, refused credentials
  * 502; unavailable 503; unknown 503 outcome_unknown. Returns any other `rc` as it is. */
 int pay_fail(struct req *r, int rc, const struct processor_reply *reply);
-/* any: Sets the header Location to a `what`, "payment" or "subscription". */
+/* any: Sets the header Location to the address of the row `id`. `what`: "payment" or
+ * "subscription". */
 void pay_location(struct req *r, struct str what, int64_t id);
 /* any: Converts amount and currency of a body into minor units, more than 0, and the currency in
  * lower case. 400 that names the field "amount" or "currency"; an `amount` of NULL is missing. */
@@ -55,7 +56,8 @@ int pay_user_metadata(struct req *r, const json_t *given, json_t **ret_metadata)
 /* any: Returns the metadata that each of our objects at the processor carries: {"project_id": slug,
  * "<name>": "id"}. Arena-owned. */
 json_t *pay_metadata_new(struct req *r, const char *name, int64_t id);
-/* any: pay_metadata_new() added to the caller's metadata (pay_user_metadata(); NULL = none). */
+/* any: Returns the caller's metadata (pay_user_metadata(); NULL = none) with the members of
+ * pay_metadata_new() added. Arena-owned. */
 json_t *pay_metadata_merge(struct req *r, const json_t *given, const char *name, int64_t id);
 /* co: Returns the processor's customer for a subscriber (a user of the project) or an e-mail
  * address, and creates the customer when there is none. Concurrent and repeated requests create

@@ -25,10 +25,10 @@ struct cached_body {
     struct arena *arena;
     struct docs_body text;
     size_t cap;
-    struct list link; /* in cache.used, while `found` */
+    struct list link; /* in cache.lru, while is_cached */
     char key[KEY_BYTES];
     int64_t project, version;
-    struct share *share; /* of cache.bytes; NULL = no bytes reserved */
+    struct share *share; /* of cache.byte_shares; NULL = no bytes reserved */
     int refs;            /* of requests and of the cache */
     bool is_cached;      /* cache.by_key has the body */
 };
@@ -87,7 +87,7 @@ static const struct docs_body *cached_body_hold(struct req *r, struct cached_bod
     return &body->text;
 }
 
-/* Adds a piece to two running hashes over 64-bit words. Speed matters, because a body may be
+/* Adds a chunk to two running hashes over 64-bit words. Speed matters, because a body may be
  * megabytes long. A collision gives an attacker no advantage, so the hashes need not be
  * cryptographic.
  */
@@ -118,7 +118,7 @@ static void chunk_append(struct cached_body *body, struct str chunk)
 struct body_writer {
     struct task *task;
     struct cached_body *kept;
-    struct arena *arena; /* memory of the piece that is being written */
+    struct arena *arena; /* memory of the chunk that is being written */
     struct strbuf out;
     size_t max;
 };

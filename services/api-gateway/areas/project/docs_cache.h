@@ -15,7 +15,7 @@
 struct docs_body {
     struct str *chunks;
     size_t count;
-    size_t bytes;            /* of all pieces */
+    size_t bytes;            /* of all chunks */
     uint64_t fingerprint[2]; /* fingerprint of the text, for ETags */
 };
 

@@ -7,7 +7,7 @@ select t.id, t.kind,
        case when not s.is_cut_off then t.errors
             else case when jsonb_array_length(t.errors) < 100 then t.errors else t.errors - 99 end
               || jsonb_build_object('row', coalesce((t.doc->>'rows')::bigint, 0) + 1, 'code', 'dependency_unavailable',
-                                    'detail', 'the service was interrupted; resume goes on from here')
+                                    'detail', 'the service was interrupted; a resumed import continues with this row')
        end as errors,
        t.created_by, t.created_at, t.updated_at, t.finished_at
 from {p}.tasks t,

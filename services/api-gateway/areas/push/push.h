@@ -35,7 +35,8 @@ struct push_content_in {
      .example = "\"app://dinner/8\""},                                                             \
     {.name = "category", FIELD_AT(in, content.category), .type = FIELD_STR, .nullable = true,    \
      .min = 1, .max = PUSH_ID_MAX,                                                                 \
-     .doc = "Button group; a tap without a group cannot be reported", .example = "\"rsvp\""},      \
+     .doc = "Id of the button group; a tap on a notification without a group cannot be reported",  \
+     .example = "\"rsvp\""},                                                                       \
     {.name = "buttons", FIELD_AT(in, content.buttons), .type = FIELD_LIST, .nullable = true,     \
      .max = PUSH_CONTENT_BUTTONS_MAX, .sub = &push_button_schema}
 /* clang-format on */

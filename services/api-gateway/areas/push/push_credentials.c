@@ -89,7 +89,11 @@ static const struct field out_fields[] = {
      .required = true,
      .nullable = true,
      .doc = "fcm: email address of the service account"},
-    {.name = "subject", .type = FIELD_STR, .required = true, .nullable = true, .doc = "web_push"},
+    {.name = "subject",
+     .type = FIELD_STR,
+     .required = true,
+     .nullable = true,
+     .doc = "web_push: contact address of the sender"},
     {.name = "public_key",
      .type = FIELD_STR,
      .required = true,
@@ -213,8 +217,8 @@ source_field(const struct entity *entity, struct str name, enum model_type one, 
     return field && !field->system && (field->type == one || field->type == two) ? field : NULL;
 }
 
-/* Refuses a name that this process's model does not have. `behind` makes the handler run again if
- * the model is outdated. */
+/* Refuses a name that this process's model does not have. `may_be_stale` makes the handler run
+ * again if the model is outdated. */
 static int fail_missing_in_model(struct req *r, const char *member, const char *message)
 {
     r->scope->may_be_stale = true;

@@ -39,7 +39,7 @@ static const struct field in_fields[] = {
      FIELD_AT(struct device_in, metadata),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "The stored metadata stays when left out",
+     .doc = "When left out, the stored metadata stays",
      .example = "{\"model\":\"Pixel 8\"}"},
     {.name = "user_id",
      FIELD_AT(struct device_in, user_id),
@@ -53,8 +53,8 @@ static const struct field in_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .max = 48,
-     .doc = "Administrators only, with owner_entity_id: the device belongs to a record, and to a "
-            "user only if user_id is given"},
+     .doc = "Entity of the record that the device belongs to (owner_entity_id). For administrators "
+            "only; the device then belongs to a user only if user_id is given"},
     {.name = "owner_entity_id",
      FIELD_AT(struct device_in, owner_entity_id),
      .type = FIELD_I64,
@@ -306,7 +306,8 @@ static const struct query_param list_query[] = {
      .doc = "Only devices of the record with this id"},
     {.name = "live",
      .type = FIELD_BOOL,
-     .doc = "true: only devices whose token is not known to be dead; false: only the others"},
+     .doc = "true: only devices whose token is not known to be dead; false: only devices whose "
+            "token is dead"},
     {0},
 };
 static const struct query_param my_query[] = {
@@ -317,7 +318,8 @@ static const struct query_param my_query[] = {
      .doc = "Only devices of this provider"},
     {.name = "live",
      .type = FIELD_BOOL,
-     .doc = "true: only devices whose token is not known to be dead; false: only the others"},
+     .doc = "true: only devices whose token is not known to be dead; false: only devices whose "
+            "token is dead"},
     {0},
 };
 
@@ -434,8 +436,8 @@ static const struct route push_devices_routes[] = {
         .run = push_devices_register,
         .summary = "Register a device, or register it again",
         .doc = "A token that is already registered gets a new last_seen_at and becomes live again. "
-               "409 when the token belongs to another user (an administrator takes the token "
-               "over), or when the user has 100 devices.",
+               "409 when the token belongs to another user or to a record, unless the caller is an "
+               "administrator, who takes the token over. 409 when the user has 100 devices.",
     },
     {
         .method = HTTP_GET_M,

@@ -35,7 +35,8 @@ static const struct field log_fields[] = {
      .type = FIELD_LIST,
      .required = true,
      .sub = &result_schema,
-     .doc = "For each provider with devices; while the send runs, the results so far"},
+     .doc = "Counts of results for each provider that has devices; while the send runs, the counts "
+            "so far"},
     {.name = "targets", .type = FIELD_I64, .required = true, .doc = "Devices found so far"},
     {.name = "first_error",
      .type = FIELD_STR,
@@ -77,8 +78,8 @@ static const struct field delivery_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .nullable = true,
-     .doc =
-         "Why the notification was not delivered: a code of the provider, or one such as CANCELLED",
+     .doc = "Why the notification was not delivered: a code of the provider, or a code of this "
+            "service such as CANCELLED",
      .example = "\"UNREGISTERED\""},
     {.name = "tries", .type = FIELD_I64, .required = true},
     {.name = "ended_at", .type = FIELD_TIME, .required = true, .nullable = true},

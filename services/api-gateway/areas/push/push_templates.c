@@ -142,7 +142,8 @@ AWAITS static int push_templates_get(struct req *r)
     return reply_row(r, 200, &rows);
 }
 
-/* A call of push_template_add or push_template_save, which have the same parameters. */
+/* A call of the statement push_template_add or push_template_save (push_templates.sql), which have
+ * the same parameters. */
 static struct db_call template_call(struct req *r,
                                     const struct sql *sql,
                                     struct str type,

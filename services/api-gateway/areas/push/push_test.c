@@ -33,8 +33,8 @@ static const struct field in_fields[] = {
      FIELD_AT(struct test_in, data),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "For the app: text values only; the names from, message_type, google... and gcm... are "
-            "reserved",
+     .doc = "Data for the app: text values only; the name from, the name message_type, and names "
+            "that begin with google or gcm are reserved",
      .example = "{\"dinner\":\"8\"}"},
     {.name = "target_user_id",
      FIELD_AT(struct test_in, target_user_id),

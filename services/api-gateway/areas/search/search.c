@@ -42,10 +42,10 @@ static const struct query_param search_query_params[] = {
     {.name = "filter",
      .type = FIELD_STR,
      .deep = true,
-     .doc = "As for lists; each searched entity must have the fields"},
+     .doc = "Conditions on fields, as for lists; each searched entity must have these fields"},
     {.name = "sort",
      .type = FIELD_STR,
-     .doc = "As for lists, instead of the order of relevance; requires one entity in e"},
+     .doc = "Fields to sort by, as for lists, instead of by relevance; requires one entity in e"},
     {.name = "order",
      .type = FIELD_STR,
      .values = page_orders,
@@ -95,7 +95,8 @@ static const struct field answer_fields[] = {
     {.name = "total_items",
      .type = FIELD_I64,
      .required = true,
-     .doc = "Number of hits that the caller may see, by the index, which is at most a second old"},
+     .doc = "Number of hits that the caller may see, according to the index, which is at most a "
+            "second old"},
     {.name = "total_is_exact",
      .type = FIELD_BOOL,
      .required = true,
@@ -134,7 +135,7 @@ static int64_t query_number(const struct query *query, const char *name, int64_t
     return num_parse_i64(query_get(query, name), &value) ? value : fallback;
 }
 
-/* Reads the parameters, and checks what the route table cannot check for each parameter alone. */
+/* Reads the parameters, and makes the checks that depend on several parameters. */
 static int read_params(struct req *r, const struct query *query, struct search_params *params)
 {
     struct str order = query_get(query, "order");

@@ -37,7 +37,7 @@ struct search_field {
     bool typos;      /* typos are excused */
     struct records_text text;
     bool is_guarded; /* a relation to records of which the caller may not see some: records that the
-                     field's lists propose count only if they are in `seen` */
+                        field's lists propose count only if they are in `seen_ids` */
     int64_t *seen_ids; /* ids of records, ascending */
     size_t seen_id_count;
 };
@@ -60,7 +60,7 @@ struct search_terms {
 struct search_expansion {
     const struct search_word *word;
     size_t query_position;           /* position in the query */
-    unsigned rank_position;          /* position in `words` or `without` of the plan */
+    unsigned rank_position;          /* position in `words` or `excluded_words` of the plan */
     struct search_terms whole_terms; /* terms for the word as a whole */
     struct search_terms *part_terms; /* alternative terms for each of word->parts */
 };
@@ -111,10 +111,10 @@ struct search_plan {
     size_t target_count;
     bool sees_all; /* the caller may read each row and field of each entity that is searched */
     size_t bytes;  /* of the leaves that were read */
-    size_t
-        requested_count; /* number of requested entities; an entity without an index is no target */
+    /* Number of requested entities; an entity without an index is no target. */
+    size_t requested_count;
     struct search_expansion *words;  /* words that must or may match; phrases first */
-    size_t word_count, phrase_count; /* needed: number of phrases, which are never dropped */
+    size_t word_count, phrase_count; /* phrase_count: phrases among them, which are never dropped */
     struct search_expansion *excluded_words;
     size_t excluded_word_count;
     bool is_forgiving;   /* there were too few hits: words also match as prefixes and with typos */
@@ -160,16 +160,16 @@ enum {
     SEARCH_SHORT_PREFIX_LETTERS = 3 /* letters of a prefix that may have lexicon rows of its own */
 };
 
-/* co: Fills the plan's `words` and `without` from the query with exact terms, prefixes and
- * synonyms, and the targets' rules with the terms of principals. Returns 0, -ESTALE or a status. */
+/* co: Fills the plan's `words` and `excluded_words` from the query with exact terms, prefixes and
+ * synonyms, and the targets' `principal_terms`. Returns 0, -ESTALE or a status. */
 AWAITS int search_expand_words(struct search_plan *plan) MUSTCHECK;
 /* any: Adds each found term to the lists of the lookups that have its text. */
 void search_add_found(struct search_plan *plan,
                       const struct search_term_lookups *lookups,
                       const struct search_term *found,
                       size_t count);
-/* co: search_choose_terms() chooses at most LEXICON_PREFIXES of the `count` found terms, which
- * begin with a prefix. Adds the chosen terms to `terms`. */
+/* co: Adds at most LEXICON_PREFIXES of the `count` found terms, which begin with a prefix, to
+ * `terms`. search_choose_terms() chooses them. */
 AWAITS int search_add_prefix_terms(struct search_plan *plan,
                                    struct search_terms *terms,
                                    const struct search_term *found,
@@ -191,9 +191,9 @@ AWAITS int search_prefix(struct search_plan *plan,
 /* any: Returns whether one statement can read all lists for the parsed query: it has words to find,
  * at most one prefix, and row rules apply to all targets or to none. */
 bool search_is_plain(const struct search_plan *plan);
-/* co: Finds the terms of `lookups` and those that begin with `prefix` (ptr NULL = no prefix), which
- * are added to `prefix_limit`. Reads their lists too, unless they are too long. Returns -ESTALE if
- * the cached indexes or settings are outdated. */
+/* co: Finds the terms of `lookups`, and the terms that begin with `prefix` (ptr NULL = no prefix),
+ * which are added to `beginnings`. Reads the lists of all these terms too, unless the lists are too
+ * long. Returns -ESTALE if the cached indexes or settings are outdated. */
 AWAITS int search_run_plain(struct search_plan *plan,
                             const struct search_term_lookups *lookups,
                             struct str prefix,
@@ -203,7 +203,7 @@ AWAITS int search_run_plain(struct search_plan *plan,
 
 /* co: Reads the lists of the plan's words that were not read yet. */
 AWAITS int search_read_target(struct search_plan *plan, struct search_target *target) MUSTCHECK;
-/* co: Like search_read_target(), but reads very long lists only for the newest records. */
+/* co: Reads lists like search_read_target(), but very long lists only for the newest records. */
 AWAITS int search_read_newest_lists(struct search_plan *plan, struct search_target *target)
     MUSTCHECK;
 /* co: Reads and ranks: sets target->found. Reads very long lists first for the newest records, then
@@ -211,9 +211,10 @@ AWAITS int search_read_newest_lists(struct search_plan *plan, struct search_targ
 AWAITS int search_read_and_rank(struct search_plan *plan,
                                 struct search_target *target,
                                 unsigned least) MUSTCHECK;
-/* any: Returns up to how many entries lists are read whole for this search. */
+/* any: Returns the number of entries up to which lists are read whole for this search. */
 int64_t search_whole_limit(const struct search_plan *plan);
-/* co: Sets `seen` of guarded fields: the records in the lists that the caller may find by them. */
+/* co: Sets `seen_ids` of guarded fields: the records in a field's lists that the caller may find by
+ * the field. */
 AWAITS int search_fill_seen(struct search_plan *plan, struct search_target *target) MUSTCHECK;
 /* co: Ranks the lists that were read: sets target->found. `least`: words that must match. */
 AWAITS int search_rank_target(struct search_plan *plan,
@@ -230,14 +231,14 @@ AWAITS int search_count_terms(struct search_plan *plan,
                               const struct search_term *terms,
                               size_t count,
                               int64_t *hits) MUSTCHECK;
-/* co: Sets target->left_out for a search with words to exclude only: the newest
- * SEARCH_CHECKED_HITS. */
+/* co: For a search that has only words to exclude, sets target->excluded: the newest
+ * SEARCH_CHECKED_HITS records that these words match. */
 AWAITS int search_find_excluded(struct search_plan *plan, struct search_target *target) MUSTCHECK;
 
 /* --- search_choose.c --- */
 
-/* co: Keeps the first `kept_count` terms and at most `most` of the terms after them: those by which
- * the caller may find most records. Records that the caller may not see have no influence. */
+/* co: Keeps the first `kept_count` terms and at most `most` of the terms after them: the terms by
+ * which the caller may find most records. Records that the caller may not see have no influence. */
 AWAITS int search_choose_terms(struct search_plan *plan,
                                struct search_terms *terms,
                                size_t kept_count,
@@ -245,8 +246,8 @@ AWAITS int search_choose_terms(struct search_plan *plan,
 
 /* --- search_admin.c --- */
 
-/* co: Answers 503 because the index of a target (NULL: the lexicon) is malformed. Has the target's
- * index built again. Returns the status. */
+/* co: Answers 503 because the index of a target (NULL: the lexicon) is malformed. Requests that the
+ * target's index is built again. Returns the status. */
 AWAITS int search_fail_malformed(struct search_plan *plan, const struct search_target *target);
 
 /* --- search_find.c --- */

@@ -20,8 +20,14 @@ static const struct field status_fields[] = {
      .type = FIELD_F64,
      .required = true,
      .nullable = true,
-     .doc = "Null unless Indexing"},
-    {.name = "remaining_seconds", .type = FIELD_I64, .required = true, .nullable = true},
+     .doc = "Records indexed per second, while the status is Indexing; null otherwise, and before "
+            "the first record"},
+    {.name = "remaining_seconds",
+     .type = FIELD_I64,
+     .required = true,
+     .nullable = true,
+     .doc = "Estimated time until the index is complete, while the status is Indexing; null "
+            "otherwise, and before the first record"},
     {.name = "last_indexed_at", .type = FIELD_TIME, .required = true, .nullable = true},
     {.name = "error",
      .type = FIELD_STR,

@@ -1,5 +1,6 @@
 #pragma once
-/* How much of the index one search reads whole; above it the newest records are read first. */
+/* Up to how many entries of posting lists one search reads the lists whole. Of longer lists the
+ * newest records are read first. */
 #include <stdint.h>
 
 /* any: Set and return the approximate number of entries of posting lists that are read whole. Set

@@ -15,29 +15,27 @@ struct search_lists {
     struct search_list *items;
     size_t count, cap;
     size_t bytes;
-    int64_t lowest_id;                        /* ids below were not read */
-    bool has_first_terms, has_fallback_terms; /* the lists of terms with `has_fallback_terms` false,
-                                                 and true, were read */
+    int64_t lowest_id;       /* ids below were not read */
+    bool has_first_terms;    /* the lists of terms with `is_fallback` false were read */
+    bool has_fallback_terms; /* the lists of terms with `is_fallback` true were read */
 };
 
 /* Terms whose lists have to be read. */
 struct search_needed {
     struct arena *arena;
-    const struct search_lists
-        *known_lists; /* terms that have lists here are not added; may be NULL */
+    const struct search_lists *known_lists; /* terms with lists here are not added; may be NULL */
     int64_t *ids;
     size_t count, cap;
     int64_t postings; /* approximate number of entries */
 };
 
-/* any: Adds all terms that the search needs of a target and whose `has_fallback_terms` is as given.
- */
+/* any: Adds all terms that the search needs of a target and whose `is_fallback` equals `late`. */
 void search_want_all(struct search_needed *wanted,
                      const struct search_plan *plan,
                      const struct search_target *target,
                      bool late);
-/* any: Adds the terms whose `has_fallback_terms` is as given and that have no lists in
- * wanted->there. */
+/* any: Adds the terms whose `is_fallback` equals `late` and that have no lists in
+ * wanted->known_lists. */
 void search_want_terms(struct search_needed *wanted, const struct search_terms *terms, bool late);
 /* any: Returns the numbers of the fields whose lists are read: the target's fields and
  * PRINCIPAL_FIELD. Arena-owned. */

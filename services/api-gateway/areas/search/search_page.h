@@ -25,9 +25,9 @@ struct search_answer {
     struct search_hit *found; /* all hits, best first */
     size_t count;
     size_t first, end;     /* the page, as positions in `found` */
-    size_t unfiltered_end; /* with most > 0: hits from this position are fetched only if a text may
-                              equal */
-    size_t equal_bytes;    /* the query, whose length in bytes this is; 0 = fetch all hits */
+    size_t unfiltered_end; /* with equal_bytes > 0: hits from this position on are fetched only if a
+                              text may equal the query */
+    size_t equal_bytes;    /* length of the query; 0 = fetch all hits */
     bool reads_chunks;     /* records are too large to be read with their texts; texts are read in
                               chunks */
     struct arena *chunk_arena; /* memory of the current chunk of texts; NULL = none */
@@ -54,9 +54,10 @@ struct str search_hit_text(const struct search_hit *found, size_t field);
  * answer. */
 AWAITS int search_answer_measure_texts(struct search_answer *showing, size_t from, size_t to)
     MUSTCHECK;
-/* co: Reads the next chunk of texts: those of found[from, *ret_end), at least one hit and at most
- * up to `to`. The hits have to be measured. Frees the texts of the chunk before. Reads none after
- * SEARCH_BYTES in all. Returns 0 or the status of the answer. */
+/* co: Reads the next chunk of texts: the texts of found[from, *ret_end), of at least one hit and at
+ * most up to `to`. The hits have to be measured (search_answer_measure_texts()). Frees the texts of
+ * the previous chunk. Reads none when all chunks have SEARCH_BYTES. Returns 0 or the status of the
+ * answer. */
 AWAITS int
 search_answer_read_chunk(struct search_answer *showing, size_t from, size_t to, size_t *ret_end)
     MUSTCHECK;

@@ -128,7 +128,7 @@ static int row_compare(const void *a, const void *b)
 struct plain_result {
     struct sql_search_plain_row *rows; /* in order */
     size_t count;
-    struct search_term *terms; /* `exact_count` exact terms, then `goes_on` terms with the prefix */
+    struct search_term *terms; /* `exact_count` exact terms, then `prefix_count` with the prefix */
     size_t exact_count, prefix_count;
     bool has_lists; /* all lists were read */
 };

@@ -21,11 +21,11 @@ struct ranking {
     size_t counted_count;
     const struct search_field *guarded_field; /* guarded field whose lists are ranked */
     struct rank_result *ret;
-    bool ignores_seen; /* `seen` of guarded fields is not known yet */
+    bool ignores_seen; /* `seen_ids` of guarded fields are not known yet */
     int rc;
 };
 
-/* Adds the ids of a list that the caller may find by the field, because they are in field->seen. */
+/* Adds the ids of a list that are in field->seen_ids: the caller may find them by the field. */
 static int rank_seen_ids(const struct ranking *ranking,
                          struct rank *rank,
                          struct rank_source from,

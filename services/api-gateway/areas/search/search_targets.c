@@ -201,8 +201,8 @@ static int id_compare(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-/* For a group with too many members: reads the ids of its newest records instead of its members'
- * lists. One more than the limit is returned if there are more records. */
+/* For a group with more than SEARCH_MEMBERS members: reads the ids of the group's newest records
+ * instead of the lists of its members. SEARCH_CHECKED_HITS ids mean that there are more records. */
 AWAITS static int read_visible(struct search_plan *plan, struct search_target *target)
 {
     struct records_query everything = {.fields = STR_NONE};

@@ -1,4 +1,5 @@
-/* Very long lists: reads the newest records first, then more, until no older one can be better. */
+/* Very long lists: reads the newest records first, then more records, until no older record can be
+ * a better hit. */
 #include "areas/search/search_bounds.h"
 #include "areas/search/search_lists.h"
 #include "search_sql.h"
@@ -9,8 +10,9 @@ enum {
     POSTING_BYTES = 2  /* approximate size of an entry */
 };
 
-/* Returns up to how many entries lists are read whole. A caller that does not see all records must
- * not learn how many entries exist, so its totals stay exact for much longer. */
+/* Returns the number of entries up to which lists are read whole. A caller that does not see all
+ * records must not learn how many entries exist, so its totals are exact up to RULED_FACTOR times
+ * as many entries. */
 int64_t search_whole_limit(const struct search_plan *plan)
 {
     int64_t most = search_bounds_postings() * (plan->sees_all ? 1 : RULED_FACTOR);

@@ -260,9 +260,9 @@ static int check_retry_permission(struct req *r, bool own)
                 "svc_workflows:update.");
 }
 
-/* Without svc_workflows:update a caller retries only own jobs, from the start step or the step in
- * which the job ended. Another step might follow a condition that did not hold, and would run with
- * its editor's rights. */
+/* Without svc_workflows:update a caller retries only jobs that the caller started, from the start
+ * step or the step in which the job ended. Any other step might follow a condition that did not
+ * hold, and would run with the rights of the workflow's editor. */
 static int
 check_retry_step(struct req *r, const struct sql_run_lock_row *job, const struct in_str *wanted)
 {
@@ -374,8 +374,8 @@ static const struct field retry_result_fields[] = {
     {.name = "status",
      .type = FIELD_I64,
      .required = true,
-     .doc = "202: the job is queued again; otherwise the status that the retry of this job alone "
-            "would answer"},
+     .doc = "202: the job is queued again; otherwise the status that a retry of this job alone "
+            "would have"},
     {.name = "problem", .type = FIELD_MAP, .required = true, .nullable = true},
 };
 static const struct schema retry_result_schema = SCHEMA_OUT("JobRetried", retry_result_fields);

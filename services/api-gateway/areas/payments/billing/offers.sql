@@ -114,7 +114,7 @@ select c.id as code_id:bigint, o.id as offer_id:bigint, o.kind:text,
   case when not o.is_active or not c.is_active then 'is not active'
        when o.starts_at > now() then 'has not begun'
        when o.ends_at <= now() or c.expires_at <= now() then 'has ended'
-       when c.user_id is not null and c.user_id <> :user_id::bigint then 'is for somebody else'
+       when c.user_id is not null and c.user_id <> :user_id::bigint then 'is for another user'
        when c.redeemed >= c.max_redemptions then 'is used up'
        when (select count(*) from {p}.offer_redemptions d where d.offer_id = o.id) >= o.max_redemptions then 'is used up'
        when (select count(*) from {p}.offer_redemptions d where d.offer_id = o.id and d.user_id = :user_id::bigint)

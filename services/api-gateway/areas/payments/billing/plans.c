@@ -68,7 +68,7 @@ static const struct schema plan_schema = SCHEMA_OUT("SubscriptionPlan", out_fiel
 
 static const struct query_param list_query[] = {
     PAGE_QUERY,
-    {.name = "is_active", .type = FIELD_BOOL, .doc = "Only active, or only inactive plans"},
+    {.name = "is_active", .type = FIELD_BOOL, .doc = "true: only active plans; false: only inactive plans"},
     {0},
 };
 /* clang-format on */

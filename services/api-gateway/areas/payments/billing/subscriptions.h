@@ -15,8 +15,8 @@ struct subscription {
     struct str failure_code, failure_message;  /* why the subscription could not be created */
 };
 
-extern const struct schema subscription_schema;        /* with history */
-extern const struct schema subscription_listed_schema; /* without */
+extern const struct schema subscription_schema;        /* with the history */
+extern const struct schema subscription_listed_schema; /* without the history */
 
 /* co: Reads a subscription on r->scope->db. 404 when it does not exist. */
 AWAITS int subscription_load(struct req *r, int64_t id, struct subscription *ret_subscription)

@@ -77,9 +77,9 @@ AWAITS static int change_write_members(const struct subscription_change *change,
                     NULL);
 }
 
-/* co: Writes the processor's answer, our own members and the audit row in one transaction. What the
- * processor has done is written even if the subscription has changed since: If-Match was checked
- * before the call. */
+/* co: Writes the processor's answer, the members that only we have, and the audit row in one
+ * transaction. The processor's answer is written even if the subscription has changed since the
+ * call: If-Match was checked before the call. */
 AWAITS static int change_write(struct call *call, struct db *tx, void *arg)
 {
     const struct subscription_change *change = arg;
@@ -108,7 +108,7 @@ AWAITS static int change_finish(struct req *r, struct subscription_change *chang
     if (rc == APPLY_OTHER_PROJECT || rc == APPLY_MALFORMED || rc == APPLY_LATER)
         return fail(r, PROBLEM_PROVIDER_ERROR, "The processor's answer cannot be read.");
     if (rc > 0 && rc < RESULT_FIRST)
-        return rc; /* the status of a refusal that was written */
+        return rc; /* the begin hook refused the request: rc is the status of the answer */
     if (rc > 0)
         return fail_db(r, rc);
     if (rc < 0)

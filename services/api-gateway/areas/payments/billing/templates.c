@@ -58,7 +58,7 @@ static const struct schema template_schema = SCHEMA_OUT("SubscriptionTemplate", 
 
 static const struct query_param list_query[] = {
     PAGE_QUERY,
-    {.name = "is_active", .type = FIELD_BOOL, .doc = "Only active, or only inactive templates"},
+    {.name = "is_active", .type = FIELD_BOOL, .doc = "true: only active templates; false: only inactive templates"},
     {.name = "plan_id", .type = FIELD_I64, .doc = "Only templates of this plan"},
     {0},
 };

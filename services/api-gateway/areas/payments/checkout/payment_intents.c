@@ -18,8 +18,8 @@ struct payment_action {
     struct str method;        /* confirm: the processor's id; empty = the intent's method */
     bool needs_ready_account; /* requires an account that can take payments */
     bool is_cumulative;       /* equal actions add up, so they cannot share a call */
-    const char
-        *session_tail; /* tail of the session's path for this action; NULL = needs an intent */
+    /* Tail of the session's path for this action; NULL = the action needs an intent. */
+    const char *session_tail;
 };
 
 static bool is_in_states(struct str status, const char *const *states)
@@ -31,7 +31,7 @@ static bool is_in_states(struct str status, const char *const *states)
     return false;
 }
 
-/* conflict is not a final answer (idem_finish()): the same request may succeed later. */
+/* PROBLEM_CONFLICT is not a final answer (idem_finish()): the same request may succeed later. */
 static int fail_unsettled(struct req *r)
 {
     return fail(
@@ -272,8 +272,8 @@ static const struct field capture_fields[] = {
      FIELD_AT(struct capture_in, amount),
      .type = FIELD_F64,
      .nullable = true,
-     .doc = "Amount to capture, the rest of the reservation is released; the whole amount when "
-            "left out",
+     .doc = "Amount to capture; the rest of the reservation is released. When left out, the whole "
+            "amount is captured",
      .example = "10"},
     IDEM_MEMBER(struct capture_in),
 };
@@ -424,7 +424,7 @@ static const struct field refund_fields[] = {
      FIELD_AT(struct refund_in, amount),
      .type = FIELD_F64,
      .nullable = true,
-     .doc = "Amount to refund; everything that is not refunded yet when left out",
+     .doc = "Amount to refund; when left out, the amount that is not refunded yet",
      .example = "5"},
     {.name = "reason",
      FIELD_AT(struct refund_in, reason),
@@ -443,8 +443,8 @@ static int build_refund(struct req *r,
                         struct call *call)
 {
     const struct refund_in *in = act->in;
-    /* When we repeat a refund it may already be included in refunded_minor, so do not subtract that
-     * amount. */
+    /* A refund that is repeated may already be included in refunded_minor, so refunded_minor is
+     * then not subtracted. */
     int64_t left_minor = payment->amount_minor - (call->may_repeat ? 0 : payment->refunded_minor);
     int64_t amount_minor;
 

@@ -36,7 +36,8 @@ AWAITS int payment_load(struct req *r, int64_t id, bool lock, struct payment *re
 /* co: Reads the payment of {id} in the path, which is our id or the processor's pi_... 404 when the
  * payment does not exist. */
 AWAITS int payment_load_path(struct req *r, struct payment *ret_payment) MUSTCHECK;
-/* any: pay_amount() for a body that has the amount as a number; null is the same as left out. */
+/* any: Reads the amount and currency of a body as pay_amount() does, from an amount that is a
+ * number. null is the same as left out. */
 int payment_amount(struct req *r,
                    const struct in_f64 *amount,
                    struct str currency,

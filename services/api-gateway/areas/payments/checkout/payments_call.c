@@ -60,7 +60,8 @@ static void extend_problem(struct req *r, int64_t payment_id, struct str client_
     strbuf_str(&r->body, (struct str){members.ptr + 1, members.len - 1});
 }
 
-/* The secret brings a payer back who must authenticate. It is of no use after a decline. */
+/* Returns the secret with which the payer can authenticate and continue a payment; STR_NONE after
+ * any other failure, because the secret is of no use then. */
 static struct str secret_after_failure(struct str code, const struct payment_next_step *extra)
 {
     return str_is(code, "authentication_required") ? extra->client_secret : STR_NONE;

@@ -75,7 +75,7 @@ static const struct field payment_fields[] = {
     {.name = "metadata",
      .type = FIELD_MAP,
      .required = true,
-     .doc = "As given when the payment was created"},
+     .doc = "The metadata that was given when the payment was created"},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
     {.name = "updated_at", .type = FIELD_TIME, .required = true},
 };

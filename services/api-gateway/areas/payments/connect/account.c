@@ -47,7 +47,7 @@ static const struct schema onboarding_schema =
     SCHEMA("ProcessorOnboarding", struct onboarding_in, onboarding_fields);
 
 static const struct field link_fields[] = {
-    {.name = "url", .type = FIELD_STR, .required = true, .format = "url", .doc = "Can be used once"},
+    {.name = "url", .type = FIELD_STR, .required = true, .format = "url", .doc = "Address of the onboarding; can be used once"},
     {.name = "expires_at", .type = FIELD_TIME, .required = true, .nullable = true},
 };
 static const struct schema link_schema = SCHEMA_OUT("ProcessorOnboardingLink", link_fields);
@@ -67,7 +67,7 @@ static const struct field status_fields[] = {
     {.name = "requirements", .type = FIELD_MAP, .required = true, .nullable = true,
      .doc = "What the processor still requires, as the processor sends it"},
     {.name = "current", .type = FIELD_BOOL, .required = true,
-     .doc = "true: just read from the processor; false: the last known status"},
+     .doc = "true: the status was just read from the processor; false: it is the last known status"},
 };
 static const struct schema status_schema = SCHEMA_OUT("ProcessorAccount", status_fields);
 /* clang-format on */
@@ -403,7 +403,8 @@ static bool is_final_failure(int rc, const struct processor_reply *reply)
            rc == PROCESSOR_REUSED_KEY || (rc == PROCESSOR_UNAVAILABLE && reply->replayed);
 }
 
-/* Returns 0 when another request's call was made and has failed: make our own call next. */
+/* Returns 0 when the call of another request was repeated and has failed: the caller then makes the
+ * call of this request. */
 AWAITS static int create_or_repeat(struct req *r, struct str form)
 {
     struct processor_reply reply = {0};
@@ -541,8 +542,8 @@ static const struct route processor_connect_routes[] = {
         .extra_statuses = {409, 502},
         .run = connect_create,
         .summary = "Create the project's account at the processor",
-        .doc = "A project gets one account, however often this is requested: the next request "
-               "settles an unknown outcome.",
+        .doc = "A project gets one account, however often this is requested. When the outcome of a "
+               "request is unknown, the next request settles it.",
     },
     {
         .method = HTTP_POST_M,

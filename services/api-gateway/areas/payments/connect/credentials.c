@@ -32,8 +32,8 @@ static const struct field secret_fields[] = {
      .required = true,
      .min = SECRET_MIN,
      .max = SECRET_MAX,
-     .doc = "As the processor shows it. Answers have ******** and its last characters; sent back, "
-            "that keeps the secret",
+     .doc = "The secret as the processor shows it. Answers mask it as ******** and its last "
+            "characters; a request with this mask keeps the stored secret",
      .example = "\"whsec_5f2c81d0\""},
     {.name = "expires_at",
      FIELD_AT(struct secret_in, expires_at),
@@ -60,8 +60,8 @@ static const struct field in_fields[] = {
      .nullable = true,
      .min = SECRET_MIN,
      .max = SECRET_MAX,
-     .doc = "Secret or restricted key of the processor; ******** and its last characters keep the "
-            "stored key",
+     .doc = "Secret or restricted key of the processor. Answers mask it as ******** and its last "
+            "characters; a request with this mask keeps the stored key",
      .example = "\"sk_test_51Habc4242\""},
     {.name = "account_id",
      FIELD_AT(struct credentials_in, account_id),

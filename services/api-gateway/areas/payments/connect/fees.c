@@ -68,11 +68,11 @@ static const struct field row_in_fields[] = {
     RATE(percent, SHARE_TEXT, FIELD_AT(struct row_in, percent), .required = true),
     FIXED(FIELD_AT(struct row_in, fixed)),
     CURRENCY(FIELD_AT(struct row_in, currency), .required = true),
-    RATE(international_percent, "Added for cards of other countries",
+    RATE(international_percent, "Percentage added for cards of other countries",
          FIELD_AT(struct row_in, international_percent)),
-    RATE(conversion_percent, "Added when the payment is in another currency",
+    RATE(conversion_percent, "Percentage added when the payment is in a currency other than that of the row",
          FIELD_AT(struct row_in, conversion_percent)),
-    RATE(recurring_percent, "Added for subscriptions", FIELD_AT(struct row_in, recurring_percent)),
+    RATE(recurring_percent, "Percentage added for subscriptions", FIELD_AT(struct row_in, recurring_percent)),
 };
 static const struct schema row_in_schema = SCHEMA("ProcessorFeeUpdate", struct row_in, row_in_fields);
 static const struct field rows_in_fields[] = {
@@ -87,9 +87,9 @@ static const struct field row_out_fields[] = {
     FIXED(.required = true),
     {.name = "fixed_minor", .type = FIELD_I64, .required = true, .example = "30"},
     CURRENCY(.required = true),
-    RATE(international_percent, "Added for cards of other countries", .required = true),
-    RATE(conversion_percent, "Added when the payment is in another currency", .required = true),
-    RATE(recurring_percent, "Added for subscriptions", .required = true),
+    RATE(international_percent, "Percentage added for cards of other countries", .required = true),
+    RATE(conversion_percent, "Percentage added when the payment is in a currency other than that of the row", .required = true),
+    RATE(recurring_percent, "Percentage added for subscriptions", .required = true),
 };
 static const struct schema row_out_schema = SCHEMA_OUT("ProcessorFee", row_out_fields);
 static const struct field rows_out_fields[] = {
@@ -115,12 +115,12 @@ static const struct schema calculate_in_schema =
     {.name = #member, .type = FIELD_F64, .required = true, .doc = (text), .example = "12.5"},      \
     {.name = #member "_minor", .type = FIELD_I64, .required = true, .example = "1250"}
 static const struct field calculate_out_fields[] = {
-    MONEY_OUT(amount, "As given"),
+    MONEY_OUT(amount, "The given amount"),
     CURRENCY(.required = true),
     COUNTRY("Country of the row of the schedule that was applied", .required = true),
     MONEY_OUT(platform_fee, "The platform's fee"),
     MONEY_OUT(processor_fee, "The processor's fee, an estimate for a domestic card"),
-    MONEY_OUT(net_payout, "What remains after both fees, at least 0"),
+    MONEY_OUT(net_payout, "Amount that remains after both fees, at least 0"),
 };
 static const struct schema calculate_out_schema = SCHEMA_OUT("FeeEstimate", calculate_out_fields);
 /* clang-format on */

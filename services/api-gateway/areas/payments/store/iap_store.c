@@ -343,7 +343,7 @@ static const struct route iap_store_routes[] = {
         .success = {204},
         .run = store_delete,
         .summary = "Delete the app store's settings and key",
-        .doc = "Notifications are refused from then on; the effects of earlier ones stay.",
+        .doc = "Notifications are refused from then on; the effects of earlier notifications stay.",
     },
 };
 ROUTES(iap_store, "Payments");

@@ -40,9 +40,10 @@ static const struct field outcome_fields[] = {
      .type = FIELD_STR,
      .required = true,
      .values = test_states,
-     .doc = "received: it arrived here and was accepted; delivered: the store reports that it was "
-            "sent, but it was not accepted here; failed: the store could not send it; pending: not "
-            "sent yet"},
+     .doc =
+         "received: the notification arrived here and was accepted; delivered: the store reports "
+         "that it sent the notification, which was not accepted here; failed: the store could not "
+         "send the notification; pending: it is not sent yet"},
     {.name = "environment", .type = FIELD_STR, .required = true, .values = environment_names},
     {.name = "received_at", .type = FIELD_TIME, .required = true, .nullable = true},
     {.name = "attempts", .type = FIELD_LIST, .required = true, .sub = &attempt_schema},
