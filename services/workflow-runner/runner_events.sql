@@ -34,7 +34,7 @@ from {p}.workflows w where w.event is not null and w.enabled order by w.id
 -- part: event
 (select * from {p}.outbox b where b.id = m.event_id offset 0)
 
--- Makes jobs of events that no job has caused (else events_make_few). The affected rows are the queued jobs.
+-- Makes jobs of events that no job has caused (for other events: events_make_guarded). The affected rows are the queued jobs.
 -- name: events_make_jobs :exec
 with made as (
   insert into {p}.jobs (workflow_id, version, trigger_kind, trigger_event, trigger_id, trigger_entity, trigger_entity_id,

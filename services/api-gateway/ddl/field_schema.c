@@ -97,7 +97,7 @@ static const struct schema options_schema =
          FIELD_AT(struct field_in, default_value),                                                 \
          .type = FIELD_JSON,                                                                       \
          .nullable = true,                                                                         \
-         .doc = "Value of the field in records that are created without it"},                      \
+         .doc = "Value of the field in records that are created without a value for the field"},   \
         {.name = "searchable", FIELD_AT(struct field_in, searchable), .type = FIELD_BOOL},         \
         {.name = "public",                                                                         \
          FIELD_AT(struct field_in, is_public),                                                     \

@@ -27,7 +27,8 @@ struct entity_in {
      .type = FIELD_STR,                                                                            \
      .required = (must),                                                                           \
      .max = 200,                                                                                   \
-     .doc = "Lower case letters, digits and '_', at most 48; its permissions begin with it",       \
+     .doc = "Lower case letters, digits and '_', at most 48; the entity's permissions begin with " \
+            "this name",                                                                           \
      .example = "\"products\""},                                                                   \
         {.name = "label",                                                                          \
          FIELD_AT(struct entity_in, label),                                                        \
@@ -515,8 +516,9 @@ static const struct route entities_routes[] = {
         .extra_statuses = {409},
         .run = entities_create,
         .summary = "Create an entity",
-        .doc = "Creates a table with a column for each field. Only administrators have its "
-               "permissions ({entity}:read and so on) until the permissions are added to roles.",
+        .doc =
+            "Creates a table with a column for each field. Only administrators have the entity's "
+            "permissions ({entity}:read and so on) until the permissions are added to roles.",
     },
     {
         .method = HTTP_GET_M,

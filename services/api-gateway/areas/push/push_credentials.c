@@ -389,7 +389,7 @@ static const struct route push_credentials_routes[] = {
         .summary = "Store or replace the service account for FCM",
         .doc =
             "The file must have type service_account, project_id, client_email and a private_key "
-            "that can sign. The file is stored encrypted. It is not tested with Firebase.",
+            "that can sign. The file is stored encrypted and is not tested with Firebase.",
     },
     {
         .method = HTTP_PUT_M,

@@ -236,7 +236,8 @@ static const struct route search_admin_routes[] = {
         .run = search_purge_entity,
         .guard = search_entity_guard,
         .summary = "Empty the index of an entity",
-        .doc = "Takes effect at once; no record of the entity is found until it is indexed again.",
+        .doc = "Takes effect at once; no record of the entity is found until the entity is indexed "
+               "again.",
     },
 };
 ROUTES(search_admin, "Search");

@@ -31,7 +31,8 @@ static const struct field synonym_fields[] = {
      .required = true,
      .min = 2,
      .max = SYNONYM_WORDS,
-     .doc = "Single words; a search for one of the words also finds the others, ranked after it",
+     .doc = "Single words; a search for one of the words also finds the other words, ranked after "
+            "the searched word",
      .example = "[\"sofa\", \"couch\"]"},
 };
 static const struct schema synonym_schema =
@@ -41,8 +42,8 @@ static const struct field typo_fields[] = {
     {.name = "enabled",
      FIELD_AT(struct typos_in, enabled),
      .type = FIELD_BOOL,
-     .doc = "Whether typos are excused: one in words of five or more letters, two in words of "
-            "nine or more; default true"},
+     .doc = "Whether typos are excused: one typo in words of five or more letters, two typos in "
+            "words of nine or more letters; default true"},
     {.name = "disabled_fields",
      FIELD_AT(struct typos_in, disabled_fields),
      .type = FIELD_STRS,

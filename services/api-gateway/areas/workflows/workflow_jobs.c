@@ -513,8 +513,9 @@ static const struct route workflow_jobs_routes[] = {
         .guard = retry_guard,
         .summary = "Run a failed, cancelled or skipped job again",
         .doc = "The job runs with the version and the trigger data that it was queued with. Steps "
-               "before the step that the retry begins with keep their outputs. 409 for jobs in any "
-               "other status, and for jobs that were skipped by loop_guard. A caller without "
+               "before the step that the retry begins with keep their outputs. 409 when the job's "
+               "status is not failed, cancelled or skipped, and for jobs that were skipped by "
+               "loop_guard. A caller without "
                "svc_workflows:update can retry only jobs that the caller started, from the start "
                "step or the step that failed.",
     },

@@ -144,8 +144,8 @@ AWAITS static int workflows_route(struct req *r)
         .perm = PERM_SVC_WORKFLOWS_TRIGGER, .query = route_query, .body = &data_schema,            \
         .body_optional = true, .success = {204}, .extra_statuses = {404}, .run = workflows_route,  \
         .guard = route_guard, .run_decides = true, .summary = (summary_),                          \
-        .doc = "Answers as soon as the job is queued, without waiting for its end. Upper and "     \
-               "lower case of the route are equal. 404 when no enabled workflow has the route.",   \
+        .doc = "Answers as soon as the job is queued, without waiting for its end. The case of "   \
+               "the route's letters does not matter. 404 when no enabled workflow has the route.", \
     }
 
 static const struct route workflow_trigger_routes[] = {

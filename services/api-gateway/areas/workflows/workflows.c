@@ -235,8 +235,8 @@ static const struct route workflows_routes[] = {
         .guard = workflows_get,
         .summary = "Delete a workflow with its versions",
         .doc = "The workflow no longer starts. Jobs of the workflow that have not ended are "
-               "cancelled, in part after the answer when there are many. All jobs of the workflow "
-               "can still be read.",
+               "cancelled; when there are many jobs, some are cancelled after the answer. All jobs "
+               "of the workflow can still be read.",
     },
     {
         .method = HTTP_GET_M,

@@ -51,9 +51,9 @@ static const struct field trigger_fields[] = {
      .type = FIELD_STR,
      .values = run_late_values,
      .doc = "timed: what happens to a tick that could not run within five minutes. once (also when "
-            "left out): the last missed tick runs once; skip: one skipped job (reason late) stands "
-            "for the missed ticks. A workflow that was saved or enabled after a tick does not run "
-            "this tick",
+            "left out): the last missed tick runs once; skip: one skipped job with the reason late "
+            "is recorded for all missed ticks. A workflow that was saved or enabled after a tick "
+            "does not run this tick",
      .example = "\"skip\""},
     {.name = "event",
      .type = FIELD_STR,
@@ -147,7 +147,8 @@ static const struct field step_fields[] = {
      .min = 1,
      .has_max = true,
      .max = 3600,
-     .doc = "When left out: 10 for CallAnApi and RunScript, 15 for RunIntegration, 30 for others",
+     .doc = "Time limit of the step, in seconds. When left out: 10 for CallAnApi and RunScript, 15 "
+            "for RunIntegration, 30 for all other actions",
      .example = "30"},
 };
 static const struct schema step_schema = {
@@ -334,8 +335,9 @@ static const struct schema job_step_schema = SCHEMA_OUT("JobStep", job_step_fiel
         {.name = "attempt",                                                                        \
          .type = FIELD_I64,                                                                        \
          .required = true,                                                                         \
-         .doc = "How often a runner started this run; more than 1 when runners were lost that "    \
-                "ran no other job"},                                                               \
+         .doc =                                                                                    \
+             "How often a runner started this run; more than 1 when a runner was lost that ran "   \
+             "no other job"},                                                                      \
         {.name = "depth",                                                                          \
          .type = FIELD_I64,                                                                        \
          .required = true,                                                                         \
@@ -354,7 +356,7 @@ static const struct schema job_step_schema = SCHEMA_OUT("JobStep", job_step_fiel
          .required = true,                                                                         \
          .nullable = true,                                                                         \
          .doc =                                                                                    \
-             "Of a skipped job: loop_guard (its chain of events is too deep), fan_out_guard "      \
+             "Why a job was skipped: loop_guard (its chain of events is too deep), fan_out_guard " \
              "(one event starts too many jobs, or too many jobs are queued; one skipped job "      \
              "stands for all jobs that were left out), late (its tick was missed, and run_late "   \
              "is skip), workflow_disabled (the workflow was disabled while the job was queued), "  \

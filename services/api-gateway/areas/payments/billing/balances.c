@@ -234,7 +234,7 @@ static const struct field adjust_fields[] = {
     {.name = "may_overdraw",
      FIELD_AT(struct adjust_in, may_overdraw),
      .type = FIELD_BOOL,
-     .doc = "Whether the balance may fall below 0; otherwise that is a 409 conflict"},
+     .doc = "Whether the balance may fall below 0; otherwise a change below 0 is a 409 conflict"},
     IDEM_MEMBER(struct adjust_in),
 };
 static const struct schema adjust_schema = SCHEMA("BalanceAdjust", struct adjust_in, adjust_fields);

@@ -23,9 +23,11 @@ struct plan_in {
 /* clang-format off */
 static const struct field in_fields[] = {
     {.name = "plan_name", FIELD_AT(struct plan_in, plan_name), .type = FIELD_STR, .min = 1,
-     .max = NAME_MAX_CHARS, .doc = "Unique; same as name when left out", .example = "\"gold\""},
+     .max = NAME_MAX_CHARS, .doc = "Unique name of the plan; when left out, the value of name",
+     .example = "\"gold\""},
     {.name = "name", FIELD_AT(struct plan_in, name), .type = FIELD_STR, .min = 1,
-     .max = NAME_MAX_CHARS, .doc = "Name that subscribers see; plan_name when left out", .example = "\"Gold\""},
+     .max = NAME_MAX_CHARS, .doc = "Name that subscribers see; when left out, the value of plan_name",
+     .example = "\"Gold\""},
     {.name = "description", FIELD_AT(struct plan_in, description), .type = FIELD_STR, .nullable = true,
      .max = TEXT_MAX_CHARS},
     {.name = "type", FIELD_AT(struct plan_in, type), .type = FIELD_STR, .values = terms_types},
@@ -58,7 +60,7 @@ static const struct field out_fields[] = {
     {.name = "processor_product_id", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "processor_price_id", .type = FIELD_STR, .required = true, .nullable = true},
     {.name = "synced", .type = FIELD_BOOL, .required = true,
-     .doc = "Whether the processor has the current plan; otherwise the next save sends it again"},
+     .doc = "Whether the processor has the current plan; otherwise the next save sends the plan again"},
     {.name = "sync_error", .type = FIELD_STR, .required = true, .nullable = true,
      .doc = "Why the processor does not have the current plan"},
     {.name = "created_at", .type = FIELD_TIME, .required = true},

@@ -182,7 +182,7 @@ static const struct field users_fields[] = {
      .type = FIELD_IDS,
      .required = true,
      .max = USERS_MAX,
-     .doc = "The complete list: users who are not in it lose access",
+     .doc = "The complete list of users: users who are not in the list lose access",
      .example = "[8,9]"},
 };
 static const struct schema users_schema =

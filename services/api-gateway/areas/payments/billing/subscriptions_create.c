@@ -41,7 +41,7 @@ static const struct field in_fields[] = {
     TERMS_MEMBERS(struct create_in, true),
     {.name = "subscriber_id", FIELD_AT(struct create_in, subscriber_id), .type = FIELD_I64, .nullable = true,
      .has_min = true, .min = 1,
-     .doc = "The user who gets access; the calling user when neither this nor customer_email is given"},
+     .doc = "The user who gets access; the calling user when subscriber_id and customer_email are left out"},
     {.name = "customer_email", FIELD_AT(struct create_in, customer_email), .type = FIELD_STR, .nullable = true,
      .format = "email", .max = 320, .doc = "Address of the payer; the subscriber's address when left out"},
     {.name = "success_url", FIELD_AT(struct create_in, success_url), .type = FIELD_STR, .nullable = true,

@@ -39,7 +39,7 @@ static const struct field secret_fields[] = {
      FIELD_AT(struct secret_in, expires_at),
      .type = FIELD_TIME,
      .nullable = true,
-     .doc = "Until when events may be signed with the secret; null: until it is removed"},
+     .doc = "Until when events may be signed with the secret; null: until the secret is removed"},
 };
 static const struct schema secret_schema =
     SCHEMA("ProcessorWebhookSecret", struct secret_in, secret_fields);
@@ -76,8 +76,8 @@ static const struct field in_fields[] = {
      .nullable = true,
      .max = WEBHOOK_SECRETS_MAX,
      .sub = &secret_schema,
-     .doc = "Replaces the list; several secrets are accepted, so that one can be exchanged for "
-            "another"},
+     .doc = "Replaces the list of secrets with which events may be signed; several secrets are "
+            "accepted at the same time, so that a secret can be exchanged"},
 };
 static const struct schema in_schema =
     SCHEMA("ProcessorCredentialsUpdate", struct credentials_in, in_fields);
@@ -394,8 +394,8 @@ static const struct route processor_credentials_routes[] = {
         .success = {200, &out_schema},
         .run = credentials_update,
         .summary = "Store the processor's key and webhook secrets",
-        .doc = "Members left out keep their value, null removes it. The key is not tested: GET "
-               "/processor-connect does that.",
+        .doc = "Members left out keep their value, null removes the value. This request does not "
+               "test the key: GET /processor-connect does.",
     },
     {
         .method = HTTP_DELETE_M,

@@ -95,7 +95,7 @@ static const struct schema row_out_schema = SCHEMA_OUT("ProcessorFee", row_out_f
 static const struct field rows_out_fields[] = {
     COUNTRY("Country of the project's account; null when it is not known", .required = true, .nullable = true),
     {.name = "is_default", .type = FIELD_BOOL, .required = true,
-     .doc = "true: public standard prices, which can differ from those of the account"},
+     .doc = "true: public standard prices, which can differ from the prices of the account"},
     {.name = "rows", .type = FIELD_LIST, .required = true, .sub = &row_out_schema},
 };
 static const struct schema rows_out_schema = SCHEMA_OUT("ProcessorFeeSchedule", rows_out_fields);

@@ -45,7 +45,7 @@ static const char *const sources[] = {"processor", "iap_store", NULL};
         {.name = "created_at",                                                                     \
          .type = FIELD_TIME,                                                                       \
          .required = true,                                                                         \
-         .doc = "By the sender's clock"},                                                          \
+         .doc = "When the event was created, by the sender's clock"},                              \
         {.name = "received_at", .type = FIELD_TIME, .required = true},                             \
         {.name = "next_attempt_at", .type = FIELD_TIME, .required = true, .nullable = true},       \
     {                                                                                              \
@@ -58,7 +58,7 @@ static const struct field event_fields[] = {
     {.name = "payload",
      .type = FIELD_MAP,
      .required = true,
-     .doc = "As it was received, without client_secret"},
+     .doc = "The event as it was received, without client_secret"},
 };
 static const struct schema listed_schema = SCHEMA_OUT("WebhookEventListed", listed_fields);
 static const struct schema event_schema = SCHEMA_OUT("WebhookEvent", event_fields);

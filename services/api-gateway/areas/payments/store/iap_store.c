@@ -41,7 +41,7 @@ static const struct field in_fields[] = {
      .min = 1,
      .max = 4096,
      .write_only = true,
-     .doc = "Text of the key's .p8 file (PEM, PKCS #8, P-256); it is never returned",
+     .doc = "Text of the key's .p8 file (PEM, PKCS #8, P-256); never returned",
      .example = "\"-----BEGIN PRIVATE KEY-----\\n...\\n-----END PRIVATE KEY-----\""},
     {.name = "bundle_id",
      FIELD_AT(struct store_in, bundle_id),
