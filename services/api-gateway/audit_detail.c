@@ -19,8 +19,7 @@ static bool detail_is_one_of(const char *const *names, const char *name)
     return false;
 }
 
-/* Returns whether the log ignores the member, because it changes without an edit of the resource.
- */
+/* Returns whether the log ignores the member, which changes without an edit of the resource. */
 static bool is_ignored_member(const char *name)
 {
     static const char *const names[] = {"created_at",

@@ -221,8 +221,8 @@ AWAITS static int row_fail_not_carried_out(struct settle *s)
     return row_fail(s, STR("not_carried_out"), STR("The processor did not carry out the call."));
 }
 
-/* Searches the customer's objects for the one that the row has made. An object that the processor
- * does not have by now will not be made later. */
+/* Searches the customer's objects for the object that the row has made. An object that the
+ * processor does not have by now will not be made later. */
 AWAITS static int settle_by_searching(struct settle *s)
 {
     struct settle_objects reading = {.s = s, .at_ms = clock_wall_ms()};

@@ -2,7 +2,8 @@
 /*
  * Connects sends with the queue (common/product/queue). The claim of a send is a lease, which is
  * renewed while the send runs. A send whose process died is claimed separately from other sends,
- * until it has recorded the results of some devices. Then it is claimed among the others again.
+ * until it has recorded the results of PROVEN_DEVICES devices (send.c). Then it is claimed among
+ * the other sends again.
  */
 #include "app.h"
 #include "queue/queue.h"

@@ -57,7 +57,7 @@ static struct build {
     struct arena *arena; /* memory of the words */
     struct index_terms terms;
     struct postings *postings;
-    struct page_read prefetched; /* the next page, read while the one before it was written */
+    struct page_read prefetched; /* the next page, read while the previous page was written */
     int64_t read_up_to;          /* all records up to this id have been read */
     int64_t *changed_ids;        /* records that changed after they had been read */
     size_t changed_count, changed_cap;
@@ -209,8 +209,7 @@ AWAITS static int build_begin(struct task *task,
 }
 
 /* Deletes rows past the cursor, left by a process that died before it moved the cursor. Sets
- * build.number before the first wait, so that no other project can take this process's one build.
- */
+ * build.number before the first wait, so that no other project takes this process's one build. */
 AWAITS static int build_resume(struct task *task, struct index *index, const struct generation *of)
 {
     build_memory_new();

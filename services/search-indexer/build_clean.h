@@ -1,6 +1,5 @@
 #pragma once
-/* Deletes rows that a process left of a build when it died: rows of a generation past its cursor.
- */
+/* Deletes the rows of a generation past its cursor, which a process left when it died. */
 #include "index.h"
 
 /* co: Removes the leaves and forward lists of `of` past its cursor, some rows at a time. Results as

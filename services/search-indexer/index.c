@@ -64,8 +64,7 @@ static void generations_read(struct task *task, const struct rows *rows, struct 
     }
 }
 
-/* Reads the model into the memory of the run (index->arena), because later rounds use it as well.
- */
+/* Reads the model into the memory of the run (index->arena), because later rounds use it too. */
 AWAITS static int reload_model(struct task *task, struct index *index, int64_t wanted)
 {
     struct arena *scratch = task->arena;

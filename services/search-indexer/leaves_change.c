@@ -212,7 +212,7 @@ change_leaf(struct leaf_chunk *some, const struct leaf_read *read, size_t from, 
     if (leaf_change(some->arena, leaf, add, adds, take, takes, &made) != 0)
         return INDEX_MALFORMED;
     for (size_t i = 0; i < made.count; i++) {
-        const bool stands = i == 0 && leaf->docs.len > 0; /* replaces the one that was read */
+        const bool stands = i == 0 && leaf->docs.len > 0; /* replaces the leaf that was read */
         leaf_chunk_make_room(some);
         if (made.items[i].n > 0 && stands)
             leaf_writes_set(&some->writes, read->ctid, &made.items[i]);
@@ -318,7 +318,7 @@ static void leaf_chunk_free(struct leaf_chunk *some)
 struct leaf_pipeline {
     struct db *db, *tx;
     struct leaf_chunk *read, *change, *write; /* NULL: no chunk */
-    bool reads_after_write; /* the chunk to read begins with the last list of the one to write */
+    bool reads_after_write;                   /* `read` begins with the last list of `write` */
 };
 
 /* Whether the last list of `one` is the first list of `other`. */

@@ -1,8 +1,7 @@
 #pragma once
 /* Finds out whether two sources hold the same posting lists, without storing the lists: the ids of
- * one source are added, and the ids of the other source are subtracted. Of each list the number of
- * ids and the sum of their hashes are kept. A list whose number or sum is not 0 in the end differs.
- */
+ * one source are added, the ids of the other source are subtracted. Of each list the number of ids
+ * and the sum of their hashes are kept. A list whose number or sum is not 0 in the end differs. */
 #include <stddef.h>
 #include <stdint.h>
 

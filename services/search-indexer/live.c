@@ -15,8 +15,8 @@
 #include "index_sql.h"
 #include "indexer_measure.h"
 
-#define NEWEST_SHARE                                                                               \
-    4 /* a quarter of a batch's rows are the newest: about those of one batch's time */
+#define NEWEST_SHARE 4 /* a quarter of a batch: about the rows that are written during one batch   \
+                        */
 
 /* The records of one entity among the rows that were read. */
 struct entity_changes {
@@ -48,8 +48,8 @@ void live_add_parts(struct index_batch *batch,
     }
 }
 
-/* Requests that the records that refer to the changed records are indexed again: they are found by
- * the display field of the changed records. */
+/* Requests that records that refer to the changed records are indexed again, because searches find
+ * these records by the display field of the changed records. */
 static void live_add_referrers(struct index_batch *batch, const struct entity_changes *of)
 {
     const struct model_field *field = of->entity->display_indexed ? of->entity->referrers : NULL;

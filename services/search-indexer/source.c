@@ -15,8 +15,7 @@
 #define CHUNK_BYTES  ((size_t)4 * 1024 * 1024)
 #define TEXT_LETTERS 262144 /* of one field; the text after them is not indexed */
 #define READ_MS      30000
-#define RECORD_PAIRS                                                                               \
-    ((size_t)50000) /* pairs after which a record's text is cut (can_add_pairs()) */
+#define RECORD_PAIRS ((size_t)50000) /* then a record's text is cut (can_add_pairs()) */
 
 enum { COLUMN_ID, COLUMN_OWNER, COLUMN_FIELDS };
 

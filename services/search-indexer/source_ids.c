@@ -110,8 +110,7 @@ int source_ids_refer(struct task *task,
 /* --- checks --- */
 
 /* A step of a check with a time reads CHECK_FACTOR times as many rows as it may find ids, because
- * most rows have not changed since that time. The bound keeps a step short in a table of any size.
- */
+ * most rows have not changed since that time. The bound keeps a step short in any table. */
 enum { CHECK_FACTOR = 16 };
 
 /* One step of a check. */
@@ -165,8 +164,7 @@ AWAITS static int check_records(const struct source_check *check, struct source_
 }
 
 /* Finds documents without a record, up to the id that check_records() has reached. Looks each
- * document up separately: a join of all documents with all records would be repeated in every step.
- */
+ * document up separately: a join of all documents with all records would be repeated per step. */
 AWAITS static int check_documents(const struct source_check *check, struct source_ids *ids)
 {
     struct strbuf text;

@@ -70,8 +70,8 @@ static void entry_drop(struct entry *entry)
     entry_unref(entry);
 }
 
-/* Drops the least recently used versions of newest's project while the project exceeds its share.
- * Other projects lose nothing. */
+/* Drops the versions of the project of `newest` that exceed the project's share, counted from the
+ * most recently used version. Other projects lose nothing. */
 static void drop_beyond_share(const struct entry *newest)
 {
     size_t bytes = newest->bytes;

@@ -5,9 +5,9 @@
 
 #define WRITES_PART 4   /* one entity has a quarter of the connections for transactions */
 #define CALLS       256 /* the same limit and rule as for requests in common/core/fetch */
-#define CALLS_PART  2   /* one project has half of them */
+#define CALLS_PART  2   /* one project has half of CALLS */
 #define LARGE       ((uint64_t)8 << 20)
-#define LARGE_PART  2 /* one project has half of it */
+#define LARGE_PART  2 /* one project has half of LARGE */
 #define MOMENTS     ((uint64_t)32 << 20)
 
 struct shares quotas_writes, quotas_calls, quotas_mails, quotas_scripts, quotas_large,

@@ -59,7 +59,7 @@ void script_pool_init(const struct script_pool_config *given);
 AWAITS int script_run(struct task *task,
                       const struct script_request *request,
                       struct script_result *ret) MUSTCHECK;
-/* any: Ends idle processes now and the others after their run. Later runs are refused with
+/* any: Ends idle processes now and running processes after their run. Later runs are refused with
  * -ESHUTDOWN. */
 void script_pool_drain(void);
 /* any: Copies the counters since script_pool_init(). */

@@ -12,8 +12,8 @@
 #include "workflow/template.h"
 
 struct step_error {
-    const char
-        *code; /* stable: template_unresolved, not_found, http_status, timeout, script_error, ... */
+    /* Stable: template_unresolved, not_found, http_status, timeout, script_error, ... */
+    const char *code;
     struct str message;
     long status_code; /* CallAnApi, RunIntegration: status of the answer, 0 = none */
     json_t *response; /* CallAnApi, RunIntegration: the answer of a failed request, NULL = none */

@@ -5,9 +5,8 @@
  *
  * Jobs whose last runner died are run in an extra worker, in addition to the workers that the
  * setting WORKERS counts. The extra worker runs one job at a time and nothing else, so a job that
- * ends this process again is known to be the cause.
- * The other workers claim no such job. A job that shared its runner with other jobs loses no
- * attempt when the runner dies.
+ * ends this process again is known to be the cause. The other workers claim no such job. A job that
+ * shared its runner with other jobs loses no attempt when the runner dies.
  */
 #include "app.h"
 #include "queue/queue.h"

@@ -37,8 +37,7 @@ void ddl_table_lock(struct ddl *ddl, const struct model_field *field);
 /* --- history of records (ddl_history.c) --- */
 
 /* any: ddl_history_start() starts the history of an entity, whose rows in `entities` and `fields`
- * have to be stored before. ddl_history_end() ends the history and deletes all that was recorded.
- */
+ * have to be stored before. ddl_history_end() ends the history and deletes what was recorded. */
 void ddl_history_start(struct ddl *ddl, const struct entity *entity);
 void ddl_history_end(struct ddl *ddl, const struct entity *entity);
 /* any: Adapts the history to a change of the entity's history_days or fields, after the changed

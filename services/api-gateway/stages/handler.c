@@ -1,6 +1,6 @@
 /*
  * Runs the handler of a route, and decides when to run it again. All transactions of the gateway
- * are repeated here: a handler whose transaction conflicted with another one has had no effect yet,
+ * are repeated here: a handler whose transaction conflicted with another has had no effect yet,
  * so it starts again from the beginning.
  */
 #include "base/clock.h"

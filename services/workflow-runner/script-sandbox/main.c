@@ -32,8 +32,8 @@ static const char *const engine_environment[] = {
     "JSC_numberOfGCMarkers=1",
     "JSC_useSharedArrayBuffer=0",
     "JSC_maxPerThreadStackUsage=4194304",
-    "JSC_forceRAMSize=67108864", /* the engine collects garbage below this limit, not below a
-                                    fraction of the machine's memory */
+    "JSC_forceRAMSize=67108864", /* the engine collects garbage as on a machine with 64 MB, so that
+                                    it does so before our limit */
     "TZ=UTC",
     "LANG=en_US.UTF-8",
     NULL,

@@ -32,6 +32,5 @@ int data_read_names(struct step_call *call, const char *name, struct str *ret_na
 int data_set_output(struct step_call *call, const struct data_step *data) MUSTCHECK;
 /* any: Sets a member of call->input. NULL adds no member. */
 void data_set_input(struct step_call *call, const char *name, json_t *value);
-/* any: Notes that listeners have to be notified of `event` after the commit, if the event has any.
- */
+/* any: Notes that listeners of `event`, if there are any, have to be notified after the commit. */
 void data_notify(struct step_call *call, const struct data_step *data, enum event_kind event);

@@ -15,9 +15,8 @@
 #include "steps/send_push_rules.h"
 
 #define WAIT_MS        30000
-#define BEFORE_STEP_MS 200 /* the wait ends this long before the step's time does */
-#define BEFORE_ROWS_MS                                                                             \
-    1000 /* the same for a step with [*], which may have many sends left to hand over */
+#define BEFORE_STEP_MS 200  /* the wait ends this long before the step's time does */
+#define BEFORE_ROWS_MS 1000 /* the same with [*], when many sends may be left to hand over */
 #define POLL_FIRST_MS  50
 #define POLL_LAST_MS   1000
 #define ROWS_MAX       1000
@@ -167,7 +166,7 @@ push_read_request(struct step_call *call, bool by_row, size_t row, json_t *reque
     return texts_of_data(call, json_object_get(request, "data"));
 }
 
-/* Reads all requests before the first send, so that a bad template fails the step before any send.
+/* Reads all requests before the first send, so that a bad template fails the step without a send.
  */
 AWAITS static int read_requests(struct push_sending *in)
 {

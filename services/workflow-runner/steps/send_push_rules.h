@@ -1,7 +1,6 @@
 #pragma once
 /* Completes and checks a request of SendPushNotification before it is handed over: fills in values
- * of its template, and checks that its group of buttons (category) has the buttons that it names.
- */
+ * of its template, and checks that its group of buttons (push_group_check()) allows the request. */
 #include "push/send_rules.h"
 #include "step.h"
 

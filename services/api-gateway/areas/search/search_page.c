@@ -364,8 +364,7 @@ static size_t min_size(size_t a, size_t b)
 }
 
 /* Returns the end of the hits in found[last, to) that have the same level as found[last - 1]
- * (level_compare()). Only these hits can move before found[last] when their texts decide the order.
- */
+ * (level_compare()). Only these hits can move before found[last] when texts decide the order. */
 static size_t equal_level_end(const struct search_answer *showing, size_t last, size_t to)
 {
     while (last > 0 && to > last &&
