@@ -46,10 +46,11 @@ void completion_init(struct completion *completion, struct arena *arena);
 /* any: Prepares for the model's next answer, after its tool calls were run. The text is kept and
  * grows; calls, finish reason, usage and the byte count start again. */
 void completion_continue(struct completion *completion);
-/* any: Adds one chunk ("object": "chat.completion.chunk"). Returns 0, or ASSISTANT_BAD when it is
- * not an object or the answer exceeds a limit above. An error object sets `failed` and returns 0.
- * The chunk is changed so that OpenAI's clients can join it: completion_message_tidy() is applied,
- * calls are numbered from 0, a call without an id gets one, and a repeated name is removed. */
+/* any: Adds one chunk ("object": "chat.completion.chunk"). Returns 0, or ASSISTANT_BAD when the
+ * chunk is not an object or the answer exceeds a limit above. An error object sets `has_failed` and
+ * returns 0. The chunk is changed so that OpenAI's clients can join it: completion_message_tidy()
+ * is applied, calls are numbered from 0, a call without an id gets one, and a repeated name is
+ * removed. */
 int completion_add(struct completion *completion, json_t *chunk) MUSTCHECK;
 /* any: Changes a message, or the delta of a message, to the form that OpenAI's clients expect. A
  * `content` that is a list of parts becomes one text, without the parts that have no text.

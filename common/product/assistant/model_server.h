@@ -26,7 +26,7 @@ enum model_quirk {
 /* An answer of the server that is not a 2xx. */
 struct model_refusal {
     long status;
-    struct str message; /* the server's message, shortened; STR_NONE = none, or it has the key */
+    struct str message; /* the server's message, cut; STR_NONE = none, or it contains the key */
     unsigned quirks;    /* members that a 400 or 422 names, as bits of enum model_quirk */
 };
 
@@ -39,8 +39,8 @@ static inline bool model_is_bad_request(const struct model_refusal *refusal)
  * or it contains the key. Borrows from `error`. */
 struct str model_error_message(const struct model_server *server, const json_t *error);
 /* any: Returns the request without the members that the quirks name: max_tokens is renamed to
- * max_completion_tokens, stream_options is removed. Arena-owned, or `body` itself if it has neither
- * member. The time grows with the bytes of the body. */
+ * max_completion_tokens, stream_options is removed. Arena-owned, or `body` itself if there is
+ * nothing to change. The time grows with the bytes of the body. */
 struct str model_body_without(struct arena *arena, struct str body, unsigned quirks);
 
 /* co: Sends a completion request and waits for status and headers of the answer. Returns 0 for a

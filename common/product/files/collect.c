@@ -53,7 +53,8 @@ AWAITS static int collect_project(struct task *task, struct db *db, bool *ret_mo
     return 0;
 }
 
-/* Removes the bytes of a deleted project before its row, so that a failure is repeated. */
+/* Removes the bytes of a deleted project, then its row in file_projects. The row stays after a
+ * failure, so that a later round tries again. */
 AWAITS static int collect_deleted_project(struct task *task, int64_t number)
 {
     TRY(store_remove_project(task, number));

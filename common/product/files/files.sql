@@ -38,7 +38,7 @@ set filename = coalesce(:filename::text?, f.filename),
 where f.id = :id::bigint
 returning f.id
 
--- Stores size and duration that were read again after the upload.
+-- Stores width, height and duration that were read again after the upload.
 -- name: file_looked :opt
 update {p}.files f set width = :width::bigint?, height = :height::bigint?, duration = :duration::float8?
 where f.id = :id::bigint

@@ -11,13 +11,13 @@
 #include "project/project.h"
 
 /* any: Sets two times; call once in each worker. `upload_seconds`: how long an upload may take;
- * after twice this time the collector removes its bytes. `retry_seconds`: when a removal that a
+ * after twice this time the collector removes its bytes. `again_seconds`: when a removal that a
  * process has begun is tried again. By then that process has finished or died, and two concurrent
  * removals do no harm. */
 void ledger_start(int64_t upload_seconds, int64_t again_seconds);
 /* any: Returns how long an upload may take. */
 int64_t upload_limit_ms(void);
-/* any: Returns the `retry_seconds` of ledger_start(). */
+/* any: Returns the `again_seconds` of ledger_start(). */
 int64_t ledger_retry_seconds(void);
 
 /* co: Returns in *ret_is_stored whether the store may have bytes of any project. Fails with DB_*.
@@ -33,10 +33,9 @@ struct upload_config {
     int64_t created_by;
     struct opt_i64 folder_id;
     bool is_public;
-    /* A resumable upload (resume.h) of which the file is the next part: its id (empty = none) and
-     * the number of bytes that it has received. */
+    /* id of the resumable upload (resume.h) that the file belongs to; empty = none */
     struct str resume_id;
-    int64_t resume_offset;
+    int64_t resume_offset; /* bytes that the resumable upload had received before this file */
 };
 
 /* co: Registers the project with the collector. Queries the database once in each process. */
@@ -73,8 +72,8 @@ AWAITS int upload_store_part(struct upload *upload) MUSTCHECK;
  * call must remove the key from the garbage list or postpone its removal, and return a row if it
  * did. FILES_COLLECTED when it returns none. */
 AWAITS int upload_commit_by(struct upload *upload, struct db_call *calls, size_t count) MUSTCHECK;
-/* any: upload_key() returns the key of the last file, upload_facts() its facts once it has ended,
- * owned by the upload. */
+/* any: upload_key() returns the key of the last file. upload_facts() returns the facts of the last
+ * file once it has ended; the upload owns them. */
 struct file_key upload_key(const struct upload *upload);
 const struct file_facts *upload_facts(const struct upload *upload);
 

@@ -59,7 +59,7 @@ struct media_variant {
 /* Takes the next bytes of a variant, which are borrowed for the call. A result other than 0 ends
  * media_make(), which returns this result. */
 typedef AWAITS int (*media_chunk_fn)(void *arg, struct str chunk);
-/* co: Makes a variant of a picture: passes its bytes to take(arg, piece), then sets *ret to the
+/* co: Makes a variant of a picture: passes its bytes to take(arg, chunk), then sets *ret to the
  * variant's facts. `strangers`: an anonymous client requests it, so it counts against the share of
  * the project's anonymous clients. */
 AWAITS int media_make(struct task *task,

@@ -166,8 +166,8 @@ AWAITS static int resume_join(struct resume_writer *writer, struct upload **ret_
     return 0;
 }
 
-/* Stores the last part and adds the file in one transaction. If the process dies before that, the
- * client must send the last part again. */
+/* Joins all parts to one file. One transaction adds the file's row and ends the resumable upload.
+ * If the process dies before that, the client must send the last part again. */
 AWAITS static int resume_complete(struct resume_writer *writer)
 {
     struct resumable_upload *resume = writer->resume;

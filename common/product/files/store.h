@@ -53,8 +53,8 @@ const char *store_s3_check(const struct store_s3 *config);
 /* any: Selects a bucket as the store, instead of store_start(). */
 void store_start_s3(const struct store_s3 *config);
 /* co: Sends one request to the bucket, at the start. Returns FILES_UNAVAILABLE with *ret_reason
- * (arena-owned) if the store's answer needs an operator. Returns 0 also if the store only cannot be
- * reached or is overloaded, since every file's request tries again. */
+ * (arena-owned) if the answer shows a fault that an operator must correct. Returns 0 also if the
+ * store cannot be reached or is overloaded, because each later request is tried again. */
 AWAITS int store_s3_probe(struct task *task, struct str *ret_reason) MUSTCHECK;
 
 /* Facts about bytes that were written. */

@@ -303,8 +303,9 @@ AWAITS static int object_put(struct s3_writer *s3, struct str text)
     return 0;
 }
 
-/* Completes the multipart upload. A 404 for the first try: the collector has aborted the upload. A
- * 404 for a later try: an earlier one may have succeeded, and the bytes are read back. */
+/* Completes the multipart upload. A 404 for the first try means that the collector has aborted the
+ * upload. After a 404 for a later try an earlier try may have succeeded, so the bytes are read
+ * back. */
 AWAITS static int multipart_complete(struct s3_writer *s3)
 {
     struct task *task = s3->writer->task;
@@ -407,7 +408,7 @@ AWAITS static int s3_open(struct store_reader *reader, int64_t offset, int64_t b
     return s3_range_request(reader, offset, bytes);
 }
 
-/* If the connection ends early, sends another request from that offset. */
+/* If the connection ends early, sends a new request from `offset`. */
 AWAITS static int
 s3_read(struct store_reader *reader, int64_t offset, int64_t bytes, struct str *ret)
 {

@@ -48,8 +48,9 @@ struct str s3_project_prefix(struct arena *arena, int64_t project);
 /* any: Adds a query parameter. */
 void s3_query(struct s3_call *call, const char *name, struct str value);
 
-/* co: Sends a request, again while that may help. Returns 0 with `text`, the answer's body;
- * FILES_MISSING (404), FILES_FULL, or FILES_UNAVAILABLE, whose reason is in the log. */
+/* co: Sends a request, up to S3_TRIES times while the failure may be temporary. Returns 0 with
+ * `text`, the answer's body; FILES_MISSING (404), FILES_FULL, or FILES_UNAVAILABLE, whose reason is
+ * in the log. */
 AWAITS int s3_call(struct s3_call *call) MUSTCHECK;
 /* co: Same as s3_call() for an answer that is streamed: returns 0 with `stream` open, at the
  * beginning of the body. */
@@ -67,7 +68,8 @@ struct str s3_header(const struct s3_call *call, const char *name);
 bool s3_xml_next(struct str *rest, const char *name, struct str *ret_text);
 /* Returns the text of the first element with that name; STR_NONE when there is none. */
 struct str s3_xml_text(struct str xml, const char *name);
-/* Returns whether a text needs no escaping, as all texts of answers that are sent back must. */
+/* Returns whether a text needs no escaping. Texts of the store's answers that are sent to the store
+ * again must be plain. */
 bool s3_is_plain(struct str text);
 
 /* --- store_s3_list.c --- */

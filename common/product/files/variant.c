@@ -39,7 +39,7 @@ static struct str variant_spec(const struct variant_options *options)
     };
     const struct media_variant *wanted = &options->wanted;
     bool is_box = wanted->width > 0 && wanted->height > 0;
-    bool is_still = wanted->is_still && wanted->format == MEDIA_WEBP; /* others never move */
+    bool is_still = wanted->is_still && wanted->format == MEDIA_WEBP; /* only WebP is animated */
     enum media_fit fit = is_box || wanted->fit == MEDIA_INSIDE ? wanted->fit : MEDIA_COVER;
 
     return arena_printf(options->task->arena,

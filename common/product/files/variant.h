@@ -20,11 +20,11 @@ struct variant_options {
     struct project *project;
     const struct file_row *file;
     struct media_variant wanted;
-    bool is_anonymous; /* the client is anonymous, as of media_make() */
+    bool is_anonymous; /* the client is anonymous (`strangers` of media_make()) */
 };
 
 /* co: Finds the variant, or makes it. *ret has the id and name of the file, and the key, size, type
- * and hash of the variant. Its texts are arena-owned, static, or borrowed from ask->file. */
+ * and hash of the variant. Its texts are arena-owned, static, or borrowed from options->file. */
 AWAITS int variant_find(const struct variant_options *options, struct file_row *ret) MUSTCHECK;
 /* co: Deletes the row of a variant whose bytes are missing from the store, so that the next request
  * makes the variant again. */
