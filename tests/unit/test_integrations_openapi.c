@@ -432,13 +432,13 @@ TEST_WITH(large_documents_are_bounded, set_up, tear_down)
         void (*write)(void);
         const char *field, *advice; /* of the error; NULL = no error */
     } rows[] = {
-        {many_operations, "document.paths", "at most 200 of them in operations"},
-        {operations_of_one_long_name, "document.paths", "at most 200 of them in operations"},
-        {parameters_of_path_and_operation, "document", "name fewer operations in operations"},
-        {members_and_required_members, "document", "name fewer operations in operations"},
-        {parts_of_parts, "document", "name fewer operations in operations"},
-        {values_of_many_parameters, "document", "name fewer operations in operations"},
-        {schemes_with_long_names, "document", "name fewer operations in operations"},
+        {many_operations, "document.paths", "at most 200 of them in \"operations\""},
+        {operations_of_one_long_name, "document.paths", "at most 200 of them in \"operations\""},
+        {parameters_of_path_and_operation, "document", "list fewer names in \"operations\""},
+        {members_and_required_members, "document", "list fewer names in \"operations\""},
+        {parts_of_parts, "document", "list fewer names in \"operations\""},
+        {values_of_many_parameters, "document", "list fewer names in \"operations\""},
+        {schemes_with_long_names, "document", "list fewer names in \"operations\""},
         {long_paths_with_many_parameters, NULL, NULL},
         {paths_that_are_left_out, "document.paths", "more than 1000 operations would be left out"},
     };

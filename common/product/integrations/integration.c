@@ -45,9 +45,10 @@ static const struct field auth_fields[] = {
      .example = "\"bearer\""},
     AUTH_TEXT(name,
               100,
-              "For header and query: the name of the header or query parameter",
+              "For the schemes header and query: the name of the header or query parameter that "
+              "carries the credential",
               "\"X-Api-Key\""),
-    AUTH_TEXT(prefix, 50, "For header: the text before the value", "\"Token \""),
+    AUTH_TEXT(prefix, 50, "For the scheme header: the text before the credential", "\"Token \""),
     AUTH_TEXT(authorization_url,
               URL_MAX,
               "For oauth2_code: the page on which users give their consent",
@@ -66,8 +67,8 @@ static const struct field auth_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .max = 4096,
-     .doc = "For oauth2_code, unless the client is public; shown as \"********\", which keeps "
-            "the stored secret when it is sent back",
+     .doc = "For oauth2_code: the secret of the project's client; a public client has none. Shown "
+            "as \"********\"; a change that sends this text keeps the stored secret",
      .example = "\"********\""},
     {.name = "client_auth",
      FIELD_AT(struct integration_auth, client_auth),
@@ -78,7 +79,7 @@ static const struct field auth_fields[] = {
      .example = "\"basic\""},
     AUTH_TEXT(audience,
               500,
-              "For OAuth 2: the parameter audience, sent unchanged",
+              "For OAuth 2: the parameter \"audience\" of token requests, sent unchanged",
               "\"https://api.example.com\""),
     {.name = "scopes",
      FIELD_AT(struct integration_auth, scopes),
@@ -113,7 +114,7 @@ static const struct field param_fields[] = {
      .nullable = true,
      .min = 1,
      .max = 100,
-     .doc = "The parameter's name in requests to the API, if it differs from name",
+     .doc = "The parameter's name in requests to the API, if it differs from \"name\"",
      .example = "\"userId\""},
     {.name = "type",
      FIELD_AT(struct integration_param, type),
@@ -127,11 +128,11 @@ static const struct field param_fields[] = {
     {.name = "secret",
      FIELD_AT(struct integration_param, secret),
      .type = FIELD_BOOL,
-     .doc = "Masked wherever calls are shown"},
+     .doc = "The values of the parameter are masked wherever calls are shown"},
     {.name = "default",
      FIELD_AT(struct integration_param, fallback),
      .type = FIELD_JSON,
-     .doc = "The value if the caller gives none; null = the parameter is not sent",
+     .doc = "The value of the parameter if the caller gives none; null = the parameter is not sent",
      .example = "1"},
     {.name = "enum",
      FIELD_AT(struct integration_param, values),
@@ -154,14 +155,17 @@ static const struct field response_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .max = 500,
-     .doc = "The path to the part of the answer that is returned, as in CallAnApi",
+     .doc = "The path to the part of the answer that is returned, as results_path of the workflow "
+            "step CallAnApi",
      .example = "\"data.items\""},
     {.name = "map",
      FIELD_AT(struct integration_response, map),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "The members of the result, taken from that part or from each of its items: {member: "
-            "path}; a missing value becomes null",
+     .doc =
+         "The members of the result as {member: path}. The paths begin at the part that "
+         "results_path selects, or at each of its items if the part is an array; a missing value "
+         "becomes null",
      .example = "{\"id\": \"id\", \"name\": \"attributes.name\"}"},
 };
 static const struct schema response_schema =
@@ -193,8 +197,9 @@ static const struct field operation_fields[] = {
      .required = true,
      .min = 1,
      .max = 500,
-     .doc = "Below base_url, with {parameters}; characters that are not ASCII are stored "
-            "percent-encoded",
+     .doc =
+         "The path below base_url, with {name} in place of a path parameter; characters that are "
+         "not ASCII are stored percent-encoded",
      .example = "\"/users/{user_id}\""},
     {.name = "params",
      FIELD_AT(struct integration_operation, params),
@@ -212,22 +217,24 @@ static const struct field operation_fields[] = {
      FIELD_AT(struct integration_operation, query),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "Query parameters, whose values may have {{ name }} as in headers",
+     .doc = "Query parameters. {{ name }} in a value is replaced by the value of a parameter",
      .example = "{\"expand\": \"owner\"}"},
     {.name = "body",
      FIELD_AT(struct integration_operation, body),
      .type = FIELD_JSON,
-     .doc = "Any JSON, with {{ name }} as in headers. A text that is only {{ name }} becomes the "
-            "parameter's value of any type, and is left out if there is none. Without a body, "
-            "the parameters in body are sent as members of an object. A body that is a text is "
-            "sent unchanged if headers set a Content-Type other than JSON",
+     .doc =
+         "Any JSON. {{ name }} in a text is replaced by the value of a parameter. A text that is "
+         "only {{ name }} becomes the parameter's value of any type, and is left out if the "
+         "parameter has no value. Without this member, the parameters with \"in\": \"body\" are "
+         "sent as members of an object. A body that is a text is sent unchanged if \"headers\" set "
+         "a Content-Type other than JSON",
      .example = "{\"user\": {\"name\": \"{{ name }}\"}}"},
     {.name = "body_type",
      FIELD_AT(struct integration_operation, body_type),
      .type = FIELD_STR,
      .nullable = true,
      .values = body_types,
-     .doc = "json by default",
+     .doc = "The format of the body; json by default",
      .example = "\"json\""},
     {.name = "response",
      FIELD_AT(struct integration_operation, response),
@@ -247,7 +254,7 @@ static const struct field operation_fields[] = {
      .min = 1,
      .has_max = true,
      .max = INTEGRATION_SECONDS_MAX,
-     .doc = "10 by default",
+     .doc = "Time limit of a call; 10 by default",
      .example = "10"},
 };
 const struct schema integration_operation_schema =
@@ -263,14 +270,15 @@ const struct schema integration_operation_schema =
     {.name = "description", FIELD_AT(struct integration_in, description), .type = FIELD_STR,       \
      .nullable = true, .max = 1000},                                                               \
     {.name = "base_url", FIELD_AT(struct integration_in, base_url), .type = FIELD_STR,             \
-     .required = (new), .max = URL_MAX, .doc = "Absolute, without a query; characters that "       \
-     "are not ASCII are stored percent-encoded",                                                   \
+     .required = (new), .max = URL_MAX, .doc = "An absolute address without a query; "             \
+     "characters that are not ASCII are stored percent-encoded",                                   \
      .example = "\"https://api.example.com/v1\""},                                                 \
     {.name = "auth", FIELD_AT(struct integration_in, auth), .type = FIELD_OBJ,                     \
-     .sub = &integration_auth_schema, .doc = "Replaced as a whole; scheme none by default"},       \
+     .sub = &integration_auth_schema, .doc = "How requests authenticate. A change "                \
+     "replaces it as a whole. Default: scheme none"},                                              \
     {.name = "operations", FIELD_AT(struct integration_in, operations), .type = FIELD_LIST,        \
      .sub = &integration_operation_schema, .max = INTEGRATION_OPERATIONS_MAX,                      \
-     .doc = "Replaced as a whole"}
+     .doc = "A change replaces the whole list"}
 /* clang-format on */
 
 static const struct field integration_create_fields[] = {INTEGRATION_MEMBERS(true)};

@@ -112,8 +112,8 @@ void integration_escape(struct arena *arena, json_t *body);
  * remove such segments and so leave the intended path. */
 bool integration_segment_is_dots(struct str segment);
 /* any: integration_auth_read() reads a stored auth, integration_operation_read() a stored
- * operation. Arena-owned. Returns 0, or INTEGRATION_BAD: another version of this software stored
- * it. */
+ * operation. Arena-owned. Returns 0, or INTEGRATION_BAD when the text is invalid: a different
+ * version of this software stored it. */
 int integration_auth_read(struct arena *arena, struct str text, struct integration_auth *ret_auth)
     MUSTCHECK;
 int integration_operation_read(struct arena *arena,

@@ -54,16 +54,18 @@ bool openapi_count_cost(struct openapi_reader *reader, size_t steps, size_t byte
     if (!is_within(OPENAPI_STEPS_MAX, reader->steps, steps + bytes / STEP_BYTES)) {
         openapi_fault(reader,
                       STR("document"),
-                      "takes more than %d steps to read: name fewer operations in operations, or "
-                      "leave out paths, parameters and references that they do not need",
+                      "takes more than %d steps to read: list fewer names in \"operations\", or "
+                      "leave out paths, parameters and references that the listed operations do "
+                      "not need",
                       OPENAPI_STEPS_MAX);
         return false;
     }
     if (!is_within(OPENAPI_BYTES_MAX, bytes_made(reader), bytes)) {
         openapi_fault(reader,
                       STR("document"),
-                      "takes more than %d bytes of memory to read: name fewer operations in "
-                      "operations, or leave out texts and values that they do not need",
+                      "takes more than %d bytes of memory to read: list fewer names in "
+                      "\"operations\", or leave out texts and values that the listed operations "
+                      "do not need",
                       OPENAPI_BYTES_MAX);
         return false;
     }
@@ -100,8 +102,8 @@ void openapi_skip(struct openapi_reader *reader, struct str what, const char *re
         reader->is_over_limit = true;
         openapi_fault(reader,
                       STR("document.paths"),
-                      "more than %d operations would be left out: name those that you need in "
-                      "operations",
+                      "more than %d operations would be left out: list those that you need in "
+                      "\"operations\"",
                       SKIPPED_MAX);
     }
     if (!openapi_count_cost(reader, 1, OBJECT_BYTES))
@@ -442,7 +444,7 @@ static void choices_check(struct openapi_reader *reader, const struct openapi_op
     if (count > INTEGRATION_OPERATIONS_MAX)
         openapi_fault(reader,
                       STR("document.paths"),
-                      "has %zu operations: name at most %d of them in operations",
+                      "has %zu operations: list the names of at most %d of them in \"operations\"",
                       count,
                       INTEGRATION_OPERATIONS_MAX);
     for (size_t i = 0;

@@ -9,8 +9,8 @@
 
 /* Limits of one import. Each operation, parameter, reference, name and value that is tried,
  * compared or copied counts as a step, and so do each 64 bytes of text. Both limits are checked
- * before the work is done. OPENAPI_STEPS_MAX steps take a thread less than 0.2 s. A document that
- * is a text is scanned eight times in addition, and values that are parsed from it count as
+ * before the work is done. OPENAPI_STEPS_MAX steps take a thread less than 0.2 s. A document given
+ * as JSON text is scanned eight times in addition, and values that are parsed from it count as
  * allocated. */
 #define OPENAPI_STEPS_MAX 500000
 #define OPENAPI_BYTES_MAX 16777216 /* allocated by one import, without the document itself */
@@ -18,7 +18,7 @@
 /* Options of an import. Empty members are taken from the document. */
 struct openapi_options {
     const json_t *document; /* NULL = `text` is the document */
-    struct str text;        /* a large document, valid JSON; requires a choice in `only` */
+    struct str text;        /* a large document, valid JSON; requires `chosen_names` */
     struct str name, base_url;
     const json_t *auth;                 /* an object; NULL = from the document's securitySchemes */
     const struct in_strs *chosen_names; /* names of the operations to import; NULL = all */

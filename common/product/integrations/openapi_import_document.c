@@ -1,4 +1,5 @@
-/* OpenAPI documents: references, and the outline of a document that is a text. */
+/* OpenAPI documents: follows $ref. Of a document given as JSON text, parses only the outline: the
+ * members about the whole document, and the operations that may be chosen. */
 #include "base/codec.h"
 #include "base/map.h"
 #include "base/num.h"
@@ -10,13 +11,13 @@
 #define HOPS_MAX       32   /* references that lead to references */
 #define POINTER_COPIES 4    /* of a pointer while it is decoded */
 #define PART_LEVELS    3    /* "components", "schemas", "Order" */
-#define CHUNK_BYTES    64   /* of a part, without its path */
+#define CHUNK_BYTES    64   /* of a struct document_part, without its path */
 #define ID_BYTES       4096 /* of an operationId whose escapes are decoded */
 
 /* --- parts --- */
 
-/* A value to which references may lead, in a document that is a text. The key in the map of parts
- * is the value's path: each name with a NUL before it. */
+/* A value to which references may lead, in a document given as JSON text. The key in the map of
+ * parts is the value's path: each name with a NUL before it. */
 struct document_part {
     struct str text;
     json_t *tree; /* NULL = not parsed yet */

@@ -81,7 +81,8 @@ static json_t *scalars_of(struct openapi_reader *reader, const json_t *list, str
     return NULL;
 }
 
-/* Counts each comparison twice, because integration_check() repeats it. True without an enum. */
+/* Returns whether the enum `values` has the value; true without an enum. Counts each comparison
+ * twice, because integration_check() repeats it. */
 static bool values_contain(struct openapi_reader *reader, const json_t *values, const json_t *value)
 {
     size_t count = json_array_size(values);

@@ -13,11 +13,11 @@ enum openapi_loss {
 /* The state of an import. */
 struct openapi_reader {
     struct arena *arena;
-    const json_t *root; /* the document, or the outline of a document that is a text */
-    struct map *parts;  /* values of the text by their paths; NULL = the document is not a text */
+    const json_t *root; /* the document, or the outline of a document given as JSON text */
+    struct map *parts;  /* struct document_part by path; NULL = the document is not JSON text */
     struct schema_errors *errors;
     json_t *skipped;
-    size_t steps;            /* used of OPENAPI_STEPS_MAX */
+    size_t steps;            /* counted so far, at most OPENAPI_STEPS_MAX */
     size_t arena_before;     /* bytes of the arena that were in use before the import */
     size_t json_bytes;       /* bytes of JSON values that the import made */
     bool is_over_limit;      /* a limit is exceeded and reported: nothing more is read */
@@ -31,9 +31,9 @@ struct openapi_reader {
 /* any: Adds a finding. */
 void openapi_fault(struct openapi_reader *reader, struct str at, const char *format, ...)
     PRINTF_LIKE(3, 4);
-/* any: Counts work before it is done: `steps`, and the bytes that will be copied, of which 64 count
- * as another step. Returns false if a limit would be exceeded, with one finding the first time, and
- * on every later call. */
+/* any: Counts work before it is done: `steps`, and one more step for each STEP_BYTES of the `bytes`
+ * that will be copied. Returns false if a limit would be exceeded, and on every later call. Only
+ * the first such call adds a finding. */
 bool openapi_count_cost(struct openapi_reader *reader, size_t steps, size_t bytes) MUSTCHECK;
 /* any: Makes an empty map that is freed with the arena. */
 struct map *openapi_map(struct arena *arena);
@@ -43,9 +43,9 @@ void openapi_skip(struct openapi_reader *reader, struct str what, const char *re
  * it has no $ref. Returns NULL with a finding when a reference is circular, external or leads
  * nowhere, and NULL after the limit. */
 const json_t *openapi_follow(struct openapi_reader *reader, const json_t *value, struct str at);
-/* any: Makes the outline of a document that is a text: the members about the whole document, and
- * the operations that may be chosen, without their responses. From then on references are found in
- * the text. */
+/* any: Makes the outline of a document given as JSON text: the members about the whole document,
+ * and the operations that may be chosen, without their responses. From then on references are found
+ * in the text. */
 void openapi_outline(struct openapi_reader *reader, struct str document);
 /* The methods that operations may have, in lower case, NULL-terminated. */
 extern const char *const openapi_methods[];

@@ -44,7 +44,7 @@ static void url_append(struct draft_request *draft, struct str text)
     strbuf_str(&draft->masked_url, text);
 }
 
-/* Appends a value to the URL; `shown` gets a mask instead of a secret value. */
+/* Appends a value to the URL. `masked_url` gets a mask instead of a secret value. */
 static void url_append_value(struct draft_request *draft, struct str escaped, bool secret)
 {
     strbuf_str(&draft->url, escaped);
@@ -231,7 +231,8 @@ static int templates_put(struct draft_request *draft)
 
 /* --- the body --- */
 
-/* Returns the body without a template: an object of the parameters in "body"; NULL = none. */
+/* Returns the body of an operation that has no body template: an object of the parameters with
+ * "in": "body". NULL = the operation has no such parameter. */
 static json_t *plain_body(struct draft_request *draft)
 {
     const struct integration_param *params = draft->operation->params.items;

@@ -103,8 +103,8 @@ static void build_job_run(void *arg)
         building->rc = use_build(building->task, use);
 }
 
-/* co: Builds the request of a stored operation; on a thread if the operation, which may have
- * thousands of expressions, or a parameter, which may have a megabyte, is large. */
+/* co: Builds the request of a stored operation; on a thread if the operation or use->params is
+ * large. An operation may have thousands of expressions, a parameter a megabyte. */
 AWAITS static int
 use_build_off_thread(struct task *task, struct integration_use *use, struct str operation)
 {
@@ -297,7 +297,8 @@ AWAITS static int request_send(struct task *task, struct integration_use *use, s
     return rc > 0 ? fetch_failed(task, use, rc) : rc;
 }
 
-/* Returns the address of a redirect that may be followed; STR_NONE = this is the final answer. */
+/* Returns the address of a redirect that may be followed; STR_NONE = use->response is the final
+ * answer. */
 static struct str
 redirect_address(struct task *task, const struct integration_use *use, struct str from)
 {
@@ -346,7 +347,8 @@ AWAITS static int request_send_authorized(struct task *task, struct integration_
     return request_send_redirected(task, use);
 }
 
-/* co: Reads the answer's text. Without a 2xx the status suffices, so a failure is no error. */
+/* co: Reads the answer's text. For an answer other than 2xx the status suffices, so that a text
+ * that cannot be read is no error. */
 AWAITS static int use_read_text(struct task *task, struct integration_use *use)
 {
     struct str reason;

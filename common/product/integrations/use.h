@@ -21,7 +21,7 @@ struct integration_use {
     const struct caller *caller;
     int64_t integration_id; /* or `integration`, its name */
     struct str integration, operation;
-    int64_t connection_id; /* 0 = a job uses the project's, a request as connection_choose() */
+    int64_t connection_id; /* 0 = connection_choose() chooses; for a job only among the project's */
     int64_t job_id;        /* 0 = a request */
     const json_t *params;  /* an object, or NULL */
     struct str traceparent;

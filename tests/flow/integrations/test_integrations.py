@@ -459,7 +459,7 @@ def costly(count=700):
 
 def test_a_document_that_takes_too_much_is_refused(crm):
     refused = bring(crm, costly(), expect=400)["errors"][0]
-    assert refused["field"] == "document" and "name fewer operations in operations" in refused["message"], refused
+    assert refused["field"] == "document" and 'list fewer names in "operations"' in refused["message"], refused
 
 
 def test_yaml_is_named_in_its_refusal(crm):
