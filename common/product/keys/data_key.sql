@@ -23,7 +23,7 @@ update {p}.data_keys set retired_at = now() where id < :id::integer and retired_
 -- name: data_keys_lock :one
 select m.id as id from {p}.meta m for update;
 
--- A value from before data keys were wrapped. It shows under which master key it was sealed.
+-- Reads a value that was sealed before data keys were wrapped. The value shows from which master key its key derives.
 -- name: data_key_legacy :opt
 select s.kind:text, s.key:text, s.sealed:bytea! from {p}.settings s
 where substring(s.sealed from 2 for 4) = '\x00000000'::bytea

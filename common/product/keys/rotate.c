@@ -80,14 +80,14 @@ int rotation_run_scoped(struct task *task, int (*fn)(struct task *task, void *ar
 /* --- sealed columns --- */
 
 /* A column of sealed values. Its rows are read in the order of `key`, which is passed as text.
- * `what` is an SQL expression for the argument of `place`. */
+ * `aad_argument` is an SQL expression for the parameter `what` of aad(). */
 struct sealed_column {
     const char *table, *sealed, *key;
     const char *type;         /* SQL type of the key */
     const char *first;        /* less than every key */
     const char *aad_argument; /* gives a text */
     struct str (*aad)(struct arena *arena, int64_t project, struct str what);
-    int64_t entity_id, field_id; /* of secret fields, whose `place` is NULL */
+    int64_t entity_id, field_id; /* of secret fields, whose `aad` is NULL */
 };
 
 static int64_t rotate_number_of(struct str text)
@@ -303,7 +303,8 @@ static bool is_temporary(int rc)
            rc == DB_UNKNOWN;
 }
 
-/* Runs a statement again after a temporary error, which is harmless even if it had taken effect. */
+/* Runs a statement up to TRIES times while its error is temporary. The statement may have taken
+ * effect before an error (DB_UNKNOWN); to run the statement again is harmless. */
 static int query_with_retry(struct task *task,
                             struct db *db,
                             const struct sql *sql,
@@ -545,7 +546,7 @@ static int rotate_first_pass(struct task *task, void *arg)
     struct pass pass = {.rotation = step->rotation, .project = step->project};
     int rc = pass_run_scoped(task, &pass);
 
-    /* When tables changed during this pass, rotate_finish() encrypts the remaining values. */
+    /* When tables changed during this pass, rotate_finish() seals the remaining values. */
     return rc == DB_SCHEMA ? 0 : rc;
 }
 

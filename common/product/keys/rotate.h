@@ -1,8 +1,8 @@
 #pragma once
 /*
  * New keys for all projects. Both rotations may be stopped at any moment and run again. They may
- * run concurrently with daemons and with each other. Progress is passed to say(). They return 0, or
- * DATA_KEYS_REMAIN with *ret_reason; then they must be run again.
+ * run concurrently with daemons and with each other. Progress is passed to say(). Each rotation
+ * returns 0, or DATA_KEYS_REMAIN with *ret_reason; then it must be run again.
  */
 #include "keys/data_key.h"
 #include "servers/servers.h"

@@ -14,7 +14,8 @@
 enum live_kind { LIVE_CREATED = 1, LIVE_UPDATED, LIVE_DELETED, LIVE_GRANTED, LIVE_RESET };
 
 #define LIVE_KEEP_SECONDS 3600
-/* Limit of one project's log. Older rows beyond it are deleted before their time. */
+/* Limit of one project's log. Older rows beyond the limit are deleted before LIVE_KEEP_SECONDS have
+ * passed. */
 #define LIVE_KEEP_BYTES ((int64_t)128 << 20)
 /* A larger record is not copied; listeners must read its entity again. */
 #define LIVE_IMAGE_BYTES 65536
@@ -42,14 +43,14 @@ struct db_call live_reset_call(struct arena *arena, const int64_t *entity_ids, s
 /* --- positions --- */
 
 /* A client at this position has read all changes that the snapshot `since` sees. When `upto` is not
- * empty, the client has also read a part of the changes that only `upto` sees: rows up to `behind`,
- * or, when `behind` is negative, no rows yet but entries of the audit log up to -`behind`, which
- * precede the rows. */
+ * empty, the client has also read a part of the changes that only `upto` sees: rows of the log up
+ * to `after_seq`. When `after_seq` is negative, the client has read no rows yet, but the entries of
+ * the audit log up to -`after_seq`, which precede the rows. */
 struct live_position {
     struct str since, upto;
     int64_t after_seq;
 };
-/* any: Parses "since" or "since~upto~behind"; texts are borrowed. Returns false for anything
+/* any: Parses "since" or "since~upto~after_seq"; texts are borrowed. Returns false for anything
  * else. */
 bool live_position_parse(struct str text, struct live_position *ret_position);
 /* any: Prints a position, arena-owned. */
@@ -57,8 +58,9 @@ struct str live_position_print(struct arena *arena, const struct live_position *
 
 /* --- beginning and end of the log --- */
 
-/* co: Keeps the project's log for the next hour. If there was no log, starts it and returns when
- * all processes log their changes, after a second and a half. Returns 0 or a DB_*. */
+/* co: Keeps the project's log for the next hour. If there was no log, starts it, waits 1.5 s until
+ * all processes log their changes, then at most 5 s until the transactions that began before have
+ * ended. Returns 0 or a DB_*. */
 AWAITS int live_log_keep(struct task *task, struct directory *directory, struct project *project)
     MUSTCHECK;
 /* any: Starts the sweep, which deletes old rows from the logs of all projects once a minute, shared

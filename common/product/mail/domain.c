@@ -129,7 +129,7 @@ dkim_error(struct arena *arena, const struct mail_domain *domain, struct str tex
     if (key.len == 0)
         return "has no key: p is empty, which revokes the key";
     if (!str_eq(blanks_remove(arena, key), domain->public_key))
-        return "has another key: p must be the one in value";
+        return "has another key: p must be the key in \"value\"";
     if (!list_allows(tag_value(text, 'h'), "sha256") || !list_allows(tag_value(text, 's'), "email"))
         return "does not allow the key for mail and SHA-256: check h and s";
     return NULL;
@@ -170,7 +170,7 @@ static const char *spf_error(const struct mail_domain *domain, struct str text)
         named = named || term_is_mechanism(term, domain->spf);
     }
     if (!named)
-        return "does not name the sending servers, as value does";
+        return "does not name the sending servers, as \"value\" does";
     return lookups > SPF_LOOKUPS_MAX
                ? "has more than ten terms that need a DNS lookup, so it is invalid"
                : NULL;

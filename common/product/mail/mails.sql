@@ -12,7 +12,7 @@ values (:type::text, :recipient::text, :user_id::bigint?, :content::jsonb,
   now() + :give_up_ms::bigint * interval '1 millisecond')
 returning id as id:bigint
 
--- The project's own templates, from its settings; no row: the default.
+-- The project's own templates, from its settings. A template without a row is the default.
 -- name: mail_template_stored :many
 select t.key:text, t.doc ->> 'subject' as subject:text?, t.doc ->> 'body_html' as body_html:text?,
   t.doc ->> 'body_text' as body_text:text?, t.doc ->> 'sender_name' as sender_name:text?,

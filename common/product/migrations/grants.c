@@ -1,4 +1,5 @@
-/* Rights in schemas that another role creates. */
+/* Grants the role of the daemons' connections rights in schemas that the role of
+ * GROUNDWORK_DATABASE_DDL_URL creates. */
 #include "migrations/grants.h"
 
 #include "grants_sql.h"

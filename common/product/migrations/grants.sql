@@ -1,4 +1,4 @@
--- The role that uses tables which another role may have created.
+-- Returns the role of the connection, which uses tables that the role of GROUNDWORK_DATABASE_DDL_URL may have created.
 
 -- name: grants_role :one
 select quote_ident(current_user) as role:text;

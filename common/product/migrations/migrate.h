@@ -2,7 +2,7 @@
 /* The migrations of deploy/migrations, compiled in, and how they are applied. */
 #include "servers/servers.h"
 
-/* The lists end with number 0. */
+/* Each list ends with an entry whose number is 0. */
 extern const struct migration *const migrate_platform_list;
 extern const struct migration *const migrate_project_list;
 

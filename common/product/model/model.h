@@ -51,7 +51,7 @@ struct model_field {
     bool system;  /* id, created_at, updated_at or created_by: set by the service */
     bool is_many; /* relation with a link table l_<id> (from_id, to_id, position) */
     const struct json_t *default_value; /* default value, NULL = none */
-    int64_t max_length;                 /* texts, characters; 0 = none */
+    int64_t max_length;                 /* of texts, in characters; 0 = no limit */
     int64_t search_weight;              /* search ranks fields of more weight first */
     bool has_min, has_max;
     double min, max;
@@ -63,7 +63,7 @@ struct model_field {
     struct str example; /* JSON text for documents */
     const struct entity *entity;
     const struct json_t *options;            /* as stored in the database */
-    const struct model_field *next_referrer; /* next relation to the same target */
+    const struct model_field *next_referrer; /* next field in the list target->referrers */
     int64_t created_ms, updated_ms;
 };
 
@@ -123,14 +123,14 @@ const struct entity *model_entity(const struct model *model, struct str name);
 const struct entity *model_entity_by_id(const struct model *model, int64_t id);
 /* any: Returns the consumers of an event of the entity: bits of event_consumer. */
 unsigned entity_consumers(const struct entity *entity, enum event_kind event);
-/* any: Whether the search index is the only consumer. It reads the record itself and needs no
- * payload. */
+/* any: Returns whether the search index is the only consumer of the event. The search index reads
+ * the record itself and needs no payload. */
 bool entity_has_only_search(const struct entity *entity, enum event_kind event);
 /* any: Returns the field that represents a record where another record refers to it: the first
  * searchable text, else the first text; NULL when the entity has no text. */
 const struct model_field *entity_display(const struct entity *entity);
-/* any: Whether the field is in the search index of its entity: it is searchable and of a type that
- * can be searched. */
+/* any: Returns whether the field is in the search index of its entity: it is searchable and of a
+ * type that can be searched. */
 bool field_is_searched(const struct model_field *field);
 /* any: Find a field by name or id, or an enum by name. Borrowed; NULL when absent. */
 const struct model_field *entity_field(const struct entity *entity, struct str name);
@@ -142,6 +142,6 @@ const char *model_type_name(enum model_type type);
 int model_type_find(struct str name);
 const char *model_on_delete_name(enum model_on_delete on_delete);
 int model_on_delete_find(struct str name);
-/* any: Whether the name may be given to an entity, field or enum: [a-z][a-z0-9_]{0,47}, not svc_*,
- * not a system column. */
+/* any: Returns whether the name may be given to an entity, field or enum: [a-z][a-z0-9_]{0,47}, not
+ * svc_*, not a system column. */
 bool model_name_ok(struct str name);
