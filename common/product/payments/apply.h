@@ -95,35 +95,36 @@ AWAITS int apply_account(struct apply_source *source,
 /* An event, and the objects that were fetched for it. */
 struct apply_plan {
     struct event_object event;
-    const json_t *fetched; /* the event's own or its payment's invoice; after .ask the subscription
-                              or intent whose order is unknown; or NULL */
-    const json_t *fetched_subscription; /* an invoice's subscription whose row is unknown */
-    int64_t fetched_ms;                 /* wall time before the last fetch after .ask */
+    const json_t *fetched; /* the invoice of the event or of its payment; after .needs_reading the
+                              subscription or intent whose order is unknown; NULL = none */
+    const json_t *fetched_subscription; /* the invoice's subscription, when no row of it is known */
+    int64_t fetched_ms;                 /* wall time before the last fetch after .needs_reading */
     bool needs_reading; /* apply_event() returned APPLY_LATER because it needs a reading */
     bool reading_tried; /* the reading was attempted */
 };
 /* any: Returns whether events of this type are applied: those about payments, subscriptions,
  * invoices, refunds, disputes, set-ups, methods and accounts, in all their spellings. */
 bool apply_event_is_known(struct str type);
-/* co: Outside any transaction: fetches what the event needs: an invoice; with .ask the subscription
- * or the intent whose order is unknown. The caller zeroes *ret_plan before the first call. Sets
- * source->event_id, event_type and, if the event has a time, at_ms. Returns 0, APPLY_UNSUPPORTED,
- * APPLY_MALFORMED, APPLY_OTHER_PROJECT, APPLY_LATER, or a negative. */
+/* co: Outside any transaction: fetches what the event needs: an invoice; with .needs_reading the
+ * subscription or the intent whose order is unknown. The caller zeroes *ret_plan before the first
+ * call. Sets source->event_id, event_type and, if the event has a time, at_ms. Returns 0,
+ * APPLY_UNSUPPORTED, APPLY_MALFORMED, APPLY_OTHER_PROJECT, APPLY_LATER, or a negative. */
 AWAITS int apply_prepare(struct apply_source *source,
                          const json_t *event,
                          struct apply_plan *ret_plan) MUSTCHECK;
 /* co: In `tx`: locks the rows and decides, in one or two round trips. apply_commit() writes the
  * decision; only an account, and the fetched subscription of an invoice, are written here. Results
- * as above. APPLY_LATER with plan->ask set: roll back, call apply_prepare() at once with this plan,
- * and repeat in a new transaction; the second time never sets .ask. APPLY_LATER without .ask:
- * repeat later. */
+ * as above. APPLY_LATER with plan->needs_reading set: roll back, call apply_prepare() at once with
+ * this plan, and repeat in a new transaction. The second call never sets .needs_reading.
+ * APPLY_LATER without .needs_reading: repeat later. */
 AWAITS int apply_event(struct apply_source *source,
                        struct db *tx,
                        struct apply_plan *plan,
                        struct applied *ret) MUSTCHECK;
 /* co: Runs the statements of apply_event(), then `more` (whose rows are filled), then COMMIT, in
- * one round trip. Sets .emitted and .woke_events. Returns 0 or a result of db_batch_commit():
- * nothing was written (after DB_UNKNOWN everything may be). DB_CONFLICT: repeat from the beginning.
+ * one round trip. Sets .emitted and .woke_events. Returns 0 or a result of db_batch_commit(). After
+ * a failure nothing was written; after DB_UNKNOWN everything may have been written. DB_CONFLICT:
+ * repeat from the beginning.
  */
 AWAITS int apply_commit(struct apply_source *source,
                         struct db *tx,

@@ -9,8 +9,8 @@
 
 #define PATCH_BYTES_MAX (64U << 10)
 
-/* The newest report wins; of two events of one instant the one with the greater id. An answer to
- * our own call (no id) has milliseconds, so it is newer than the events of its second. */
+/* The newest report wins. Of two events of one instant the event with the greater id wins. An
+ * answer to our own call (no id) has milliseconds, so it is newer than the events of its second. */
 static bool account_is_newer(const struct apply_source *source, const json_t *doc)
 {
     int64_t at_ms;
@@ -57,8 +57,9 @@ static struct str account_patch(struct apply_source *source, const struct accoun
     return jw_is_complete(&w) ? strbuf_view(&out) : STR_NONE;
 }
 
-/* Returns whether the account is the project's: the known account. If none is known, the account
- * that an answer to our own call names, or any account in mode OWN. */
+/* Returns whether the account is the project's. If the project's account is known, no other account
+ * is. Otherwise it is an account that an answer to our own call names, or any account in mode
+ * OWN. */
 static bool account_is_ours(const struct apply_source *source,
                             const json_t *doc,
                             const struct account_object *account)

@@ -41,8 +41,8 @@ const char *payment_status(struct str text)
 
 /* --- the order of one second --- */
 
-/* In the order in which an attempt goes through them. Stored as `event_rank` of the row: never
- * renumber. */
+/* Steps in the order in which an attempt goes through them. A step is stored as `event_rank` of the
+ * row: never renumber. */
 enum attempt_step {
     STEP_NONE,
     STEP_NEW, /* nothing was tried, or no trace of it is left */

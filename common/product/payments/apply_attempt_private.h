@@ -18,7 +18,7 @@ enum { RANK_OPEN, RANK_AUTHORIZED, RANK_CANCELED, RANK_SUCCEEDED };
 struct payment_state {
     const char *name;
     int rank;
-    bool settled; /* only an event changes it */
+    bool settled; /* only an event changes it: the timer does not fetch the payment */
 };
 
 /* any: Returns the state with this name; NULL = none. */
@@ -32,12 +32,12 @@ const char *payment_status(struct str text);
 struct payment_position {
     const struct payment_state *state;
     int step;             /* of an open state: enum attempt_step; 0 = none */
-    int64_t at_ms;        /* 0 = evidence, which has no time */
+    int64_t at_ms;        /* 0 = evidence (apply_payment_private.h), which has no time */
     struct str event_id;  /* STR_NONE: a reading, or evidence */
     struct str charge_id; /* the intent's newest */
 };
 
-/* any: Return the standing of a row, and of facts that have a status. */
+/* any: Return the position of a row, and of facts that have a status. */
 struct payment_position payment_position_of_row(const struct payment_row *row);
 struct payment_position payment_position_of_facts(const struct payment_facts *facts);
 /* any: Returns more than 0 when `next` replaces `now`. A total order, except that of two readings
@@ -48,12 +48,12 @@ int payment_position_compare(const struct payment_position *next,
 bool payment_position_is_in_doubt(const struct payment_position *next,
                                   const struct payment_position *now);
 
-/* any: Stores the decline that the facts report, and adds it to row->due when it has to be emitted.
- * `before`: the row's status before these facts. Returns true when the row changed. */
+/* any: Stores the decline that the facts report, and adds it to row->declines_due when it has to be
+ * emitted. `before`: the row's status before these facts. Returns true when the row changed. */
 bool declines_update(struct arena *arena,
                      struct payment_row *row,
                      const struct payment_facts *facts,
                      const char *before);
 /* any: Returns the status of an open row: failed, with the newest decline's details, when no
- * attempt runs and a decline is known; else the row's own. */
+ * attempt runs and a decline is known; else the row's own status. */
 const char *payment_open_status(struct arena *arena, struct payment_row *row);

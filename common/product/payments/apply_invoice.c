@@ -54,7 +54,7 @@ AWAITS static int invoice_subscription_lookup(struct apply_source *source,
 }
 
 /* Creates the row of the fetched subscription as if an answer had brought it. Without a fetched
- * subscription, requests one (plan->ask). */
+ * subscription, requests one (plan->needs_reading). */
 AWAITS static int invoice_subscription_create(struct apply_source *source,
                                               struct db *tx,
                                               struct apply_plan *plan,

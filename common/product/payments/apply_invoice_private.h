@@ -2,9 +2,10 @@
 /* Payments of a subscription: one payment of type "recurring" for each charge. */
 #include "payments/apply_rows_private.h"
 
-/* co: Applies a payment of an invoice. `plan` (NULL when the object is not an event's) may hold the
- * subscription, fetched because its row is unknown. It is fetched once (plan->ask); then the event
- * has to wait for the subscription's own event. Both return APPLY_LATER. */
+/* co: Applies a payment of an invoice. `plan` is NULL when the object is not an event's. When no
+ * row of the subscription is known, plan->fetched_subscription is applied. If it is NULL, returns
+ * APPLY_LATER: the first time with plan->needs_reading, so that the subscription is fetched; later
+ * the event waits for the subscription's own event. */
 AWAITS int invoice_payment_apply(struct apply_source *source,
                                  struct db *tx,
                                  const struct invoice_payment_object *payment,

@@ -8,10 +8,9 @@
 #include "payments/apply_attempt_private.h"
 #include "payments/apply_refund_private.h"
 
-/* Delays until the timer fetches a payment: one of which two states of one second are known, and
- * one that is attempted again. */
-#define PING_FIRST_MS 2000
-#define RUNNING_MS    30000
+#define PING_FIRST_MS 2000 /* until the timer fetches a payment whose events have no known order   \
+                            */
+#define RUNNING_MS 30000   /* until it fetches a settled payment that is attempted again */
 
 /* --- changes of a row --- */
 
@@ -69,7 +68,7 @@ static bool dispute_is_closed(struct str status)
            str_is(status, "prevented");
 }
 
-/* The dispute is over and takes no money back. */
+/* Returns whether the dispute is over and took no money back. */
 static bool dispute_is_harmless(struct str status)
 {
     return dispute_is_closed(status) && !str_is(status, "lost");
@@ -269,7 +268,7 @@ AWAITS static int payment_lookup_locked(struct apply_source *source,
 
 /* --- writing a row --- */
 
-/* Neither the end of a call nor a payer is awaited. */
+/* Returns whether the payment waits neither for the end of a call nor for its payer. */
 static bool payment_has_ended(const char *status)
 {
     const struct payment_state *state = payment_state_of(str_from(status));
@@ -278,9 +277,9 @@ static bool payment_has_ended(const char *status)
 }
 
 /* A call has ended when its payment reaches the state that the call was to bring. A call about a
- * payment that had ended before (a capture, a refund) has not: news of the payment say nothing
- * about that call. An attempt that began without a call of ours is fetched later, in case no event
- * announces its end. */
+ * payment that had ended before (a capture, a refund) has not ended: a new state of the payment
+ * says nothing about that call. An attempt that began without a call of ours is fetched later, in
+ * case no event announces its end. */
 static void payment_put(struct apply_source *source,
                         struct applied *applied,
                         struct payment_row *row,

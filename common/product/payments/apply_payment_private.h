@@ -2,13 +2,14 @@
 /*
  * One payment row and the facts that the processor's objects report about it. Facts are joined: the
  * row ends in the same state in any order of arrival.
- *  - An intent reports everything (.whole). Of several reports, the one with the highest standing
- *    (apply_attempt) wins, with all of its details. Each decline is remembered and emitted once.
+ *  - An intent reports everything (.is_intent). Of several reports, the one with the highest
+ *    position (payment_position_compare()) wins, with all of its details. Each decline is
+ *    remembered and emitted once.
  *  - Everything else is evidence: a paid session, an invoice payment or a refund proves a status,
  *    and counts where no intent has reported as much.
  *  - The time of payment is the earliest time that is reported. The refunded sum is the one that
- *    the charge showed last, without the refunds that failed since (apply_refund). A dispute that
- *    has ended does not begin again.
+ *    the charge showed last, without the refunds that failed since (apply_refund_private.h). A
+ *    dispute that has ended does not begin again.
  */
 #include "payments/apply_rows_private.h"
 
@@ -80,6 +81,6 @@ int64_t metadata_id(const struct apply_source *source,
                     const char *member,
                     bool *ret_ours,
                     bool *ret_other_project);
-/* any: Returns the key of apply_alone: transactions that create the row of this object, or find
+/* any: Returns the key for SQL_APPLY_LOCK: transactions that create the row of this object, or find
  * none, wait for each other. */
 int64_t apply_lock_key(struct str id);

@@ -81,7 +81,7 @@ static bool refund_update(struct arena *arena, json_t *refunds, const struct pay
     return true;
 }
 
-/* Returns whether the charge still counted the refund when it was shown. */
+/* Returns whether the stored sum of the charge still contains the refund that failed later. */
 static bool refund_failed_after_charge(const json_t *refund, const json_t *charge)
 {
     int64_t failed_second = refund_number(refund, "failed") / SECOND_MS;

@@ -12,7 +12,8 @@
 bool refunds_update(struct arena *arena,
                     struct payment_row *row,
                     const struct payment_facts *facts);
-/* any: Returns whether the facts report something new about a second of which more is known. */
+/* any: Returns whether the facts of an event would change the refunded sum within a second of which
+ * the row already knows a sum of the charge, or the failure of a refund. */
 bool refunds_in_doubt(struct arena *arena,
                       const struct payment_row *row,
                       const struct payment_facts *facts);

@@ -118,9 +118,9 @@ void applied_set_effect(struct apply_source *source,
                         struct applied *applied,
                         const char *format,
                         ...) PRINTF_LIKE(3, 4);
-/* any: Sets the effect for a row and makes it the object. The row was created (`before` NULL), has
- * another status, or has the same status: then the effect ends with `same`, and the function
- * returns true. */
+/* any: Sets the effect for a row and makes the row the object. `before` is the row's former status,
+ * NULL when the row was created. Returns true when `now` is the same status; the effect then ends
+ * with `same`. */
 bool applied_set_row_effect(struct apply_source *source,
                             struct applied *applied,
                             const char *kind,

@@ -269,8 +269,9 @@ AWAITS static int subscription_lookup_locked(struct apply_source *source,
 
 /* --- writing a row --- */
 
-/* Returns when to fetch a subscription that gives access: after the end of its period, if no event
- * announced the next. 0 = never. */
+/* Returns when the timer fetches the subscription, 0 = never. Until the call that creates it has
+ * ended (`settled`): row->settle_ms. Then, if it gives access: OVERDUE_MS after the end of its
+ * period, in case no event announced the next period. */
 static int64_t next_reading_ms(const struct subscription_row *row, bool settled)
 {
     bool gives = strcmp(row->status, "active") == 0 || strcmp(row->status, "trialing") == 0 ||

@@ -34,8 +34,8 @@ bool subscription_update(struct subscription_row *row,
 
 /* co: Finds and locks the row, or creates it, applies the object and adds the statements to run.
  * `plan` is NULL when the object is not an event's. Otherwise plan->fetched overrides what the
- * event reports, and plan->ask is set (APPLY_LATER) when the order is unknown and nothing was
- * fetched yet. *ret_id (may be NULL): the row. */
+ * event reports, and plan->needs_reading is set (APPLY_LATER) when the order is unknown and nothing
+ * was fetched yet. *ret_id (may be NULL): the row. */
 AWAITS int subscription_apply(struct apply_source *source,
                               struct db *tx,
                               const struct subscription_object *object,

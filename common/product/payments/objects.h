@@ -52,9 +52,10 @@ struct invoice_object {
         billing_reason, number;
     int64_t amount_paid_minor, amount_due_minor, created_ms;
     bool paid, attempted;
-    /* The intent of its paid (else first) payment, if that is expanded; else NULL. */
+    /* The intent of the invoice's paid (else first) payment, if that payment is expanded; else
+     * NULL. */
     const json_t *intent_object;
-    struct str invoice_payment; /* id of that payment, if its payments are expanded */
+    struct str invoice_payment; /* id of the same payment, if the invoice's payments are expanded */
     const json_t *metadata;     /* of the subscription */
 };
 struct invoice_payment_object {

@@ -51,7 +51,7 @@ struct processor_account {
     struct str requirements; /* JSON text from the processor; empty = none was sent */
 };
 
-enum { STORE_PRODUCTION = 1, STORE_SANDBOX = 2 }; /* bits of .environments */
+enum { STORE_PRODUCTION = 1, STORE_SANDBOX = 2 }; /* bits of store_account.environments */
 
 struct store_account {
     struct str issuer_id, key_id, private_key /* PKCS #8 DER */, bundle_id;
@@ -79,7 +79,8 @@ AWAITS int payment_settings_get(struct task *task,
                                 struct project *project,
                                 const struct payment_settings **ret_settings) MUSTCHECK;
 /* co: Reads the settings through `db`, past the cache: to show them with an ETag, and to compare
- * that inside a transaction. Same results; texts live in the task's arena. */
+ * the ETag inside a transaction. Results as of payment_settings_get(); texts live in the task's
+ * arena. */
 AWAITS int payment_settings_read(struct task *task,
                                  struct project *project,
                                  struct db *db,
@@ -90,7 +91,7 @@ void processor_account_read(struct arena *arena,
                             const json_t *doc,
                             const json_t *secret,
                             struct processor_account *ret);
-/* any: Reads a row of PAYMENT_SETTINGS_STORE in the same way. */
+/* any: Reads a row of PAYMENT_SETTINGS_STORE, as processor_account_read() does. */
 void store_account_read(struct arena *arena,
                         const json_t *doc,
                         const json_t *secret,

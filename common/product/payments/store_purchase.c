@@ -101,7 +101,7 @@ int store_purchase_apply(struct apply_source *source,
     struct rows rows;
 
     TRY(purchase_lock_row(source, tx, document, &rows));
-    if (rows.count != 1) /* as in store_apply.c */
+    if (rows.count != 1) /* another transaction has deleted it: the next attempt creates it again */
         return DB_CONFLICT;
     const struct sql_store_purchase_lock_row row = sql_store_purchase_lock_row(&rows, 0);
     const int64_t id = row.id;

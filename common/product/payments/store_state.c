@@ -23,7 +23,8 @@ static bool fact_is_prorated(const struct store_fact *fact)
 
 /* --- the current transaction --- */
 
-/* These types may be about an earlier period; all others carry the newest transaction. */
+/* Returns whether a fact of this type may be about an earlier period. Facts of all other types
+ * carry the newest transaction. */
 static bool fact_may_be_earlier(const struct store_fact *fact)
 {
     return fact_is_type(fact, "REFUND") || fact_is_type(fact, "REFUND_REVERSED") ||
