@@ -26,7 +26,7 @@ static void set_masters(struct directory *directory, const struct directory_conf
 }
 
 /* The read of the epochs has its own server object, so that it never waits for other work: without
- * it nothing is served. */
+ * this read nothing is served. */
 static struct db_server *new_pulse(const struct directory_config *config)
 {
     struct db_config pulse = config->db;

@@ -2,10 +2,11 @@
  * Notifications over Redis. They only save time: the tables hold the truth and are read each
  * second.
  *
- *   PUBLISH groundwork:epoch "<number>:<epoch>"  a project changed: read its epoch now; 1 = new
+ *   PUBLISH groundwork:epoch "<number>:<epoch>"  a project changed: read its epoch now. Epoch 1 is
+ *                                                that of a new project
  *   "event.pending" on the stream evt (bus/)     a project has new outbox rows
- *   "search.changed" on the stream search        some of them are for the search index
- *   PUBLISH groundwork:live "<number>"           the log of its changes has new rows
+ *   "search.changed" on the stream search        a project has work for the search index
+ *   PUBLISH groundwork:live "<number>"           the log of the project's changes has new rows
  */
 #include "base/num.h"
 #include "bus/bus.h"

@@ -25,8 +25,8 @@ struct outbox_row {
  * with an entity is always inserted. A row without an entity is inserted only if an enabled
  * workflow listens to the event: see rows.affected. */
 struct db_call events_outbox_call(struct arena *arena, const struct outbox_row *row);
-/* any: the same for records that only the search index needs: one statement for all of them,
- * without payloads. */
+/* any: makes the call that inserts outbox rows, without payloads, for changes that only the search
+ * index needs: one statement for all records. */
 struct db_call events_changed_call(struct arena *arena,
                                    const struct entity *entity,
                                    enum event_kind event,

@@ -31,9 +31,9 @@ struct project_settings {
     int64_t refresh_token_seconds; /* default 30 days */
     int64_t session_seconds;       /* default 90 days, absolute */
     bool sign_up;                  /* external sign-in may create accounts */
-    bool
-        link_verified_email; /* verified addresses of the issuer link accounts, not Google's only */
-    bool oidc_trust_email;   /* accept addresses whose token has no email_verified */
+    bool link_verified_email; /* an identity with a verified address signs in to the account of that
+                                 address; false = only for Google's own domains */
+    bool oidc_trust_email;    /* accept addresses whose token has no email_verified */
     bool require_confirmed_email;
     bool default_row_level_security;                    /* default true */
     int64_t rate_read, rate_write, rate_heavy;          /* per caller and minute; 0 = no limit */

@@ -99,7 +99,9 @@ void directory_add(struct directory *directory, struct project *project);
  * the project may still use it. */
 void directory_remove(struct directory *directory, struct project *project);
 struct project *directory_by_number(const struct directory *directory, int64_t number);
-/* any: whether the slug is cached as missing; caches it; removes it from the cache. */
+/* any: directory_is_missing() returns whether the slug is cached as missing,
+ * directory_missing_set() caches it as missing, directory_missing_clear() removes it from this
+ * cache. */
 bool directory_is_missing(const struct directory *directory, struct str slug);
 void directory_missing_set(struct directory *directory, struct str slug);
 void directory_missing_clear(struct directory *directory, struct str slug);

@@ -78,8 +78,9 @@ static const struct field settings_fields[] = {
     SETTING_I64(rate_sign_in_address, 1, 1e6, "Sign-in attempts per minute and client address"),
     SETTING_STR(oidc_issuer, URL_BYTES, "url", "OpenID Connect issuer of external sign-in"),
     SETTING_BOOL(link_verified_email,
-                 "An identity of the issuer signs in to the account with the same verified e-mail "
-                 "address, even an administrator's; if false, only for Google's own domains"),
+                 "An identity whose e-mail address the issuer has verified signs in to the account "
+                 "with this address, even to an administrator's account; if false, only an "
+                 "address in one of Google's own domains does"),
     SETTING_BOOL(oidc_trust_email,
                  "E-mail addresses of the issuer count as verified if its tokens have no "
                  "email_verified, such as those of Entra. Use it only for an issuer whose users "

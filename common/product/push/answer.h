@@ -38,7 +38,7 @@ struct push_answer fcm_answer_read(
 /* Reads the answer of a web push service; its body is not needed. */
 struct push_answer
 webpush_answer_read(struct arena *arena, long status, struct str retry_after, int64_t now_ms);
-/* Converts a request without an answer. `result`: a positive result of fetch(). */
+/* Converts the outcome of a request that got no answer. `result`: a positive result of fetch(). */
 struct push_answer push_answer_from_fetch(int result);
 
 /* Returns `text` when it is fit for a row and a log (letters, digits, '_', '-', '.', at most

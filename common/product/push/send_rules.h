@@ -24,8 +24,9 @@ AWAITS int push_template_find(struct task *task,
 
 /* co: Checks the category of a send (may be empty) and the ids of its buttons. *ret_refusal is
  * STR_NONE when they are allowed, else the reason in the task's arena, which for an unknown button
- * names the registered ids. An empty category is allowed. So is any category while a project has no
- * groups; afterwards only enabled groups are, with buttons that are their actions. 0, or a DB_*. */
+ * names the registered ids. An empty category is allowed. While the project has no groups, any
+ * category is allowed. Afterwards the category must be an enabled group, and the buttons must be
+ * actions of this group. 0, or a DB_*. */
 AWAITS int push_group_check(struct task *task,
                             struct db *db,
                             struct str category,

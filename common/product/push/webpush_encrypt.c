@@ -77,7 +77,7 @@ static bool webpush_fits(size_t text, size_t padding)
     return text <= WEBPUSH_TEXT_MAX && padding <= WEBPUSH_TEXT_MAX - text;
 }
 
-/* Encrypts the parts, and wipes `agreed_secret`. */
+/* Encrypts the parts, and wipes `agreed`. */
 static void webpush_seal(struct agreed_secret *agreed,
                          const uint8_t salt[WEBPUSH_SALT_BYTES],
                          const struct webpush_subscription *subscription,

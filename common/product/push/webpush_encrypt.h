@@ -33,8 +33,8 @@ int webpush_encrypt(const struct webpush_subscription *subscription,
                     size_t padding,
                     struct webpush_body *ret_body) MUSTCHECK;
 
-/* Encrypts like webpush_encrypt(), with a given key pair and salt, for published test vectors.
- * Neither may ever be used for two messages. */
+/* Encrypts like webpush_encrypt(), with a given key pair and salt, for published test vectors. The
+ * key pair and the salt must never be used for a second message. */
 int webpush_encrypt_with(const struct ec_key *own,
                          const uint8_t salt[WEBPUSH_SALT_BYTES],
                          const struct webpush_subscription *subscription,
