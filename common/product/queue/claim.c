@@ -235,7 +235,7 @@ claim_rows(struct task *task, const struct claim *claim, unsigned *ret_claimed, 
     return 0;
 }
 
-/* A claim that gets fewer rows than its limit has taken all of them. */
+/* A claim that gets fewer rows than its limit has taken all waiting rows. */
 static void claim_update_waiting(const struct claim *claim, unsigned claimed)
 {
     struct queue_project *project = claim->project;

@@ -6,7 +6,7 @@
 #include "queue/queue_private.h"
 
 #define RENEWALS_A_LEASE 3
-#define RENEW_AGE_PART   6 /* part of a lease: younger leases wait for the next renewal */
+#define RENEW_AGE_PART   6 /* leases younger than lease_ms / 6 wait for the next renewal */
 #define RENEW_LIMIT_MS   10000
 
 static void item_lose(struct queue_item *item, const char *why)

@@ -1,7 +1,7 @@
 /*
  * Projects with work take turns at the slots. A lane is in its ring while it may have rows and
- * there are slots for them. Each turn claims rows for a share of the free slots. Rows that were
- * claimed before slots were free begin one a turn, in the order of the projects.
+ * there are slots for them. Each turn claims rows for a share of the free slots. Of the rows that
+ * were claimed before slots were free, one begins in each turn, in the order of the projects.
  */
 #include "queue/queue.h"
 
@@ -16,7 +16,7 @@
 
 #define CLAIM_MOST  64
 #define CLAIM_LEAST 4
-#define REFILL_PART 4 /* part of `prefetched`: with no more than this left, more is claimed */
+#define REFILL_PART 4 /* more is claimed when at most prefetch / 4 claimed items have not begun */
 
 static struct list queues = {&queues, &queues};
 

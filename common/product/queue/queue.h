@@ -5,8 +5,8 @@
  *
  *     static const struct queue_kind mails = {
  *         .name = "mails", .claim = &SQL_MAILS_CLAIM, .renew = &SQL_MAILS_RENEW,
- *         .held = &SQL_MAILS_HELD, .release = &SQL_MAILS_RELEASE, .rescue = &SQL_MAILS_RESCUE,
- *         .projects = &SQL_MAILS_PROJECTS, .look = &SQL_MAILS_POLL, .run = mail_run,
+ *         .still_held = &SQL_MAILS_HELD, .release = &SQL_MAILS_RELEASE, .rescue =
+ * &SQL_MAILS_RESCUE, .projects = &SQL_MAIL_PROJECTS, .poll = &SQL_MAILS_POLL, .run = mails_run,
  *     };
  *     queue = queue_start(&mails, &(struct queue_config){.directory = ..., .slots = 16, ...});
  *
@@ -98,8 +98,8 @@ struct queue_kind {
      * of the task is the project if the item has one. */
     enum queue_outcome (*run)(struct task *task, struct queue_item *item);
     /* AWAITS: for work without leases, one pass of one project at a time. A kind with .pass needs
-     * no .run and of the statements only .projects and .look. After a non-zero db_result the pass
-     * is repeated half a second later. */
+     * no .run, and no statements but .projects and .poll. After a result other than 0 the pass is
+     * repeated half a second later. */
     int (*pass)(struct task *task, struct queue *queue, struct project *project, bool *ret_more);
     int64_t pass_ms; /* deadline of a pass; 0 = 15,000 */
 
@@ -127,9 +127,9 @@ struct queue_kind {
     /* One row of a project: due (there is work), crashed (there are crashed rows to claim), expired
      * (.rescue has work). A missing column counts as false. */
     const struct sql *poll;
-    unsigned polls_at_once; /* projects that a sweep polls concurrently; 0 = 32. Use many if .look
+    unsigned polls_at_once; /* projects that a sweep polls concurrently; 0 = 32. Use many if .poll
                                is fast */
-    /* AWAITS: handles the other columns of a row that .look returned; NULL = there are none. */
+    /* AWAITS: handles the other columns of a row that .poll returned; NULL = there are none. */
     int (*on_polled)(struct task *task,
                      struct db *db,
                      const struct rows *projects,
@@ -259,7 +259,8 @@ struct queue_stats {
     unsigned running;
     size_t projects;
 };
-/* any: zeros for NULL, as before its start and after its end. Borrowed until the next call. */
+/* any: returns the numbers of a queue. They are zero if `queue` is NULL, as it is before its start
+ * and after its end. Borrowed until the next call. */
 const struct queue_stats *queue_stats(struct queue *queue);
 /* any: publishes the numbers of all queues as metrics. */
 void queue_metrics_update(void);

@@ -45,7 +45,7 @@ struct queue {
     unsigned slots_reserved;
     unsigned crashed_count; /* crashed items claimed, or being claimed: at most one */
     struct queue_share share;
-    bool shared_recorded; /* peers->shared has recorded that this process has had two items at a
+    bool shared_recorded; /* peers->put_shared has recorded that this process has had two items at a
                              time */
     bool sweeps_stopped;  /* no more sweeps and retention */
     struct loop_timer sweeps, renewals, retention, last_call;
@@ -63,14 +63,14 @@ void queue_item_move(struct queue_item *item, enum queue_state state);
 struct queue_project *queue_project(struct queue *queue, int64_t number);
 /* any: the number of items that have a slot. */
 unsigned queue_project_used_slots(const struct queue_project *project);
-/* any: a call of one of the kind's statements with those of these values that it names. The arena
- * owns the call. */
+/* any: makes a call of a statement of the kind, with those of the given values that the statement
+ * names. The arena owns the call. */
 #define QUEUE_CALL(arena, sql, ...)                                                                \
     db_call_named((arena),                                                                         \
                   (sql),                                                                           \
                   (const struct db_named[]){__VA_ARGS__},                                          \
                   ARRAY_LEN(((const struct db_named[]){__VA_ARGS__})))
-/* co: runs one such call in autocommit. */
+/* co: runs a call of QUEUE_CALL() in autocommit. */
 AWAITS static inline int
 queue_query(struct task *task, struct db *db, struct db_call call, struct rows *ret_rows)
 {
@@ -137,7 +137,7 @@ void release_begun(struct queue_project *project);
 
 /* --- sweep.c, retain.c, notify.c --- */
 
-/* any: for kinds with .look: sweep_start() makes the first sweep at once; sweep_stop() ends the
+/* any: for kinds with .poll: sweep_start() makes the first sweep at once; sweep_stop() ends the
  * sweeps for good. */
 void sweep_start(struct queue *queue);
 void sweep_stop(struct queue *queue);

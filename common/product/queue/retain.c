@@ -7,8 +7,8 @@
 #include "loop/background.h"
 #include "queue/queue_private.h"
 
-#define STUCK_MAX_MS     5000   /* after the start */
-#define ROUND_MAX_MS     600000 /* the rest follows in the next round */
+#define STUCK_MAX_MS     5000   /* at most this long after the start the first round begins */
+#define ROUND_MAX_MS     600000 /* limit of a round; what is left follows in the next round */
 #define ROWS_AT_ONCE     500
 #define ROWS_DIVISOR     8
 #define PROJECTS_AT_ONCE 16

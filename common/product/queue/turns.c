@@ -10,7 +10,7 @@
 
 #define RETRY_MS  500
 #define FORGET_MS 300000
-#define CHECKS    10 /* checks for idle items during turns_forget_ms */
+#define CHECKS    10 /* checks for idle items during turns_forget_ms() */
 
 /* An item with its bookkeeping. */
 struct turns_entry {

@@ -5,8 +5,8 @@
  * made when it does not exist, and forgotten after it has been idle for a while. The owner decides
  * how much one turn gives.
  *
- *     static struct turns turns = {.size = sizeof(struct work), .init = work_init, .idle = is_idle,
- *                                  .again = to_rings, .pump = pump};
+ *     static struct turns turns = {.size = sizeof(struct work), .init = work_init,
+ *                                  .is_idle = is_idle, .rejoin = to_rings, .pump = pump};
  *     turns_join(&turns, &ring, &work->ring);
  *     pump():  while (free_slots() > 0 && !list_empty(&ring))
  *                  give_turn(LIST_ITEM(list_shift(&ring), struct work, ring));
@@ -42,19 +42,19 @@ bool turns_can_free(struct turns *turns, loop_fn fn, void *arg);
 /* any: from now on turns_join() does nothing and no turn is given. */
 void turns_close(struct turns *turns);
 
-/* any: turns_find() returns NULL if there is no item, turns_get() makes it. Borrowed until the item
- * has been idle for turns_forget_ms. turns_count() counts the items. */
+/* any: turns_find() returns NULL if there is no item, turns_get() makes the item. Borrowed until
+ * the item has been idle for `forget_ms`. turns_count() counts the items. */
 void *turns_find(const struct turns *turns, int64_t number);
 void *turns_get(struct turns *turns, int64_t number);
 size_t turns_count(const struct turns *turns);
 /* any: calls fn(item) for each item. fn makes no items. */
 void turns_each(struct turns *turns, void (*fn)(void *item));
 
-/* any: appends the item to a ring, unless it is in a ring already, and calls turns_pump(). `node`
- * is the item's node for this ring. */
+/* any: appends an item to the ring `queue`, unless the item is in a ring already, and calls
+ * turns_pump(). `node` is the item's node for this ring. */
 void turns_join(struct turns *turns, struct list *queue, struct list *node);
 /* any: calls .pump at the end of this tick of the loop. Call when the resource may have become
  * free. */
 void turns_pump(struct turns *turns);
-/* any: calls .again for all items in half a second. Call when a server has refused the work. */
+/* any: calls .rejoin for all items in half a second. Call when a server has refused the work. */
 void turns_retry(struct turns *turns);
