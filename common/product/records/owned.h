@@ -15,9 +15,9 @@ void owned_add_text(struct owned_statement *statement, const char *text);
 void owned_add_value(struct owned_statement *statement, struct db_param value, const char *type);
 /* any: appends " and (...)" for the row named `alias`, or nothing if the caller sees all rows. */
 void owned_add_rule(struct owned_statement *statement, enum perm_action action, const char *alias);
-/* any: the same for files. A caller that reads a record's file field may read the file, and a
- * caller that may update the field may change or delete the file. Files without a record are under
- * the rule of their owner. */
+/* any: appends the rule for files. A caller that reads a record's file field may read the file, and
+ * a caller that may update the field may change or delete the file. Files without a record are
+ * under the rule of their owner. */
 void owned_add_file_rule(struct owned_statement *statement,
                          enum perm_action action,
                          const char *alias);

@@ -9,7 +9,8 @@
 
 struct columns;
 
-/* any: whether the context's caller may read the entity at all, and the field. */
+/* any: whether the context's caller may read records of the entity at all; whether the caller may
+ * read the field. */
 bool records_can_read(const struct records_ctx *ctx, const struct entity *entity);
 bool records_can_read_field(const struct records_ctx *ctx, const struct model_field *field);
 /* any: whether a row rule applies, so that the caller may not see some records. */
@@ -33,10 +34,10 @@ struct records_pick {
     const struct records_query *query; /* filter, fields, expand, sort, order */
     const struct records_text *texts;
     size_t text_count;
-    size_t unrestricted_count; /* first ids that are not restricted by `most` and `ascii` */
-    /* If most > 0, an id after the first `whole` ids is only read if one of `texts` is a single
-     * word of at most `most` bytes, or `ascii` bytes if all of them are ASCII. None of
-     * `texts` may then be a text of a related record. */
+    size_t unrestricted_count; /* first ids that most_bytes and most_ascii_bytes do not restrict */
+    /* If most_bytes > 0, an id after the first unrestricted_count ids is only read if one of
+     * `texts` is a single word of at most most_bytes bytes, or at most most_ascii_bytes if all its
+     * bytes are ASCII. None of `texts` may then be a text of a related record. */
     int64_t most_bytes, most_ascii_bytes;
     int64_t offset, limit;
 };
@@ -90,7 +91,7 @@ AWAITS int records_pick_values(struct records_ctx *ctx,
                                const struct records_pick *pick,
                                const struct model_field *field,
                                struct rows *ret_rows) MUSTCHECK;
-/* any: writes a value of such a row as in a list. */
+/* any: writes a value of a row of records_pick_values() in the format of lists. */
 void records_value_json(struct jw *w,
                         const struct model_field *field,
                         const struct rows *rows,

@@ -115,7 +115,8 @@ AWAITS int records_bulk_write(struct records_ctx *ctx,
                               const struct entity *entity,
                               const struct records_bulk *in,
                               struct records_bulk_outcome *ret_outcome) MUSTCHECK;
-/* co: the same, but writes {"created","updated","failed","results":[...]} to `out`. */
+/* co: as records_bulk_write(), and writes {"created","updated","failed","results":[...]} to
+ * `out`. */
 AWAITS int records_bulk(struct records_ctx *ctx,
                         const struct entity *entity,
                         const struct records_bulk *in,

@@ -27,7 +27,8 @@ AWAITS int view_table_create(struct records_ctx *ctx,
                              int64_t id,
                              int64_t generation,
                              int64_t *ret_rows) MUSTCHECK;
-/* co: drops the tables of all generations except `keep` (0 = all), in such a transaction. */
+/* co: drops the tables of all generations except `keep` (0 = all). ctx->db as for
+ * view_table_create(). */
 AWAITS int view_tables_drop(struct records_ctx *ctx, int64_t id, int64_t keep) MUSTCHECK;
 
 /* any: makes an entity that reads the table: its fields are id and the columns. The entity lives as

@@ -84,8 +84,9 @@ AWAITS int rights_load_roles(struct task *task,
 struct rights *rights_ref(struct rights *rights);
 void rights_unref(struct rights *rights);
 
-/* any: Whether the caller has a permission, or may do the action with the records of an entity.
- * Administrators and the system have every permission. */
+/* any: caller_can() returns whether the caller has a permission, caller_can_entity() whether the
+ * caller may do the action with records of the entity. Administrators and the system have every
+ * permission. */
 bool caller_can(const struct caller *caller, enum perm perm);
 bool caller_can_entity(const struct caller *caller, int64_t entity_id, enum perm_action action);
 /* any: Whether the caller may use records over the API: through a role with the API Access flag, as

@@ -31,8 +31,9 @@ void path_value(const struct records_ctx *ctx,
                 const char *alias,
                 struct strbuf *sql,
                 struct sql_params *params);
-/* any: the same for sorting and for comparisons other than equality. Texts have the order of the
- * project's locale; texts that the locale considers equal are ordered by their bytes. */
+/* any: appends the value as path_value() does, for sorting and for comparisons other than equality.
+ * Texts have the order of the project's locale; texts that the locale considers equal are ordered
+ * by their bytes. */
 void path_value_collated(const struct records_ctx *ctx,
                          const struct path *path,
                          const char *alias,

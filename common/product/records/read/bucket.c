@@ -109,7 +109,7 @@ char *bucket_print(char buf[BUCKET_TEXT_BYTES], int64_t day)
 
 /* --- spans --- */
 
-/* 0 if the unit is not made of months. */
+/* Returns how many months a unit has; 0 if the unit is not made of months. */
 static int64_t unit_months(enum bucket_unit unit)
 {
     switch (unit) {

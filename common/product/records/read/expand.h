@@ -2,8 +2,8 @@
 /*
  * The parameter expand, as in expand=author,lines.product. For each relation and level, one more
  * statement reads the related records of the whole page (id = any(...), with row and field rule).
- * They are written instead of the ids. A record that the caller may not see is null, or missing
- * from an array.
+ * The related records are written instead of their ids. A record that the caller may not see is
+ * null, or missing from an array.
  */
 #include "records/read/columns.h"
 

@@ -38,7 +38,7 @@ struct get_batch {
     int64_t group_scope;
     struct db db; /* a copy: the project may be freed before the batch ends, its server is not */
     struct get_shape *shape;
-    struct list link; /* in shape->open */
+    struct list link; /* in shape->open_batches */
     struct loop_hook hook;
     struct sql_params params;
     int64_t ids[GET_BATCH_IDS];

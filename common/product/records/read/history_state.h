@@ -55,8 +55,9 @@ void history_put_from_deleted(const struct records_ctx *ctx,
                               struct strbuf *sql,
                               struct sql_params *params);
 /* co: reads a record as it is now, if the caller may read it: version, then the plan's columns. If
- * it does not exist, *ret_deleted is the version that its deletion made. not_found if it was not
- * deleted or the caller may not know of it, or with ACT_UPDATE may not change it. */
+ * the record does not exist, *ret_deleted is the version that its deletion made. not_found if the
+ * record was not deleted, or if the caller may not know of it or, with ACT_UPDATE, may not change
+ * it. */
 AWAITS int history_find(struct records_ctx *ctx,
                         const struct history_plan *plan,
                         enum perm_action action,

@@ -18,7 +18,7 @@ struct listing {
     struct filter *filter;
     struct sort sort;
     struct cursor cursor;
-    struct rows rows; /* one more than the page has if there is a next page */
+    struct rows rows; /* of the page, and one more row if there is a next page */
 };
 
 static int

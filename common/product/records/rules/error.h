@@ -8,8 +8,8 @@
 /* any: sets code and detail (arena-owned). Returns RECORDS_FAILED. */
 int records_fail(struct records_ctx *ctx, enum problem code, const char *format, ...)
     PRINTF_LIKE(3, 4);
-/* any: the same, with one finding. `code` is the problem (PROBLEM_INVALID_QUERY), `finding` the
- * fault of `field` (PROBLEM_REQUIRED). */
+/* any: does as records_fail(), with one finding. `code` is the problem (PROBLEM_INVALID_QUERY),
+ * `finding` the fault of `field` (PROBLEM_REQUIRED). */
 int records_fail_field(struct records_ctx *ctx,
                        enum problem code,
                        struct str field,

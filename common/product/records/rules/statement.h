@@ -14,7 +14,7 @@ struct sql_params {
     struct db_param *items;
     size_t count;
     size_t cap;
-    unsigned caller[4]; /* numbers of user, groups, roles, group scope; 0 = not bound */
+    unsigned caller[4]; /* numbers of the parameters for enum caller_part of rls.c; 0 = not bound */
 };
 /* any: begins an empty list. */
 void sql_params_init(struct sql_params *params, struct arena *arena);

@@ -17,7 +17,8 @@ enum csv_state { CSV_CELL, CSV_PLAIN, CSV_QUOTED, CSV_QUOTE, CSV_MALFORMED };
 
 /* --- reading again --- */
 
-/* Stores the bytes after the current byte, the first line end inside quotes. */
+/* Begins to store the bytes that follow the current byte, which is the first line end inside
+ * quotes. */
 static void window_open(struct import_window *window)
 {
     if (window->is_open)

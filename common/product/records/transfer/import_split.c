@@ -6,7 +6,7 @@
 
 enum list_state { LIST_START, LIST_FIRST, LIST_ITEM_DUE, LIST_INSIDE, LIST_NEXT, LIST_END };
 
-static const unsigned char byte_order_mark[] = {0xef, 0xbb, 0xbf}; /* byte order mark */
+static const unsigned char byte_order_mark[] = {0xef, 0xbb, 0xbf}; /* U+FEFF as UTF-8 */
 
 static int split_fail_malformed(struct import_split *split, const char *reason)
 {

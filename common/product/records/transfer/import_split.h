@@ -21,10 +21,10 @@ typedef int (*import_row_fn)(void *arg, const struct import_row *row);
  * the row turns out to be malformed, such as by a quote that is never closed. */
 struct import_window {
     struct strbuf bytes;
-    size_t at;    /* index of the next byte to read; the length = read from the file */
-    size_t start; /* index of the row's second line, if is_open */
-    bool is_open; /* bytes of the file are being added */
-    size_t file_bytes, reread_bytes; /* read from the file, read again */
+    size_t at; /* index of the next byte to read; bytes.len = the next byte comes from the file */
+    size_t start;                    /* index of the row's second line, if is_open */
+    bool is_open;                    /* bytes of the file are being added */
+    size_t file_bytes, reread_bytes; /* bytes read from the file, and bytes read a second time */
 };
 
 struct import_split {
@@ -64,5 +64,6 @@ void import_split_init(struct import_split *split,
 AWAITS int import_split_feed(struct import_split *split, struct str chunk) MUSTCHECK;
 AWAITS int import_split_end(struct import_split *split) MUSTCHECK;
 
-/* any: Adds a byte to the row. Returns false when the row is too long, and sets row_reason. */
+/* any: Adds a byte to the row, of JSON or CSV. Sets row_reason and returns false when the row is
+ * longer than IMPORT_ROW_BYTES. */
 bool import_split_put(struct import_split *split, char c);

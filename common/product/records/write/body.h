@@ -13,9 +13,10 @@ struct write_row {
     size_t count;
     struct value *links; /* values of many relations: from the body or, in a create, defaults */
     size_t link_count;
-    struct schema_errors *errors;         /* findings about this row; never NULL */
-    struct schema_errors *missing_errors; /* upsert only: required fields that the body leaves out;
-                                      findings if no record exists yet; NULL = none */
+    struct schema_errors *errors; /* findings about this row; never NULL */
+    /* upsert only: findings about required fields that the body leaves out, which count if no
+     * record exists yet; NULL = none */
+    struct schema_errors *missing_errors;
 };
 /* any: Checks `body` against the entity and the caller's field rule, and fills `row` with its
  * values. Findings are added to row->errors; the caller sets this pointer to a zeroed list first.

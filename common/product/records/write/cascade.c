@@ -31,8 +31,8 @@ struct cascade {
     size_t spread_count;
     size_t spread_cap;
     bool has_locks;         /* another user holds a lock that might be in the way */
-    bool is_only_for_locks; /* no event has a consumer: records are searched only because of `locks`
-                             */
+    bool is_only_for_locks; /* no event has a consumer: records are searched only because of
+                               `has_locks` */
     const struct entity *locked_entity; /* of a record that another user has locked; NULL = none */
     int64_t locked_id;
 };
@@ -240,7 +240,8 @@ static struct db_param cascade_known_ids(struct arena *arena,
     return P_I64S(ids, count);
 }
 
-/* Selects and locks records that refer to `part` by `field` and that no part lists yet. */
+/* Selects and locks the records that refer to a record of `part` by `field`, except records that a
+ * part with the same `deleted` lists already (cascade_known_ids()). */
 static struct db_call cascade_find_call(struct records_ctx *ctx,
                                         const struct cascade *cascade,
                                         const struct cascade_part *part,
@@ -270,8 +271,8 @@ static struct db_call cascade_find_call(struct records_ctx *ctx,
 }
 
 /* Returns true when only the search index consumes events of the records that this reference
- * affects. Adds their entities to cascade->spread: the index checks whole entities, not listed
- * records. */
+ * affects. If so, adds their entities to cascade->checked_entities: the index checks all records of
+ * an entity, not listed records. */
 static bool cascade_check_entity(struct records_ctx *ctx,
                                  struct cascade *cascade,
                                  const struct model_field *field)

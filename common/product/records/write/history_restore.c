@@ -21,9 +21,9 @@
 
 struct restore {
     int64_t id;
-    int64_t deletion_version;          /* the version that the deletion created */
-    json_t *deleted_body;              /* body: the state when the record was deleted */
-    json_t *body;                      /* body: the requested state; NULL = the same as `whole` */
+    int64_t deletion_version; /* the version that the deletion created */
+    json_t *deleted_body;     /* body: the state when the record was deleted */
+    json_t *body;             /* body: the requested state; NULL = the same as `deleted_body` */
     struct str created_at, created_by; /* JSON texts */
     struct write_row row;
     struct strbuf *out;
@@ -238,8 +238,9 @@ AWAITS static int restore_in_transaction(struct records_ctx *ctx,
     return rc;
 }
 
-/* co: Reads the state of a deleted record at `version`; no rows when that is its last version. To
- * restore a deleted record is to create it, so the caller needs the permission to create. */
+/* co: Reads the state of a deleted record at `version`; no rows when `version` is the record's last
+ * version. To restore a deleted record is to create it, so the caller needs the permission to
+ * create. */
 AWAITS static int restore_read_deleted(struct records_ctx *ctx,
                                        const struct history_plan *plan,
                                        const struct restore *restore,

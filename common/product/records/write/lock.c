@@ -1,7 +1,7 @@
 /*
  * Locks that editors hold on records for a limited time. A lock has a random token, stored as a
- * hash, that writes must present while the lock lasts. The database's clock alone decides when it
- * ends.
+ * hash, that writes must present while the lock lasts. The database's clock alone decides when a
+ * lock ends.
  */
 #include "base/codec.h"
 #include "base/rand.h"
