@@ -50,7 +50,7 @@ size_t forward_sort(struct forward_pair *pairs, size_t count)
 
 struct str forward_encode(struct arena *arena, const struct forward_list *list)
 {
-    /* the longest case: a field of one term takes two short numbers and a long one */
+    /* a field of one term takes the most bytes: at most 12 */
     unsigned char *text = arena_alloc(arena, list->count * 12 + 1);
     unsigned char *at = text;
     int16_t field = 0;

@@ -268,8 +268,8 @@ static bool can_match_term(const struct highlighter *highlighter, const struct s
     return highlighter->firsts[first / 64] >> first % 64 & 1;
 }
 
-/* Whether a term counts when a text is compared with the query term by term. Parts count in place
- * of their whole, and words with signs in place of the bare words. */
+/* Whether a term counts when a text is compared with the query term by term. A TOKEN_PART counts in
+ * place of its TOKEN_WHOLE, and a TOKEN_SIGNED in place of its TOKEN_BARE. */
 static bool counts_in_order(const struct highlighter *highlighter, const struct search_token *token)
 {
     if (token->kind == TOKEN_SYMBOL)
@@ -278,7 +278,8 @@ static bool counts_in_order(const struct highlighter *highlighter, const struct 
            (token->kind != TOKEN_LAST || token->is_single);
 }
 
-/* Counts the term if it is equal to the query's term at the same place; `terms` came before it. */
+/* Counts the term if it is equal to the query's term at the same place. `terms`: number of the
+ * terms before it. */
 static void highlight_note_equal(struct highlighter *highlighter,
                                  const struct search_token *token,
                                  size_t terms)
@@ -290,7 +291,7 @@ static void highlight_note_equal(struct highlighter *highlighter,
         highlighter->equal_count++;
 }
 
-/* Matches all terms of the text. Returns the last place + 1. */
+/* Matches all terms of the text. Returns the position of the last term + 1. */
 static uint32_t highlight_match_text(struct highlighter *highlighter,
                                      struct str text,
                                      struct highlight_match *match)

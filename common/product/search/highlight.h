@@ -31,8 +31,8 @@ struct highlight_match {
     bool any;    /* something is marked; otherwise nothing was written */
     bool equals; /* the text is the query, whole and in order, except for case, accents and signs */
     bool adjacent;  /* all words of the query are next to each other, in order */
-    uint32_t words; /* a bit for each word of the query that is in the text; for a phrase if the
-                       whole phrase is */
+    uint32_t words; /* a bit for each word of the query that is in the text; the bit of a phrase
+                       only if the whole phrase is */
 };
 
 /* Matches the text of the field `field` and appends the snippet to `ret` (NULL: no snippet is

@@ -416,7 +416,8 @@ COUNTS_BITS static int64_t varints_count(const unsigned char *at, const unsigned
     return count;
 }
 
-/* Adds ids to deltas, in front of the bytes that are there. False as leaf_append_ids(). */
+/* Adds ids to deltas, in front of the bytes that are there. False: the leaf must be decoded
+ * (leaf_append_ids()). */
 static bool leaf_append_deltas(struct arena *arena,
                                const struct leaf *leaf,
                                const int64_t *add,
@@ -453,7 +454,8 @@ COUNTS_BITS static int64_t bits_count(struct str bits)
     return count;
 }
 
-/* Adds ids to bits, after the bytes that are there. False as leaf_append_ids(). */
+/* Adds ids to bits, after the bytes that are there. False: the leaf must be decoded
+ * (leaf_append_ids()). */
 static bool leaf_append_bits(struct arena *arena,
                              const struct leaf *leaf,
                              const int64_t *add,
@@ -480,9 +482,9 @@ static bool leaf_append_bits(struct arena *arena,
     return true;
 }
 
-/* Adds ids that are above all ids of the leaf, without decoding it: the most frequent write. False:
- * it must be decoded, because the result would be too long or might be shorter in the other format,
- * or because the leaf is malformed. */
+/* Adds ids that are above all ids of the leaf, without decoding the leaf: the most frequent write.
+ * False: the leaf must be decoded, because the result would be too long or might be shorter in the
+ * other format, or because the leaf is malformed. */
 static bool leaf_append_ids(struct arena *arena,
                             const struct leaf *leaf,
                             const int64_t *add,
@@ -499,7 +501,8 @@ static bool leaf_append_ids(struct arena *arena,
     return fits && ret_leaf->docs.len <= LEAF_BYTES && ret_leaf->n <= LEAF_IDS;
 }
 
-/* `old` with the ids of `add` and without those of `take`, all ascending. Returns how many. */
+/* Stores `old` with the ids of `add` and without those of `take` in `ret`, all ascending. Returns
+ * their number. */
 static size_t ids_merge(const int64_t *old,
                         size_t old_count,
                         const int64_t *add,

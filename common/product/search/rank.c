@@ -141,7 +141,7 @@ static int lists_highest_below(const struct rank *rank,
 }
 
 /* The highest id below `below` that can match: the first word and every group must have it. Without
- * words and groups one of the tallies must. */
+ * words and groups, one group of RANK_COUNTED must have it. */
 static int rank_highest_below(const struct rank *rank, int64_t below, int64_t *ret_top)
 {
     int64_t least = -1;
@@ -208,7 +208,8 @@ static void hits_merge(struct rank *rank, size_t fresh)
     rank->count = count;
 }
 
-/* The best level that the lists allow: each word by its best list that is not empty. */
+/* The lowest cost and field that the lists allow: the sums over the best list of each word that is
+ * not empty. */
 static struct rank_hit rank_best_level(const struct rank *rank)
 {
     struct rank_hit best = {.matched = (uint8_t)rank->words};

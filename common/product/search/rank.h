@@ -66,7 +66,8 @@ struct rank_result {
     size_t total_all;     /* ids that match all words */
     size_t *group_counts; /* for each group of RANK_COUNTED: how many ids of total_all are in one of
                         its lists */
-    bool filled;  /* `limit` hits have the best level that the lists allow: no other id is better */
+    bool filled;  /* there are `limit` hits with the lowest cost and field that the lists allow: no
+                     other id is better */
     int64_t from; /* ids below were not evaluated; 0: all were, and the totals are exact */
 };
 
@@ -81,7 +82,7 @@ struct rank;
 
 /* Begins a query of `words` words that wants the `limit` best hits. Without words the hits are all
  * ids that the groups of RANK_NEED allow and RANK_NOT does not exclude, newest first. Without words
- * and without RANK_NEED only tallies are counted, over all ids. Arena-owned. */
+ * and without RANK_NEED only the groups of RANK_COUNTED are counted, over all ids. Arena-owned. */
 struct rank *rank_new(struct arena *arena, unsigned words, size_t limit);
 /* Adds a list as leaves with ascending bases, as in search_postings. Borrowed until rank_run() has
  * returned. */

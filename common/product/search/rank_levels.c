@@ -129,7 +129,8 @@ static inline uint64_t ids_of_parts(const struct rank *rank, const struct rank_w
     return all | rank->parts[0][i];
 }
 
-/* Adds the ids that match at this level and at no better one. */
+/* Adds the ids that match with the cost and the field of `level`, and did not match with better
+ * ones. */
 static void match_level(struct rank *rank, unsigned number, const struct rank_source *level)
 {
     const uint64_t *before = rank->matched[number];
@@ -265,7 +266,7 @@ has_ids_with_number(const struct rank *rank, const uint64_t *among, unsigned dep
     return false;
 }
 
-/* Whether no hit of this level is better than `worst`. */
+/* Whether no hit with `matched` words and the sums `number` is better than `worst`. */
 static bool is_not_better(const struct rank *rank,
                           unsigned matched,
                           unsigned number,

@@ -39,7 +39,7 @@ struct rank {
     struct rank_group excluded;
     struct rank_group counted[RANK_COUNTED_GROUPS];
     unsigned group_counts;
-    size_t *counts; /* of each tally */
+    size_t *counts; /* ids of each group of RANK_COUNTED */
     /* The current window: */
     struct docset_window window;
     uint64_t *matched[RANK_WORDS + 1]; /* [n]: ids that match the first n words and the rules */
@@ -58,9 +58,10 @@ struct rank {
 void rank_levels_init(struct rank *rank, size_t span);
 /* Computes matched[] and the sums of the window. LEAF_BAD. */
 int rank_levels_match(struct rank *rank) MUSTCHECK;
-/* Adds to counts[] how many ids that match all words are in each tally. LEAF_BAD. */
+/* Adds to counts[] how many ids that match all words are in each group of RANK_COUNTED.
+ * LEAF_BAD. */
 int rank_levels_count(struct rank *rank) MUSTCHECK;
-/* Stores up to `limit` hits of the window that match `min_words` words or more in `fresh`, best
- * first, and returns how many. Stops before hits that are not better than `worst` (NULL: there is
- * no such limit). */
+/* Stores up to `limit` hits of the window that match `least` words or more in `fresh`, best first,
+ * and returns how many. Stops before hits that are not better than `worst` (NULL: there is no such
+ * limit). */
 size_t rank_levels_best(struct rank *rank, unsigned least, const struct rank_hit *worst);

@@ -216,8 +216,8 @@ static bool is_name_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* Takes "name:" before a word or a phrase, if there is such a field. With nothing after it, it is a
- * word. */
+/* Takes "name:" before a word or a phrase, if there is such a field. If nothing follows "name:",
+ * the name is a word. */
 static struct str take_field(struct parser *parser)
 {
     size_t end = parser->at;

@@ -42,7 +42,7 @@ struct search_word {
     size_t part_count;
     struct str field;  /* "" = any */
     struct str text;   /* as typed, without the signs around it; borrowed */
-    uint32_t position; /* of SEARCH_WORD and SEARCH_CODE, as of parts */
+    uint32_t position; /* of `term`, as search_part.position */
     bool prefix;       /* of `term`, and of the last part: words that begin with it match too */
     bool quoted;       /* a phrase, or a word in quotation marks: no typos */
     bool excluded;     /* records that match it are left out */
@@ -53,7 +53,7 @@ struct search_word {
 
 struct search_query {
     struct search_word *words;
-    size_t count;    /* 0 without `all`: nothing to find */
+    size_t count;    /* 0 without `everything`: nothing to find */
     bool everything; /* "*": all records that are not left out */
 };
 

@@ -212,8 +212,8 @@ static size_t append_word(struct tokens *tokens, size_t at, struct term_state *m
 }
 
 /* Whether the sign at an offset joins the text before it to a word after it. *ret_next is where
- * that word begins, *ret_stored what the whole keeps of the sign. `after_digit`: the text before it
- * ends with a digit. */
+ * that word begins, *ret_stored what the TOKEN_WHOLE keeps of the sign. `after_digit`: the text
+ * before the sign ends with a digit. */
 static bool is_joining_sign(const struct tokens *tokens,
                             size_t at,
                             bool after_digit,
@@ -272,9 +272,10 @@ static bool is_hyphen(char c)
     return c == '-' || c == '_';
 }
 
-/* Removes the hyphens between digits from a whole without other signs: people write codes and long
- * numbers with hyphens or without (AB-12-34, 978-3-16-148410-0). A short number keeps them: "10-12"
- * means from ten to twelve. */
+/* Removes the hyphens between digits from a whole (TOKEN_WHOLE: words joined by signs) that has no
+ * other signs: people write codes and long numbers with hyphens or without (AB-12-34,
+ * 978-3-16-148410-0). A number of fewer than JOINED_DIGITS digits keeps its hyphens: "10-12" means
+ * from ten to twelve. */
 static void term_join_digits(struct tokens *tokens, struct term_state *made)
 {
     size_t digits = 0;
@@ -298,8 +299,8 @@ static void term_join_digits(struct tokens *tokens, struct term_state *made)
     made->letters -= hyphens;
 }
 
-/* Returns the whole of the words that signs join from an offset on. False: there is one word, or
- * too many, or the whole is too long. */
+/* Returns the TOKEN_WHOLE of the words that signs join from an offset on. False: there is one word,
+ * or more than TOKEN_PARTS, or the whole is longer than TERM_BYTES. */
 static bool token_give_whole(struct tokens *tokens, size_t begin, struct search_token *ret_token)
 {
     struct term_state made;

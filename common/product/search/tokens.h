@@ -37,7 +37,7 @@ enum token_kind {
     TOKEN_WHOLE, /* several words joined by signs; `parts` tokens TOKEN_PART follow */
     TOKEN_PART,
     TOKEN_GRAM,   /* two letters of a script without spaces */
-    TOKEN_LAST,   /* the last letter of such a run; `alone`: its only letter */
+    TOKEN_LAST,   /* the last letter of such a run; is_single: the run's only letter */
     TOKEN_SIGNED, /* a word with + or # after it; the word without them follows as TOKEN_BARE */
     TOKEN_BARE,   /* at the position of its TOKEN_SIGNED */
     TOKEN_SYMBOL, /* a symbol or an emoji */
@@ -58,8 +58,8 @@ struct search_token {
     bool cut;        /* the term was longer */
 };
 
-/* Raise it when the same text gives other terms than before, and the number in
- * search-indexer/indexer_claim.sql with it: indexes of another version are built again. */
+/* Raise TOKENS_VERSION when the same text gives other terms than before, and with it the number in
+ * search-indexer/indexer_claim.sql: an index with a different number is built again. */
 enum { TOKENS_VERSION = 3 };
 
 /* Bytes that one code point folds to, at most. */

@@ -50,6 +50,6 @@ int condition_eval(struct arena *arena,
                    bool *ret_holds,
                    struct str *ret_error) MUSTCHECK;
 /* any: Calls `visit` for every reference of the condition, or with `fields` for every name (the
- * view has an empty root and the name as its text). The view's place is the member path within the
+ * view has an empty root and the name as its text). The view's `path` is the member path within the
  * condition. Stops at the first non-zero result of `visit` and returns that result, else 0. */
 int condition_visit(const struct condition *condition, template_visit_fn visit, void *arg);

@@ -8,10 +8,9 @@
 #define HORIZON_S (8 * INT64_C(366) * 86400)
 /* No two UTC offsets differ by more than this. Only within this period can the clock have shown a
  * later local time than now. */
-#define LOOKBACK_S (52 * INT64_C(3600))
-/* Years 0000 to 9999. */
-#define STUCK_MAX_MS (-62167219200000)
-#define LAST_MS      253402300799000
+#define LOOKBACK_S   (52 * INT64_C(3600))
+#define STUCK_MAX_MS (-62167219200000) /* the beginning of the year 0000 */
+#define LAST_MS      253402300799000   /* the last second of the year 9999 */
 
 /* --- parsing --- */
 

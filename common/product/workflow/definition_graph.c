@@ -46,7 +46,7 @@ struct walk {
     int path[STEPS_MAX];
     int link[STEPS_MAX];
     int depth;
-    bool on_path[STEPS_MAX]; /* on the path */
+    bool on_path[STEPS_MAX]; /* by step: it is in `path` */
 };
 
 static void report_loop(const struct graph *graph, const struct walk *walk, int target)
@@ -110,7 +110,7 @@ static bool walk_from_start(struct graph *graph, int *order, size_t *ret_count)
 struct visit {
     const struct graph *graph;
     size_t step;
-    const struct json_path *at; /* the view's place is relative to this place */
+    const struct json_path *at; /* reference_view.path is relative to this place */
     bool secrets;
 };
 

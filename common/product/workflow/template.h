@@ -108,8 +108,8 @@ struct reference_view {
 /* Called once per expression. A non-zero result stops the walk and is returned. */
 typedef int (*template_visit_fn)(const struct reference_view *view, void *arg);
 /* any: Calls `visit` for each reference in a JSON value. Returns 0, the result of `visit` (not
- * TEMPLATE_SYNTAX), or TEMPLATE_SYNTAX with *ret_place (as in the view) and *ret_error. Without
- * `braces`, the whole text is a reference, and a value that is not a text has none. */
+ * TEMPLATE_SYNTAX), or TEMPLATE_SYNTAX with *ret_place (as reference_view.path) and *ret_error.
+ * Without `braces`, the whole text is a reference, and a value that is not a text has none. */
 int template_visit(struct arena *arena,
                    const json_t *value,
                    bool braces,
