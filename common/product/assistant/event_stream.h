@@ -15,8 +15,9 @@
 
 struct event_stream {
     struct strbuf line, data;
-    size_t data_lines;           /* `data` lines of the current event */
-    bool has_begun, is_after_cr; /* the first chunk has arrived; the last byte was CR */
+    size_t data_lines; /* `data` lines of the current event */
+    bool has_begun;    /* the first chunk has arrived */
+    bool is_after_cr;  /* the last byte was CR */
 };
 
 /* any: Prepares a parser. The unfinished line and event are buffered in `arena`. */

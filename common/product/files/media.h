@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Size and duration of pictures and recordings, and pictures in other sizes (variants). The program
- * media-sandbox decodes the bytes, which are untrusted. It can only read the file, through this
- * process.
+ * media-sandbox decodes the bytes, which are untrusted. The program can only read the file that it
+ * decodes, through this process.
  *
  * Results: those of the store. PICTURE_NONE, PICTURE_MALFORMED, PICTURE_TOO_LARGE and
  * PICTURE_TOO_SLOW mean that the picture is at fault. HELPER_ENDED and -EAGAIN: try again later.

@@ -2,7 +2,7 @@
 /*
  * Resumable uploads (tus): a client sends a file in any number of requests, to any gateway. The
  * bytes are stored in parts; with the last byte the parts become one file. Only its creator can see
- * an upload. It expires after RESUME_SECONDS.
+ * an upload. An upload expires after RESUME_SECONDS.
  *
  * Results: those of the ledger; FILES_COLLECTED also when another request has continued the upload.
  */

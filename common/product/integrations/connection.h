@@ -18,7 +18,8 @@ struct integration_source {
     int64_t id;
     struct str name, base_url;
     struct integration_auth auth;
-    struct str client_secret; /* decrypted; STR_NONE = none, or bound to another origin */
+    struct str client_secret; /* decrypted; STR_NONE = none, or bound to an origin that is not that
+                                 of token_url */
 };
 
 struct connection {

@@ -36,7 +36,7 @@ extern const char *const integration_schemes[]; /* names of the schemes, NULL-te
 
 struct integration_auth {
     struct in_str scheme;
-    struct in_str name, prefix; /* header and query; a prefix only for header */
+    struct in_str name, prefix; /* of the schemes header and query; prefix only of header */
     struct in_str authorization_url, token_url, revocation_url;
     struct in_str client_id, client_secret; /* oauth2_code: the project's client */
     struct in_str client_auth;              /* "basic" (default) or "body" */

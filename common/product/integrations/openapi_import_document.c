@@ -200,8 +200,9 @@ members_parse(struct openapi_reader *reader, struct str object, const char *cons
     return result;
 }
 
-/* Returns whether an operation may belong in the result: its name is chosen, possibly with another
- * number appended. True also if it is not an object, so that operation_read() reports it. */
+/* Returns whether an operation may belong in the result: its name is chosen, possibly with a
+ * different number appended. True also if it is not an object, so that operation_read() reports
+ * it. */
 static bool operation_may_be_chosen(struct openapi_reader *reader,
                                     const char *method,
                                     struct str path,

@@ -9,7 +9,7 @@
 /* The credentials of one request. An empty text means none. */
 struct outgoing_credentials {
     enum integration_scheme scheme; /* OAuth 2 is SCHEME_BEARER here */
-    struct str name, prefix;        /* header, query */
+    struct str name, prefix;        /* of SCHEME_HEADER and SCHEME_QUERY */
     struct str token;
     struct str username, password; /* basic */
 };

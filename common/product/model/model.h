@@ -71,12 +71,12 @@ struct entity {
     int64_t id;
     struct str name, label;
     bool row_level_security, public_read, searchable;
-    bool has_grants;      /* some rows may have grants, so the row rule must check them */
-    bool has_index;       /* has a search index of its own: some field is in it */
-    bool display_indexed; /* its display field is in a search index, its own or another entity's */
-    int64_t history_days; /* days for which former versions of records are kept; 0 = not kept */
-    unsigned events;      /* bits of events that have a listener */
-    unsigned payload_events;          /* bits of events whose payload a listener needs */
+    bool has_grants;         /* some rows may have grants, so the row rule must check them */
+    bool has_index;          /* has a search index of its own: some field is in it */
+    bool display_indexed;    /* a searched relation refers to it, which indexes its display field */
+    int64_t history_days;    /* days for which former versions of records are kept; 0 = not kept */
+    unsigned events;         /* bits of events that have a listener */
+    unsigned payload_events; /* bits of events whose payload a listener needs */
     uint8_t consumers[ENTITY_EVENTS]; /* for each event: bits of event_consumer */
     struct model_field
         *fields; /* id, then own fields by position, then created_at, updated_at, created_by */

@@ -35,7 +35,7 @@ struct apply_source {
     struct project *project;
     const struct payment_settings *settings;
     struct str event_id;   /* webhook_events.event_id; STR_NONE: an answer or a reading */
-    struct str event_type; /* type of that event; STR_NONE likewise */
+    struct str event_type; /* type of that event; STR_NONE: an answer or a reading */
     int64_t at_ms;         /* event.created, or wall time of the answer or reading */
 };
 
@@ -114,9 +114,9 @@ AWAITS int apply_prepare(struct apply_source *source,
                          struct apply_plan *ret_plan) MUSTCHECK;
 /* co: In `tx`: locks the rows and decides, in one or two round trips. apply_commit() writes the
  * decision; only an account, and the fetched subscription of an invoice, are written here. Results
- * as above. APPLY_LATER with plan->needs_reading set: roll back, call apply_prepare() at once with
- * this plan, and repeat in a new transaction. The second call never sets .needs_reading.
- * APPLY_LATER without .needs_reading: repeat later. */
+ * as of apply_intent(). APPLY_LATER with plan->needs_reading set: roll back, call apply_prepare()
+ * at once with this plan, and repeat in a new transaction. The second call never sets
+ * .needs_reading. APPLY_LATER without .needs_reading: repeat later. */
 AWAITS int apply_event(struct apply_source *source,
                        struct db *tx,
                        struct apply_plan *plan,
@@ -124,8 +124,7 @@ AWAITS int apply_event(struct apply_source *source,
 /* co: Runs the statements of apply_event(), then `more` (whose rows are filled), then COMMIT, in
  * one round trip. Sets .emitted and .woke_events. Returns 0 or a result of db_batch_commit(). After
  * a failure nothing was written; after DB_UNKNOWN everything may have been written. DB_CONFLICT:
- * repeat from the beginning.
- */
+ * repeat from the beginning. */
 AWAITS int apply_commit(struct apply_source *source,
                         struct db *tx,
                         struct applied *applied,

@@ -8,9 +8,10 @@
 #include "payments/apply_attempt_private.h"
 #include "payments/apply_refund_private.h"
 
-#define PING_FIRST_MS 2000 /* until the timer fetches a payment whose events have no known order   \
-                            */
-#define RUNNING_MS 30000   /* until it fetches a settled payment that is attempted again */
+/* Delay until the timer fetches a payment whose events have no known order. */
+#define PING_FIRST_MS 2000
+/* Delay until the timer fetches a settled payment that is attempted again. */
+#define RUNNING_MS 30000
 
 /* --- changes of a row --- */
 

@@ -89,8 +89,8 @@ call_note(struct call *call, struct db *tx, const char *what, struct str salt, i
 AWAITS int call_send(struct call *call) MUSTCHECK;
 
 /* co: Fetches the object "<head>/<id>" from the processor: an intent with its charge, an invoice
- * with its payments and their intents. Sets .read_ms. Results of processor_call(); limit_ms as in
- * struct processor_request. */
+ * with its payments and their intents. Sets .read_ms. `limit_ms`: for all attempts together
+ * (processor_request.limit_ms). Results of processor_call(). */
 AWAITS int call_fetch(struct call *call,
                       const char *head,
                       struct str id,

@@ -113,5 +113,6 @@ struct event_object {
     const json_t *previous_attributes; /* NULL when absent */
     bool thin;                         /* "object": "v2.core.event" */
 };
-/* Reads an event. 0, or OBJECT_MALFORMED: as above, or the event has no type. */
+/* Reads an event. 0, or OBJECT_MALFORMED in the cases of intent_read() and when the event has no
+ * type. */
 int event_read(const json_t *json, struct event_object *ret) MUSTCHECK;

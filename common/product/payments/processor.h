@@ -35,8 +35,7 @@ struct processor_reply {
     struct str type, code, decline_code, message, param;
     const json_t *intent;  /* error.payment_intent, NULL when absent */
     struct str request_id; /* the processor's, for logs */
-    bool replayed; /* the processor sent its stored answer to this key, and will never send another
-                    */
+    bool replayed; /* the processor sent its stored answer to this key; it never sends another */
     bool not_done; /* every attempt was rejected before anything was done (401, 403, 429) or was not
                       sent: the call has no effect unless it is made again */
 };

@@ -33,7 +33,7 @@ int store_anchors_load(struct str path, struct x5c_anchors **ret_anchors) MUSTCH
 
 /* A verified notification; texts are arena-owned. */
 struct store_notification {
-    struct str type, subtype, uuid, environment; /* "Production", "Sandbox" */
+    struct str type, subtype, uuid, environment; /* environment: "Production" or "Sandbox" */
     int64_t signed_ms;
     struct str document; /* stored JSON, opened: {"notification": {...}, "transaction": {...}|null,
                             "renewal": {...}|null, "app_transaction": {...}|null} */

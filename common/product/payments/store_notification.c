@@ -92,7 +92,7 @@ static int parts_check(struct notification_reader *reading, const json_t *claims
 struct signed_part {
     const char *member;
     const char *environment; /* member that names the environment */
-    bool bundle, app;        /* names the bundle; also the app's id */
+    bool bundle, app; /* bundle: the part names the bundle; app: it also names the app's id */
 };
 static const struct signed_part transaction_info = {
     "signedTransactionInfo", "environment", true, false};

@@ -38,7 +38,7 @@ struct project_settings {
     bool default_row_level_security;                    /* default true */
     int64_t rate_read, rate_write, rate_heavy;          /* per caller and minute; 0 = no limit */
     int64_t storage_quota;                              /* bytes of files; 0 = no limit */
-    int64_t rate_sign_in_account, rate_sign_in_address; /* default 10, 30 a minute */
+    int64_t rate_sign_in_account, rate_sign_in_address; /* a minute; defaults 10 and 30 */
     struct str oidc_issuer, oidc_client_id,
         oidc_client_secret; /* the secret in plain text; empty = not configured */
     struct str mail_sender;

@@ -27,8 +27,8 @@
 #define DDL_MS        60000
 #define PAUSE_MS      250
 
-/* Maps a negative result of a singleflight's own task to DB_UNAVAILABLE: it says nothing about the
- * caller's deadline. */
+/* Maps a negative result of a singleflight's own task to DB_UNAVAILABLE: the result says nothing
+ * about the caller's deadline. */
 static int own_result(int rc)
 {
     return rc < 0 ? DB_UNAVAILABLE : rc;

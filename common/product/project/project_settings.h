@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Settings of a project: the schema of PUT {base_url}/, their JSON, and their storage. They are
- * stored in {p}.settings, kind 'setting', key 'project'. The identity provider's client secret is
- * sealed in a column of its own.
+ * Settings of a project: the schema of PUT {base_url}/, their JSON, and their storage. The settings
+ * are stored in {p}.settings, kind 'setting', key 'project'. The identity provider's client secret
+ * is sealed in a column of its own.
  */
 #include "db/db.h"
 #include "json/schema.h"
@@ -64,9 +64,9 @@ bool project_patch_check(struct arena *arena,
                          const struct project_patch *in,
                          const struct project_settings *stored,
                          struct schema_errors *errors);
-/* co: checks the rule that only the project's database can decide: it has a collation for the
- * locale. Rewrites the locale as the database spells it, such as en-GB. Adds findings to errors.
- * Returns 0, a DB_* or a negative. */
+/* co: checks the rule that only the project's database can decide: whether the database has a
+ * collation for the locale. Rewrites the locale as the database spells it, such as en-GB. Adds
+ * findings to errors. Returns 0, a DB_* or a negative. */
 AWAITS int project_patch_check_locale(struct task *task,
                                       struct project *project,
                                       struct project_patch *in,

@@ -5,8 +5,9 @@
  *
  *     static const struct queue_kind mails = {
  *         .name = "mails", .claim = &SQL_MAILS_CLAIM, .renew = &SQL_MAILS_RENEW,
- *         .still_held = &SQL_MAILS_HELD, .release = &SQL_MAILS_RELEASE, .rescue =
- * &SQL_MAILS_RESCUE, .projects = &SQL_MAIL_PROJECTS, .poll = &SQL_MAILS_POLL, .run = mails_run,
+ *         .still_held = &SQL_MAILS_HELD, .release = &SQL_MAILS_RELEASE,
+ *         .rescue = &SQL_MAILS_RESCUE, .projects = &SQL_MAIL_PROJECTS, .poll = &SQL_MAILS_POLL,
+ *         .run = mails_run,
  *     };
  *     queue = queue_start(&mails, &(struct queue_config){.directory = ..., .slots = 16, ...});
  *
@@ -23,9 +24,9 @@
  * entry.
  * Crash. A row is called crashed when the last process that claimed it died: the row may have been
  * the cause. Crashed rows are claimed separately and one at a time, so that the next crash has only
- * one possible cause. They run in this process (the kind has .claim_crashed) or in a dedicated
- * process (the kind has .crashed_put as well). .rescue quarantines a row that has crashed too many
- * processes.
+ * one possible cause. Crashed rows run in this process (the kind has .claim_crashed) or in a
+ * dedicated process (the kind has .crashed_put as well). .rescue quarantines a row that has crashed
+ * too many processes.
  * Drain. Nothing new is claimed. Items that have not begun are released. Running items should
  * release themselves (QUEUE_RELEASING). At the end the remaining items are released in their
  * present state, or cancelled.
@@ -106,7 +107,7 @@ struct queue_kind {
     /* :most, :lease_ms, :holder (name of the process), :bytes (claim_bytes). Claims each row that
      * it returns. Columns: id, token and the columns that the kind needs. */
     const struct sql *claim;
-    const struct sql *claim_crashed; /* the same for crashed rows; NULL: .claim takes them too */
+    const struct sql *claim_crashed; /* as .claim, for crashed rows; NULL: .claim takes these too */
     const struct sql *renew;         /* :ids, :tokens, :lease_ms; returns the renewed ids */
     const struct sql *still_held; /* :ids, :tokens; returns the ids that this process still holds */
     const struct sql *release; /* :ids, :tokens; puts rows back as if they had never been claimed */
@@ -198,8 +199,8 @@ void queue_stop(struct queue *queue);
 void queue_project_due(struct queue *queue, int64_t number);
 /* any: notifies other processes of work of the project. */
 void queue_notify(struct queue *queue, const struct project *project);
-/* any: announces `count` rows that this process has just stored. This process claims them; it also
- * notifies other processes when it has too few free slots. */
+/* any: announces `count` rows that this process has just stored. This process claims the rows. When
+ * it has too few free slots, it also notifies other processes. */
 void queue_rows_stored(struct queue *queue, const struct project *project, unsigned count);
 /* any: the number of rows announced by queue_rows_stored() that are not known to be claimed. */
 unsigned queue_rows_waiting(struct queue *queue, int64_t number);

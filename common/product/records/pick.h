@@ -60,7 +60,7 @@ AWAITS int records_pick(struct records_ctx *ctx,
 /* any: the id of a row, and one of pick->texts of a row: borrowed, STR_NONE for null. */
 int64_t records_picked_id(const struct records_picked *picked, size_t row);
 struct str records_picked_text(const struct records_picked *picked, size_t row, size_t text);
-/* co: writes a row's record as in a list. */
+/* co: writes a row's record in the format of lists of records. */
 AWAITS int records_picked_json(struct records_ctx *ctx,
                                const struct records_picked *picked,
                                size_t row,
@@ -91,7 +91,7 @@ AWAITS int records_pick_values(struct records_ctx *ctx,
                                const struct records_pick *pick,
                                const struct model_field *field,
                                struct rows *ret_rows) MUSTCHECK;
-/* any: writes a value of a row of records_pick_values() in the format of lists. */
+/* any: writes a value of a row of records_pick_values() in the format of lists of records. */
 void records_value_json(struct jw *w,
                         const struct model_field *field,
                         const struct rows *rows,

@@ -75,7 +75,7 @@ size_t series_select(struct records_ctx *ctx,
                      const struct series_plan *plan,
                      struct strbuf *sql,
                      struct sql_params *params);
-/* any: writes one value of a row as in a list of records. */
+/* any: writes one value of a row in the format of lists of records. */
 void series_json(struct jw *w,
                  const struct series_column *column,
                  const struct rows *rows,

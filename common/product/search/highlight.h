@@ -2,8 +2,8 @@
 /*
  * Finds what a query matched in a record's text. The result is a snippet of 30 words around most of
  * the matches, as HTML that is safe to show: the text is escaped (& < > " '), and <mark> and
- * </mark> are the only tags. It also says how well the text matches, which orders hits that rank.h
- * considers equal. Pure; any thread.
+ * </mark> are the only tags. The result also says how well the text matches, which orders hits that
+ * rank.h considers equal. Pure; any thread.
  */
 #include <stdbool.h>
 #include <stddef.h>

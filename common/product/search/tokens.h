@@ -4,9 +4,9 @@
  * without memory of its own, however long the text is. Records and queries are cut in the same way,
  * so that both agree. Any bytes are allowed; bytes that are not UTF-8 separate words. Any thread.
  *
- * Folding: a term has compatibility forms (NFKD), no case and no accents. A mark that makes another
- * letter in its script stays: marks of Indic scripts and kana, й. ß is ss, æ ae, ø o, ł l, Cyrillic
- * ё е. ä, ö, ü, å and ñ lose their marks, as in well-known search engines.
+ * Folding: a term has compatibility forms (NFKD), no case and no accents. A mark that makes a
+ * different letter in its script stays: marks of Indic scripts and kana, й. ß is ss, æ ae, ø o, ł
+ * l, Cyrillic ё е. ä, ö, ü, å and ñ lose their marks, as in well-known search engines.
  *
  * Codes: words that one sign joins without a space ("AB-1234", "O'Brien", "12.50", "me@x.org") give
  * first the whole, then the parts. The whole drops its signs, except between two digits ("ab1234",

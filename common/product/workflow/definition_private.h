@@ -29,7 +29,7 @@ void check_known(const struct check *in,
 /* any: Whether the value is an object. Adds a finding when it is not. */
 bool check_object(const struct check *in, const struct json_path *at, const json_t *value);
 
-/* The rule for a text: 1 to `max` characters, no templates unless `templates`, no control
+/* The rule for a text: 1 to `max` characters, no templates unless `allows_templates`, no control
  * characters unless `allows_lines`. */
 struct text_rule {
     size_t max;

@@ -15,7 +15,8 @@ struct job_start {
     struct str data;           /* trigger data as JSON text, STR_NONE = none */
     int64_t trigger_id;        /* query parameter `id` */
     struct str trigger_entity; /* query parameter `entity_name` */
-    int64_t actor_id, actor_key_id; /* user and API key of the caller; key 0 = a token */
+    int64_t actor_id, actor_key_id; /* user and API key of the caller; actor_key_id 0 = the caller
+                                       used an access token */
     int depth;
     int64_t queued_max; /* limit of queued jobs of the project */
     struct str traceparent;
