@@ -58,9 +58,9 @@ struct str live_position_print(struct arena *arena, const struct live_position *
 
 /* --- beginning and end of the log --- */
 
-/* co: Keeps the project's log for the next hour. If there was no log, starts it, waits 1.5 s until
- * all processes log their changes, then at most 5 s until the transactions that began before have
- * ended. Returns 0 or a DB_*. */
+/* co: Keeps the project's log for the next hour. If there was no log, starts it. Until the log is
+ * complete, waits 1.5 s, after which all processes log their changes, then at most 5 s for the
+ * transactions that began before. Returns 0 or a DB_*. */
 AWAITS int live_log_keep(struct task *task, struct directory *directory, struct project *project)
     MUSTCHECK;
 /* any: Starts the sweep, which deletes old rows from the logs of all projects once a minute, shared

@@ -19,7 +19,7 @@ AWAITS int setup_apply_failed(struct apply_source *source,
                               struct db *tx,
                               const struct setup_object *setup,
                               struct applied *applied) MUSTCHECK;
-/* co: Creates or completes the method's row, whether or not the method has been attached yet. */
+/* co: Creates or completes the method's row, even if the method has not been attached yet. */
 AWAITS int setup_apply_succeeded(struct apply_source *source,
                                  struct db *tx,
                                  const struct setup_object *setup,

@@ -63,7 +63,7 @@ AWAITS int processor_call(struct task *task,
  * get: declined, invalid, not found. */
 bool processor_is_refusal(int rc);
 /* any: Returns whether the call has certainly not been carried out and may be made again: missing
- * or refused credentials, too many calls. */
+ * or refused credentials, too many calls, or a call that was not sent. */
 bool processor_is_not_done(int rc, const struct processor_reply *reply);
 
 /* any: Returns "<head>/<id><tail>" with the id escaped, because an id from a path parameter may

@@ -67,7 +67,8 @@ struct push_attempts {
     unsigned retries;       /* PUSH_FCM_RETRIES or PUSH_WEBPUSH_RETRIES */
     int64_t left_ms;        /* rest of the time that a device may take */
 };
-/* Returns the pause before the request is repeated; -1 = no retry, the answer is final. */
+/* Returns the pause before the request is repeated; -1 = no retry: the outcome is not PUSH_RETRY,
+ * no retry is left, or the pause is not shorter than left_ms. */
 int64_t push_pause_ms(const struct push_answer *answer,
                       const struct push_backoff *backoff,
                       const struct push_attempts *tries,

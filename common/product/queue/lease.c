@@ -58,8 +58,8 @@ static bool lease_has_id(const struct rows *rows, int64_t id)
     return false;
 }
 
-/* A row in neither list belongs to another process or does not exist. A row that is still held but
- * was not renewed is locked: the next renewal decides. */
+/* A row that is neither in `renewed` nor in `held` belongs to another process or does not exist. A
+ * row that is still held but was not renewed is locked: the next renewal decides. */
 static void lease_apply(const struct renewal *renewal,
                         const struct rows *renewed,
                         const struct rows *held,

@@ -177,8 +177,8 @@ struct queue *queue_start(const struct queue_kind *kind, const struct queue_conf
 void queue_stop_sweeps(struct queue *queue);
 /* any: stops claiming and releases items that have not begun. Calls done(arg) as soon as no item
  * and no reservation has a slot; NULL = no callback. At last_call_mono_ms the remaining items are
- * released in their present state, or cancelled. Release statements may still be under way when
- * done() is called: use background_wait(). */
+ * released in their present state if the kind has .release_begun, else cancelled. Release
+ * statements may still be under way when done() is called: use background_wait(). */
 void queue_drain(struct queue *queue, int64_t last_call_mono_ms, loop_fn done, void *arg);
 #define QUEUES_MAX 4
 /* loop: the end of a daemon, called once: ends the sweeps and retention of its queues, then stops
@@ -199,8 +199,9 @@ void queue_stop(struct queue *queue);
 void queue_project_due(struct queue *queue, int64_t number);
 /* any: notifies other processes of work of the project. */
 void queue_notify(struct queue *queue, const struct project *project);
-/* any: announces `count` rows that this process has just stored. This process claims the rows. When
- * it has too few free slots, it also notifies other processes. */
+/* any: announces `count` rows that this process has just stored. This process claims the rows. It
+ * also notifies other processes when it drains, has too few free slots, or, with .prefetch, has
+ * more than prefetch / 4 claimed items that have not begun. */
 void queue_rows_stored(struct queue *queue, const struct project *project, unsigned count);
 /* any: the number of rows announced by queue_rows_stored() that are not known to be claimed. */
 unsigned queue_rows_waiting(struct queue *queue, int64_t number);

@@ -49,9 +49,10 @@ struct records_ctx {
     struct records_error error;
 };
 
-/* co: decides after a call whether to repeat it. `rc` is the call's result. Returns true if it is
- * the first RECORDS_SCHEMA; ctx->model and *entity have then been reloaded. Any later
- * RECORDS_SCHEMA becomes RECORDS_FAILED. */
+/* co: decides after a call whether to repeat it. *rc is the call's result. Returns true if *rc is
+ * the first RECORDS_SCHEMA and the model was read again into ctx->model and *entity. A later
+ * RECORDS_SCHEMA, or a model that cannot be read or no longer has the entity, becomes
+ * RECORDS_FAILED in *rc. */
 AWAITS bool records_should_repeat(struct records_ctx *ctx, const struct entity **entity, int *rc);
 
 /* co: read a page of records, one record, or an aggregate, and append the answer to `out` as JSON.

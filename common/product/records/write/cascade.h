@@ -13,13 +13,14 @@
 
 struct cascade;
 
-/* any: Returns true when deleting records of the entity may emit events of other records. */
+/* any: Returns true when deleting records of the entity may emit events of other records, or may
+ * delete or change other records while changes are logged. */
 bool cascade_has_consumer(const struct records_ctx *ctx, const struct entity *entity);
 /* co: Call before the removal. Finds the records that the removal also deletes or changes, and
  * locks them when `tx` is a transaction. Also writes the change-log rows of these records while
- * changes are logged. *ret_cascade is arena-owned; NULL when the records' events have no consumer
- * and no other user holds a lock that might be in the way. Fails with too_many_rows above
- * CASCADE_MAX records, unless only the search index consumes the events of the rest. */
+ * changes are logged. *ret_cascade is arena-owned; NULL when cascade_has_consumer() is false and no
+ * other user holds a lock that might be in the way. Fails with too_many_rows above CASCADE_MAX
+ * records, unless only the search index consumes the events of the rest. */
 AWAITS int cascade_find(struct records_ctx *ctx,
                         const struct entity *entity,
                         struct db *tx,
