@@ -282,7 +282,7 @@ fmt-check: ## Fail when a C file is not formatted
 	@clang-format --dry-run --Werror $(C_FILES)
 layers: ## Fail on an include that common/layers.txt does not allow
 	@scripts/layers
-words: ## Fail on words and comments that a new reader would have to read twice, and on public functions without a comment
+words: ## Fail on words that a new reader would have to read twice, on public functions without a comment, and on stale names in comments
 	@scripts/words
 names: ## Fail on a name that is defined twice, or a function that is not defined in the source of its header
 	@scripts/names

@@ -44,7 +44,7 @@ sealed_text(struct task *task, const struct aead_key *key, struct str plain, str
     return codec_hex(task->arena, aead_seal(task->arena, key, plain, place));
 }
 
-/* Adds a value to each sealed column. The plain text of a value is its place (place.h). */
+/* Adds a value to each sealed column. The plain text of a value is its place (sealed_aad.h). */
 static void add_values(struct task *task, struct project *project, const struct aead_key *key)
 {
     struct arena *arena = task->arena;

@@ -92,3 +92,59 @@ def words():
 def test_what_words_forbids(words, path, text, reason):
     found = list(words.complaints(pathlib.Path(path), text + "\n"))
     assert found == ([reason] if reason else [])
+
+
+COMMENTED = {
+    "common/core/base/str.h": "#include <stdio.h>\nstruct part;\nstruct str {\n    int len;\n};\nint str_len(struct str text);",
+    "common/core/base/part.c": "struct part {\n    int at;\n};\nchar *s = \"a.png\";",
+    "common/core/base/list.c": "struct list {\n    int next;\n};",
+    "common/core/base/bounds.def": "BOUND(LEN_MOST, 8)\nSETTING(width)",
+    "services/gateway/users.sql": "select first_name from users",
+    "README.md": "| `GROUNDWORK_PORT` |",
+    "tests/LONG_NAME.md": "",
+}
+
+
+def names_commented(words, comment):
+    """The names that the check finds in a comment, with their lines."""
+    path, text = pathlib.Path("common/core/base/text.c"), f"#include \"base/str.h\"\n/* {comment} */\nstruct str text, users;\n"
+    names = words.Names({path: text, **{pathlib.Path(path): text for path, text in COMMENTED.items()}})
+    return [(line, said.split(", which the code does not have")[0].removeprefix("the comment names "))
+            for line, said in words.stale(path, text, names)]
+
+
+@pytest.mark.parametrize("comment", [
+    "text->len, text.len, (.len), struct str.len and part->at of a struct that str.h declares; text->width.",
+    "users.first_name of the database.",
+    "str_len() and str_len(text), printf(3).",
+    "LEN_MOST, a LEN_*, GROUNDWORK_PORT, str_*().",
+    "str.h, base/str.h, base/part.c, stdio.h, tests/LONG_NAME.md.",
+    "A .png of text.example, https://text.example/x.y, text.png, e.g. 1.2 or \"text->size of LEN_LEAST by str_size()\".",
+    "A RST_STREAM of HTTP/2.",
+    "\n *     str_size(one->two, LEN_MOST(.id = 1));\n",
+], ids=["members", "column", "functions", "constants", "files", "invented", "foreign", "sample"])
+def test_names_of_comments_that_words_allows(words, comment):
+    assert names_commented(words, comment) == []
+
+
+@pytest.mark.parametrize("comment, name", [
+    ("Sets text->size.", "text->size"),
+    ("Sets text->next of a struct that this file does not see.", "text->next"),
+    ("Sets struct str.size.", "struct str.size"),
+    ("Sets str.next.", "str.next"),
+    ("Sets text.size.", "text.size"),
+    ("Sets (.size).", ".size"),
+    ("Calls str_size().", "str_size()"),
+    ("Calls str_size(text).", "str_size()"),
+    ("At least LEN_LEAST.", "LEN_LEAST"),
+    ("A SIZE_*.", "SIZE_"),
+    ("The setting GROUNDWORK_HOST.", "GROUNDWORK_HOST"),
+    ("In string.c.", "string.c"),
+    ("In core/str.h.", "core/str.h"),
+])
+def test_names_of_comments_that_words_forbids(words, comment, name):
+    assert names_commented(words, f"The rule.\n * {comment}") == [(3, name)]
+
+
+def test_words_forbids_a_member_of_a_sample(words):
+    assert names_commented(words, "For example:\n *\n *     struct str text = {.size = 1};\n") == [(4, ".size")]
