@@ -85,8 +85,8 @@ grant_request_once(struct task *task, struct providers *providers, struct str *r
     return 0;
 }
 
-/* Requests an access token, repeatedly while the endpoint is down, for at most PUSH_DEADLINE_MS
- * (config.def). All other deliveries of the project wait for the token. */
+/* Requests an access token, repeatedly while the endpoint is down, for at most
+ * GROUNDWORK_PUSH_DEADLINE_MS. All other deliveries of the project wait for the token. */
 AWAITS static int grant_request(struct task *task, struct providers *providers)
 {
     int64_t until_ms = clock_mono_ms() + dispatcher_conf()->push_deadline_ms;

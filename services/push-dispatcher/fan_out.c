@@ -6,7 +6,7 @@
 
 enum { PAGE = 500 };
 
-/* Values of send.spread: from where the next rows are written. */
+/* Values of send->fan_out_stage: from where the next rows are written. */
 enum { FROM_DEVICES, FROM_SOURCE, ALL_WRITTEN };
 
 /* Returns the providers of the send whose devices are in push_devices. FCM is not one of them when

@@ -18,7 +18,7 @@
 /* clang-format on */
 
 /* One project may use a quarter of the slots for one purpose, which is at least the largest
- * FCM_REQUESTS. */
+ * GROUNDWORK_FCM_REQUESTS. */
 #define FETCH_SLOTS  2048
 #define LAST_CALL_MS 2000 /* before the end of the drain */
 

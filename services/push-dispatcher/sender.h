@@ -2,8 +2,8 @@
 /*
  * Sends to the devices of one send at one provider: reads pending rows a page at a time, keeps a
  * limited number of requests in flight, and records results in batches. Requests in flight and
- * results that are not recorded yet are together never more than the setting FCM_REQUESTS or
- * WEB_PUSH_REQUESTS, because all of them may be sent again when the process is killed.
+ * results that are not recorded yet are together never more than GROUNDWORK_FCM_REQUESTS or
+ * GROUNDWORK_WEB_PUSH_REQUESTS, because all of them may be sent again when the process is killed.
  */
 #include "send.h"
 

@@ -2,9 +2,9 @@
 #include "window.h"
 
 /* One project alone may hold half of the slots, and one of its sends half of that, which is the
- * largest FCM_REQUESTS. A project has no more slots for browsers than fetch() runs for it at the
- * same time. Browsers' servers may be slow, and the time that a request waits inside fetch() counts
- * for its timeout. */
+ * largest GROUNDWORK_FCM_REQUESTS. A project has no more slots for browsers than fetch() runs for
+ * it at the same time. Browsers' servers may be slow, and the time that a request waits inside
+ * fetch() counts for its timeout. */
 enum { FCM_SLOTS = 2000, WEB_SLOTS = 1024 };
 
 static const uint64_t slots[PUSH_PROVIDERS + 1] = {[PUSH_FCM] = FCM_SLOTS, [PUSH_WEB] = WEB_SLOTS};

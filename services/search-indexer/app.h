@@ -18,7 +18,7 @@
  * writes are one transaction.
  *
  * A build reads and cuts records in the same way, but it has nothing to compare. Its posting lists
- * stay in memory (postings.c) until they take INDEX_BYTES (config.def). A posting list holds
+ * stay in memory (postings.c) until they take GROUNDWORK_INDEX_BYTES. A posting list holds
  * the ids of the records that have a term in a field; it is stored in rows called leaves
  * (common/product/search/leaf.h).
  */

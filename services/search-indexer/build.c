@@ -94,7 +94,7 @@ static void build_memory_new(void)
 }
 
 /* Begins empty posting lists after a flush. Words stay in memory while they take less than a third
- * of INDEX_BYTES. */
+ * of GROUNDWORK_INDEX_BYTES. */
 static void build_memory_next(void)
 {
     if (arena_held_bytes(build.arena) > (size_t)indexer_conf()->index_bytes / 3) {

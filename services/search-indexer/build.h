@@ -4,7 +4,7 @@
  * round (app.h).
  *
  * Words and forward lists of a page are written with the page. Posting lists stay in memory until
- * they take INDEX_BYTES (config.def). Then they are written, and after them the generation's
+ * they take GROUNDWORK_INDEX_BYTES. Then they are written, and after them the generation's
  * cursor: all records up to this id are in the tables. After a crash the rows past the cursor are
  * removed (build_clean.h), and the records past the cursor are read again. A process builds one
  * generation at a time. The old generation answers queries until the new one is complete.

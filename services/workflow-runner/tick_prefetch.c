@@ -17,7 +17,7 @@
 #define READY_MS       200000 /* how long a project counts as prepared; caches keep its data longer */
 #define FRESH_EVERY_MS 1000
 #define FRESH_AHEAD_MS 3500 /* cached rights are read again after five seconds (project_rights) */
-#define STUCK_MAX_MS   1000 /* the first poll comes this long after the start */
+#define FIRST_POLL_MS  1000 /* the first poll comes this long after the start */
 #define ROUND_MS       20000
 #define AT_ONCE        6
 
@@ -226,7 +226,7 @@ void tick_prefetch_start(void)
     turns_start(&projects);
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         loop_timer_init(&kinds[i].timer, tick_prefetch_on_timer, &kinds[i]);
-        loop_timer_start(&kinds[i].timer, STUCK_MAX_MS);
+        loop_timer_start(&kinds[i].timer, FIRST_POLL_MS);
     }
 }
 

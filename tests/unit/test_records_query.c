@@ -78,7 +78,7 @@ static const char *print(struct arena *arena, const struct records_query *query)
     struct strbuf out;
 
     strbuf_init(&out, arena, (size_t)1 << 20);
-    for (size_t i = 0; i < query->filter.with_total; i++)
+    for (size_t i = 0; i < query->filter.item_count; i++)
         print_condition(&out, &query->filter.items[i]);
     strbuf_printf(&out,
                   "sort %.*s, fields %.*s, limit %lld, page %lld",

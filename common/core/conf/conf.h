@@ -5,7 +5,7 @@
  * README table. An example with two invented entries:
  *
  *   services/push-dispatcher/config.def
- *       CONF_INT(push_batch, 100, 1, 500, "Devices notified in one round")
+ *       CONF_INT(fcm_requests, 100, 1, 500, "Devices notified in one round")
  *       CONF_SECRET(push_token, CONF_REQUIRED, 16, 200, "Token of the push provider")
  *
  *   services/push-dispatcher/app.h              struct app_conf {struct conf_common common; ...}
@@ -17,9 +17,9 @@
  *       struct app_conf conf;
  *       const char *error = conf_load(arena, &app_conf_spec, environ, &conf);
  *       if (error) { fprintf(stderr, "%s\n", error); return 2; }
- *       serve(conf.common.port, conf.push_batch);
+ *       serve(conf.common.port, conf.fcm_requests);
  *
- * The variable is GROUNDWORK_ and the member's name in capitals: GROUNDWORK_PUSH_BATCH. An empty
+ * The variable is GROUNDWORK_ and the member's name in capitals: GROUNDWORK_FCM_REQUESTS. An empty
  * variable counts as not set. Entries (the text is one phrase, without a full stop):
  *
  *   CONF_STR(name, default, min, max, text)      struct str; bounds of its bytes

@@ -49,7 +49,7 @@ enum route_header {
     HEADER_LOCK_TOKEN = 4,
     HEADER_GROUP_ID = 8,
     HEADER_IDEMPOTENCY_KEY = 16,
-    HEADER_RANGE = 32, /* with If-Range; adds 206 and 416 to .ok.status */
+    HEADER_RANGE = 32, /* with If-Range; adds 206 and 416 to .success.status */
 };
 
 struct route_success {

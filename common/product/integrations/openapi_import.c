@@ -14,7 +14,7 @@
 #define TEXT_BYTES      900
 #define NAME_BYTES      64
 #define NAME_READ_BYTES 512 /* of an operationId or a path that are used to make a name */
-#define ROW_KEY_BYTES   200 /* of a path, in findings and in the list of skipped operations */
+#define PATH_BYTES      200 /* of a path, in findings and in the list of skipped operations */
 #define SKIPPED_MAX     1000
 #define STEP_BYTES      64  /* that are compared or copied in one step */
 #define OBJECT_BYTES    512 /* of an object with a few members, without their texts */
@@ -110,7 +110,7 @@ void openapi_skip(struct openapi_reader *reader, struct str what, const char *re
         return;
     json_t *entry = openapi_object(reader);
 
-    openapi_put_str(reader, entry, "operation", utf8_cut(what, ROW_KEY_BYTES));
+    openapi_put_str(reader, entry, "operation", utf8_cut(what, PATH_BYTES));
     openapi_put(entry, "reason", json_string(reason));
     MUST(json_array_append_new(reader->skipped, entry) == 0);
 }
@@ -379,10 +379,10 @@ static void paths_read(struct openapi_reader *reader, struct openapi_path *path)
     json_object_keylen_foreach((json_t *)paths, name, len, item)
     {
         path->path = (struct str){name, len};
-        if (!openapi_count_cost(reader, ARRAY_LEN(openapi_methods), ROW_KEY_BYTES))
+        if (!openapi_count_cost(reader, ARRAY_LEN(openapi_methods), PATH_BYTES))
             return;
         path->at = arena_printf(
-            reader->arena, "document.paths.%.*s", STR_ARG(utf8_cut(path->path, ROW_KEY_BYTES)));
+            reader->arena, "document.paths.%.*s", STR_ARG(utf8_cut(path->path, PATH_BYTES)));
         path->item = openapi_follow(reader, item, path->at);
         if (!json_is_object(path->item))
             continue;

@@ -11,7 +11,7 @@
 #define HOPS_MAX       32   /* references that lead to references */
 #define POINTER_COPIES 4    /* of a pointer while it is decoded */
 #define PART_LEVELS    3    /* "components", "schemas", "Order" */
-#define CHUNK_BYTES    64   /* of a struct document_part, without its path */
+#define PART_BYTES     64   /* of a struct document_part, without its path */
 #define ID_BYTES       4096 /* of an operationId whose escapes are decoded */
 
 /* --- parts --- */
@@ -71,7 +71,7 @@ parts_index(struct openapi_reader *reader, struct str parent, struct str object,
     struct json_member member;
 
     while (levels > 0 && json_members_next(&members, &member)) {
-        if (!openapi_count_cost(reader, 1, parent.len + 2 * member.key.len + CHUNK_BYTES))
+        if (!openapi_count_cost(reader, 1, parent.len + 2 * member.key.len + PART_BYTES))
             return;
         struct str name = json_text_decode(reader->arena, member.key);
         struct str path = part_path(reader->arena, parent, name);

@@ -5,10 +5,10 @@
 #include "integrations/openapi_import_private.h"
 #include "json/jr.h"
 
-#define ALL_OF_DEPTH  8
-#define ENUM_MAX      200
-#define VALUE_BYTES   32  /* of a value in an enum, without its text */
-#define ROW_KEY_BYTES 300 /* of the name of a place in findings */
+#define ALL_OF_DEPTH   8
+#define ENUM_MAX       200
+#define VALUE_BYTES    32  /* of a value in an enum, without its text */
+#define LOCATION_BYTES 300 /* of the name of a place in findings */
 
 /* --- schemas --- */
 
@@ -278,7 +278,7 @@ static const char *parameters_read(struct openapi_reader *reader,
                                    json_t *params)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
-        if (!openapi_count_cost(reader, 1, ROW_KEY_BYTES))
+        if (!openapi_count_cost(reader, 1, LOCATION_BYTES))
             break;
         struct str where = arena_printf(reader->arena, "%.*s.parameters[%zu]", STR_ARG(at), i);
         const json_t *parameter = openapi_follow(reader, json_array_get(list, i), where);

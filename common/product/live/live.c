@@ -5,10 +5,10 @@
 #include "live_sql.h"
 
 /* Processes read the epochs once a second, so all of them log their changes after this time. */
-#define MODE_POLL_MS   1500
-#define DRAIN_STEP_MS  20
-#define DRAIN_STEPS    250
-#define SNAPSHOT_BYTES 4096
+#define WRITERS_PAUSE_MS 1500
+#define DRAIN_STEP_MS    20
+#define DRAIN_STEPS      250
+#define SNAPSHOT_BYTES   4096
 
 /* --- writing --- */
 
@@ -115,7 +115,7 @@ AWAITS static int live_log_await_writers(struct task *task, struct project *proj
 {
     struct rows rows;
 
-    TRY(task_sleep(task, MODE_POLL_MS));
+    TRY(task_sleep(task, WRITERS_PAUSE_MS));
     TRY(db_query(task, &project->db, SQL_LIVE_BOUNDS(), &rows));
     struct str next = arena_dup(task->arena, sql_live_bounds_row(&rows, 0).next);
     for (int i = 0; i < DRAIN_STEPS; i++) {

@@ -9,7 +9,7 @@
 #include "payments/apply_refund_private.h"
 
 /* Delay until the timer fetches a payment whose events have no known order. */
-#define PING_FIRST_MS 2000
+#define UNORDERED_MS 2000
 /* Delay until the timer fetches a settled payment that is attempted again. */
 #define RUNNING_MS 30000
 
@@ -292,7 +292,7 @@ static void payment_put(struct apply_source *source,
 
     if (row->in_doubt || (was_settled && !settled && row->settle_ms == 0)) {
         settled = false;
-        row->settle_ms = clock_wall_ms() + (row->in_doubt ? PING_FIRST_MS : RUNNING_MS);
+        row->settle_ms = clock_wall_ms() + (row->in_doubt ? UNORDERED_MS : RUNNING_MS);
     }
     if (row->reference.len == 0)
         row->reference = row->invoice_payment_id;

@@ -7,7 +7,7 @@
 #include "loop/background.h"
 #include "queue/queue_private.h"
 
-#define STUCK_MAX_MS     5000   /* at most this long after the start the first round begins */
+#define FIRST_ROUND_MS   5000   /* at most this long after the start the first round begins */
 #define ROUND_MAX_MS     600000 /* limit of a round; what is left follows in the next round */
 #define ROWS_AT_ONCE     500
 #define ROWS_DIVISOR     8
@@ -177,5 +177,5 @@ void retain_start(struct queue *queue)
 
     loop_timer_init(&queue->retention, on_retention, queue);
     if (queue->kind->retain != NULL && !queue->config.crashed_only)
-        loop_timer_start(&queue->retention, every_ms < STUCK_MAX_MS ? every_ms : STUCK_MAX_MS);
+        loop_timer_start(&queue->retention, every_ms < FIRST_ROUND_MS ? every_ms : FIRST_ROUND_MS);
 }

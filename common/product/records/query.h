@@ -37,7 +37,7 @@ struct records_condition {
 
 struct records_filter {
     const struct records_condition *items; /* in the order in which the caller wrote them */
-    size_t with_total;                     /* number of `items` */
+    size_t item_count;                     /* number of `items` */
 };
 
 enum records_order { ORDER_NONE, ORDER_ASC, ORDER_DESC };
@@ -61,6 +61,6 @@ struct records_aggregate {
     struct records_filter filter;
     struct str group_by;              /* names, comma-separated; STR_NONE = one group */
     struct str metrics[METRIC_KINDS]; /* names for each kind, comma-separated; STR_NONE = none */
-    struct str with_total;            /* "*": with the count; STR_NONE: only without metrics */
+    struct str count;                 /* "*": with the count; STR_NONE: only without metrics */
     int64_t limit;                    /* maximum number of groups, at most AGGREGATE_GROUPS */
 };

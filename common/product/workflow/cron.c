@@ -9,7 +9,7 @@
 /* No two UTC offsets differ by more than this. Only within this period can the clock have shown a
  * later local time than now. */
 #define LOOKBACK_S   (52 * INT64_C(3600))
-#define STUCK_MAX_MS (-62167219200000) /* the beginning of the year 0000 */
+#define YEAR_ZERO_MS (-62167219200000) /* the beginning of the year 0000 */
 #define LAST_MS      253402300799000   /* the last second of the year 9999 */
 
 /* --- parsing --- */
@@ -301,7 +301,7 @@ int64_t cron_next(const struct cron *cron, const struct timezone_rules *zone, in
     if (after_ms > LAST_MS)
         return -1;
     int64_t minute =
-        floor_div(after_ms < STUCK_MAX_MS ? STUCK_MAX_MS : after_ms, MINUTE_S * 1000) + 1;
+        floor_div(after_ms < YEAR_ZERO_MS ? YEAR_ZERO_MS : after_ms, MINUTE_S * 1000) + 1;
     int64_t limit = minute + HORIZON_S / MINUTE_S;
     bool every_hour = cron->hours == HOURS_ALL;
     int64_t latest = latest_local(zone, minute);

@@ -4,9 +4,9 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 
-#define PLACE_DEPTH   80 /* deeper than any document that the JSON reader accepts */
-#define ROW_KEY_BYTES 2048
-#define NAME_BYTES    200 /* bytes that are shown of one name */
+#define PLACE_DEPTH 80 /* deeper than any document that the JSON reader accepts */
+#define PATH_BYTES  2048
+#define NAME_BYTES  200 /* bytes that are shown of one name */
 
 static void print_part(struct strbuf *out, const struct json_path *part)
 {
@@ -29,7 +29,7 @@ struct str json_path_print(struct arena *arena, const struct json_path *path)
 
     for (; path != NULL && count < PLACE_DEPTH; path = path->parent)
         chain[count++] = path;
-    strbuf_init(&out, arena, ROW_KEY_BYTES);
+    strbuf_init(&out, arena, PATH_BYTES);
     while (count > 0)
         print_part(&out, chain[--count]);
     return strbuf_view(&out);

@@ -297,7 +297,7 @@ def project(gateway, operator, recorder, pool):
 
 @pytest.fixture
 def make_project(operator, recorder, pool):
-    """make_project(gateway): one more fresh project, or one behind a gateway with other settings."""
+    """make_project(gateway): one more fresh project, or one of a gateway with other settings."""
     with contextlib.ExitStack() as projects:
         borrowed = contextlib.contextmanager(lent)
         yield lambda gateway: projects.enter_context(borrowed(pool, Project(gateway, operator, recorder, pool=pool)))

@@ -282,9 +282,9 @@ int filter_plan(struct records_ctx *ctx,
                 const struct records_filter *from,
                 struct filter **ret_filter)
 {
-    struct filter *filter = from->with_total > 0 ? ARENA_NEW(ctx->task->arena, filter) : NULL;
+    struct filter *filter = from->item_count > 0 ? ARENA_NEW(ctx->task->arena, filter) : NULL;
 
-    for (size_t i = 0; i < from->with_total; i++) {
+    for (size_t i = 0; i < from->item_count; i++) {
         struct condition_reader in = {ctx, filter, entity, &from->items[i]};
         if (i == FILTER_MAX) {
             (void)filter_refuse(&in, "there are more than 50 conditions");

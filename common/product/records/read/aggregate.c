@@ -66,9 +66,9 @@ plan_groups(struct records_ctx *ctx, const struct records_aggregate *query, stru
     read_groups(ctx, query, in);
     for (int kind = 0; kind < METRIC_KINDS; kind++)
         read_metrics(ctx, query, (enum metric_kind)kind, in);
-    if (query->with_total.ptr != NULL && !str_is(query->with_total, "*"))
+    if (query->count.ptr != NULL && !str_is(query->count, "*"))
         records_finding_add(ctx, STR("count"), PROBLEM_INVALID_QUERY, "must be *");
-    in->count = query->with_total.ptr != NULL || in->grouping.metric_count == 0;
+    in->count = query->count.ptr != NULL || in->grouping.metric_count == 0;
     check_names(ctx, in);
     in->grouping.limit = query->limit;
     if (query->limit < 1 || query->limit > AGGREGATE_GROUPS)

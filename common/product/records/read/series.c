@@ -213,12 +213,12 @@ static bool next_path(const struct records_series *query, size_t *at, struct str
         return true;
     }
     i -= query->value_count;
-    if (i < query->filter.with_total) {
+    if (i < query->filter.item_count) {
         *ret_path = query->filter.items[i].field;
         return true;
     }
     *ret_path = query->window_path;
-    return i == query->filter.with_total;
+    return i == query->filter.item_count;
 }
 
 struct str series_forbidden_path(const struct records_ctx *ctx,

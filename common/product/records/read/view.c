@@ -12,7 +12,7 @@
 static void view_print_conditions(struct jw *w, const struct records_filter *filter)
 {
     jw_arr(w);
-    for (size_t i = 0; i < filter->with_total; i++) {
+    for (size_t i = 0; i < filter->item_count; i++) {
         const struct records_condition *from = &filter->items[i];
         jw_obj(w);
         JW_STR(w, "name", from->name);
@@ -121,7 +121,7 @@ bool view_query_read(struct arena *arena, struct str text, struct records_series
         };
     }
     for (size_t i = 0; i < json_array_size(filter); i++)
-        view_read_condition(arena, json_array_get(filter, i), &items[query.filter.with_total++]);
+        view_read_condition(arena, json_array_get(filter, i), &items[query.filter.item_count++]);
     query.filter.items = items;
     *ret_query = query;
     return true;

@@ -10,7 +10,7 @@
 #define ANSWERS_MAX     32 /* concurrent answers of a process; no project takes all of them */
 #define BYTES_PER_TOKEN 4
 #define DAY_MS          86400000
-#define MODE_POLL_MS    10000
+#define SETTLE_MS       10000
 #define SETTLE_RETRY_MS 300
 
 /* --- slots of this process --- */
@@ -196,7 +196,7 @@ void ai_usage_settle_later(const struct ai_reservation *bill, int64_t prompt, in
 {
     if (stopped)
         return;
-    struct background *background = background_new(MODE_POLL_MS);
+    struct background *background = background_new(SETTLE_MS);
     struct arena *arena = background_arena(background);
     struct settlement *settling = ARENA_NEW(arena, settling);
     *settling = (struct settlement){*bill, prompt, answer};

@@ -55,7 +55,7 @@ static bool filter_is_readable(const struct stored_result *earlier, const struct
 {
     struct records_filter filter = items_filter_read(earlier->ctx->task->arena, query);
 
-    for (size_t i = 0; i < filter.with_total; i++)
+    for (size_t i = 0; i < filter.item_count; i++)
         if (!field_is_readable(earlier, filter.items[i].field))
             return false;
     return true;

@@ -11,19 +11,19 @@
 #include "base/arena.h"
 #include "json/jr.h"
 
-#define FONT        "DejaVu Sans"
-#define TEXT_SIZE   12.0
-#define TITLE_SIZE  16.0
-#define MARGIN      16.0
-#define AXIS_WIDTH  56.0
-#define AXIS_HEIGHT 24.0
-#define TITLE_AREA  28.0
-#define LEGEND_LINE 18.0
-#define LABEL_SPACE 64.0 /* least width of a label in the legend */
-#define LABEL_MAX   120.0
-#define LABEL_GAP   8.0
-#define BYTES_FIRST ((size_t)16 << 10)
-#define BYTES_MAX   ((size_t)8 << 20)
+#define FONT            "DejaVu Sans"
+#define TEXT_SIZE       12.0
+#define TITLE_SIZE      16.0
+#define MARGIN          16.0
+#define AXIS_WIDTH      56.0
+#define AXIS_HEIGHT     24.0
+#define TITLE_AREA      28.0
+#define LEGEND_LINE     18.0
+#define LABEL_SPACE     64.0 /* least width of a label in the legend */
+#define LABEL_WIDTH_MAX 120.0
+#define LABEL_GAP       8.0
+#define BYTES_FIRST     ((size_t)16 << 10)
+#define BYTES_MAX       ((size_t)8 << 20)
 
 struct colour {
     double red, green, blue;
@@ -215,7 +215,7 @@ static void draw_labels(const struct canvas *on)
 
     for (size_t i = 0; i < plot->count; i++)
         widest = fmax(widest, text_width(on, plot->labels[i], TEXT_SIZE));
-    size_t every = (size_t)ceil((fmin(widest, LABEL_MAX) + LABEL_GAP) / each);
+    size_t every = (size_t)ceil((fmin(widest, LABEL_WIDTH_MAX) + LABEL_GAP) / each);
     double most = each * (double)every - LABEL_GAP;
 
     use_colour(on, on->theme->faint, 1);

@@ -190,7 +190,7 @@ struct records_aggregate items_aggregate_read(struct arena *arena, const struct 
                     [METRIC_AVG] = query_get(query, "avg"),
                     [METRIC_MIN] = query_get(query, "min"),
                     [METRIC_MAX] = query_get(query, "max")},
-        .with_total = query_get(query, "count"),
+        .count = query_get(query, "count"),
         .limit = AGGREGATE_GROUPS,
     };
 

@@ -9,7 +9,7 @@
 /* Returns whether the filter follows relations: only callers with the same rights share it. */
 static bool filter_is_personal(const struct records_filter *filter)
 {
-    for (size_t i = 0; i < filter->with_total; i++)
+    for (size_t i = 0; i < filter->item_count; i++)
         if (memchr(filter->items[i].field.ptr, '.', filter->items[i].field.len))
             return true;
     return false;
@@ -29,7 +29,7 @@ static struct str test_key(struct arena *arena,
                   (unsigned long long)changes_view_key(caller, entity));
     if (filter_is_personal(filter))
         strbuf_printf(&key, " %p", (const void *)caller->rights);
-    for (size_t i = 0; i < filter->with_total; i++) {
+    for (size_t i = 0; i < filter->item_count; i++) {
         const struct records_condition *condition = &filter->items[i];
         for (size_t k = 0; k < condition->group_count; k++)
             strbuf_printf(&key,
@@ -46,9 +46,9 @@ static struct str test_key(struct arena *arena,
 
 static struct records_filter copy_filter(struct arena *arena, const struct records_filter *filter)
 {
-    struct records_condition *items = ARENA_ARRAY(arena, items, filter->with_total);
+    struct records_condition *items = ARENA_ARRAY(arena, items, filter->item_count);
 
-    for (size_t i = 0; i < filter->with_total; i++) {
+    for (size_t i = 0; i < filter->item_count; i++) {
         items[i] = filter->items[i];
         items[i].name = arena_dup(arena, items[i].name);
         items[i].field = arena_dup(arena, items[i].field);
@@ -60,7 +60,7 @@ static struct records_filter copy_filter(struct arena *arena, const struct recor
             list[k] = arena_dup(arena, filter->items[i].list[k]);
         items[i].list = list;
     }
-    return (struct records_filter){items, filter->with_total};
+    return (struct records_filter){items, filter->item_count};
 }
 
 struct hub_test *hub_test_get(struct hub *hub,
@@ -71,7 +71,7 @@ struct hub_test *hub_test_get(struct hub *hub,
     struct arena *arena;
     struct hub_test *test;
 
-    if (filter->with_total == 0)
+    if (filter->item_count == 0)
         return NULL;
     arena = arena_new(0);
     struct str key = test_key(arena, caller, entity, filter);

@@ -241,7 +241,7 @@ static size_t needed_hits(const struct search_plan *plan, const struct search_pa
 {
     size_t pages = (size_t)params->end + SEARCH_WINDOW;
     size_t share = SEARCH_CHECKED_HITS / (plan->target_count > 0 ? plan->target_count : 1);
-    bool asks = params->records.filter.with_total > 0 || params->records.sort.len > 0 ||
+    bool asks = params->records.filter.item_count > 0 || params->records.sort.len > 0 ||
                 params->facets.ptr != NULL || has_phrase(&plan->query);
 
     return asks && share > pages ? share : pages;

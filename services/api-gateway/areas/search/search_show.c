@@ -93,7 +93,7 @@ static bool needs_records(const struct search_answer *showing)
 {
     const struct records_query *query = &showing->params->records;
 
-    return query->filter.with_total > 0 || query->sort.len > 0 || showing->plan->phrase_count > 0;
+    return query->filter.item_count > 0 || query->sort.len > 0 || showing->plan->phrase_count > 0;
 }
 
 /* Removes the hits that filters, rules and phrases exclude; the total is the number left. */
