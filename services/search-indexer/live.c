@@ -15,9 +15,8 @@
 #include "index_sql.h"
 #include "indexer_measure.h"
 
-#define NEWEST_SHARE                                                                               \
-    4 /* a quarter of a batch: about the rows that are written during one batch                    \
-       */
+/* A quarter of a batch: about the rows that are written during one batch. */
+#define NEWEST_SHARE 4
 
 /* The records of one entity among the rows that were read. */
 struct entity_changes {

@@ -29,7 +29,7 @@ from .stripe_client import stripe_client  # noqa: F401
 from .workflows import event, workflow
 
 __all__ = [
-    "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "pool", "project", "make_project", "shared_project", "emptied", "gateways_end",
+    "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "pool", "project", "unused_project", "make_project", "shared_project", "emptied", "gateways_end",
     "admin", "user", "anonymous", "db", "redis_client", "start_runner", "runner", "start_one", "nobody_else", "orders", "listening",
     "sink", "mail_sink", "start_webhook", "webhook",
     "session_processor", "processor", "start_payments", "module_payments", "payments", "make_shop", "shop", "shared_shop",
@@ -293,6 +293,12 @@ def lent(pool, project):
 def project(gateway, operator, recorder, pool):
     """A fresh project."""
     yield from lent(pool, Project(gateway, operator, recorder, pool=pool))
+
+
+@pytest.fixture
+def unused_project(gateway, operator, recorder, pool):
+    """A project whose tables no earlier test has used, for query plans: they depend on the pages and statistics of the tables."""
+    yield from lent(pool, Project(gateway, operator, recorder))
 
 
 @pytest.fixture

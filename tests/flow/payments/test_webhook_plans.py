@@ -19,8 +19,8 @@ def fill(cursor, schema, first, last):
 
 
 @pytest.mark.parametrize("rows", [0, 20, ROWS // 2])
-def test_plans_of_small_tables(project, db, rows):
-    cursor, schema = db.cursor(), project.schema(db)
+def test_plans_of_small_tables(unused_project, db, rows):
+    cursor, schema = db.cursor(), unused_project.schema(db)
     fill(cursor, schema, 1, rows)
     with plans_of_now(cursor, schema, ("webhook_events",)) as plans:
         for name in ("events_claim", "events_claim_crashed", "events_quarantine"):

@@ -22,8 +22,8 @@ def fill(cursor, schema, first, last):
 
 
 @pytest.mark.parametrize("rows", [0, 20, ROWS // 2])
-def test_plans_of_small_tables(project, db, rows):
-    cursor, schema = db.cursor(), project.schema(db)
+def test_plans_of_small_tables(unused_project, db, rows):
+    cursor, schema = db.cursor(), unused_project.schema(db)
     fill(cursor, schema, 1, rows)
     with plans_of_now(cursor, schema, ("push_sends", "push_deliveries")) as plans:
         for name in ("sends_claim", "sends_claim_crashed", "sends_quarantine"):

@@ -27,8 +27,8 @@ def places(cursor, schema):
 
 
 @pytest.mark.parametrize("rows", [0, 20, ROWS // 2])
-def test_plans_of_small_tables(project, db, rows):
-    cursor, schema = db.cursor(), project.schema(db)
+def test_plans_of_small_tables(unused_project, db, rows):
+    cursor, schema = db.cursor(), unused_project.schema(db)
     fill(cursor, schema, 1, rows)
     with plans_of_now(cursor, schema, ("search_postings", "search_docs", "search_terms", "search_lexicon")) as plans:
         keep, before = plans.keep, places(cursor, schema)

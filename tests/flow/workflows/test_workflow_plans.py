@@ -34,8 +34,8 @@ def fill(cursor, schema, first, last):
 
 
 @pytest.mark.parametrize("rows", [20, ROWS // 2])
-def test_plans_of_small_tables(project, db, rows):
-    cursor, schema = db.cursor(), project.schema(db)
+def test_plans_of_small_tables(unused_project, db, rows):
+    cursor, schema = db.cursor(), unused_project.schema(db)
     fill(cursor, schema, 1, rows)
     with plans_of_now(cursor, schema, ("jobs", "job_leases", "job_steps", "outbox", "fan_out")) as plans:
         for name in ("claim_renew", "claim_held", "claim_jobs", "jobs_release"):
