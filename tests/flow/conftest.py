@@ -10,9 +10,11 @@ from groundwork.fixtures import *  # noqa: E402,F403
 
 # The files that take longest, longest first: several processes take files in this order, so that they end at about the same time.
 # `scripts/test flow` prints the durations at its end.
-LONGEST = """bucket tenants search_hostile provider webhooks_settle push_dispatcher search chaos_workflows auth payment_plan_sync runner_crash
-    workflow_rights webhooks_faults search_indexer subscriptions_killed payments_idempotency payments_faults subscriptions payments_killed
-    push_killed faults chaos_clocks payments tools fields workflows push_hostile load workflow_triggers search_spread""".split()
+LONGEST = """tours push_dispatcher provider script_sandbox webhooks_settle push_npm daemon search_hostile mail_flows mail_servers auth
+    runner_data search variants tenant_domains killed runner_outbound store_notifications workflow_rights live subscription_life
+    matrix sign_in_limits conditional workflow_guards payments_idempotency mail_queue subscriptions payments views sql_input
+    runner_core payments_order payment_plan_sync variants_camera attack_work search_indexer users processor_model tools verdict
+    statements""".split()
 
 
 def turn(item):
