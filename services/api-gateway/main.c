@@ -203,8 +203,9 @@ AWAITS static int start_directory(struct task *task,
     return rc != 0 || wrong ? -1 : 0;
 }
 
-/* Fails when the bucket gives an answer that will not change later, such as wrong credentials. A
- * bucket that cannot be reached now is no failure: each file tries it again. */
+/* Fails when the configuration is wrong, or when the bucket's answer shows a fault that an operator
+ * must correct, such as wrong credentials. A bucket that is overloaded or cannot be reached is no
+ * failure, because each operation on a file sends its own requests. */
 AWAITS static int
 start_bucket(struct task *task, const struct app_conf *conf, struct str *ret_reason)
 {

@@ -288,7 +288,8 @@ AWAITS static int settle_row(struct task *task, void *arg)
     } else if (s->call.key.len == 0) { /* no call was noted in the row */
         rc = row_write_answered(s, &s->call.project->db);
     } else if (is_charge(s) && processor_key_is_once(s->call.key)) {
-        /* The sender cannot repeat this charge, and may have charged again. */
+        /* The client sent no idempotency key. It cannot repeat this charge and may have made
+         * another charge instead, so this charge must not be sent again. */
         rc = s->age_ms < SEARCH_AGE_MS ? row_postpone(s) : settle_by_searching(s);
     } else if (s->age_ms > KEY_LIFE_MS) {
         stats.given_up++;

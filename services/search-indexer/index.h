@@ -35,13 +35,13 @@ struct generations {
 };
 
 /* AWAITS, a queue_kind.run: runs rounds on the project's index until no work is left, the time is
- * over, the lease is lost, or the queue wants the run to release it. Then releases the lease. */
+ * over, the lease is lost, or the queue wants the lease released. Then releases the lease. */
 enum queue_outcome index_run(struct task *task, struct queue_item *item);
-/* any: Whether the writer must stop: it has lost the lease, or the queue wants it to release it. */
+/* any: Whether the writer must stop: the lease is lost, or the queue wants the lease released. */
 bool index_must_stop(const struct index *index);
 /* co: Reads all generations into *ret (in the task's arena), and the model again if it has changed.
- * Generations that were not compared with this model yet are compared first (reconcile.h). Results
- * as batch_run(). */
+ * Compares the generations with the model first (reconcile_run()) if this was not done yet for this
+ * version of the model, or if reconcile_has_old_tokens(). Results as batch_run(). */
 AWAITS int index_read_state(struct task *task, struct index *index, struct generations *ret)
     MUSTCHECK;
 /* any: The entity's newest generation in this state; NULL: none. */

@@ -2,10 +2,10 @@
  * Keeps the generations of a project in line with its model: the first step of a round (app.h).
  *
  * Every entity that is searched has a shape (shape.h). The shape changes when a field is added,
- * removed, made searchable or secret, or gets another type or display field. Then a new generation
- * is requested (state 'building'), and the live one answers queries until build.c has finished the
- * new one. A new name, rule or weight does not change the shape. Generations of entities that are
- * gone or no longer searched are dropped.
+ * removed, made searchable or secret, or gets another type or display field, and when the program
+ * has another TOKENS_VERSION. Then a new generation is requested (state 'building'), and the live
+ * one answers queries until build.c has finished the new one. A new name, rule or weight does not
+ * change the shape. reconcile.h has the other cases.
  */
 #include "reconcile.h"
 

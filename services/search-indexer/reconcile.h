@@ -1,6 +1,12 @@
 #pragma once
-/* Compares generations with the model: requests a new generation for each entity whose index has
- * the wrong shape, and drops generations that are no longer wanted. */
+/*
+ * Compares generations with the model. Drops generations of entities that are gone or no longer
+ * searched. A searched entity with a generation in the state 'purged' is skipped. For any other
+ * searched entity a build of another shape than shape_wanted() is dropped. Then a generation is
+ * requested if none is being built, and
+ *  - the live generation has another shape, or
+ *  - there is no live generation, and no build of the wanted shape has failed.
+ */
 #include "index.h"
 
 /* co: Compares the generations `all` with index->model and stores the model's version. Call it

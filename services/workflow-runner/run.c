@@ -20,7 +20,7 @@
 #include "trigger_rights.h"
 #include "work.h"
 
-#define PENDING_MS     1000 /* history of steps without effect waits at most this long */
+#define PENDING_MS     1000 /* older pending rows are written when the next step ends */
 #define PENDING_BYTES  ((size_t)1 << 20) /* history that waits, at most, plus one step's rows */
 #define ERROR_BYTES    ((size_t)64 << 10)
 #define MESSAGE_BYTES  2000

@@ -250,7 +250,8 @@ size_t num_print_f64(char *buf, double value)
 
 /* --- whole numbers in any notation --- */
 
-#define EXPONENT_MOST 100000000 /* far beyond any range: further digits are ignored */
+/* No number type has an exponent this large: read_exponent() ignores the digits that follow. */
+#define EXPONENT_MOST 100000000
 
 static int64_t read_exponent(const char *at, const char *end)
 {

@@ -104,7 +104,8 @@ uint64_t db_answer_held(struct arena *arena)
     return answer != NULL ? answer->rows + answer->text : 0;
 }
 
-/* Bytes that an account takes from the share for its rows and text: whole chunks, rounded down. */
+/* Bytes that an account (struct answer) takes from the project's share: ROW_FACTOR times `rows`,
+ * plus `text`, rounded down to whole chunks. */
 static uint64_t chunks_due(uint64_t rows, uint64_t text)
 {
     return (ROW_FACTOR * rows + text) / CHUNK_BYTES * CHUNK_BYTES;

@@ -51,13 +51,15 @@ struct db_op {
     unsigned resent_count; /* times sent again because its connection was stuck */
 };
 
-/* The wait of a task: reads count down their ops, a leased group ends with its Sync. */
+/* The wait of a task. Without a lease it ends with the last of its ops: `pending` is the number of
+ * ops that have not ended. On a leased connection `pending` is 1 until the Sync that follows the
+ * ops has a result. */
 struct db_wait {
     struct await await;
     struct db_op *ops;
     size_t count;
     size_t pending;
-    struct db_conn *leased; /* NULL = reads */
+    struct db_conn *leased; /* NULL = the ops are reads on shared connections */
     int sync_rc;            /* leased: failure reported by the Sync itself (deferred constraints) */
     PGresult *sync_result;
 };

@@ -10,7 +10,7 @@
 enum {
     US_PER_MS = 1000,
     OVER_MIN_MS = FAIR_WINDOW_MS / 2, /* use of a statement that runs half of the time */
-    STEPS_MAX = 16 * FAIR_STEPS,      /* after this many steps no use is left */
+    STEPS_MAX = 16 * FAIR_STEPS,      /* after this many FAIR_STEP_MS all use is forgotten */
 };
 
 struct project_use {

@@ -277,7 +277,7 @@ static bool is_wide_integer(struct str number)
     return integer && number_is_wide(number);
 }
 
-/* Whether a double or jsonb cannot hold the number. */
+/* Whether the text is a JSON number that at least one of the types double and jsonb cannot hold. */
 static bool is_unrepresentable(struct str number)
 {
     size_t at = 0;

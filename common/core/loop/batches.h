@@ -40,7 +40,7 @@ struct batches {
     /* Set by the caller. */
     unsigned at_once;        /* batches of one owner that are under way */
     size_t max_entries;      /* entries of one batch */
-    size_t bytes;            /* bytes of one batch; at least one entry */
+    size_t bytes;            /* bytes of one batch; a batch of one entry may have more */
     int64_t limit_ms;        /* time limit of one .write */
     struct backoff pause;    /* pauses before a repetition (BATCH_AGAIN) */
     bool is_uninterruptible; /* an entry is written even if its task is cancelled; if false, the

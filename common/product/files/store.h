@@ -54,7 +54,8 @@ const char *store_s3_check(const struct store_s3 *config);
 void store_start_s3(const struct store_s3 *config);
 /* co: Sends one request to the bucket, at the start. Returns FILES_UNAVAILABLE with *ret_reason
  * (arena-owned) if the answer shows a fault that an operator must correct. Returns 0 also if the
- * store cannot be reached or is overloaded, because each later request is tried again. */
+ * store cannot be reached or is overloaded, because each operation on a file sends its own
+ * requests. */
 AWAITS int store_s3_probe(struct task *task, struct str *ret_reason) MUSTCHECK;
 
 /* Facts about bytes that were written. */

@@ -155,8 +155,8 @@ static const struct field response_fields[] = {
      .type = FIELD_STR,
      .nullable = true,
      .max = 500,
-     .doc = "The path to the part of the answer that is returned, as results_path of the workflow "
-            "step CallAnApi",
+     .doc = "The path to the part of the answer that is returned: names and indexes, such as "
+            "data.items[0].name; [*] selects every item of an array. Default: the whole answer",
      .example = "\"data.items\""},
     {.name = "map",
      FIELD_AT(struct integration_response, map),

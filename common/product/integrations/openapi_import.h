@@ -15,7 +15,8 @@
 #define OPENAPI_STEPS_MAX 500000
 #define OPENAPI_BYTES_MAX 16777216 /* allocated by one import, without the document itself */
 
-/* Options of an import. Empty members are taken from the document. */
+/* Options of an import. An empty `name` or `base_url` is taken from the document: its title, or the
+ * URL of its first server. */
 struct openapi_options {
     const json_t *document; /* NULL = `text` is the document */
     struct str text;        /* a large document, valid JSON; requires `chosen_names` */

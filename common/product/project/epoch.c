@@ -2,7 +2,7 @@
  * Epochs. Once a second a read of the control schema gets the epochs of all loaded projects. When
  * the epoch of a project has moved, its rights and credentials are dropped, and its settings and
  * model are synced. A Redis message only makes the read earlier. The read is also the heartbeat:
- * five seconds after the last successful read nothing is served.
+ * five seconds after the last successful read nothing is served until a read succeeds.
  */
 #include <stdlib.h>
 

@@ -197,6 +197,7 @@ void events_notify(struct directory *directory, const struct project *project);
 /* any: notifies only the search indexer: of outbox rows, of other work for it, or of a requested
  * rebuild. */
 void search_notify(struct directory *directory, const struct project *project);
-/* any: notifies gateways with live listeners on LIVE_CHANNEL: the log of changes has new rows. */
+/* any: publishes the project's number on LIVE_CHANNEL. Gateways with live listeners of the project
+ * then read the new rows of its log of changes. */
 void live_notify(struct directory *directory, const struct project *project);
 #define LIVE_CHANNEL "groundwork:live"

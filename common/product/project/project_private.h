@@ -44,7 +44,8 @@ AWAITS int singleflight_join(struct task *task, struct singleflight *singlefligh
 
 /* --- the directory --- */
 
-/* Nothing is served when the control schema was last read longer ago than this. */
+/* When the last successful read of the control schema is older than this, epoch_wait_fresh() fails
+ * if a read has failed since. Otherwise it waits for one read and returns that read's result. */
 #define EPOCH_STALE_MS 5000
 #define EPOCH_READ_MS  1000
 #define EPOCH_FIRST    1 /* epoch of a new project */
@@ -115,8 +116,9 @@ void directory_control_record(struct directory *directory, int rc);
 
 void epoch_start(struct directory *directory);
 void epoch_stop(struct directory *directory);
-/* co: returns 0 when the control schema was read recently enough, else PROJECT_UNAVAILABLE or a
- * negative. */
+/* co: returns 0 when the last successful read of the control schema is at most EPOCH_STALE_MS old.
+ * Otherwise returns PROJECT_UNAVAILABLE if a read has failed since, or the result of one read that
+ * it waits for: 0, PROJECT_UNAVAILABLE or a negative. */
 AWAITS int epoch_wait_fresh(struct task *task, struct directory *directory) MUSTCHECK;
 /* any: reads the epochs now. If a read is running, another one follows it. */
 void epoch_read_now(struct directory *directory);

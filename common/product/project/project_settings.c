@@ -95,7 +95,12 @@ static const struct field settings_fields[] = {
         .doc = "Client secret at the issuer. Answers show ********; send ******** to keep it",
         .example = "\"" SECRET_MASK "\"",
     },
-    SETTING_STR(mail_sender, 254, "email", "Sender of the project's mail"),
+    SETTING_STR(mail_sender,
+                254,
+                "email",
+                "Sender of mail for which neither the template's sender address nor the default "
+                "one is on a verified domain. If the domain of mail_sender is not verified, such "
+                "mail is sent from the operator's address"),
     SETTING_STR(timezone,
                 64,
                 NULL,

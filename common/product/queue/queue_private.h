@@ -124,7 +124,8 @@ void pass_unpause(struct queue_project *project);
 
 /* any: starts the timer of renewals, for kinds that renew. */
 void lease_start(struct queue *queue);
-/* any: renews all items that have begun at once, and so finds those that are lost. */
+/* any: starts a renewal of all items of the project that have begun, without waiting for the timer.
+ * The renewal finds the items that are lost. Does nothing for kinds without .renew. */
 void lease_check(struct queue_project *project);
 
 /* --- release.c --- */

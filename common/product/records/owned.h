@@ -21,8 +21,8 @@ void owned_add_rule(struct owned_statement *statement, enum perm_action action, 
 void owned_add_file_rule(struct owned_statement *statement,
                          enum perm_action action,
                          const char *alias);
-/* any: finishes the statement. `name` is for logs. `sort`: sortable columns of a :page statement,
- * else NULL. */
+/* any: finishes the statement. `name` is for logs. `sort`: for SQL_PAGE the columns by which
+ * db_sql_page() may order the rows, comma separated; else NULL. */
 struct db_call owned_finish(struct owned_statement *statement,
                             const char *name,
                             enum sql_kind kind,

@@ -138,7 +138,8 @@ list_count_rows(struct records_ctx *ctx, const struct listing *list, int64_t *re
     return 0;
 }
 
-/* co: finds the total, if wanted. The last page reveals the total without counting. */
+/* co: Sets *ret_total, to -1 if no total is wanted. The last page gives the total without a count,
+ * unless the page begins at a cursor, or is empty and not the first. */
 AWAITS static int
 find_total(struct records_ctx *ctx, const struct listing *list, int64_t *ret_total)
 {

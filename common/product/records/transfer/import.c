@@ -80,7 +80,9 @@ static bool is_ignored_member(const struct import *import, struct str name)
     return field->system && !(import_writer_is_by_id(&import->writer) && str_is(name, "id"));
 }
 
-/* Returns true when the caller may write the field; by id, only the right to update counts. */
+/* Returns true when the caller may write the field. An import by id (import_writer_is_by_id()) only
+ * changes records, so it needs only the right to update. Any other import needs the right to
+ * create, and with a key also the right to update. */
 static bool can_write_field(const struct import *import, const struct model_field *field)
 {
     const struct records_ctx *ctx = import->ctx;

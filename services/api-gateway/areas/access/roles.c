@@ -28,7 +28,8 @@ static const struct field field_access_fields[] = {
      .type = FIELD_STRS,
      .required = true,
      .max = 200,
-     .doc = "The only fields that the role may access by this action",
+     .doc = "The only fields that the role may access by this action. Fields that the service "
+            "sets, such as id, can always be read",
      .example = "[\"status\"]"},
 };
 static const struct schema field_access_schema =

@@ -17,7 +17,7 @@
 #include "json/jr.h"
 #include "loop/background.h"
 
-#define QUEUED_MAX    ((size_t)2 << 20) /* unsent bytes of a slow client; a whole answer fits */
+#define QUEUED_MAX    ((size_t)2 << 20) /* more unsent bytes end a feed; an answer fits */
 #define TICK_MS       200
 #define WRITE_MS      400   /* interval of storing new text */
 #define POLL_MS       1000  /* interval of polling the row when there is no new text */

@@ -17,7 +17,7 @@
 
 #define AI_CHANNEL            "groundwork:ai" /* payload: "<project number>:<message id>" */
 #define FOLLOWERS             128
-#define QUEUED_MAX            ((size_t)2 << 20) /* unsent bytes of a slow follower; a whole answer fits */
+#define QUEUED_MAX            ((size_t)2 << 20) /* more unsent bytes end a feed; an answer fits */
 #define POLL_MS               1000              /* when no notification arrives */
 #define POLL_WITHOUT_REDIS_MS 300               /* while Redis is not connected */
 #define TICK_MS               200               /* interval of checking the project's epoch */

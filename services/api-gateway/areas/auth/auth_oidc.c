@@ -20,8 +20,8 @@ static int fail_provider(struct req *r)
     return fail(r, PROBLEM_PROVIDER_ERROR, "The identity provider did not answer correctly.");
 }
 
-/* Reads an endpoint, which a browser or this gateway will open: an http or https URL, no longer
- * than browsers accept; otherwise STR_NONE. */
+/* Returns the member `name`, the URL of an endpoint that a browser or this gateway will open.
+ * Returns STR_NONE unless the member is an http or https URL of at most ENDPOINT_BYTES. */
 static struct str read_endpoint(const json_t *document, const char *name)
 {
     struct str url = jr_str(document, name);

@@ -116,7 +116,8 @@ static const struct field answer_fields[] = {
 };
 static const struct schema answer_schema = SCHEMA_OUT("IntegrationAnswer", answer_fields);
 
-/* Puts the problem for an error that a step of a workflow would store in its history. */
+/* Answers with the problem for the reason of INTEGRATION_FAILED: use->findings if there are any,
+ * else use->error. */
 static int run_refuse(struct req *r, const struct integration_use *use)
 {
     const struct connection_error *error = &use->error;

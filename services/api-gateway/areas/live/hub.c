@@ -23,7 +23,7 @@
 #define MORE_MS          5    /* before a round that has more to read */
 #define BUSY_DELAY_MS    20   /* after a round that sent something, to read more at once */
 #define ROUND_LIMIT_MS   20000
-#define QUEUED_MAX       ((size_t)512 * 1024) /* unsent bytes of a listener that reads slowly */
+#define QUEUED_MAX       ((size_t)512 * 1024) /* more unsent bytes end a feed */
 
 static struct {
     struct directory *directory;

@@ -36,7 +36,10 @@ struct template_in {
      .doc = "When null: the name of the sender address, or else of the project"},                  \
     {.name = "sender_address_id", FIELD_AT(struct template_in, sender_address_id),                 \
      .type = FIELD_I64, .nullable = true, .has_min = true, .min = 1,                               \
-     .doc = "Id of a sender address; the default sender when null"}
+     .doc = "Id of a sender address. When null, or while the domain of that address is not "       \
+            "verified, mail is sent from the default sender address, else from the project's "     \
+            "setting mail_sender, else from the operator's address. The domain of the first two "  \
+            "must be verified"}
 /* clang-format on */
 
 static const struct field template_fields[] = {TEMPLATE_MEMBERS};

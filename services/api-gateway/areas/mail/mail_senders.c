@@ -67,7 +67,8 @@ static const struct field sender_fields[] = {
      .type = FIELD_BOOL,
      .required = true,
      .doc = "Whether the domain of the address is verified. While it is not verified, mail is sent "
-            "from the default sender address, or else from the operator's address"},
+            "from the default sender address, else from the project's setting mail_sender, else "
+            "from the operator's address. The domain of the first two must be verified"},
     {.name = "is_default", .type = FIELD_BOOL, .required = true},
     {.name = "avatar_file_id", .type = FIELD_I64, .required = true, .nullable = true},
     {.name = "created_at", .type = FIELD_TIME, .required = true},
@@ -371,7 +372,8 @@ static const struct route tenant_senders_routes[] = {
         .guard = senders_get,
         .summary = "Delete a sender address",
         .doc = "Mail of templates that name the address is then sent from the default sender "
-               "address, or else from the operator's address.",
+               "address, else from the project's setting mail_sender, else from the operator's "
+               "address. The domain of the first two must be verified.",
     },
 };
 ROUTES(tenant_senders, "Mail");

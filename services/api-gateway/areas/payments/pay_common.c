@@ -467,8 +467,9 @@ int pay_customer_find_or_create(struct req *r,
         TRY(customer_find(r, settings, &payer, ret_customer));
     if (!ret_customer->len)
         TRY(customer_create(r, settings, &payer, ret_customer));
-    /* DB_UNIQUE: this customer is already in the row of another address, because the address was
-     * changed at the processor. Each request finds the customer again. */
+    /* DB_UNIQUE: the row of another e-mail address has this customer, because the customer's
+     * address was changed at the processor. The row of payer.email stays unchanged, and each
+     * request searches for the customer at the processor again. */
     int rc = db_query(&r->task,
                       r->scope->db,
                       SQL_PAY_CUSTOMER_SET(.id = payer.id,

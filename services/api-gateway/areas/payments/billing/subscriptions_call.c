@@ -34,7 +34,8 @@ struct pay_call subscription_call_begin(struct req *r, struct idem *idem)
 
 /* --- resuming --- */
 
-/* *ret_url: the address of the checkout while it is open. */
+/* Sets *ret_url to the address of the checkout; leaves *ret_url unchanged unless the checkout is
+ * open. */
 AWAITS static int read_url(struct pay_call *pay, struct str session_id, struct str *ret_url)
 {
     struct processor_reply reply = {0};

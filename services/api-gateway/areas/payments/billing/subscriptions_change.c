@@ -264,7 +264,9 @@ static const struct field update_fields[] = {
      FIELD_AT(struct update_in, metadata),
      .type = FIELD_MAP,
      .nullable = true,
-     .doc = "Replaces all metadata; at most 40 texts of at most 500 characters"},
+     .doc = "Replaces all metadata. At most 40 texts, numbers or booleans of at most 500 "
+            "characters, which are stored as texts. Names have 1 to 40 characters and no square "
+            "brackets; names that the service sets, such as project_id, are refused"},
 };
 static const struct schema update_schema =
     SCHEMA("SubscriptionUpdate", struct update_in, update_fields);

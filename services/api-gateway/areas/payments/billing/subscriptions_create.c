@@ -55,7 +55,8 @@ static const struct field in_fields[] = {
      .example = "\"SUMMER\""},
     IDEM_MEMBER(struct create_in),
     {.name = "metadata", FIELD_AT(struct create_in, metadata), .type = FIELD_MAP, .nullable = true,
-     .doc = "At most 40 texts of at most 500 characters"},
+     .doc = "At most 40 texts, numbers or booleans of at most 500 characters, which are stored as texts. Names have 1 to "
+            "40 characters and no square brackets; names that the service sets, such as project_id, are refused"},
 };
 /* clang-format on */
 static const struct schema create_schema =

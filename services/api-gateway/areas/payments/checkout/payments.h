@@ -63,7 +63,9 @@ extern const char *const payment_capture_methods[];
      .max = 500, .doc = "What the payment is for; the payer sees it",                              \
      .example = "\"Season ticket\""},                                                              \
     {.name = "metadata", FIELD_AT(body, metadata), .type = FIELD_MAP, .nullable = true,            \
-     .doc = "At most 40 members; texts of at most 500 characters",                                 \
+     .doc = "At most 40 texts, numbers or booleans of at most 500 characters, which are stored "   \
+            "as texts. Names have 1 to 40 characters and no square brackets; names that the "      \
+            "service sets, such as project_id, are refused",                                       \
      .example = "{\"order\":\"A-17\"}"},                                                           \
     {.name = "capture_method", FIELD_AT(body, capture_method), .type = FIELD_STR,                  \
      .values = payment_capture_methods,                                                            \
