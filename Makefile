@@ -304,7 +304,7 @@ $(BUILD)/headers/%.h.ok: %.h $(FLAGS_STAMP) | $(SQL_HEADERS) $(GEN)/migrations.h
 	@touch $@
 
 # clang-tidy runs again only on recompiled files. clang's analyzer takes four fifths of the time of all checks, so `make lint` leaves
-# it out. `make check-long` runs it, with TIDY_STATES=75000: it gives up on a function after so many states.
+# it out. `make check-long` runs the analyzer, which gives up on a function after TIDY_STATES (75000) states.
 TIDY_STATES ?= 0
 TIDY_FLAGS  := $(if $(filter 0,$(TIDY_STATES)),--checks=-clang-analyzer-*,\
                $(foreach f,-Xclang -analyzer-config -Xclang max-nodes=$(TIDY_STATES),--extra-arg=$(f)))
