@@ -27,8 +27,8 @@ LDLIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lmagic -lunistri
 
 CFLAGS_release  := -O2 -D_FORTIFY_SOURCE=2
 CFLAGS_debug    := -O0 -DGW_DEBUG
-CFLAGS_asan     := -O1 -DGW_DEBUG -DGW_SANITIZE -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
-LDFLAGS_asan    := -fsanitize=address,undefined
+CFLAGS_asan     := -O1 -g1 -DGW_DEBUG -DGW_SANITIZE -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+LDFLAGS_asan    := -fsanitize=address,undefined -fuse-ld=gold
 CFLAGS_cov      := -O0 -DGW_DEBUG --coverage
 LDFLAGS_cov     := --coverage
 # clang warns about more than gcc, also about members that a designated initializer leaves out.
