@@ -4,7 +4,7 @@ import queue
 import threading
 import time
 
-from groundwork.deadline import allowed
+from groundwork.deadline import allowed, until
 
 WITHIN = 6  # seconds within which an event is certain to arrive
 
@@ -60,8 +60,14 @@ class Stream:
             pass
         self.ended.set()
 
+    def has_next(self, within=WITHIN):
+        """Waits for an event; returns False when the server has ended the stream instead."""
+        until(lambda: not self.events.empty() or self.ended.is_set(), "no event came", within, pause=0.005)
+        return not self.events.empty()
+
     def next(self, kind=None, within=WITHIN):
-        event = self.events.get(timeout=allowed(within))
+        assert self.has_next(within), "the stream ended"
+        event = self.events.get()
         assert kind in (None, event.kind), f"{event} in place of {kind}"
         return event
 
