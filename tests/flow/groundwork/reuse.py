@@ -1,16 +1,19 @@
-"""Makes fresh projects from the schemas of projects that earlier tests have used. PostgreSQL needs half a second of a processor to
-create the tables and indexes of a project, and a hundredth of it to empty them.
+"""Makes fresh projects from the schemas of projects that earlier tests have used. PostgreSQL needs 0.35 s of a processor to
+create the tables and indexes of a project, and 0.05 s to empty them.
 
 A used schema is emptied, gets the rows of a project that nothing has changed (the pattern), with keys of its own, and is renamed for
 a new row of platform.projects. Slug, number, keys, files and Redis keys are new. A schema whose tables differ from the pattern's
 afterwards, or that has grown, is not used again.
 """
 import collections
+import contextlib
 import json
 import os
+import secrets
 import time
 
 import psycopg2
+import redis
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -110,27 +113,28 @@ class Pool:
                 self.connection.autocommit = False
             with self.connection, self.connection.cursor() as cursor:
                 number = self._make(cursor, used, operator, body)
-            with self.servers.redis_client() as client:
-                client.publish("groundwork:epoch", f"{number}:1")
-            return True
         except psycopg2.Error as error:
             print("not used again:", error)
             if self.connection and self.connection.closed:
                 self.connection = None
             return False
+        with contextlib.suppress(redis.RedisError), self.servers.redis_client() as client:
+            client.publish("groundwork:epoch", f"{number}:1")
+        return True
 
     def _pattern(self, cursor, operator, body):
         """The number of the pattern, which is created when it is first needed."""
         if self.pattern is None:
-            slug = f"pattern-{os.getpid()}"
+            slug = f"pattern-{secrets.token_hex(4)}"
             operator.post("", {**body, "project_id": slug}, expect=201)
             self.servers.execute("update platform.projects set state = 'creating' where slug = %s", slug)
             cursor.execute("select number, migration from platform.projects where slug = %s", (slug,))
-            self.pattern, self.migration = cursor.fetchone()
-            cursor.execute(FILL.format(new="{new}", pattern=self.pattern))
+            number, self.migration = cursor.fetchone()
+            cursor.execute(FILL.format(new="{new}", pattern=number))
             self.fill = ";".join(statement for statement, in cursor.fetchall())
-            cursor.execute(SHAPE.format(schema=f"p_{self.pattern}"))
+            cursor.execute(SHAPE.format(schema=f"p_{number}"))
             self.shape, = cursor.fetchone()
+            self.pattern = number
         return self.pattern
 
     def _make(self, cursor, used, operator, body):
@@ -138,7 +142,8 @@ class Pool:
         cursor.execute("set local session_replication_role = replica; set local lock_timeout = '2s';"
                        "delete from platform.projects where number = %s;"
                        "insert into platform.projects (slug, name, partition, migration, state)"
-                       " values (%s, %s, floor(random() * 16), %s, 'active') returning number", (used, body["project_id"], body["name"], self.migration))
+                       " values (%s, %s, floor(random() * 16), %s, 'active') returning number",
+                       (used, body["project_id"], body["name"], self.migration))
         number, = cursor.fetchone()
         numbers = {"used": used, "pattern": pattern, "new": number, "largest": LARGEST}
         cursor.execute(EMPTY.format(**numbers))
