@@ -95,7 +95,8 @@ class AccessLog:
     def ids(self):
         with open(self.gateway.log_path, "rb") as log:
             log.seek(self.at)
-            lines = [line for line in log.read().split(b"\n") if b'"event":"access"' in line]
+            whole_lines = log.read().split(b"\n")[:-1]  # a line may be half written
+        lines = [line for line in whole_lines if b'"event":"access"' in line]
         return collections.Counter(json.loads(line)["request_id"] for line in lines)
 
     def ids_until(self, *wanted):
