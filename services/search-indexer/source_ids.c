@@ -45,8 +45,8 @@ static int order_by_entity(const void *left, const void *right)
     return (a->id > b->id) - (a->id < b->id);
 }
 
-/* One cursor serves all entities, so ids are cut in the order of ids, not of entities. Records of
- * several entities that have the same id stay together. */
+/* Keeps the `most` records with the lowest ids, because one cursor serves all entities. The cursor
+ * names an id alone, so records of several entities with the last id are all kept. */
 void source_ids_cut(struct source_ids *ids, size_t most)
 {
     ids->next_cursor = ids->checked_up_to;

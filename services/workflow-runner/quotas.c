@@ -3,11 +3,11 @@
 
 #include "app.h"
 
-#define WRITES_PART 4   /* one entity has a quarter of the connections for transactions */
+#define WRITES_PART 4   /* divisor: one entity may use a quarter of the connections */
 #define CALLS       256 /* the same limit and rule as for requests in common/core/fetch */
-#define CALLS_PART  2   /* one project has half of CALLS */
+#define CALLS_PART  2   /* divisor: one project may use half of CALLS */
 #define LARGE       ((uint64_t)8 << 20)
-#define LARGE_PART  2 /* one project has half of LARGE */
+#define LARGE_PART  2 /* divisor: one project may use half of LARGE */
 #define MOMENTS     ((uint64_t)32 << 20)
 
 struct shares quotas_writes, quotas_calls, quotas_mails, quotas_scripts, quotas_large,

@@ -37,8 +37,9 @@ int admission_enter(struct req *r, enum admission kind, struct permit **ret_perm
 AWAITS int admission_upload(struct req *r, struct permit **ret_permit) MUSTCHECK;
 /* any: Releases the permit. */
 void admission_release(struct permit *permit);
-/* co: Adds bytes of a body to those that the permit holds. Waits until the project may hold them. A
- * call with at most 1,024 bytes counts nothing. Returns 0, a status or a negative. */
+/* co: Adds `bytes` to the bytes of bodies that the permit holds. Waits until the project's share
+ * has room for `bytes`. A call with at most 1,024 bytes counts nothing. Returns 0, a status or a
+ * negative. */
 AWAITS int admission_bytes_hold(struct req *r, struct permit *permit, uint64_t bytes) MUSTCHECK;
 /* co: Counts the memory of a whole body that is about to be parsed: its text and the tree that it
  * may become. Waits like admission_bytes_hold(). Returns 0, a status or a negative. */

@@ -8,7 +8,7 @@
 #include "queue/queue_private.h"
 
 #define FIRST_ROUND_MS   5000   /* at most this long after the start the first round begins */
-#define ROUND_MAX_MS     600000 /* limit of a round; what is left follows in the next round */
+#define ROUND_MAX_MS     600000 /* time limit of a round; the next round continues */
 #define ROWS_AT_ONCE     500
 #define ROWS_DIVISOR     8
 #define PROJECTS_AT_ONCE 16

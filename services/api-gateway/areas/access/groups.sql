@@ -52,7 +52,7 @@ where m.group_id = :group_id::bigint
 
 -- Computes what adding users to a group would open: records granted to the group (granted), members' own records to
 -- added users who have svc_group_data:read (asks), and added users' own records to users with that permission (opened).
--- What the caller has already: it is a member (member), or it or one of its roles is in the group (reached).
+-- member: whether the caller is a member. reached: whether the group has the caller or one of the caller's roles.
 -- name: group_gives :one
 with added as (select unnest(:user_ids::bigint[]) as id),
 reached as (
