@@ -122,19 +122,19 @@ daemons() {
 
 # Succeeds when a daemon has this setting. Takes the help as a text: with a pipe to a program that stops at the first match, the
 # daemon would die of the closed pipe, and pipefail would turn the match into a failure.
-knows() { # TEXT OF --help-config, VARIABLE
+has_setting() { # TEXT OF --help-config, VARIABLE
     [[ $'\n'$1 == *$'\n'"$2"[=\ ]* ]]
 }
 
 # Unsets the variables that the caller set for other daemons, because a daemon refuses to start with an unknown variable. A
 # variable that no daemon knows stays set, so that the daemon reports it. Run this in a subshell.
-forget_others() { # TEXT OF --help-config
+unset_foreign_settings() { # TEXT OF --help-config
     local each variable all=
     for each in $(daemons); do
         all+=$'\n'$("$ROOT/build/release/bin/$each" --help-config)
     done
     for variable in $(compgen -e GROUNDWORK_); do
-        if knows "$all" "${variable%_FILE}" && ! knows "$1" "${variable%_FILE}"; then
+        if has_setting "$all" "${variable%_FILE}" && ! has_setting "$1" "${variable%_FILE}"; then
             unset "$variable"
         fi
     done

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Cleans up after a tool, however the tool ends: no process that it started and no folder of its servers is left.
 
-    import kept; kept.keep()        the first call of a tool written in Python; the tool continues in a child process
-    tests/kept.py COMMAND...        for other tools
+    import kept; kept.watch_and_clean()   the first call of a tool written in Python; the tool continues in a child process
+    tests/kept.py COMMAND...             for other tools
 
 Two parent processes watch the tool, which is a grandchild of the first. When one of the three processes gets a signal to end, crashes or
 is killed, at least one parent remains. It inherits all processes that the others had started (PR_SET_CHILD_SUBREAPER: also processes in
@@ -55,7 +55,7 @@ def descendants(pid):
     return found
 
 
-def name(pid):
+def program_name(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
@@ -80,21 +80,21 @@ def send(pid, number):
         pass
 
 
-def end(pid):
+def kill_tree(pid):
     """Kills a process and its descendants. PostgreSQL gets SIGQUIT, so that it releases its shared memory and ends its own children."""
-    if name(pid) != "postgres":
+    if program_name(pid) != "postgres":
         send(pid, signal.SIGKILL)
         for child in children(pid):
-            end(child)
+            kill_tree(child)
     else:
         send(pid, signal.SIGQUIT)
 
 
-def sweep(folder):
+def clean_up(folder):
     limit = time.monotonic() + QUITTING
     while descendants(os.getpid()):
         for child in children(os.getpid()):
-            end(child)
+            kill_tree(child)
         if time.monotonic() > limit:
             for pid in descendants(os.getpid()):
                 send(pid, signal.SIGKILL)
@@ -128,7 +128,7 @@ def wait(child):
             send(child, signal.SIGKILL)
 
 
-def leave(status):
+def exit_like(status):
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) != signal.SIGKILL:
         number = os.WTERMSIG(status)
         signal.signal(number, signal.SIG_DFL)
@@ -139,18 +139,18 @@ def leave(status):
 
 def watch(child, folder):
     status = wait(child)
-    sweep(folder)
-    leave(status)
+    clean_up(folder)
+    exit_like(status)
 
 
-def below(parent):
+def follow_parent(parent):
     """Called in a child after the fork: lets the kernel signal the child when its parent ends, also when the parent has already ended."""
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def keep():
+def watch_and_clean():
     """Returns in the tool's process. The process that has called it, and one more, watch that process."""
     if "GW_KEPT" in os.environ:
         return
@@ -165,10 +165,10 @@ def keep():
         child = os.fork()
         if child:
             watch(child, folder)
-        below(parent)
+        follow_parent(parent)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 if __name__ == "__main__":
-    keep()
+    watch_and_clean()
     os.execvp(sys.argv[1], sys.argv[1:])

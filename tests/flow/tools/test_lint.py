@@ -110,7 +110,7 @@ def names_commented(words, comment):
     path, text = pathlib.Path("common/core/base/text.c"), f"#include \"base/str.h\"\n/* {comment} */\nstruct str text, users;\n"
     names = words.Names({path: text, **{pathlib.Path(path): text for path, text in COMMENTED.items()}})
     return [(line, said.split(", which the code does not have")[0].removeprefix("the comment names "))
-            for line, said in words.stale(path, text, names)]
+            for line, said in words.stale_names(path, text, names)]
 
 
 @pytest.mark.parametrize("comment", [

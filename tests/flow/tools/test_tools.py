@@ -19,7 +19,7 @@ TOOL = """
 import sys
 sys.path[:0] = ["tests", "tests/flow"]
 import kept
-kept.keep()
+kept.watch_and_clean()
 import os, tempfile, time
 from groundwork.daemon import Daemon
 from groundwork.servers import Servers
@@ -120,7 +120,7 @@ def test_a_tool_is_stopped(place, tool, number):
 @pytest.mark.parametrize("path", ["scripts/test", "scripts/check-sql", "scripts/fuzz", "scripts/cov", "tests/chaos/run",
                                   "tests/bench/run", "tests/fault/mutants", "tests/fault/runner-mutants"])
 def test_all_tools_are_kept(path):
-    assert re.search(r"kept\.keep\(\)|exec \"\$ROOT/tests/kept.py\"", (ROOT / path).read_text())
+    assert re.search(r"kept\.watch_and_clean\(\)|exec \"\$ROOT/tests/kept.py\"", (ROOT / path).read_text())
 
 
 # --- the verdict -----------------------------------------------------------------------------------
