@@ -70,7 +70,7 @@ def worst_mix(world, out, say, count=4, seconds=20):
     for pid in world.gateway.workers():
         forget_peak(pid)
     attacks = [attack for project in projects for attack in floods.worst_mix(project, db)]
-    with floods.all_of(*attacks):
+    with floods.run_together(*attacks):
         time.sleep(seconds)
         most = max(peak_mb(pid) for pid in world.gateway.workers())
     db.close()

@@ -13,7 +13,7 @@ from groundwork.cpu import cpu_seconds
 from groundwork.daemon import free_port
 from groundwork.push_keys import service_account, subscription
 from groundwork.runs import step
-from groundwork.workflows import api
+from groundwork.workflows import api_trigger
 from memory import forget_peak, peak_mb
 from workflows import caller_of_routes, make_workflow
 
@@ -164,7 +164,7 @@ class Bench:
     def latency(self):
         took = single(lambda: send(self.alone), self.provider, SINGLES, 0)
         self.out.add("test send to request at the provider, median", f"{statistics.median(took):.1f} ms", "-", True, f"p99 {p99(took):.1f} ms")
-        make_workflow(self.alone, api("ask"), [step("ask", "SendPushNotification", {**TEXT, "audience": {"kind": "all"}})])
+        make_workflow(self.alone, api_trigger("ask"), [step("ask", "SendPushNotification", {**TEXT, "audience": {"kind": "all"}})])
         caller = caller_of_routes(self.alone)
         self.world.start_runner()
         took = single(lambda: caller.post("/workflows/api/ask", {}), self.provider, SINGLES, 0)

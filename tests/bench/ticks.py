@@ -5,7 +5,7 @@ import time
 from groundwork.client import Client
 from groundwork.cpu import cpu_seconds
 from groundwork.runs import condition
-from groundwork.workflows import event, timed
+from groundwork.workflows import event, timed_trigger
 from workflows import make_workflow
 from world import PASSWORD
 
@@ -50,7 +50,7 @@ class Many:
 
     def __init__(self, world, count, say):
         self.world = world
-        make_workflow(world.project("many-0"), timed("* * * * *"), [condition()])
+        make_workflow(world.project("many-0"), timed_trigger("* * * * *"), [condition()])
         with concurrent.futures.ThreadPoolExecutor(MAKERS) as makers:
             for number, _ in enumerate(makers.map(self.project, range(1, count)), 2):
                 if number % 100 == 0:

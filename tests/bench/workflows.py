@@ -6,7 +6,7 @@ import time
 import n8n
 import peers
 from groundwork.runs import condition, step
-from groundwork.workflows import api, document, event
+from groundwork.workflows import api_trigger, document, event
 from tools import CLIENTS, Nginx, lua, requests_lua, wrk
 from world import standard_user
 
@@ -67,7 +67,7 @@ class Jobs:
 
 def jobs(world, folder, args, out, say):
     admin = world.project("jobs")
-    make_workflow(admin, api("noop"), [condition()])
+    make_workflow(admin, api_trigger("noop"), [condition()])
     caller = caller_of_routes(admin)
     table = Jobs(world, "jobs")
     script = lua(folder, "noop", "wrk.method = 'POST'\nwrk.body = '{\"n\":1}'\n")
@@ -133,7 +133,7 @@ def chain(world, folder, args, out, say):
     sink = Nginx(folder, 1)
     admin = world.project("chain")
     check = condition("check", {"field": "$svc.trigger.data.n", "op": "eq", "value": 1}, then="call")
-    make_workflow(admin, api("chain"), [check, step("call", "CallAnApi", {"url": sink.json_url, "method": "GET"})])
+    make_workflow(admin, api_trigger("chain"), [check, step("call", "CallAnApi", {"url": sink.json_url, "method": "GET"})])
     caller = caller_of_routes(admin)
     table = Jobs(world, "chain")
     script = lua(folder, "chain", "wrk.method = 'POST'\nwrk.body = '{\"n\":1}'\nwrk.headers['Content-Type'] = 'application/json'\n")

@@ -64,7 +64,7 @@ class World:
         return self.runner
 
     def stop_runner(self):
-        if self.runner and self.runner.running():
+        if self.runner and self.runner.is_running():
             self.runner.stop()
         self.runner = None
 
@@ -73,7 +73,7 @@ class World:
         return self.webhook
 
     def stop_webhook(self):
-        if self.webhook and self.webhook.running():
+        if self.webhook and self.webhook.is_running():
             self.webhook.stop()
         self.webhook = None
 

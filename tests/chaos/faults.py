@@ -11,7 +11,7 @@ import time
 
 from world import LEASE_MS  # first: it makes the flow tests' library known
 import searches
-from groundwork.chaos import FAKETIME, faked
+from groundwork.chaos import FAKETIME, faketime_prefix
 
 # System calls at which a runner may be killed: calls that communicate with another program.
 POINTS = ("sendto", "write", "recvfrom", "connect", "epoll_wait", "writev", "sendmsg", "read")
@@ -65,7 +65,7 @@ class Faults:
         self.world.processor.update_endpoint(duplicate=0, shuffle=False, delay=0, drop=False, paused=False)
         self.world.processor.resend()
         for daemon in self.world.daemons():
-            if not daemon.running():
+            if not daemon.is_running():
                 self.restart_hard(daemon)
 
     def restart_hard(self, daemon):
@@ -235,7 +235,7 @@ class Faults:
             return
         daemon = self.runner()
         kill_group(daemon)
-        daemon.prefix = faked(self.random.choice(("+2h", "-2h")), daemon.binary)
+        daemon.prefix = faketime_prefix(self.random.choice(("+2h", "-2h")), daemon.binary)
         self.restart_hard(daemon)
         daemon.prefix = []
 

@@ -173,7 +173,7 @@ class World:
 
     def close(self):
         for daemon in self.daemons():
-            if daemon.running():
+            if daemon.is_running():
                 os.killpg(daemon.process.pid, signal.SIGCONT)
                 os.killpg(daemon.process.pid, signal.SIGKILL)
                 daemon.process.wait()

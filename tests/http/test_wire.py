@@ -37,7 +37,7 @@ def test_wire(path, shared_project, gateway, start_gateway):
         assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
         alarms = target.alarms()
         assert not alarms, alarms[0]
-        assert target.running(), target.log_tail()
+        assert target.is_running(), target.log_tail()
     finally:
         if target is not gateway:
             target.stop()

@@ -123,7 +123,7 @@ def world(start_gateway, start_runner, servers, tarpit):
 
 def prepare_normal(gateway, operator):
     project = Project(gateway, operator, None)
-    floods.unlimited(project)
+    floods.raise_limits(project)
     project.entity("things", [{"name": "name", "type": "varchar"}, {"name": "n", "type": "integer"}])
     made = workflow(project.admin, {"kind": "manual"}, [condition()])
     return project, neighbour(project, workflow=made["id"])
@@ -133,7 +133,7 @@ def prepare_hostile(gateway, operator, db):
     """Creates the hostile project, and four more projects of the same owner."""
     hostile, *others = [Project(gateway, operator, None) for _ in range(5)]
     for project in (hostile, *others):
-        floods.unlimited(project)
+        floods.raise_limits(project)
     floods.prepare_rows(hostile, db, 3000, 20000)
     floods.prepare_rows(hostile, db, 250000, 64, "many")
     floods.prepare_rows(hostile, db, 240, 1 << 20, "large")
@@ -212,5 +212,5 @@ def test_soak(world, tarpit, db, servers):
     print("\n" + "\n".join(lines))
     wrong = judge(report, len(wanted)) + [f"{name}: {size >> 20} MB" for name, size in peaks.items() if name.startswith("gateway") and size > WORKER_BYTES]
     wrong += [f"{lost} jobs lost an attempt"] if lost else []
-    wrong += [f"{name} ended" for name, daemon in (("gateway", gateway), ("runner", runner)) if daemon.alarms() or not daemon.running()]
+    wrong += [f"{name} ended" for name, daemon in (("gateway", gateway), ("runner", runner)) if daemon.alarms() or not daemon.is_running()]
     assert not wrong, "\n".join([*wrong, str(report["examples"])])

@@ -46,7 +46,7 @@ def test_a_key_learns_nothing_of_records_by_changing_the_model(project, letters)
 def test_a_key_reads_back_no_field_of_an_entity_that_it_may_not_read(project, letters):
     """A key that may only create or change records gets the same answer as a user with these permissions."""
     item = project.item("letters", text="hidden text", note="hidden note")["id"]
-    user = project.only("svc_api_keys:create", "letters:create", "letters:update")
+    user = project.user_with("svc_api_keys:create", "letters:create", "letters:update")
     project.admin.put(letters, {"row_level_security": False}, expect=200)
     for permissions in (["letters:create"], ["letters:update"]):
         key = project.key(permissions)
@@ -65,7 +65,7 @@ def test_a_key_grants_no_records(project, letters):
     group = project.admin.post("/groups", {"name": "Insiders"}, expect=201).json()["id"]
     grants = [{name: value, "can_update": False, "can_delete": False} for name, value in (("role_id", role), ("group_id", group))]
     project.admin.put(f"{letters}/items/{item}/rls-groups", {"items": grants}, expect=200)
-    friend = project.only("letters:read")
+    friend = project.user_with("letters:read")
     key = project.key(["svc_groups:update", "svc_users:update", "svc_users:create", "svc_roles:update", "letters:read"])
     key.post(f"/groups/{group}/members", {"user_ids": [friend.user["id"]]}, expect=403)
     key.put(f"/groups/{group}", {"role_ids": [role]}, expect=200)

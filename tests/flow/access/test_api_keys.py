@@ -3,7 +3,7 @@ import datetime
 
 import pytest
 
-from groundwork.soon import soon
+from groundwork.soon import await_status
 
 
 def test_create_list_delete(project):
@@ -24,7 +24,7 @@ def test_create_list_delete(project):
     key.get("/roles", expect=200)
     key.get("/users", expect=403)
     project.admin.delete(f"/api-keys/{made['id']}", expect=204)
-    soon(lambda: key.get("/roles"), 401)
+    await_status(lambda: key.get("/roles"), 401)
     project.admin.delete(f"/api-keys/{made['id']}", expect=404)
 
 
@@ -50,7 +50,7 @@ def test_bad_bodies(shared_project, body):
 
 def test_a6_what_the_creator_does_not_hold_is_dropped(project):
     project.entity("orders")
-    creator = project.only("svc_api_keys:create", "svc_files:read", "orders:read")
+    creator = project.user_with("svc_api_keys:create", "svc_files:read", "orders:read")
     wanted = ["svc_files:read", "svc_files:create", "orders:read", "orders:delete", "*", "SVC_FILES:READ", "orders:*",
               "svc_users:read", "nothing:read", "", "svc_files:read"]
     key = project.key(wanted, client=creator)
@@ -63,7 +63,7 @@ def test_a6_what_the_creator_does_not_hold_is_dropped(project):
 
 def test_a6_a_key_makes_no_keys(project):
     """A key created by another key could be used after its creator has ended."""
-    creator = project.only("svc_api_keys:create", "svc_api_keys:read", "svc_roles:read")
+    creator = project.user_with("svc_api_keys:create", "svc_api_keys:read", "svc_roles:read")
     for client in (creator, project.admin):
         parent = project.key(["svc_api_keys:create", "svc_api_keys:read", "svc_roles:read"], client=client)
         body = {"name": "child", "permissions": ["svc_roles:read"], "expires_in_days": 3650}
@@ -74,7 +74,7 @@ def test_a6_a_key_makes_no_keys(project):
 
 def test_who_deletes_which_key(project):
     """A user deletes its own keys, an administrator all keys, and a key only itself."""
-    cleaner = project.only("svc_api_keys:create", "svc_api_keys:delete", "svc_roles:read")
+    cleaner = project.user_with("svc_api_keys:create", "svc_api_keys:delete", "svc_roles:read")
     theirs = project.key(["svc_roles:read"])
     mine, other = (project.key(["svc_roles:read"], client=cleaner) for _ in range(2))
     assert cleaner.delete(f"/api-keys/{theirs.info['id']}", expect=403).json()["code"] == "forbidden"
@@ -106,12 +106,12 @@ def test_a_key_loses_what_its_creator_loses(project):
     key = project.key(["orders:read", "svc_roles:read"], client=creator)
     key.get("/entities/orders/items", expect=200)
     project.admin.put(f"/roles/{role['id']}", {"permissions": ["svc_api_keys:create", "svc_roles:read"]}, expect=200)
-    soon(lambda: key.get("/entities/orders/items"), 403)
+    await_status(lambda: key.get("/entities/orders/items"), 403)
     key.get("/roles", expect=200)
     project.admin.put(f"/roles/{role['id']}", {"permissions": ["orders:read", "svc_roles:read"]}, expect=200)
-    soon(lambda: key.get("/entities/orders/items"), 200)
+    await_status(lambda: key.get("/entities/orders/items"), 200)
     project.admin.put(f"/roles/{role['id']}", {"api_access": False}, expect=200)
-    soon(lambda: key.get("/entities/orders/items"), 403)
+    await_status(lambda: key.get("/entities/orders/items"), 403)
 
 
 def test_a_key_gains_nothing_its_list_lacks(project):
@@ -119,7 +119,7 @@ def test_a_key_gains_nothing_its_list_lacks(project):
     creator = project.user(role_ids=[role["id"]])
     key = project.key(["svc_roles:read", "svc_users:read"], client=creator)
     project.admin.put(f"/roles/{role['id']}", {"permissions": ["svc_roles:read", "svc_users:read"]}, expect=200)
-    soon(lambda: creator.get("/users"), 200)
+    await_status(lambda: creator.get("/users"), 200)
     key.get("/roles", expect=200)
     key.get("/users", expect=403)
 
@@ -219,7 +219,7 @@ def test_a_rotated_key_has_a_new_value_and_the_old_one_ends(project):
     assert made["id"] == old.info["id"] and made["key"] != old.key and made["expires_at"] == old.info["expires_at"]
     new.get("/roles", expect=200)
     new.get("/users", expect=403)
-    soon(lambda: old.get("/roles"), 401)
+    await_status(lambda: old.get("/roles"), 401)
     listed = next(item for item in project.admin.get("/api-keys").json()["items"] if item["id"] == made["id"])
     assert listed["prefix"] == made["prefix"] == made["key"][:10]
 
@@ -239,17 +239,17 @@ def test_the_old_value_works_for_its_grace(project, db):
         assert cursor.fetchone() == (2, False)
     _, last = rotate(project, old, {"expires_in_days": 7})
     for client in (old, new, newest):
-        soon(lambda: client.get("/roles"), 401)
+        await_status(lambda: client.get("/roles"), 401)
     last.get("/roles", expect=200)
     project.admin.delete(f"/api-keys/{old.info['id']}", expect=204)
-    soon(lambda: last.get("/roles"), 401)
+    await_status(lambda: last.get("/roles"), 401)
 
 
 def test_a_former_value_ends_by_the_clock(project):
     old = project.key(["svc_roles:read"])
     old.get("/roles", expect=200)
     rotate(project, old, {"grace_seconds": 1})
-    soon(lambda: old.get("/roles"), 401)
+    await_status(lambda: old.get("/roles"), 401)
 
 
 def test_who_rotates(project, db):

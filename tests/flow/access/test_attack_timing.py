@@ -235,7 +235,7 @@ def test_t9_webhook_signatures_that_begin_right(timed, start_webhook, db):
 
     calls = [lambda wrong=other_digit(value, at): ask(wrong) for at in (-1, 0)]
     compare(10000 if FULL else 1200, *calls, some_milliseconds)
-    assert hooks.stored() == 0
+    assert hooks.count_stored() == 0
 
 
 def test_the_statistic_sees_what_it_should():

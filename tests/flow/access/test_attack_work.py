@@ -17,7 +17,7 @@ import requests
 
 from groundwork.client import Client
 from groundwork.daemon import SANITIZERS, Daemon
-from groundwork.fixtures import binary, end, settings
+from groundwork.fixtures import gateway_binary, stop_daemons, settings
 from groundwork.project import ADMIN_EMAIL, PASSWORD, Project
 from groundwork.records import execute, rows
 from groundwork.servers import UNSYNCED, Servers
@@ -51,7 +51,7 @@ class House:
         self.servers.operator_token = secrets.token_urlsafe(32)
         self.db, self.redis = self.servers.connect(superuser=True), self.servers.redis_client()
         execute(self.db, "create extension pg_stat_statements")
-        gateway = Daemon(str(binary()), self.servers.folder / "work.log", **{**settings(self.servers), "WORKERS": 1})
+        gateway = Daemon(str(gateway_binary()), self.servers.folder / "work.log", **{**settings(self.servers), "WORKERS": 1})
         assert gateway.run("--migrate").returncode == 0
         self.gateways.append(gateway.start())
         self.project = Project(gateway, Client(f"{gateway.url}/org", token=self.servers.operator_token), None)
@@ -83,7 +83,7 @@ class House:
 
     def close(self):
         try:
-            end(self.gateways)
+            stop_daemons(self.gateways)
         finally:
             self.servers.wipe()
 
@@ -250,5 +250,5 @@ def test_t9_webhook_signatures_are_compared_in_constant_time(start_webhook, shar
 
     for right in (0, 1, 32, len(value) - 1):
         assert ask(other_letter(value, right)) == (400, [(len(value), right)])
-    assert hooks.stored() == 0
+    assert hooks.count_stored() == 0
     assert ask(value) == (200, [(len(value), len(value))])

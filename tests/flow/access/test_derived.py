@@ -9,7 +9,7 @@ from groundwork.client import Client
 from groundwork.deadline import until
 from groundwork.fixtures import starter
 from groundwork.runs import step
-from groundwork.searching import followed
+from groundwork.searching import wait_indexed
 from groundwork.soon import settle
 from groundwork.workflows import workflow
 
@@ -75,7 +75,7 @@ class World:
               "views are made", within=20)
         until(lambda: all(job["status"] not in ("queued", "running") for job in self.admin.get("/workflows/jobs", expect=200).json()["items"]),
               "jobs have ended", within=20)
-        followed(self.project, self.db, "wages", "staff", within=20)
+        wait_indexed(self.project, self.db, "wages", "staff", within=20)
 
     def change(self):
         """Changes data that a caller may not see: values, the number of records, and the history of both."""
@@ -186,8 +186,8 @@ def masked(world):
 CALLERS = {
     "anonymous": lambda world: (world.project.client(), {}),
     "standard": lambda world: (world.project.user(), {}),
-    "reader of settings": lambda world: (world.project.only(*world.reads), {}),
-    "reader of records alone": lambda world: (world.project.only("wages:read"), {}),
+    "reader of settings": lambda world: (world.project.user_with(*world.reads), {}),
+    "reader of records alone": lambda world: (world.project.user_with("wages:read"), {}),
     "under a row rule": ruled,
     "under a field rule": masked,
     "member of a group": member,

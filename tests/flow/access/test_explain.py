@@ -40,7 +40,7 @@ def test_the_order_of_checks_and_the_role_that_gives(orders):
 
 
 def test_the_flag_and_the_administrator(orders):
-    user = orders.only("orders:read", api_access=False)
+    user = orders.user_with("orders:read", api_access=False)
     told = explain(user, ITEMS)
     assert told["code"] == "api_access_disabled" == user.get(ITEMS, expect=403).json()["code"]
     assert check_of(told, "permission")["passed"] and not check_of(told, "api_access")["passed"]
@@ -168,7 +168,7 @@ def same_but_for_names(told, *names):
 def test_nobody_else_is_told_what_stands_behind_the_first_check_that_fails(orders):
     """A regression test: a user without permissions on records could learn which records, entities and fields exist."""
     record = orders.item("orders", name="x")["id"]
-    for caller in (orders.only(), orders.only(api_access=False), orders.key([])):
+    for caller in (orders.user_with(), orders.user_with(api_access=False), orders.key([])):
         for method, path in (("GET", ""), ("PUT", ""), ("DELETE", ""), ("POST", "/lock"), ("GET", "/history")):
             there = explain(caller, f"{ITEMS}/{record}{path}", method)
             assert [check["check"] for check in there["checks"]] == ["account", "permission"]
@@ -179,7 +179,7 @@ def test_nobody_else_is_told_what_stands_behind_the_first_check_that_fails(order
             answer = caller.request(method, f"/entities/nowhere/items/{record}{path}", json={"name": "y"})
             assert (answer.status_code, answer.json()["code"]) == (nothing["status"], nothing["code"])
     user_id = orders.admin.get("/users/me", expect=200).json()["id"]
-    nobody = orders.only()
+    nobody = orders.user_with()
     told = explain(orders.admin, f"{ITEMS}/{record}", user_id=nobody.get("/users/me").json()["id"])
     assert [check["check"] for check in told["checks"]] == ["account", "permission", "api_access", "record", "fields"]
     assert "belongs to user" in check_of(told, "record")["reason"] and f"{user_id}" in check_of(told, "record")["reason"]
@@ -188,17 +188,17 @@ def test_nobody_else_is_told_what_stands_behind_the_first_check_that_fails(order
 
 
 def test_names_of_entities_are_for_who_may_read_the_model(orders):
-    reader, other = orders.only("svc_entities:read"), orders.only("orders:read")
+    reader, other = orders.user_with("svc_entities:read"), orders.user_with("orders:read")
     for caller, status in ((reader, 404), (other, 403), (orders.admin, 404)):
         assert explain(caller, "/entities/nowhere/items")["status"] == status
         assert caller.get("/entities/nowhere/items").status_code == status
 
 
 def test_the_object_of_a_route(orders):
-    maker = orders.only("svc_files:create", "svc_files:read", "svc_files:update", "svc_dashboards:create", "svc_dashboards:update")
+    maker = orders.user_with("svc_files:create", "svc_files:read", "svc_files:update", "svc_dashboards:create", "svc_dashboards:update")
     file = maker.put("/files/upload/own.txt", data=b"x", expect=201).json()["id"]
     board = maker.post("/dashboards", {"name": "Own"}, expect=201).json()["id"]
-    other = orders.only("svc_files:read", "svc_files:update", "svc_dashboards:read", "svc_dashboards:update")
+    other = orders.user_with("svc_files:read", "svc_files:update", "svc_dashboards:read", "svc_dashboards:update")
     for method, path in (("GET", f"/files/{file}"), ("GET", f"/files/{file}/get"), ("POST", f"/files/{file}/link"),
                          ("PUT", f"/files/{file}"), ("PUT", f"/dashboards/{board}"), ("POST", f"/dashboards/{board}/widgets")):
         assert explain(maker, path, method)["allowed"], path

@@ -29,7 +29,7 @@ def world(session_gateway, servers, operator, recorder):
         project.shared = Shared(project, db)
     project.admin.is_administrator = True
     project.every = [item["name"] for item in project.admin.get("/permissions", params={"limit": 500}).json()["items"]]
-    project.other = project.shared.own(project.only(*project.every))
+    project.other = project.shared.own(project.user_with(*project.every))
     project.admins = project.shared.own(project.admin)
     return project
 
@@ -74,7 +74,7 @@ def test_an_administrator(world, routes):
 
 
 def test_a_user_without_permissions(world, routes):
-    plain = world.only()
+    plain = world.user_with()
     plain.is_administrator = False
     check(routes, lambda route: [(plain, path) for path in route.paths(world.other, world.other)])
 

@@ -1,7 +1,7 @@
 """/groups and their members."""
 import pytest
 
-from groundwork.soon import soon
+from groundwork.soon import await_status
 
 
 def make(client, name="Support", **body):
@@ -63,7 +63,7 @@ def test_members(project):
 
 
 def test_my_groups(project):
-    user = project.only("svc_groups:read")
+    user = project.user_with("svc_groups:read")
     mine, other = make(project.admin, "Mine"), make(project.admin, "Other")
     project.admin.post(f"/groups/{mine['id']}/members", {"user_ids": [user.user["id"]]}, expect=200)
     assert [group["id"] for group in user.get("/groups/my", expect=200).json()["items"]] == [mine["id"]]
@@ -84,7 +84,7 @@ def test_group_scope_needs_the_permission_and_the_group(project):
     scope = {"X-Group-Id": str(group["id"])}
     path = "/entities/orders/items"
     assert reader.get(path, expect=200).json()["total_items"] == 0
-    assert soon(lambda: reader.get(path, headers=scope), 200).json()["items"][0]["id"] == item["id"]
+    assert await_status(lambda: reader.get(path, headers=scope), 200).json()["items"][0]["id"] == item["id"]
     reader.get(f"{path}/{item['id']}", headers=scope, expect=200)
     reader.get(f"{path}/{item['id']}", expect=404)
     reader.get(path, headers={"X-Group-Id": str(stranger["id"])}, expect=403)
@@ -93,7 +93,7 @@ def test_group_scope_needs_the_permission_and_the_group(project):
         reader.get(path, headers={"X-Group-Id": wrong}, expect=400)
     member.get(path, headers=scope, expect=403)
     project.admin.put(f"/groups/{group['id']}", {"role_ids": []}, expect=200)
-    soon(lambda: reader.get(path, headers=scope), 403)
+    await_status(lambda: reader.get(path, headers=scope), 403)
 
 
 # --- a caller gives only rights that it holds ---
@@ -116,22 +116,22 @@ def add(client, path, *users, expect=200):
 
 def test_who_does_not_see_what_a_group_gives_adds_nobody(project, granted):
     item, group, _ = granted
-    manager = project.only("svc_groups:update", "orders:read")
-    friend = project.only("orders:read")
+    manager = project.user_with("svc_groups:update", "orders:read")
+    friend = project.user_with("orders:read")
     seen = f"/entities/orders/items/{item['id']}"
     for users in ((manager,), (friend,), (manager, friend)):
         assert add(manager, group, *users, expect=403).json()["code"] == "forbidden"
     manager.get(seen, expect=404)
     add(project.admin, group, manager)
-    soon(lambda: manager.get(seen), 200)
+    await_status(lambda: manager.get(seen), 200)
     add(manager, group, friend)
-    soon(lambda: friend.get(seen), 200)
+    await_status(lambda: friend.get(seen), 200)
 
 
 def test_a_key_adds_to_a_group_that_gives_records_when_its_creator_is_a_member(project, granted):
     """An administrator's key cannot grant records, so it adds a member to such a group only if its creator is a member."""
     _, group, _ = granted
-    manager = project.only("svc_groups:update", "svc_api_keys:create")
+    manager = project.user_with("svc_groups:update", "svc_api_keys:create")
     of_manager, of_admin = project.key(["svc_groups:update"], client=manager), project.key(["svc_groups:update"])
     for key in (of_manager, of_admin):
         add(key, group, manager, expect=403)
@@ -149,7 +149,7 @@ def test_records_of_members_are_given_by_who_sees_them(project):
     add(project.admin, f"/groups/{team['id']}", victim)
     role = project.role(permissions=["svc_groups:create", "svc_groups:update", "svc_group_data:read", "orders:read"])
     reader = project.user(role_ids=[role["id"]])
-    blind = project.only("svc_groups:create", "svc_groups:update")
+    blind = project.user_with("svc_groups:create", "svc_groups:update")
     for client in (reader, blind):
         add(client, f"/groups/{team['id']}", reader, expect=403)
         client.put(f"/groups/{team['id']}", {"role_ids": [role["id"]]}, expect=403)
@@ -164,14 +164,14 @@ def test_records_of_members_are_given_by_who_sees_them(project):
             answer = reader.get(f"/entities/orders/items/{item['id']}", headers={"X-Group-Id": str(group["id"])})
             assert answer.status_code in (403, 404)
     add(project.admin, f"/groups/{team['id']}", reader)
-    soon(lambda: reader.get(f"/entities/orders/items/{item['id']}", headers={"X-Group-Id": str(team["id"])}), 200)
+    await_status(lambda: reader.get(f"/entities/orders/items/{item['id']}", headers={"X-Group-Id": str(team["id"])}), 200)
     add(reader, f"/groups/{own['id']}", reader)
     mine = make(reader, "What it sees already")
     add(reader, f"/groups/{mine['id']}", reader, victim)
 
 
 def test_a_group_that_opens_nothing_is_anybodys(project):
-    manager, colleague = project.only("svc_groups:create", "svc_groups:update"), project.user()
+    manager, colleague = project.user_with("svc_groups:create", "svc_groups:update"), project.user()
     group = make(manager)
     add(manager, f"/groups/{group['id']}", colleague, manager)
     manager.put(f"/groups/{group['id']}", {"name": "Renamed", "role_ids": []}, expect=200)
@@ -190,5 +190,5 @@ def test_a_role_that_records_were_granted_to_is_given_by_its_holders(project, gr
     manager.put(f"/roles/{role['id']}", {"description": "mine"}, expect=403)
     manager.get(seen, expect=404)
     project.admin.put(me, {"role_ids": [base, role["id"]]}, expect=200)
-    soon(lambda: manager.get(seen), 200)
+    await_status(lambda: manager.get(seen), 200)
     manager.post("/users", {"email": "friend@example.org", "role_ids": [role["id"]]}, expect=201)

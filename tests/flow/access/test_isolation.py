@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from groundwork.soon import soon
+from groundwork.soon import await_status
 
 CANARY = "canary-7f3a9"
 
@@ -71,11 +71,11 @@ def test_a1_a_deleted_project_is_gone_and_its_name_starts_empty(operator, record
     old.item("orders", name=CANARY)
     token, key = old.admin.token, old.key(["orders:read"])
     old.delete()
-    soon(lambda: key.get("/entities/orders/items"), 404)
+    await_status(lambda: key.get("/entities/orders/items"), 404)
     new = Project(gateway, operator, recorder, name="phoenix")
-    soon(lambda: new.client(token=token).get("/users/me"), 401)
-    soon(lambda: new.client(key=key.key).get("/users/me"), 401)
-    assert CANARY not in soon(lambda: new.admin.get("/entities"), 200).text
+    await_status(lambda: new.client(token=token).get("/users/me"), 401)
+    await_status(lambda: new.client(key=key.key).get("/users/me"), 401)
+    assert CANARY not in await_status(lambda: new.admin.get("/entities"), 200).text
     new.delete()
 
 
@@ -185,7 +185,7 @@ def test_a10_an_upsert_does_not_touch_hidden_records(rows):
 def test_a10_expansion_shows_no_hidden_record(rows):
     item = rows.item("orders", name="granted", customer=rows.hidden_customer["id"])
     rows.admin.put(f"{ITEMS}/{item['id']}/rls-users", {"items": [{"user_id": rows.alice.user["id"]}]}, expect=200)
-    answer = soon(lambda: rows.alice.get(f"{ITEMS}/{item['id']}", params={"expand": "customer"}), 200)
+    answer = await_status(lambda: rows.alice.get(f"{ITEMS}/{item['id']}", params={"expand": "customer"}), 200)
     assert CANARY not in answer.text and answer.json()["customer"] is None
     rows.alice.put(f"{ITEMS}/{item['id']}", {"name": "x"}, expect=403)
     rows.alice.delete(f"{ITEMS}/{item['id']}", expect=403)
@@ -259,7 +259,7 @@ def test_a12_only_public_fields_of_public_entities(project):
     article, draft = project.item("articles", title="t", cost=3), project.item("drafts", title=CANARY, cost=3)
     nobody = project.client()
     path = "/entities/articles/public/items"
-    shown = soon(lambda: nobody.get(path), 200).json()["items"][0]
+    shown = await_status(lambda: nobody.get(path), 200).json()["items"][0]
     assert shown["title"] == "t" and "cost" not in shown and "key" not in shown and "created_by" not in shown
     assert "cost" not in nobody.get(f"{path}/{article['id']}", expect=200).json()
     for query in ("filter[cost]=3", "sort=cost", "fields=cost", "filter[key]=x", "filter[created_by]=1"):
@@ -268,4 +268,4 @@ def test_a12_only_public_fields_of_public_entities(project):
     assert said(nobody.get("/entities/drafts/public/items")) == missing and missing[0] == 404
     assert nobody.get(f"/entities/drafts/public/items/{draft['id']}").status_code == 404
     project.admin.put("/entities/articles", {"public_read": False}, expect=200)
-    soon(lambda: nobody.get(path), 404)
+    await_status(lambda: nobody.get(path), 404)

@@ -7,7 +7,7 @@ import pytest
 
 from groundwork.client import Client
 from groundwork.project import Project
-from groundwork.soon import soon
+from groundwork.soon import await_status
 from objects import FIXED, NONE, SOUND, Shared, documented_bodies, filled, free_of_limits, listed_routes
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -124,7 +124,7 @@ def test_a_key_without_the_permission(world, routes):
 def holder(world, permissions):
     """A user with exactly these permissions."""
     if permissions not in world.holders:
-        world.holders[permissions] = world.only(*permissions)
+        world.holders[permissions] = world.user_with(*permissions)
     return world.holders[permissions]
 
 
@@ -160,7 +160,7 @@ def test_every_permission_takes_something_away(world, routes):
         left = [name for name in every if name not in permissions]
         world.admin.put(f"/roles/{role['id']}", {"permissions": left}, expect=200)
         for call in calls:
-            soon(call, status)
+            await_status(call, status)
 
     for permission in every:
         others = [route for route in routes if OR_ELSE.get(route.name) == permission]
@@ -183,7 +183,7 @@ def test_every_permission_takes_something_away(world, routes):
 
 def test_a_user_with_everything_is_no_administrator(world, routes):
     every = [item["name"] for item in world.admin.get("/permissions", params={"limit": 500}).json()["items"]]
-    user = world.only(*every)
+    user = world.user_with(*every)
     check(routes, caller(user), lambda route: REFUSED if route.auth == "admin" else None)
 
 
@@ -212,7 +212,7 @@ def test_a7_an_administrators_key_on_administrator_and_token_routes(world, route
 def test_the_api_access_flag(world, routes):
     """Routes of entity records require the flag in addition to the permission; other routes do not."""
     entity = [f"things:{action}" for action in ("read", "create", "update", "delete")]
-    user = world.only(*entity, "svc_entities:read", api_access=False)
+    user = world.user_with(*entity, "svc_entities:read", api_access=False)
 
     def expected(route):
         if route.auth.startswith("{entity}"):
@@ -237,7 +237,7 @@ def test_what_is_explained_is_what_happens(world, routes):
     """GET /permissions/explain and POST /permissions/simulate agree with the answers of the routes."""
     every = [item["name"] for item in world.admin.get("/permissions", params={"limit": 500}).json()["items"]]
     wrong = []
-    for client in (world.plain, world.only(*every), world.key(every), world.administrator()):
+    for client in (world.plain, world.user_with(*every), world.key(every), world.administrator()):
         simulated = simulate(world, client)
         for route in routes:
             if route.outside or route.auth == "operator":

@@ -30,7 +30,7 @@ def test_bad_bodies(shared_project, body):
 
 
 def test_permissions(project):
-    reader = project.only("svc_user_profiles:read")
+    reader = project.user_with("svc_user_profiles:read")
     path = f"/user-profiles/{project.admin.user['id']}"
     reader.get(path, expect=200)
     reader.put(path, {"display_name": "mine"}, expect=403)
@@ -48,7 +48,7 @@ def test_a_user_needs_no_permission_for_its_own_profile(project):
         user.put(other, {"display_name": "x"}, expect=403)
     explained = user.get("/permissions/explain", params={"method": "PUT", "path": path}, expect=200).json()
     assert explained["allowed"] is True
-    maker = project.only("svc_api_keys:create", "svc_files:read")
+    maker = project.user_with("svc_api_keys:create", "svc_files:read")
     key = project.key(["svc_files:read"], client=maker)
     own = f"/user-profiles/{maker.user['id']}"
     assert key.get(own, expect=403).json()["detail"] == "This needs the permission svc_user_profiles:read."
@@ -72,7 +72,7 @@ def test_an_avatar_is_a_file_that_the_caller_reads(project):
     other.delete(f"/files/{foreign}", expect=204)
     assert user.get(path, expect=200).json()["avatar_file_id"] is None
     assert user.put(path, {"avatar_file_id": None}, expect=200).json()["avatar_file_id"] is None
-    blind = project.only("svc_user_profiles:update")
+    blind = project.user_with("svc_user_profiles:update")
     blind.put(f"/user-profiles/{blind.user['id']}", {"avatar_file_id": own}, expect=400)
 
 

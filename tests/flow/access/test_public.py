@@ -1,7 +1,7 @@
 """Public records: readable without credentials, only of entities that opted in, only fields marked public (A12)."""
 import pytest
 from groundwork.records import ids
-from groundwork.soon import soon
+from groundwork.soon import await_status
 
 ITEMS = "/entities/posts/public/items"
 
@@ -103,4 +103,4 @@ def test_closing_an_entity_holds_at_once(project):
     anyone = project.client()
     anyone.get(ITEMS, expect=200)
     project.admin.put("/entities/posts", {"public_read": False}, expect=200)
-    soon(lambda: anyone.get(ITEMS), 404)
+    await_status(lambda: anyone.get(ITEMS), 404)

@@ -2,7 +2,7 @@
 import pytest
 
 from groundwork.project import PASSWORD
-from groundwork.soon import soon
+from groundwork.soon import await_status
 
 
 def codes(response):
@@ -130,18 +130,18 @@ def test_a5_roles_above_the_caller_are_out_of_reach(project, manager):
 
 
 def test_a5_api_access_is_given_only_by_those_who_have_it(project):
-    maker = project.only("svc_roles:read", "svc_roles:create", "svc_roles:update", api_access=False)
+    maker = project.user_with("svc_roles:read", "svc_roles:create", "svc_roles:update", api_access=False)
     maker.post("/roles", {"name": "open", "api_access": True}, expect=403)
     maker.put(f"/roles/{maker.user['role_ids'][0]}", {"api_access": True}, expect=403)
     maker.post("/roles", {"name": "shut", "api_access": False}, expect=201)
 
 
 def test_a5_losing_a_permission_ends_giving_it(project):
-    maker = project.only("svc_roles:create", "svc_roles:read", "svc_files:read")
+    maker = project.user_with("svc_roles:create", "svc_roles:read", "svc_files:read")
     maker.post("/roles", {"name": "a", "permissions": ["svc_files:read"]}, expect=201)
     role = maker.user["role_ids"][0]
     project.admin.put(f"/roles/{role}", {"permissions": ["svc_roles:create"]}, expect=200)
-    soon(lambda: maker.get("/roles"), 403)
+    await_status(lambda: maker.get("/roles"), 403)
     maker.post("/roles", {"name": "b", "permissions": ["svc_files:read"]}, expect=403)
 
 

@@ -10,7 +10,7 @@ import pytest
 from groundwork.client import Client
 from groundwork.deadline import allowed
 from groundwork.project import ADMIN_EMAIL, PASSWORD, Project
-from groundwork.soon import settle, soon
+from groundwork.soon import settle, await_status
 
 TOKEN = "/auth/v1/token"
 REFRESH = "/auth/v1/refresh"
@@ -201,7 +201,7 @@ def test_nothing_is_dropped_when_nothing_ended(project, user, db):
     other = project.client().sign_in(user.user["email"], PASSWORD)
     user.post(LOGOUT, params={"scope": "others"}, expect=204)
     assert epoch(db, project) > before
-    soon(lambda: other.get("/users/me"), 401)
+    await_status(lambda: other.get("/users/me"), 401)
     user.get("/users/me", expect=200)
     before = epoch(db, project)
     user.put("/users/me", {"password": "another horse battery", "current_password": PASSWORD}, expect=200)

@@ -2,7 +2,7 @@
 import pytest
 
 from groundwork.project import ADMIN_EMAIL, PASSWORD
-from groundwork.soon import settle, soon
+from groundwork.soon import settle, await_status
 
 NEW_PASSWORD = "another horse battery"
 
@@ -171,7 +171,7 @@ def test_password_change_needs_the_old_one_and_ends_other_sessions(project):
     user.put("/users/me", {"password": "short", "current_password": PASSWORD}, expect=400)
     user.put("/users/me", {"password": NEW_PASSWORD, "current_password": PASSWORD}, expect=200)
     user.get("/users/me", expect=200)
-    soon(lambda: other.get("/users/me"), 401)
+    await_status(lambda: other.get("/users/me"), 401)
     other.post("/auth/v1/refresh", {"refresh_token": other.refresh_token}, expect=401)
     project.client().post("/auth/v1/token", {"email": email, "password": PASSWORD}, expect=401)
     project.client().sign_in(email, NEW_PASSWORD)
@@ -215,7 +215,7 @@ def test_the_password_of_an_account(project):
     user.put(ACCOUNT, {"password": "short", "current_password": PASSWORD}, expect=400)
     user.put(ACCOUNT, {"password": NEW_PASSWORD, "current_password": PASSWORD, "data": {"changed": True}}, expect=200)
     assert user.get(ACCOUNT, expect=200).json()["metadata"] == {"changed": True}
-    soon(lambda: other.get("/users/me"), 401)
+    await_status(lambda: other.get("/users/me"), 401)
     project.client().sign_in(email, NEW_PASSWORD)
 
 
@@ -230,7 +230,7 @@ def test_what_is_merged_stays_small(project):
 def test_a_password_set_by_an_administrator_ends_all_sessions(project):
     user = project.user()
     project.admin.put(f"/users/{user_id(user)}", {"password": NEW_PASSWORD}, expect=200)
-    soon(lambda: user.get("/users/me"), 401)
+    await_status(lambda: user.get("/users/me"), 401)
     project.client().sign_in(user.user["email"], NEW_PASSWORD)
 
 
@@ -251,29 +251,29 @@ def test_t10_passwords_are_exact_but_for_their_form(project):
 
 def test_a9_a_suspended_user_is_out_at_once_and_back_when_active_again(project):
     user = project.user()
-    key = project.key(["svc_files:read"], client=project.only("svc_api_keys:create", "svc_files:read"))
+    key = project.key(["svc_files:read"], client=project.user_with("svc_api_keys:create", "svc_files:read"))
     owner = key.get("/users/me", expect=200).json()["id"]
     project.admin.put(f"/users/{user_id(user)}", {"status": "suspended"}, expect=200)
     project.admin.put(f"/users/{owner}", {"status": "suspended"}, expect=200)
-    soon(lambda: user.get("/users/me"), 401)
-    soon(lambda: key.get("/users/me"), 401)
+    await_status(lambda: user.get("/users/me"), 401)
+    await_status(lambda: key.get("/users/me"), 401)
     user.post("/auth/v1/refresh", {"refresh_token": user.refresh_token}, expect=401)
     refused = project.client().post("/auth/v1/token", {"email": user.user["email"], "password": PASSWORD})
     assert refused.status_code == 403 and refused.json()["code"] == "user_suspended"
     wrong = project.client().post("/auth/v1/token", {"email": user.user["email"], "password": "wrong"})
     assert wrong.status_code == 401, "the state of an account is revealed without the password"
     project.admin.put(f"/users/{user_id(user)}", {"status": "active"}, expect=200)
-    soon(lambda: user.get("/users/me"), 401)
+    await_status(lambda: user.get("/users/me"), 401)
     project.client().sign_in(user.user["email"], PASSWORD)
 
 
 def test_a9_a_deleted_user_is_gone_with_keys_and_sessions(project):
-    user = project.only("svc_api_keys:create", "svc_files:read")
+    user = project.user_with("svc_api_keys:create", "svc_files:read")
     key = project.key(["svc_files:read"], client=user)
     key.get("/users/me", expect=200)
     project.admin.delete(f"/users/{user_id(user)}", expect=204)
-    soon(lambda: user.get("/users/me"), 401)
-    soon(lambda: key.get("/users/me"), 401)
+    await_status(lambda: user.get("/users/me"), 401)
+    await_status(lambda: key.get("/users/me"), 401)
     user.post("/auth/v1/refresh", {"refresh_token": user.refresh_token}, expect=401)
     project.client().post("/auth/v1/token", {"email": user.user["email"], "password": PASSWORD}, expect=401)
 
@@ -283,7 +283,7 @@ def test_a9_the_address_of_a_deleted_user_starts_anew(project):
     project.admin.delete(f"/users/{user_id(user)}", expect=204)
     again = project.user(email=user.user["email"])
     assert user_id(again) != user_id(user)
-    soon(lambda: user.get("/users/me"), 401)
+    await_status(lambda: user.get("/users/me"), 401)
 
 
 # --- the last administrator ---
@@ -379,7 +379,7 @@ def test_two_administrators_cannot_remove_each_other_at_once(project):
 
 def test_a5_a_user_manager_gives_only_roles_it_holds(project):
     project.entity("orders")
-    manager = project.only("svc_users:read", "svc_users:create", "svc_users:update", "orders:read")
+    manager = project.user_with("svc_users:read", "svc_users:create", "svc_users:update", "orders:read")
     own = manager.user["role_ids"]
     reader = project.role(permissions=["orders:read"])["id"]
     writer = project.role(permissions=["orders:update"])["id"]
@@ -395,7 +395,7 @@ def test_a5_a_user_manager_gives_only_roles_it_holds(project):
 
 def test_a4_a_user_manager_cannot_touch_accounts_above_it(project):
     """A caller that could change an administrator's password or address could become administrator."""
-    manager = project.only("svc_users:read", "svc_users:update", "svc_users:delete")
+    manager = project.user_with("svc_users:read", "svc_users:update", "svc_users:delete")
     above = project.user(permissions=["svc_roles:update"])
     for target in (user_id(project.admin), user_id(above)):
         for change in ({"password": NEW_PASSWORD}, {"email": "mine@example.org"}, {"status": "suspended"},
@@ -408,7 +408,7 @@ def test_a4_a_user_manager_cannot_touch_accounts_above_it(project):
 
 def test_a5_a_manager_without_default_permissions_cannot_create_holders_of_them(project):
     """A request without role_ids gives the default roles, so the caller must hold their permissions too."""
-    manager = project.only("svc_users:create", "svc_users:read")
+    manager = project.user_with("svc_users:create", "svc_users:read")
     manager.post("/users", {"email": "default@example.org", "password": PASSWORD}, expect=403)
     assert project.admin.get("/users", params={"email": "default@example.org"}).json()["total_items"] == 0
 
@@ -426,7 +426,7 @@ def test_a5_field_rules_are_part_of_what_a_role_gives(project):
 
 
 def test_a2_unknown_roles_look_the_same_to_everybody(project):
-    manager = project.only("svc_users:create")
+    manager = project.user_with("svc_users:create")
     refused = manager.post("/users", {"email": "q@example.org", "role_ids": [424242]}, expect=400)
     assert codes(refused) == {("role_ids", "foreign_key_violation")}
 

@@ -63,7 +63,7 @@ def test_tools_reach_nothing_through_relations(shop):
     """No query reveals the name of a related record that the caller may not read."""
     shop.entity("owners", [{"name": "name", "type": "varchar"}])
     shop.entity("boats", [{"name": "name", "type": "varchar"}, {"name": "owner", "type": "relation", "options": {"entity": "owners", "on_delete": "set_null"}}])
-    user = shop.only("boats:read", "boats:create", "svc_ai_chat:create", "svc_ai_chat:read")
+    user = shop.user_with("boats:read", "boats:create", "svc_ai_chat:create", "svc_ai_chat:read")
     owner = shop.item("owners", name="Nemo")["id"]
     boat = shop.item("boats", client=user, name="Nautilus")["id"]
     shop.admin.put(f"/entities/boats/items/{boat}", {"owner": owner}, expect=200)
@@ -103,9 +103,9 @@ def test_search_finds_what_the_caller_may_read(shop, indexer):
 
 
 def test_documentation_is_of_what_the_caller_may_call(shop):
-    blind = shop.only("svc_ai_chat:create", "svc_ai_chat:read")
+    blind = shop.user_with("svc_ai_chat:create", "svc_ai_chat:read")
     assert call(blind, ("read_documentation", {}))[0][0]["error"]["code"] == "forbidden" == blind.get("/docs", expect=403).json()["code"]
-    user = shop.only("svc_ai_chat:create", "svc_ai_chat:read", "svc_documentation:read")
+    user = shop.user_with("svc_ai_chat:create", "svc_ai_chat:read", "svc_documentation:read")
     listed, whole, foreign, nothing, all_of_it = call(
         user, ("read_documentation", {"words": "Begin CONVERSATION"}), ("read_documentation", {"operation": "ai_messages_create"}),
         ("read_documentation", {"operation": "ai_config_update"}), ("read_documentation", {"words": "no such word"}),
@@ -301,7 +301,7 @@ def test_workflows_wait_for_their_user(shop):
 
 
 def test_workflows_are_proposed_to_those_who_may_start_them(shop):
-    made, user = workflow(shop.admin, enabled=True), shop.only("svc_ai_chat:create", "svc_ai_chat:read", "svc_ai_chat:update")
+    made, user = workflow(shop.admin, enabled=True), shop.user_with("svc_ai_chat:create", "svc_ai_chat:read", "svc_ai_chat:update")
     found, message = call(user, ("list_workflows", {}), ("run_workflow", {"workflow_id": made["id"]}))
     assert [each["error"]["code"] for each in found] == ["forbidden"] * 2 and waiting(user, message["conversation_id"]) == []
     starter = shop.user()

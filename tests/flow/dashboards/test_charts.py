@@ -184,7 +184,7 @@ def test_each_caller_sees_its_own_rows_and_fields(shop):
     stranger = shop.user()
     assert "sales:read" in stranger.get(path, expect=403).json()["detail"]
     assert "sales:read" in preview(shop, 403, stranger)["detail"]
-    off = shop.only("svc_entities:read", "sales:read", api_access=False)
+    off = shop.user_with("svc_entities:read", "sales:read", api_access=False)
     assert off.get(path, expect=403).json()["code"] == "api_access_disabled"
     shop.admin.delete("/entities/sales/items/6", expect=204)
 

@@ -8,8 +8,8 @@ from groundwork.chaos import kill
 from groundwork.client import Client
 from groundwork.deadline import until
 from groundwork.records import execute, rows as found
-from groundwork.runs import Held
-from groundwork.soon import soon
+from groundwork.runs import TableLock
+from groundwork.soon import await_status
 
 VIEW = "/materialized-views"
 
@@ -108,9 +108,9 @@ def test_deleted_while_a_refresh_drops_its_tables(mill, db, servers):
         cursor.execute("select c.oid::regclass::text from pg_class c join {0}.materialized_views v on c.relname ~ ('^v_' || v.id || '_')"
                        " where v.name = 'felled' and c.relnamespace = '{0}'::regnamespace and c.relkind = 'r'".format(mill.schema(db)))
         (table,), = cursor.fetchall()
-    with Held(servers, table) as held, concurrent.futures.ThreadPoolExecutor(1) as pool:
+    with TableLock(servers, table) as held, concurrent.futures.ThreadPoolExecutor(1) as pool:
         answer = pool.submit(mill.admin.delete, f"{VIEW}/felled")
-        until(lambda: held.awaited(db), "the view is being deleted")
+        until(lambda: held.is_awaited(db), "the view is being deleted")
         with held.connection.cursor() as cursor:
             cursor.execute(f"drop table {table}")
         held.connection.commit()
@@ -166,7 +166,7 @@ def test_a_refresh_that_fails_leaves_what_was_there(mill, db, servers):
     mill.item("brief", kind="a", n=1)
     made = make(mill, "brief_kinds", entity="brief", group_by=[{"field": "kind"}], aggregates=[{"function": "sum", "field": "n"}])
     source, _, _ = held_by(mill, db, "brief_kinds")
-    with Held(servers, source):
+    with TableLock(servers, source):
         mill.admin.post(f"{VIEW}/brief_kinds/refresh", expect=202)
         failed = view_until(mill, "brief_kinds", "failed")
         assert failed["error"] and failed["refreshed_at"] == made["refreshed_at"]
@@ -196,7 +196,7 @@ def test_a_runner_that_is_killed_in_a_refresh(mill, db, servers, start_runner):
         """Starts a refresh and returns True when the runner has extended its lease, False when the runner gave up first: it
         waits two seconds for a lock."""
         mill.admin.post(f"{VIEW}/cut_down/refresh", expect=202)
-        first = until(lambda: held.awaited(db) and lease()[1], "the view is being made")
+        first = until(lambda: held.is_awaited(db) and lease()[1], "the view is being made")
         while leased := lease()[1]:
             if leased > first:
                 return True
@@ -211,7 +211,7 @@ def test_a_runner_that_is_killed_in_a_refresh(mill, db, servers, start_runner):
             mill.runner = start_runner(SWEEP_MS=200)
         return False
 
-    with Held(servers, source) as held:
+    with TableLock(servers, source) as held:
         assert any(killed(held) for _ in range(5))
         assert lease()[0] <= 6
         execute(db, f"update {views} set lease_until = now() + interval '1 hour' where id = %s", number)  # longer than the checks take
@@ -234,9 +234,9 @@ def test_a_gateway_that_is_killed_while_it_asks_for_a_refresh(mill, db, servers,
     one = start_gateway("views-killed", WORKERS=1)
     client = Client(f"{one.url}/org/{mill.admin.project.id}", token=mill.admin.token)
     _, views, _ = held_by(mill, db, "unasked")
-    with Held(servers, views, mode="share") as held, concurrent.futures.ThreadPoolExecutor(1) as pool:
+    with TableLock(servers, views, mode="share") as held, concurrent.futures.ThreadPoolExecutor(1) as pool:
         answer = pool.submit(client.post, f"{VIEW}/unasked/refresh")
-        until(lambda: held.awaited(db), "the refresh is being requested")
+        until(lambda: held.is_awaited(db), "the refresh is being requested")
         kill(one)
         assert isinstance(answer.exception(), requests.RequestException)
         assert len(rows(mill.admin, "unasked")["items"]) == made["row_count"]
@@ -257,7 +257,7 @@ def test_who_reads_it(mill):
     half.post(VIEW, definition("theirs"), expect=400)
     stranger.post(VIEW, definition("theirs"), expect=403)
     mill.admin.put("/entities/fields", {"row_level_security": True}, expect=200)
-    soon(lambda: reader.get(f"{VIEW}/shared/rows"), 403)
+    await_status(lambda: reader.get(f"{VIEW}/shared/rows"), 403)
     reader.put(f"{VIEW}/shared", {"role_ids": reader.user["role_ids"]}, expect=403)
     mill.admin.put(f"{VIEW}/shared", {"role_ids": stranger.user["role_ids"]}, expect=200)
     assert len(rows(stranger, "shared")["items"]) == 6

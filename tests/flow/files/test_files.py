@@ -274,7 +274,7 @@ def test_rows_of_others(project, admin, put):
     asked = {"X-Group-Id": str(group)}
     reader.get(f"/files/{number}/get", headers=asked, expect=200)
     reader.delete(f"/files/{number}", headers=asked, expect=404)
-    only = project.only("svc_files:read")
+    only = project.user_with("svc_files:read")
     put(only, "x.txt", b"x", expect=403)
 
 

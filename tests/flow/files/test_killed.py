@@ -12,7 +12,7 @@ import pytest
 import requests
 from groundwork import bucket
 from groundwork.deadline import until
-from groundwork.pictures import drawn, encoded, seen
+from groundwork.pictures import draw_image, encode_image, decode_image
 
 CONTENT = os.urandom(150_000)
 MARK = "groundwork-files"
@@ -119,7 +119,7 @@ def test_deletions(victim, project, admin, caller, stored, ledger, time_is_over,
 @pytest.mark.parametrize("call, count", VARIANT)
 def test_variants(victim, project, admin, caller, stored, ledger, time_is_over, put, db, call, count):
     """A gateway that is killed while it makes a variant leaves a row with its bytes, or nothing."""
-    made = put(admin, "x.png", encoded(drawn(), "PNG"))
+    made = put(admin, "x.png", encode_image(draw_image(), "PNG"))
     caller.get("/files", expect=200)
     with killed_at(victim, call, count):
         status = attempt(caller, "GET", f"/files/{made['id']}/get", params={"width": 50})
@@ -133,7 +133,7 @@ def test_variants(victim, project, admin, caller, stored, ledger, time_is_over, 
     time_is_over(project, UPLOAD_SECONDS)
     until(lambda: set(stored(project)) == all_keys() and not ledger(project)[1], "removed")
     assert status is None or len(stored(project)) == 2
-    assert seen(admin.get(f"/files/{made['id']}/get", params={"width": 50}, expect=200).content).size == (50, 33)
+    assert decode_image(admin.get(f"/files/{made['id']}/get", params={"width": 50}, expect=200).content).size == (50, 33)
     victim.wait_ready()
 
 

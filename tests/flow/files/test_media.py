@@ -7,13 +7,13 @@ import struct
 import pytest
 from groundwork import pictures
 from groundwork.deadline import at_most, until
-from groundwork.pictures import drawn, encoded
+from groundwork.pictures import draw_image, encode_image
 
 
 @pytest.fixture(scope="module")
 def project(shared_project):
     """One project for all tests: each test uses pictures of its own."""
-    pictures.are_looked_at(shared_project.admin)
+    pictures.wait_examined(shared_project.admin)
     return shared_project
 
 
@@ -29,7 +29,7 @@ def told(client, made):
 @pytest.mark.parametrize("kind, options", [("PNG", {}), ("JPEG", {}), ("JPEG", {"progressive": True}), ("GIF", {}), ("WEBP", {}),
                                            ("WEBP", {"lossless": True})])
 def test_sizes(admin, put, kind, options):
-    made = put(admin, "x", encoded(drawn(313, 207), kind, **options))
+    made = put(admin, "x", encode_image(draw_image(313, 207), kind, **options))
     assert facts(made) == (313, 207, None)
     assert made["mime_type"] == f"image/{kind.lower()}"
 
@@ -37,33 +37,33 @@ def test_sizes(admin, put, kind, options):
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_as_they_are_seen(admin, put, kind, orientation):
-    made = put(admin, "x", pictures.turned(drawn(313, 207), orientation, kind))
+    made = put(admin, "x", pictures.encode_turned(draw_image(313, 207), orientation, kind))
     assert facts(made)[:2] == ((313, 207) if orientation < 5 else (207, 313))
 
 
 def test_durations(admin, put, post):
-    assert facts(put(admin, "x.wav", pictures.sound(1.5))) == (None, None, 1.5)
-    assert facts(put(admin, "x.mp4", pictures.film(12.345, 640, 360))) == (640, 360, 12.345)
-    assert facts(put(admin, "x.mp4", pictures.film(2, 640, 360, quarter=True))) == (360, 640, 2)
-    both = post(admin, [("a.png", encoded(drawn(), "PNG")), ("b.wav", pictures.sound(0.25)), ("c.txt", b"words")])["items"]
+    assert facts(put(admin, "x.wav", pictures.encode_wav(1.5))) == (None, None, 1.5)
+    assert facts(put(admin, "x.mp4", pictures.encode_mp4(12.345, 640, 360))) == (640, 360, 12.345)
+    assert facts(put(admin, "x.mp4", pictures.encode_mp4(2, 640, 360, quarter=True))) == (360, 640, 2)
+    both = post(admin, [("a.png", encode_image(draw_image(), "PNG")), ("b.wav", pictures.encode_wav(0.25)), ("c.txt", b"words")])["items"]
     assert [facts(each) for each in both] == [(600, 400, None), (None, None, 0.25), (None, None, None)]
 
 
 def test_of_a_large_film_only_its_heads_are_read(admin, put):
-    assert facts(put(admin, "x.mp4", pictures.film(padding=30 << 20))) == (640, 360, 12.345)
+    assert facts(put(admin, "x.mp4", pictures.encode_mp4(padding=30 << 20))) == (640, 360, 12.345)
 
 
 def test_what_says_nothing(admin, put):
     """A picture that is cut, lies about its size or is of another kind is stored like any other file."""
-    png = encoded(drawn(), "PNG")
+    png = encode_image(draw_image(), "PNG")
     assert facts(put(admin, "x", png[:20])) == (None, None, None)
     assert facts(put(admin, "x", png[:16] + struct.pack(">II", 0x7FFFFFFF, 0x7FFFFFFF) + png[24:])) == (None, None, None)
     assert facts(put(admin, "x.svg", b'<svg xmlns="http://www.w3.org/2000/svg" width="5" height="5"></svg>')) == (None, None, None)
-    assert facts(put(admin, "x.jpg", encoded(drawn(), "JPEG")[:300])) in ((600, 400, None), (None, None, None))
+    assert facts(put(admin, "x.jpg", encode_image(draw_image(), "JPEG")[:300])) in ((600, 400, None), (None, None, None))
 
 
 def test_asked_again(admin, project, put):
-    made = put(admin, "x.png", encoded(drawn(), "PNG"))
+    made = put(admin, "x.png", encode_image(draw_image(), "PNG"))
     again = admin.post(f"/files/{made['id']}/probe", expect=200).json()
     assert again == made
     text = put(admin, "x.txt", b"words")
@@ -78,11 +78,11 @@ def test_the_sandbox_is_killed(start_gateway, project, put, sandboxes):
     client = project.client(token=project.admin.token)
     client.base_url = f"{daemon.url}/org/{project.id}"
     for _ in range(3):
-        assert told(client, put(client, "x.png", encoded(drawn(), "PNG"))) == (600, 400, None)
+        assert told(client, put(client, "x.png", encode_image(draw_image(), "PNG"))) == (600, 400, None)
         for number in sandboxes(daemon):
             os.kill(number, signal.SIGKILL)
     until(lambda: not sandboxes(daemon), "gone")
-    assert told(client, put(client, "x.png", encoded(drawn(), "PNG"))) == (600, 400, None)
+    assert told(client, put(client, "x.png", encode_image(draw_image(), "PNG"))) == (600, 400, None)
     assert len(sandboxes(daemon)) == 1
     daemon.stop()
 
@@ -101,7 +101,7 @@ def test_a_program_that_was_taken_over(start_gateway, project, put, tmp_path, ho
     client = project.client(token=project.admin.token)
     client.base_url = f"{daemon.url}/org/{project.id}"
     with at_most(10, "the upload"):
-        made = put(client, "x.png", encoded(drawn(), "PNG"))
+        made = put(client, "x.png", encode_image(draw_image(), "PNG"))
     assert facts(made) == (None, None, None)
     answer = client.get(f"/files/{made['id']}/get", params={"width": 50}, expect=504 if stays else 422)
     assert answer.json()["code"] in ("picture_broken", "picture_too_large", "timeout")

@@ -7,7 +7,7 @@ import time
 import pytest
 from groundwork import pictures
 from groundwork.deadline import allowed, at_most, until
-from groundwork.pictures import GET, distance, drawn, encoded, flat_png, noise, seen, variant
+from groundwork.pictures import GET, distance, draw_image, encode_image, flat_png, noise_image, decode_image, variant
 from groundwork.project import Project
 from PIL import Image
 
@@ -15,7 +15,7 @@ from PIL import Image
 @pytest.fixture(scope="module")
 def project(shared_project):
     """One project for all tests: each test uses pictures of its own."""
-    pictures.are_looked_at(shared_project.admin)
+    pictures.wait_examined(shared_project.admin)
     return shared_project
 
 
@@ -29,9 +29,9 @@ def project(shared_project):
     (dict(width=100, fit="inside"), (100, 67)),
     (dict(width=1, height=1), (1, 1)), (dict(width=4096, height=1, fit="fill"), (4096, 1)), (dict(format="png"), (600, 400))])
 def test_sizes(admin, put, query, size):
-    made = put(admin, "x.png", encoded(drawn(), "PNG"))
+    made = put(admin, "x.png", encode_image(draw_image(), "PNG"))
     got = variant(admin, made, **query)
-    assert seen(got.content).size == size and got.headers["Content-Type"] == "image/png"
+    assert decode_image(got.content).size == size and got.headers["Content-Type"] == "image/png"
 
 
 @pytest.mark.parametrize("fit", [None, "cover", "contain", "fill", "inside"])
@@ -39,40 +39,40 @@ def test_sizes(admin, put, query, size):
                                          (dict(width=601, height=399), (601, 399)), (dict(width=599, height=401), (599, 401))])
 def test_a_smaller_picture_is_enlarged(admin, put, fit, query, size):
     """A small picture is enlarged to the requested size, given by one side or both; only `inside` never enlarges it."""
-    made = put(admin, "x.png", encoded(drawn(), "PNG"))
-    got = seen(variant(admin, made, **query, **({"fit": fit} if fit else {})).content).size
+    made = put(admin, "x.png", encode_image(draw_image(), "PNG"))
+    got = decode_image(variant(admin, made, **query, **({"fit": fit} if fit else {})).content).size
     inside = min(1, query.get("width", 600) / 600, query.get("height", 400) / 400)
     assert got == ((int(600 * inside + 0.5), int(400 * inside + 0.5)) if fit == "inside" else size)
 
 
 def test_as_others_scale(admin, put):
     """Scaled pictures equal those of Pillow's own Lanczos, whole and cropped."""
-    image = drawn()
-    made = put(admin, "x.png", encoded(image, "PNG"))
-    assert distance(seen(variant(admin, made, width=90, height=60).content), image.resize((90, 60), Image.Resampling.LANCZOS)) < 1
+    image = draw_image()
+    made = put(admin, "x.png", encode_image(image, "PNG"))
+    assert distance(decode_image(variant(admin, made, width=90, height=60).content), image.resize((90, 60), Image.Resampling.LANCZOS)) < 1
     cut = image.crop((100, 0, 500, 400)).resize((80, 80), Image.Resampling.LANCZOS)
-    assert distance(seen(variant(admin, made, width=80, height=80).content), cut) < 1
+    assert distance(decode_image(variant(admin, made, width=80, height=80).content), cut) < 1
     larger = image.resize((900, 600), Image.Resampling.LANCZOS)
-    assert distance(seen(variant(admin, made, width=900, height=600, fit="fill").content), larger) < 1
-    padded = seen(variant(admin, made, width=90, height=90, fit="contain").content)
+    assert distance(decode_image(variant(admin, made, width=900, height=600, fit="fill").content), larger) < 1
+    padded = decode_image(variant(admin, made, width=90, height=90, fit="contain").content)
     assert padded.getpixel((0, 0)) == (0, 0, 0, 0) and distance(padded.crop((0, 15, 90, 75)), image.resize((90, 60), Image.Resampling.LANCZOS)) < 1
-    assert seen(variant(admin, made, width=90, height=90, fit="contain", format="jpeg").content).getpixel((2, 2)) >= (250, 250, 250)
+    assert decode_image(variant(admin, made, width=90, height=90, fit="contain", format="jpeg").content).getpixel((2, 2)) >= (250, 250, 250)
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_turned(admin, put, kind, orientation):
-    image = drawn(300, 200)
-    made = put(admin, "x", pictures.turned(image, orientation, kind, **({"quality": 95} if kind != "PNG" else {})))
+    image = draw_image(300, 200)
+    made = put(admin, "x", pictures.encode_turned(image, orientation, kind, **({"quality": 95} if kind != "PNG" else {})))
     turned = image.transpose(pictures.TURNS[orientation]) if orientation > 1 else image
     width, height = (60, 40) if orientation < 5 else (40, 60)
     assert (made["width"], made["height"]) == turned.size
-    got = seen(variant(admin, made, width=width, height=height, format="png").content)
+    got = decode_image(variant(admin, made, width=width, height=height, format="png").content)
     assert distance(got, turned.resize((width, height), Image.Resampling.LANCZOS)) < 4
     side = min(turned.size)
     corner = (turned.width - side) // 2, (turned.height - side) // 2
     square = turned.crop((*corner, corner[0] + side, corner[1] + side)).resize((50, 50), Image.Resampling.LANCZOS)
-    assert distance(seen(variant(admin, made, width=50, height=50, format="png").content), square) < 4
+    assert distance(decode_image(variant(admin, made, width=50, height=50, format="png").content), square) < 4
 
 
 def above(image, color):
@@ -81,19 +81,19 @@ def above(image, color):
 
 
 def kinds():
-    moving = [drawn(60, 40), drawn(60, 40).rotate(90), drawn(60, 40).rotate(180)]
-    yield "gray", drawn(60, 40, "L"), encoded(drawn(60, 40, "L"), "JPEG", quality=95)
-    yield "cmyk", drawn(60, 40, "CMYK"), encoded(drawn(60, 40, "CMYK"), "JPEG", quality=95)
-    yield "progressive", drawn(60, 40), encoded(drawn(60, 40), "JPEG", quality=95, progressive=True)
-    yield "palette", drawn(60, 40, "P"), encoded(drawn(60, 40, "P"), "PNG")
-    yield "bits", drawn(60, 40, "1"), encoded(drawn(60, 40, "1"), "PNG")
-    yield "deep", Image.new("RGB", (60, 40), (128, 128, 128)), encoded(Image.new("I;16", (60, 40), 0x8080), "PNG")
-    yield "alpha", drawn(60, 40, "RGBA"), encoded(drawn(60, 40, "RGBA"), "PNG")
-    yield "alpha-webp", drawn(60, 40, "RGBA"), encoded(drawn(60, 40, "RGBA"), "WEBP", lossless=True, exact=True)
-    yield "moving-gif", drawn(60, 40, "P"), encoded(drawn(60, 40, "P"), "GIF", save_all=True, append_images=moving[1:])
-    yield "moving-webp", drawn(60, 40), encoded(moving[0], "WEBP", save_all=True, append_images=moving[1:], lossless=True)
-    yield "one", Image.new("RGB", (1, 1), (10, 20, 30)), encoded(Image.new("RGB", (1, 1), (10, 20, 30)), "PNG")
-    yield "appended", drawn(60, 40), encoded(drawn(60, 40), "JPEG", quality=95) + b"PK\3\4 and a script <script>alert(1)</script>"
+    moving = [draw_image(60, 40), draw_image(60, 40).rotate(90), draw_image(60, 40).rotate(180)]
+    yield "gray", draw_image(60, 40, "L"), encode_image(draw_image(60, 40, "L"), "JPEG", quality=95)
+    yield "cmyk", draw_image(60, 40, "CMYK"), encode_image(draw_image(60, 40, "CMYK"), "JPEG", quality=95)
+    yield "progressive", draw_image(60, 40), encode_image(draw_image(60, 40), "JPEG", quality=95, progressive=True)
+    yield "palette", draw_image(60, 40, "P"), encode_image(draw_image(60, 40, "P"), "PNG")
+    yield "bits", draw_image(60, 40, "1"), encode_image(draw_image(60, 40, "1"), "PNG")
+    yield "deep", Image.new("RGB", (60, 40), (128, 128, 128)), encode_image(Image.new("I;16", (60, 40), 0x8080), "PNG")
+    yield "alpha", draw_image(60, 40, "RGBA"), encode_image(draw_image(60, 40, "RGBA"), "PNG")
+    yield "alpha-webp", draw_image(60, 40, "RGBA"), encode_image(draw_image(60, 40, "RGBA"), "WEBP", lossless=True, exact=True)
+    yield "moving-gif", draw_image(60, 40, "P"), encode_image(draw_image(60, 40, "P"), "GIF", save_all=True, append_images=moving[1:])
+    yield "moving-webp", draw_image(60, 40), encode_image(moving[0], "WEBP", save_all=True, append_images=moving[1:], lossless=True)
+    yield "one", Image.new("RGB", (1, 1), (10, 20, 30)), encode_image(Image.new("RGB", (1, 1), (10, 20, 30)), "PNG")
+    yield "appended", draw_image(60, 40), encode_image(draw_image(60, 40), "JPEG", quality=95) + b"PK\3\4 and a script <script>alert(1)</script>"
 
 
 KINDS = {name: (image, content) for name, image, content in kinds()}
@@ -104,38 +104,38 @@ def test_kinds(admin, put, name):
     image, content = KINDS[name]
     made = put(admin, "x", content)
     assert (made["width"], made["height"]) == image.size
-    got = seen(variant(admin, made, format="png").content)
+    got = decode_image(variant(admin, made, format="png").content)
     assert got.size == image.size
     assert distance(above(got, (9, 99, 200)), above(image, (9, 99, 200))) < (5 if name == "cmyk" else 3)
-    assert distance(seen(variant(admin, made, format="jpeg").content), above(image, (255, 255, 255))) < 15
-    assert distance(above(seen(variant(admin, made, format="webp").content), (9, 99, 200)), above(image, (9, 99, 200))) < 15
+    assert distance(decode_image(variant(admin, made, format="jpeg").content), above(image, (255, 255, 255))) < 15
+    assert distance(above(decode_image(variant(admin, made, format="webp").content), (9, 99, 200)), above(image, (9, 99, 200))) < 15
 
 
 def test_avif(admin, put):
     """The service writes AVIF, measures it and reads it back: nothing else here can read AVIF."""
-    made = put(admin, "x.png", encoded(drawn(), "PNG"))
+    made = put(admin, "x.png", encode_image(draw_image(), "PNG"))
     content = variant(admin, made, format="avif", width=300).content
     again = put(admin, "x.avif", content)
     assert (again["mime_type"], again["width"], again["height"]) == ("image/avif", 300, 200)
-    got = seen(variant(admin, again, format="png").content)
-    assert distance(got, drawn().resize((300, 200), Image.Resampling.LANCZOS)) < 4
+    got = decode_image(variant(admin, again, format="png").content)
+    assert distance(got, draw_image().resize((300, 200), Image.Resampling.LANCZOS)) < 4
     assert variant(admin, again, width=10).headers["Content-Type"] == "image/avif"
-    clear = put(admin, "x.png", encoded(drawn(60, 40, "RGBA"), "PNG"))
+    clear = put(admin, "x.png", encode_image(draw_image(60, 40, "RGBA"), "PNG"))
     with_alpha = put(admin, "x.avif", variant(admin, clear, format="avif").content)
-    assert distance(seen(variant(admin, with_alpha, format="png").content).getchannel("A"), drawn(60, 40, "RGBA").getchannel("A")) < 3
+    assert distance(decode_image(variant(admin, with_alpha, format="png").content).getchannel("A"), draw_image(60, 40, "RGBA").getchannel("A")) < 3
 
 
 # --- requests ---
 
 
 def test_formats_and_names(admin, put):
-    made = put(admin, "me & you.jpeg", encoded(drawn(), "JPEG"))
+    made = put(admin, "me & you.jpeg", encode_image(draw_image(), "JPEG"))
     for format, kind, name in (("webp", "image/webp", "webp"), ("png", "image/png", "png"), ("avif", "image/avif", "avif"), ("jpeg", "image/jpeg", "jpg")):
         got = variant(admin, made, format=format, width=20)
         assert got.headers["Content-Type"] == kind and f"me & you.{name}" in got.headers["Content-Disposition"]
         assert got.headers["Content-Disposition"].startswith("inline")
     assert variant(admin, made, width=20).headers["Content-Type"] == "image/jpeg"
-    drawing = put(admin, "x.gif", encoded(drawn(), "GIF"))
+    drawing = put(admin, "x.gif", encode_image(draw_image(), "GIF"))
     assert variant(admin, drawing, width=20).headers["Content-Type"] == "image/webp"
     assert variant(admin, drawing, width=20, format="auto", headers={"Accept": "image/*"}).headers["Content-Type"] == "image/png"
 
@@ -144,7 +144,7 @@ def test_formats_and_names(admin, put):
     ("image/avif,image/webp,*/*;q=0.8", "image/webp"), ("IMAGE/WEBP", "image/webp"), ("*/*", "image/jpeg"), ("image/*", "image/jpeg"),
     ("image/webp;q=0, */*", "image/jpeg"), ("text/html", "image/jpeg"), ("image/webpx, ,;;", "image/jpeg")])
 def test_as_the_client_can_show(admin, put, accept, kind):
-    made = put(admin, "x.jpg", encoded(drawn(), "JPEG"))
+    made = put(admin, "x.jpg", encode_image(draw_image(), "JPEG"))
     got = variant(admin, made, width=20, format="auto", headers={"Accept": accept})
     assert got.headers["Content-Type"] == kind and "Accept" in got.headers["Vary"]
 
@@ -152,13 +152,13 @@ def test_as_the_client_can_show(admin, put, accept, kind):
 @pytest.mark.parametrize("query", [dict(width=0), dict(width=-1), dict(width=4097), dict(height="x"), dict(width="1e3"), dict(fit="outside"),
                                    dict(format="gif"), dict(format="svg"), dict(format=""), dict(frame="last"), dict(frame=1), dict(size=1), dict(width="")])
 def test_what_cannot_be_asked(admin, put, query):
-    made = put(admin, "x.png", encoded(drawn(), "PNG"))
+    made = put(admin, "x.png", encode_image(draw_image(), "PNG"))
     variant(admin, made, expect=400, **query)
 
 
 def test_who_may(admin, project, put):
     alice, bob = project.user(), project.user()
-    made = put(alice, "x.png", encoded(drawn(), "PNG"))
+    made = put(alice, "x.png", encode_image(draw_image(), "PNG"))
     want = variant(alice, made, width=50).content
     variant(bob, made, expect=404, width=50)
     nobody = project.client()
@@ -182,7 +182,7 @@ def patient(start_gateway, project):
     client = project.client(token=project.admin.token)
     client.base_url = f"{daemon.url}/org/{project.id}"
     client.request = functools.partial(client.request, timeout=600)
-    pictures.are_looked_at(client)
+    pictures.wait_examined(client)
     yield client
     daemon.stop()
 
@@ -190,7 +190,7 @@ def patient(start_gateway, project):
 @pytest.mark.timed
 def test_bombs(patient, put):
     """A bomb is refused by its head, or when memory or time run out, and the next picture is still scaled."""
-    good = put(patient, "x.png", encoded(drawn(), "PNG"))
+    good = put(patient, "x.png", encode_image(draw_image(), "PNG"))
     bombs = [flat_png(30000, 30000), flat_png(9000, 9000, interlaced=True), flat_png(4, 4, told=(30000, 30000)),
              flat_png(1, 1, told=(1, 999_999_999))]
     for bomb in bombs[:2]:
@@ -201,7 +201,7 @@ def test_bombs(patient, put):
         assert answer["code"] == "picture_too_large"
     for bomb in bombs[2:]:
         assert variant(patient, put(patient, "bomb.png", bomb), expect=422, width=50).json()["code"] in ("picture_too_large", "picture_broken")
-    assert seen(variant(patient, good, width=50).content).size == (50, 33)
+    assert decode_image(variant(patient, good, width=50).content).size == (50, 33)
 
 
 def test_takes_too_long(start_gateway, admin, project, put):
@@ -209,7 +209,7 @@ def test_takes_too_long(start_gateway, admin, project, put):
     daemon = start_gateway(WORKERS=1, MEDIA_TIME_MS=1000, MEDIA_MEMORY_BYTES=2 << 30)
     client = project.client(token=admin.token)
     client.base_url = f"{daemon.url}/org/{project.id}"
-    made = put(client, "x.png", encoded(noise(4096, 4096), "PNG", compress_level=1))
+    made = put(client, "x.png", encode_image(noise_image(4096, 4096), "PNG", compress_level=1))
     answer = variant(client, made, expect=422, width=4096, height=4096, format="avif").json()
     assert answer["code"] == "picture_too_large" and "time" in answer["detail"]
     daemon.stop()
@@ -218,21 +218,21 @@ def test_takes_too_long(start_gateway, admin, project, put):
 def test_large_and_no_bomb(patient, put):
     made = put(patient, "x.png", flat_png(9000, 9000))
     assert (made["width"], made["height"]) == (9000, 9000)
-    assert seen(variant(patient, made, width=50).content).size == (50, 50)
+    assert decode_image(variant(patient, made, width=50).content).size == (50, 50)
 
 
 def test_large_avif(patient, put):
     """The largest possible variant is made as AVIF, and made from AVIF, within the memory of one picture."""
-    made = put(patient, "x.png", encoded(drawn(4096, 4096), "PNG", compress_level=1))
+    made = put(patient, "x.png", encode_image(draw_image(4096, 4096), "PNG", compress_level=1))
     content = variant(patient, made, format="avif", width=4096).content
     again = put(patient, "x.avif", content)
     assert (again["width"], again["height"]) == (4096, 4096)
-    assert distance(seen(variant(patient, again, width=300, format="png").content), drawn(4096, 4096).resize((300, 300), Image.Resampling.LANCZOS)) < 4
+    assert distance(decode_image(variant(patient, again, width=300, format="png").content), draw_image(4096, 4096).resize((300, 300), Image.Resampling.LANCZOS)) < 4
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
 def test_cut(admin, put, kind):
-    whole = encoded(drawn(), kind)
+    whole = encode_image(draw_image(), kind)
     for part in (0.1, 0.5, 0.9):
         made = put(admin, "x", whole[:int(len(whole) * part)])
         assert variant(admin, made, expect=422, width=50).json()["code"] == "picture_broken"
@@ -240,7 +240,7 @@ def test_cut(admin, put, kind):
 
 @pytest.mark.parametrize("name, content", [
     ("x.svg", b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>alert(1)</script></svg>'), ("x.txt", b"words"),
-    ("x.pdf", b"%PDF-1.4\n%%EOF\n"), ("x.bmp", encoded(drawn(9, 9), "BMP")), ("x", b"")])
+    ("x.pdf", b"%PDF-1.4\n%%EOF\n"), ("x.bmp", encode_image(draw_image(9, 9), "BMP")), ("x", b"")])
 def test_no_picture(admin, put, name, content):
     """A file that is not of one of the seven formats is never decoded, and is served unchanged."""
     made = put(admin, name, content)
@@ -259,7 +259,7 @@ def test_polyglots(admin, put, content):
 def test_broken_anywhere(admin, put):
     """A picture with bytes changed at random places gives a variant or a 422."""
     for kind in ("PNG", "JPEG", "GIF", "WEBP"):
-        content = bytearray(encoded(drawn(200, 100), kind))
+        content = bytearray(encode_image(draw_image(200, 100), kind))
         for n in range(8):
             content[(n * 7919 + 40) % len(content)] ^= 0x5A
             answer = admin.get(GET.format(put(admin, "x", bytes(content))["id"]), params={"width": 50}, expect=None)
@@ -274,7 +274,7 @@ def test_one_projects_bombs_and_anothers_pictures(start_gateway, admin, put, gat
     quiet = other.client(token=other.admin.token)
     quiet.base_url = f"{daemon.url}/org/{other.id}"
     heavy = put(admin, "x.png", flat_png(9900, 9900))
-    small = put(quiet, "x.png", encoded(drawn(), "PNG"))
+    small = put(quiet, "x.png", encode_image(draw_image(), "PNG"))
     loud_url = f"{daemon.url}{admin.base_url[admin.base_url.index('/org/'):]}"
     done, answers = threading.Event(), []
 

@@ -8,7 +8,7 @@ import time
 import pytest
 from groundwork import bucket
 from groundwork.deadline import until
-from groundwork.pictures import GET, drawn, encoded, flat_png, seen, variant
+from groundwork.pictures import GET, draw_image, encode_image, flat_png, decode_image, variant
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def kept(project, db):
 
 
 def test_made_once(admin, put, kept, stored, project):
-    made = put(admin, "x.jpg", encoded(drawn(), "JPEG"))
+    made = put(admin, "x.jpg", encode_image(draw_image(), "JPEG"))
     first = variant(admin, made, width=50)
     assert [spec for spec, _ in kept()] == ["50x0-cover-jpg-3"] and len(stored(project)) == 2
     before = kept(), stored(project)
@@ -42,7 +42,7 @@ def test_made_once(admin, put, kept, stored, project):
 
 def test_goes_with_its_file(start_gateway, admin, project, put, kept, stored, ledger):
     collector = start_gateway(WORKERS=1, FILES_COLLECT_MS=300)
-    made = [put(admin, "x.jpg", encoded(drawn(), "JPEG")) for _ in range(3)]
+    made = [put(admin, "x.jpg", encode_image(draw_image(), "JPEG")) for _ in range(3)]
     for each in made:
         variant(admin, each, width=50)
         variant(admin, each, width=60)
@@ -56,17 +56,17 @@ def test_goes_with_its_file(start_gateway, admin, project, put, kept, stored, le
 
 
 def test_so_many_of_a_file(admin, project, put, kept, stored, ledger):
-    made = put(admin, "x.jpg", encoded(drawn(), "JPEG"))
+    made = put(admin, "x.jpg", encode_image(draw_image(), "JPEG"))
     for width in range(1, 41):
         variant(admin, made, width=width)
     assert [spec for spec, _ in kept()] == [f"{width}x0-cover-jpg-3" for width in range(9, 41)]
     until(lambda: len(stored(project)) == 33 and not ledger(project)[1], "removed")
-    assert seen(variant(admin, made, width=1).content).size == (1, 1)
+    assert decode_image(variant(admin, made, width=1).content).size == (1, 1)
 
 
 def test_bytes_that_were_lost(admin, project, put, stored, kept):
     """A variant whose bytes were lost is made again at the second request."""
-    made = put(admin, "x.jpg", encoded(drawn(), "JPEG"))
+    made = put(admin, "x.jpg", encode_image(draw_image(), "JPEG"))
     want = variant(admin, made, width=50).content
     (_, key), = kept()
     if bucket.wanted():
@@ -81,10 +81,10 @@ def test_at_once(start_gateway, admin, project, put, kept, stored, ledger):
     other = start_gateway(WORKERS=1)
     second = project.client(token=admin.token)
     second.base_url = f"{other.url}/org/{project.id}"
-    made = put(admin, "x.png", encoded(drawn(2000, 1500), "PNG"))
+    made = put(admin, "x.png", encode_image(draw_image(2000, 1500), "PNG"))
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda n: variant((admin, second)[n % 2], made, width=500).content, range(8)))
-    assert len(set(answers)) == 1 and seen(answers[0]).size == (500, 375)
+    assert len(set(answers)) == 1 and decode_image(answers[0]).size == (500, 375)
     assert len(kept()) == 1
     until(lambda: len(stored(project)) == 2 and not ledger(project)[1], "removed")
     other.stop()
@@ -103,5 +103,5 @@ def test_killed_while_it_works(start_gateway, admin, project, put, sandboxes):
             time.sleep(0.2)
             for number in sandboxes(daemon):
                 os.kill(number, signal.SIGKILL)
-            assert seen(answer.result().content).size == (width, width)
+            assert decode_image(answer.result().content).size == (width, width)
     daemon.stop()

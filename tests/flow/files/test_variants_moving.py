@@ -1,7 +1,7 @@
 """Animated pictures: their variants are animated WebP."""
 import pytest
 from groundwork import pictures
-from groundwork.pictures import distance, drawn, encoded, gif, seen, variant
+from groundwork.pictures import distance, draw_image, encode_image, gif, decode_image, variant
 from PIL import Image
 
 RED, GREEN, BLUE, WHITE = range(4)
@@ -13,13 +13,13 @@ FULL = (0, 0, 40, 20)
 @pytest.fixture(scope="module")
 def project(shared_project):
     """One project for all tests: each test uses pictures of its own."""
-    pictures.are_looked_at(shared_project.admin)
+    pictures.wait_examined(shared_project.admin)
     return shared_project
 
 
 def frames_of(content):
     """Returns all frames as RGBA, the time in ms that each is shown, and the number of plays (0: endless)."""
-    image = seen(content)
+    image = decode_image(content)
     frames, times = [], []
     for n in range(image.n_frames):
         image.seek(n)
@@ -34,8 +34,8 @@ def is_near(pixel, color, alpha=255):
 
 
 def moving(kind, **options):
-    turns = [drawn(60, 40), drawn(60, 40).rotate(180), drawn(60, 40).transpose(Image.Transpose.FLIP_LEFT_RIGHT)]
-    return turns, encoded(turns[0], kind, save_all=True, append_images=turns[1:], duration=[50, 120, 300], **options)
+    turns = [draw_image(60, 40), draw_image(60, 40).rotate(180), draw_image(60, 40).transpose(Image.Transpose.FLIP_LEFT_RIGHT)]
+    return turns, encode_image(turns[0], kind, save_all=True, append_images=turns[1:], duration=[50, 120, 300], **options)
 
 
 @pytest.mark.parametrize("kind, options", [("GIF", {"loop": 0}), ("WEBP", {"lossless": True, "loop": 0}), ("WEBP", {"quality": 90, "loop": 0})])
@@ -64,16 +64,16 @@ def test_first_frame(admin, put, kind, query):
     """A variant has only the first frame if requested, and in formats without animation."""
     turns, content = moving(kind, loop=0)
     got = put(admin, "again", variant(admin, put(admin, "x", content), width=30, **query).content)
-    shown = seen(variant(admin, got, format="png").content)
+    shown = decode_image(variant(admin, got, format="png").content)
     assert distance(shown, turns[0].resize((30, 20), Image.Resampling.LANCZOS)) < 15
     if query.get("format") != "avif":
-        assert getattr(seen(variant(admin, got).content), "n_frames", 1) == 1
+        assert getattr(decode_image(variant(admin, got).content), "n_frames", 1) == 1
 
 
 def test_first_frame_and_all_of_them_are_two_variants(admin, put):
     _, content = moving("GIF", loop=0)
     made = put(admin, "x", content)
-    counts = [seen(variant(admin, made, width=30, frame=frame).content).n_frames for frame in ("all", "first", "all")]
+    counts = [decode_image(variant(admin, made, width=30, frame=frame).content).n_frames for frame in ("all", "first", "all")]
     assert counts == [3, 1, 3]
     assert variant(admin, made, frame="first").headers["Content-Type"] == "image/webp"
 
@@ -123,7 +123,7 @@ def test_colors(admin, put):
     """Each frame is converted from the picture's colour profile."""
     icc = pictures.profile(pictures.ADOBE)
     same = Image.new("RGB", (16, 16), (100, 180, 60)), Image.new("RGB", (16, 16), (60, 180, 100))
-    content = encoded(same[0], "WEBP", save_all=True, append_images=same[1:], lossless=True, icc_profile=icc, duration=100)
+    content = encode_image(same[0], "WEBP", save_all=True, append_images=same[1:], lossless=True, icc_profile=icc, duration=100)
     frames, _, _ = frames_of(variant(admin, put(admin, "x.webp", content), format="webp").content)
     assert [frame.getpixel((8, 8))[0] < 12 for frame in frames] == [True, True]
 
@@ -147,7 +147,7 @@ def test_bombs(admin, put, content):
 def test_webp_bombs(admin, put):
     """Each frame of a WebP counts with the size of the canvas that the head declares."""
     frames = [Image.new("L", (8, 8), n % 256) for n in range(100)]
-    content = bytearray(encoded(frames[0], "WEBP", save_all=True, append_images=frames[1:], duration=20, lossless=True))
+    content = bytearray(encode_image(frames[0], "WEBP", save_all=True, append_images=frames[1:], duration=20, lossless=True))
     content[24:30] = (1023).to_bytes(3, "little") * 2
     assert variant(admin, put(admin, "x.webp", bytes(content)), expect=422, width=8).json()["code"] == "picture_too_large"
 
@@ -155,7 +155,7 @@ def test_webp_bombs(admin, put):
 def test_webp_that_lasts_too_long(admin, put):
     """A WebP is refused if its frames together last longer than an integer holds."""
     frames = [Image.new("L", (8, 8), n % 256) for n in range(200)]
-    content = encoded(frames[0], "WEBP", save_all=True, append_images=frames[1:], duration=20, lossless=True)
+    content = encode_image(frames[0], "WEBP", save_all=True, append_images=frames[1:], duration=20, lossless=True)
     head, *rest = content.split(b"ANMF")
     content = b"ANMF".join([head, *(part[:16] + b"\xff\xff\xff" + part[19:] for part in rest)])
     assert variant(admin, put(admin, "x.webp", content), expect=422, width=8).json()["code"] == "picture_too_large"
@@ -163,9 +163,9 @@ def test_webp_that_lasts_too_long(admin, put):
 
 def test_as_many_as_may_be(admin, put):
     made = put(admin, "x.gif", gif((10, 10), MANY[:2000], loops=0))
-    assert seen(variant(admin, made, width=8).content).n_frames > 1
+    assert decode_image(variant(admin, made, width=8).content).n_frames > 1
     more = put(admin, "x.gif", gif((10, 10), MANY))
-    assert seen(variant(admin, more, width=8, frame="first").content).size == (8, 8)
+    assert decode_image(variant(admin, more, width=8, frame="first").content).size == (8, 8)
 
 
 def test_a_variant_has_no_more_pixels_than_its_picture_may(admin, put):
@@ -186,7 +186,7 @@ def test_without_an_end(admin, put):
     """A GIF is read although its last byte, the trailer, is missing or wrong, as some writers leave it."""
     for end in (b"", b"\0"):
         made = put(admin, "x.gif", gif((40, 20), [(*FULL, RED, 10, KEEP), (*FULL, BLUE, 10, KEEP)], loops=0, end=end))
-        assert seen(variant(admin, made, width=20).content).n_frames == 2
+        assert decode_image(variant(admin, made, width=20).content).n_frames == 2
 
 
 def test_broken_anywhere(admin, put):

@@ -15,7 +15,7 @@ from .proxy import Proxy
 FAKETIME = next(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
 
 
-def faked(offset, binary):
+def faketime_prefix(offset, binary):
     """A prefix that starts the program with another wall clock ("+2h"); its other clocks are not changed."""
     linked = subprocess.run(["ldd", binary], capture_output=True, text=True).stdout
     # A sanitizer's library must be loaded first.
@@ -43,23 +43,23 @@ def redis_proxy(servers):
     return Proxy(servers.redis_url.removeprefix("unix:"))
 
 
-def through_postgres(servers, proxy):
+def postgres_proxy_settings(servers, proxy):
     """Settings of a daemon that reaches PostgreSQL through the proxy."""
     user = servers.database_url.split("//")[1].split("@")[0]
     name = servers.database_url.split("@/")[1].split("?")[0]
     return {"DATABASE_URL": f"postgresql://{user}@127.0.0.1:{proxy.port}/{name}?sslmode=disable"}
 
 
-def through_redis(proxy):
+def redis_proxy_settings(proxy):
     return {"REDIS_URL": f"redis://127.0.0.1:{proxy.port}"}
 
 
-def at(gateway, project):
+def client_at(gateway, project):
     """The project's administrator as a client of another gateway."""
     return Client(f"{gateway.url}/org/{project.id}", token=project.admin.token)
 
 
-def in_background(call):
+def run_in_background(call):
     """Runs the call in a thread and ignores any exception; returns the thread."""
 
     def run():
@@ -73,7 +73,7 @@ def in_background(call):
     return thread
 
 
-class Deaf:
+class DeafServer:
     """A TCP address that accepts no connection, because its backlog is full. `answer()` accepts all waiting and new
     connections, and returns the bytes that they sent, once no connection has come for a second."""
 

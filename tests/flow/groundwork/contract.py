@@ -156,16 +156,16 @@ class Recorder:
             if checker is self.platform.checker:
                 yield from complaints
                 return
-            complaints = list(self.without_hidden(client, complaints))
+            complaints = list(self.drop_hidden(client, complaints))
             if complaints and not self.matches_new_document(client, method, path, response) \
-                    and not self.as_before(client, method, path, response):
+                    and not self.matches_previous_model(client, method, path, response):
                 yield from complaints
 
     def matches(self, document, client, method, path, response):
         found = document.find(method, path)
         content = document.checker.resolve(found[1]["responses"].get("200", {})).get("content", {}) if found else {}
         schema = content.get("application/json", {}).get("schema")
-        return schema is not None and not list(self.without_hidden(client, document.checker.check(response.json(), schema)))
+        return schema is not None and not list(self.drop_hidden(client, document.checker.check(response.json(), schema)))
 
     def matches_new_document(self, client, method, path, response):
         """Whether the answer matches the document that the gateway sends now: the stored document may have come from a worker that
@@ -176,7 +176,7 @@ class Recorder:
         document = self.models.get(client.project.id)
         return document is not None and self.matches(document, client, method, path, response)
 
-    def as_before(self, client, method, path, response):
+    def matches_previous_model(self, client, method, path, response):
         """Whether the answer matches the model before its last change, which may not have reached every worker yet."""
         document, until = self.former.get(client.project.id, (None, 0))
         return document is not None and time.monotonic() < until and self.matches(document, client, method, path, response)
@@ -209,7 +209,7 @@ class Recorder:
                 yield f"Location {where} answers {seen.status_code}"
 
     @staticmethod
-    def without_hidden(client, complaints):
+    def drop_hidden(client, complaints):
         """Drops complaints about lacking members, unless the client is the administrator: field rules of roles hide members
         from other clients, and the document is the administrator's."""
         whole = client is getattr(client.project, "admin", None)
@@ -265,10 +265,10 @@ class Recorder:
             paths.update(document["paths"])
         self.platform = Document({**documents[0], "paths": paths})
 
-    def never_hit(self):
+    def unrequested_routes(self):
         return [f"{method} {template}" for method, template, _ in self.routes if (method, template) not in self.hit]
 
-    def never_right(self):
+    def unsuccessful_routes(self):
         """Routes that answered only with errors."""
         return [
             f"{method} {template} {sorted(statuses)}"
@@ -276,7 +276,7 @@ class Recorder:
             if all(status >= 400 for status in statuses)
         ]
 
-    def keep(self, path):
+    def write_results(self, path):
         """Writes the results of this process, for merge() in another process."""
         hit = [[*route, statuses] for route, statuses in self.hit.items()]
         path.write_text(json.dumps({"checked": self.checked, "hit": hit, "complaints": self.complaints}))

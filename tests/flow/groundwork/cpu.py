@@ -33,7 +33,7 @@ class Cpu:
         self.programs, self.begun = programs, time.monotonic()
         self.before = self.read()
 
-    def of(self, pid):
+    def seconds_of(self, pid):
         """Returns the CPU seconds of the main threads and of all other threads."""
         try:
             if pid == os.getpid():
@@ -42,14 +42,14 @@ class Cpu:
             children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         except OSError:
             return 0, 0
-        below = [self.of(int(child)) for child in children]
+        below = [self.seconds_of(int(child)) for child in children]
         ended = whole - seconds(pid)
         return main + ended + sum(one for one, _ in below), whole - ended - main + sum(other for _, other in below)
 
     def read(self):
         used = {}
         for name, pids in self.programs.items():
-            found = [self.of(pid) for pid in pids]
+            found = [self.seconds_of(pid) for pid in pids]
             used[name], used[f"{name} threads"] = sum(one for one, _ in found), sum(other for _, other in found)
         return used
 

@@ -75,7 +75,7 @@ class Daemon:
         return f"http://127.0.0.1:{self.port}"
 
     @property
-    def sanitized(self):
+    def is_sanitized(self):
         return "asan" in str(self.binary)
 
     @property
@@ -105,7 +105,7 @@ class Daemon:
     def wait_ready(self, wait=60):
         end = time.monotonic() + wait
         while time.monotonic() < end:
-            if not self.running():
+            if not self.is_running():
                 raise RuntimeError(f"{self.binary} ended with {self.process.returncode}:\n{self.log_tail()}")
             try:
                 if requests.get(f"{self.admin_url}/readyz", timeout=10).status_code == 200:
@@ -115,7 +115,7 @@ class Daemon:
             time.sleep(0.05)
         raise RuntimeError(f"{self.binary} is not ready after {wait} s:\n{self.log_tail()}")
 
-    def running(self):
+    def is_running(self):
         return self.process is not None and self.process.poll() is None
 
     def signal(self, number):
@@ -123,7 +123,7 @@ class Daemon:
 
     def stop(self, wait=allowed(20)):
         """Sends SIGTERM and returns the exit status."""
-        if self.running():
+        if self.is_running():
             self.signal(signal.SIGTERM)
         try:
             return self.process.wait(wait)
@@ -158,7 +158,7 @@ class Daemon:
 
     @property
     def long_run_us(self):
-        return LONG_RUN_SANITIZED_US if self.sanitized else LONG_RUN_US
+        return LONG_RUN_SANITIZED_US if self.is_sanitized else LONG_RUN_US
 
     @staticmethod
     def longer_runs(text, us):

@@ -24,24 +24,24 @@ from .runs import condition
 from .sealed import MASTER
 from .servers import ROOT, UNSYNCED, Servers
 from .sink import MailSink, Sink
-from .soon import settle, watch
+from .soon import settle, set_servers
 from .stripe_client import stripe_client  # noqa: F401
 from .workflows import event, workflow
 
 __all__ = [
-    "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "pool", "project", "unused_project", "make_project", "shared_project", "emptied", "gateways_end",
-    "admin", "user", "anonymous", "db", "redis_client", "start_runner", "runner", "start_one", "nobody_else", "orders", "listening",
+    "servers", "gateway", "session_gateway", "start_gateway", "recorder", "operator", "pool", "project", "unused_project", "make_project", "shared_project", "empty_project", "gateways_end",
+    "admin", "user", "anonymous", "db", "redis_client", "start_runner", "runner", "start_test_runner", "no_foreign_events", "orders", "order_workflow",
     "sink", "mail_sink", "start_webhook", "webhook",
     "session_processor", "processor", "start_payments", "module_payments", "payments", "make_shop", "shop", "shared_shop",
     "stripe_client",
 ]
 
 GATEWAYS = []  # running gateways that the tests of this process started
-LASTING = "gateway"  # the name of the session's gateway
+SESSION_GATEWAY = "gateway"  # the name of the session's gateway
 NUMBERS = itertools.count(1)
 
 
-def binary():
+def gateway_binary():
     """The path in GW_BIN, else the sanitizer build."""
     return pathlib.Path(os.environ.get("GW_BIN", ROOT / "build/asan/bin/api-gateway")).resolve()
 
@@ -52,7 +52,7 @@ def servers():
     own.bucket = None
     try:
         own.start()
-        watch(own)
+        set_servers(own)
         yield own
     finally:
         if own.bucket:
@@ -72,7 +72,7 @@ def settings(servers):
     }
 
 
-def store(servers):
+def file_store_settings(servers):
     """Settings of the file store of all gateways of a run: a directory, or a bucket. A gateway that takes a project's turn to
     collect files keeps the turn for its own interval, even if another gateway collects more often."""
     if not bucket.wanted():
@@ -94,7 +94,7 @@ def start_gateway(servers, session_processor, recorder):
 
     def start(name=None, prefix=(), **overrides):
         log = servers.folder / f"{name or f'gateway{next(NUMBERS)}'}.log"
-        daemon = Daemon(str(binary()), log, **with_processor(servers, binary(), {**settings(servers), **store(servers), **overrides}))
+        daemon = Daemon(str(gateway_binary()), log, **with_processor(servers, gateway_binary(), {**settings(servers), **file_store_settings(servers), **overrides}))
         if not servers.migrated:
             done = daemon.run("--migrate")
             assert done.returncode == 0, f"--migrate: {done.stdout}{done.stderr}"
@@ -105,16 +105,16 @@ def start_gateway(servers, session_processor, recorder):
         return daemon
 
     yield start
-    end(GATEWAYS)
+    stop_daemons(GATEWAYS)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def gateways_end():
     """Stops the gateways that the tests of the previous file started, except the session's: each has connections, and
     periodically visits all projects."""
-    ended = [daemon for daemon in GATEWAYS if daemon.log_path.stem != LASTING]
+    ended = [daemon for daemon in GATEWAYS if daemon.log_path.stem != SESSION_GATEWAY]
     GATEWAYS[:] = [daemon for daemon in GATEWAYS if daemon not in ended]
-    end(ended)
+    stop_daemons(ended)
 
 
 def starter(servers, program, own):
@@ -124,13 +124,13 @@ def starter(servers, program, own):
     def start(name=None, prefix=(), **overrides):
         log = servers.folder / f"{name or f'{program}{len(started)}-{secrets.token_hex(3)}'}.log"
         given = {key: value for key, value in settings(servers).items() if key != "OPERATOR_TOKEN"}
-        daemon = Daemon(str(binary().with_name(program)), log, **{**given, "WORKERS": 1, "SWEEP_MS": 500, **own(), **overrides})
+        daemon = Daemon(str(gateway_binary().with_name(program)), log, **{**given, "WORKERS": 1, "SWEEP_MS": 500, **own(), **overrides})
         daemon.prefix = list(prefix)
         started.append(daemon.start())
         return daemon
 
     yield start
-    end(started)
+    stop_daemons(started)
 
 
 @pytest.fixture(scope="module")
@@ -149,8 +149,8 @@ def runner(start_runner):
 
 
 @pytest.fixture
-def start_one(start_runner, servers, request):
-    """start_one() starts a runner for one test, with the settings RUNNER of its file. At the test's end all of them are killed
+def start_test_runner(start_runner, servers, request):
+    """start_test_runner() starts a runner for one test, with the settings RUNNER of its file. At the test's end all of them are killed
     and removed from the database, with the jobs left in the test's project. Otherwise the runners of the next test would
     share out the projects with them, and run leftover jobs concurrently with the tested job: such a job might have crashed
     the runner too."""
@@ -162,7 +162,7 @@ def start_one(start_runner, servers, request):
 
     yield start_it
     for daemon in started:
-        if daemon.running():
+        if daemon.is_running():
             kill(daemon)
     connection = servers.connect()
     execute(connection, "delete from platform.runners")
@@ -173,7 +173,7 @@ def start_one(start_runner, servers, request):
 
 
 @pytest.fixture(scope="module")
-def nobody_else(servers):
+def no_foreign_events(servers):
     """Deletes events that other files have left: a runner that had such an event next to its job when it died proves nothing
     about the job."""
     connection = servers.connect()
@@ -187,7 +187,7 @@ def orders(project):
 
 
 @pytest.fixture
-def listening(project, orders):
+def order_workflow(project, orders):
     """A workflow that starts when an order is created; every gateway knows it."""
     made = workflow(project.admin, event("orders"), [condition()])
     settle()
@@ -224,21 +224,21 @@ def mail_sink():
     own.close()
 
 
-def keep_logs(daemons):
+def store_logs(daemons):
     folder = ROOT / "build/flow" / os.environ.get("PYTEST_XDIST_WORKER", "")
     folder.mkdir(parents=True, exist_ok=True)
     for daemon in daemons:
         (folder / daemon.log_path.name).write_text(daemon.log())
 
 
-def end(daemons):
+def stop_daemons(daemons):
     """Stops the daemons that still run and stores the logs; a sanitizer report in any of them is an error."""
     alarms = []
     for daemon in daemons:
-        if daemon.running():
+        if daemon.is_running():
             daemon.stop()
         alarms += daemon.alarms()
-    keep_logs(daemons)
+    store_logs(daemons)
     assert not alarms, "\n\n".join(alarms)
 
 
@@ -250,13 +250,13 @@ def recorder():
     # Several processes share the tests: each writes its part for the process that merges the parts (test_contract.py).
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker and "CONTRACT_PARTS" in os.environ:
-        own.keep(pathlib.Path(os.environ["CONTRACT_PARTS"]) / f"{worker}.{secrets.token_hex(4)}.json")
+        own.write_results(pathlib.Path(os.environ["CONTRACT_PARTS"]) / f"{worker}.{secrets.token_hex(4)}.json")
 
 
 @pytest.fixture(scope="session")
 def session_gateway(start_gateway):
     """The gateway with default settings, except time limits, which are meant for an idle machine."""
-    return start_gateway(LASTING, STATEMENT_TIMEOUT_MS=allowed(5000), REQUEST_TIMEOUT_MS=allowed(30000))
+    return start_gateway(SESSION_GATEWAY, STATEMENT_TIMEOUT_MS=allowed(5000), REQUEST_TIMEOUT_MS=allowed(30000))
 
 
 @pytest.fixture
@@ -265,7 +265,7 @@ def gateway(session_gateway):
     yield session_gateway
     alarms = session_gateway.alarms()
     assert not alarms, alarms[0]
-    assert session_gateway.running(), f"the gateway ended:\n{session_gateway.log_tail()}"
+    assert session_gateway.is_running(), f"the gateway ended:\n{session_gateway.log_tail()}"
 
 
 @pytest.fixture(scope="session")
@@ -279,7 +279,7 @@ def pool(servers):
     return Pool(servers)
 
 
-def lent(pool, project):
+def lend_project(pool, project):
     """At the end of the test sets the project to state `creating`, which daemons skip, and gives its schema back. Each daemon polls
     all active projects, and a run of the tests creates more than a thousand."""
     yield project
@@ -292,31 +292,31 @@ def lent(pool, project):
 @pytest.fixture
 def project(gateway, operator, recorder, pool):
     """A fresh project."""
-    yield from lent(pool, Project(gateway, operator, recorder, pool=pool))
+    yield from lend_project(pool, Project(gateway, operator, recorder, pool=pool))
 
 
 @pytest.fixture
 def unused_project(gateway, operator, recorder, pool):
     """A project whose tables no earlier test has used, for query plans: they depend on the pages and statistics of the tables."""
-    yield from lent(pool, Project(gateway, operator, recorder))
+    yield from lend_project(pool, Project(gateway, operator, recorder))
 
 
 @pytest.fixture
 def make_project(operator, recorder, pool):
     """make_project(gateway): one more fresh project, or one of a gateway with other settings."""
     with contextlib.ExitStack() as projects:
-        borrowed = contextlib.contextmanager(lent)
+        borrowed = contextlib.contextmanager(lend_project)
         yield lambda gateway: projects.enter_context(borrowed(pool, Project(gateway, operator, recorder, pool=pool)))
 
 
 @pytest.fixture(scope="module")
 def shared_project(session_gateway, operator, recorder, pool):
     """One project for the tests of a file that do not disturb each other."""
-    yield from lent(pool, Project(session_gateway, operator, recorder, pool=pool))
+    yield from lend_project(pool, Project(session_gateway, operator, recorder, pool=pool))
 
 
 @pytest.fixture
-def emptied(shared_project):
+def empty_project(shared_project):
     """The file's project without the entities and enums of earlier tests, for tests that need nothing else of a fresh project.
     A file whose fixture `project` is this one spends a tenth of the time."""
     shared_project.empty()

@@ -20,21 +20,21 @@ import requests.adapters
 from .project import PASSWORD
 from .records import column, execute, rows, table
 from .runs import condition
-from .soon import soon
+from .soon import await_status
 from .workflows import add_jobs, cancel_jobs, event, workflow
 
-FROM = ("127.0.0.2", 0)  # not the address of the neighbours: some limits count by address
+SOURCE_ADDRESS = ("127.0.0.2", 0)  # not the address of the neighbours: some limits count by address
 UNLIMITED = {"rate_read": 0, "rate_write": 0, "rate_heavy": 0, "rate_sign_in_account": 1000000, "rate_sign_in_address": 1000000}
 
 
-def unlimited(project):
+def raise_limits(project):
     """Raises the project's own limits as far as the service allows; a limit stays when the operator's ceiling refuses the new
     value."""
     for name, value in UNLIMITED.items():
         project.admin.put("/", {"settings": {name: value}})
 
 
-class many:
+class AttackThreads:
     """Runs `count` threads that call attack(number, stop) repeatedly; each `with` starts new threads. `answers` counts the
     results of these calls, mostly statuses; 0 is a failed connection."""
 
@@ -65,7 +65,7 @@ class many:
             thread.join(max(0, limit - time.monotonic()))
 
 
-def sipping(readers):
+def slow_readers(readers):
     """Reads a little from each of these sockets: the service closes a connection whose client reads nothing for five seconds."""
 
     def sip(number, stop):
@@ -74,12 +74,12 @@ def sipping(readers):
                 reader.recv(2000, socket.MSG_DONTWAIT)
         stop.wait(0.2)
 
-    return many(1, sip)
+    return AttackThreads(1, sip)
 
 
-class Elsewhere(requests.adapters.HTTPAdapter):
+class SourceAdapter(requests.adapters.HTTPAdapter):
     def init_poolmanager(self, *arguments, **options):
-        super().init_poolmanager(*arguments, source_address=FROM, **options)
+        super().init_poolmanager(*arguments, source_address=SOURCE_ADDRESS, **options)
 
 
 class Sessions:
@@ -92,7 +92,7 @@ class Sessions:
         if not hasattr(self.local, "session"):
             self.local.session = requests.Session()
             self.local.session.trust_env = False
-            self.local.session.mount("http://", Elsewhere())
+            self.local.session.mount("http://", SourceAdapter())
         return lambda *arguments, **options: getattr(self.local.session, method)(*arguments, **{"timeout": 60, **options})
 
 
@@ -100,12 +100,12 @@ def bearer(client):
     return {"Authorization": f"Bearer {client.token}"}
 
 
-def dial(project, receive_bytes=None):
+def connect(project, receive_bytes=None):
     sock = socket.socket()
     if receive_bytes:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
     sock.settimeout(10)
-    sock.bind(FROM)
+    sock.bind(SOURCE_ADDRESS)
     host, port = project.base_url.split("//")[1].split("/")[0].split(":")
     sock.connect((host, int(port)))
     return sock
@@ -133,7 +133,7 @@ def prepare_model(project, entities, fields):
     """Creates a model with long documents."""
     for number in range(entities):
         body = {"name": f"wide{number}", "fields": [{"name": f"field{n}", "type": "varchar"} for n in range(fields)]}
-        soon(lambda: project.admin.post("/entities", body), (201, 409))
+        await_status(lambda: project.admin.post("/entities", body), (201, 409))
 
 
 def prepare_fan_out(project, width):
@@ -151,7 +151,7 @@ def slow_exports(project, count=40, entity="big"):
     """Clients that each read an export a few bytes at a time."""
 
     def attack(number, stop):
-        with dial(project, receive_bytes=1) as sock:
+        with connect(project, receive_bytes=1) as sock:
             sock.sendall(head(project, "GET", f"/entities/{entity}/items/export?format=jsonl", project.admin.token))
             status = None
             while not stop.is_set():
@@ -162,7 +162,7 @@ def slow_exports(project, count=40, entity="big"):
                 stop.wait(0.2)
             return status
 
-    return many(count, attack)
+    return AttackThreads(count, attack)
 
 
 def announced_bodies(projects, count=400):
@@ -175,7 +175,7 @@ def announced_bodies(projects, count=400):
         try:
             for n in range(10):
                 method, path, signed = paths[(number + n) % len(paths)]
-                sock = dial(project)
+                sock = connect(project)
                 socks.append(sock)
                 sock.sendall(head(project, method, path, project.admin.token if signed else None,
                                   "Content-Type: application/json\r\nContent-Length: 9000\r\n") + b" ")
@@ -184,7 +184,7 @@ def announced_bodies(projects, count=400):
             for sock in socks:
                 sock.close()
 
-    return many(count // 10, attack)
+    return AttackThreads(count // 10, attack)
 
 
 def sign_ins(project, count=60):
@@ -194,7 +194,7 @@ def sign_ins(project, count=60):
         body = {"email": project.admin.user["email"], "password": PASSWORD if number % 2 else "a wrong password"}
         return http.post(f"{project.base_url}/auth/v1/token", json=body)
 
-    return many(count, attack)
+    return AttackThreads(count, attack)
 
 
 def bogus_refreshes(project, count=24):
@@ -203,7 +203,7 @@ def bogus_refreshes(project, count=24):
     def attack(number, stop):
         return http.post(f"{project.base_url}/auth/v1/refresh", json={"refresh_token": secrets.token_urlsafe(32)})
 
-    return many(count, attack)
+    return AttackThreads(count, attack)
 
 
 class Tarpit:
@@ -231,7 +231,7 @@ def tarpit_provider(projects, tarpit, count=60):
         stop.wait(1)  # a client that is refused immediately would only burden this process
         return answer
 
-    return many(count, attack)
+    return AttackThreads(count, attack)
 
 
 def aggregates(project, count=40, entity="big"):
@@ -241,7 +241,7 @@ def aggregates(project, count=40, entity="big"):
         return http.get(f"{project.base_url}/entities/{entity}/items/aggregate", headers=bearer(project.admin),
                  params={"group_by": "text", "sum": "n", "avg": "n", "max": "text"})
 
-    return many(count, attack)
+    return AttackThreads(count, attack)
 
 
 def documents(project, count=8):
@@ -251,7 +251,7 @@ def documents(project, count=8):
     def attack(number, stop):
         return http.get(f"{project.base_url}/docs", headers=bearer(project.admin))
 
-    return many(count, attack)
+    return AttackThreads(count, attack)
 
 
 def cache_drops(project, count=16):
@@ -265,7 +265,7 @@ def cache_drops(project, count=16):
             return http.post(f"{project.base_url}/auth/v1/logout", params={"scope": "others"}, headers=bearer(client))
         return http.put(f"{project.base_url}/users/me", json={"metadata": {"n": secrets.token_hex(8)}}, headers=bearer(client))
 
-    return many(count, attack)
+    return AttackThreads(count, attack)
 
 
 def large_lists(project, count=6, entity="large", limit=240):
@@ -279,7 +279,7 @@ def large_lists(project, count=6, entity="large", limit=240):
                     break
             return answer
 
-    return many(count, attack)
+    return AttackThreads(count, attack)
 
 
 def unread_lists(project, count=8, entity="large", limit=14):
@@ -287,13 +287,13 @@ def unread_lists(project, count=8, entity="large", limit=14):
     request = head(project, "GET", f"/entities/{entity}/items?limit={limit}&count=false", project.admin.token)
 
     def attack(number, stop):
-        with dial(project, receive_bytes=1) as sock:
+        with connect(project, receive_bytes=1) as sock:
             sock.sendall(request * 4)
             status = int(sock.recv(400).split(b" ")[1])
             stop.wait(3)
             return status
 
-    return many(count, attack)
+    return AttackThreads(count, attack)
 
 
 def large_bodies(project, count=16, entity="large", size=1_000_000):
@@ -306,7 +306,7 @@ def large_bodies(project, count=16, entity="large", size=1_000_000):
         return http.post(f"{project.base_url}/entities/{entity}/items/bulk", data=bodies[number % len(bodies)],
                          headers={"Content-Type": "application/json", **bearer(project.admin)})
 
-    return many(count, attack)
+    return AttackThreads(count, attack)
 
 
 def unfinished_bodies(project, count=40, size=1_000_000):
@@ -315,11 +315,11 @@ def unfinished_bodies(project, count=40, size=1_000_000):
                  f"Content-Type: application/json\r\nContent-Length: {size}\r\n") + b" " * (size - 1)
 
     def attack(number, stop):
-        with dial(project) as sock:
+        with connect(project) as sock:
             sock.sendall(begun)
             stop.wait(4)
 
-    return many(count, attack)
+    return AttackThreads(count, attack)
 
 
 def large_records(project, db, count=16, size=7_000_000, entity="huge"):
@@ -335,13 +335,13 @@ def large_records(project, db, count=16, size=7_000_000, entity="huge"):
             return http.put(project.base_url + path, json={"n": number}, headers=bearer(project.admin))
         if number % 4 == 1:
             return http.get(project.base_url + path, headers=bearer(project.admin))
-        with dial(project, receive_bytes=1) as sock:
+        with connect(project, receive_bytes=1) as sock:
             sock.sendall(head(project, "GET", path, project.admin.token))
             status = int(sock.recv(400).split(b" ")[1])
             stop.wait(3)
             return status
 
-    return many(count, attack)
+    return AttackThreads(count, attack)
 
 
 def growing_records(project, count=4, fields=70, size=170_000, entity="growing"):
@@ -362,7 +362,7 @@ def growing_records(project, count=4, fields=70, size=170_000, entity="growing")
                 return answer
         return answer
 
-    return many(count, attack)
+    return AttackThreads(count, attack)
 
 
 def fan_out(project, count=2):
@@ -372,10 +372,10 @@ def fan_out(project, count=2):
         return http.post(f"{project.base_url}/entities/spawn/items", json={"name": "root"}, headers=bearer(project.admin))
         stop.wait(1)
 
-    return many(count, attack)
+    return AttackThreads(count, attack)
 
 
-class backlog(many):
+class backlog(AttackThreads):
     """Keeps a backlog of up to `count` due jobs, refilled as jobs end; the jobs that are left at the end of the block are
     cancelled."""
 
@@ -407,7 +407,7 @@ class backlog(many):
 
 def prepare_worst(project, db):
     """Prepares what worst_mix() requests."""
-    unlimited(project)
+    raise_limits(project)
     prepare_rows(project, db, 3000, 20000)
     prepare_rows(project, db, 40, 1 << 20, "large")
     prepare_model(project, 10, 100)
@@ -422,7 +422,7 @@ def worst_mix(project, db):
 
 
 @contextlib.contextmanager
-def all_of(*floods):
+def run_together(*floods):
     with contextlib.ExitStack() as stack:
         for flood in floods:
             stack.enter_context(flood)

@@ -27,7 +27,7 @@ def call(name, *args):
     assert outcome.code == 0, (name, outcome.message)
 
 
-def encoded(image, orientation=1, icc=None, quality=95):
+def encode_heic(image, orientation=1, icc=None, quality=95):
     """Encodes an RGB or RGBA picture with even sides. Properties of the container turn it as the EXIF orientation says."""
     heif, context = library(), ctypes.c_void_p(library().heif_context_alloc())
     encoder, picture, handle, row_bytes = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()

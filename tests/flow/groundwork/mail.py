@@ -54,14 +54,14 @@ class Mailbox:
     def close(self):
         self.controller.stop()
 
-    def of(self, address):
+    def messages_to(self, address):
         return [read(envelope) for envelope in self.mails if address in envelope.rcpt_tos]
 
     def wait(self, address, count=1, within=6):
         """Returns the messages to an address, once there are `count`."""
-        until(lambda: len(self.of(address)) >= count,
-              lambda: f"{len(self.of(address))} of {count} mails to {address} have come", within, pause=0.02)
-        return self.of(address)
+        until(lambda: len(self.messages_to(address)) >= count,
+              lambda: f"{len(self.messages_to(address))} of {count} mails to {address} have come", within, pause=0.02)
+        return self.messages_to(address)
 
     def token(self, address, count=1):
         """Type and token of the last link mailed to the address."""

@@ -90,7 +90,7 @@ class NameServer:
             server.server_close()
 
 
-def unused():
+def unused_address():
     """An address at which no server answers."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         own.bind(("127.0.0.1", 0))

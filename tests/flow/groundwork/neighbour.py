@@ -47,7 +47,7 @@ def neighbour(project, email=None, password=None, **more):
 # --- the process ---
 
 
-class Wrong(Exception):
+class UnexpectedAnswer(Exception):
     """An answer that was not expected."""
 
 
@@ -72,12 +72,12 @@ class Caller(threading.Thread):
         except (OSError, http.client.HTTPException):
             self.connection.close()
             self.connection = None
-            raise Wrong(0, "") from None
+            raise UnexpectedAnswer(0, "") from None
         if answer.will_close:
             self.connection.close()
             self.connection = None
         if answer.status != expect:
-            raise Wrong(answer.status, text.decode(errors="replace")[:300])
+            raise UnexpectedAnswer(answer.status, text.decode(errors="replace")[:300])
         return json.loads(text) if text else None
 
     # kinds of calls
@@ -119,13 +119,13 @@ class Caller(threading.Thread):
         while True:
             found = self.call("GET", f"/workflows/jobs/{job}")
             if found["status"] in ("failed", "cancelled", "skipped"):
-                raise Wrong(1, json.dumps(found)[:300])
+                raise UnexpectedAnswer(1, json.dumps(found)[:300])
             if found["status"] == "succeeded":
                 if found.get("attempt", 1) > 1:
-                    raise Wrong(2, json.dumps(found)[:300])
+                    raise UnexpectedAnswer(2, json.dumps(found)[:300])
                 return
             if time.monotonic() > end:
-                raise Wrong(3, json.dumps(found)[:300])
+                raise UnexpectedAnswer(3, json.dumps(found)[:300])
             time.sleep(0.02)
 
     def run(self):
@@ -135,7 +135,7 @@ class Caller(threading.Thread):
             phase, begun, wrong = self.world.phase, time.monotonic(), None
             try:
                 getattr(self, kind)()
-            except Wrong as error:
+            except UnexpectedAnswer as error:
                 wrong = error.args
             taken = time.monotonic() - begun
             if "beside" in (phase, self.world.phase):

@@ -15,7 +15,7 @@ TURNS = {2: Image.Transpose.FLIP_LEFT_RIGHT, 3: Image.Transpose.ROTATE_180, 4: I
          5: Image.Transpose.TRANSPOSE, 6: Image.Transpose.ROTATE_270, 7: Image.Transpose.TRANSVERSE, 8: Image.Transpose.ROTATE_90}
 
 
-def drawn(width=600, height=400, mode="RGB"):
+def draw_image(width=600, height=400, mode="RGB"):
     """A picture without any symmetry, all corners different."""
     across = Image.linear_gradient("L").rotate(90).resize((width, height))
     down = Image.linear_gradient("L").resize((width, height))
@@ -25,20 +25,20 @@ def drawn(width=600, height=400, mode="RGB"):
     return Image.merge("RGB", (across, down, round_)).convert(mode)
 
 
-def encoded(image, kind, **options):
+def encode_image(image, kind, **options):
     out = io.BytesIO()
     image.save(out, kind, **options)
     return out.getvalue()
 
 
-def turned(image, orientation, kind="JPEG", **options):
+def encode_turned(image, orientation, kind="JPEG", **options):
     """Bytes of a picture with stored pixels as in `image` and an EXIF orientation that turns it when shown."""
     exif = Image.Exif()
     exif[ORIENTATION] = orientation
-    return encoded(image, kind, exif=exif.tobytes(), **options)
+    return encode_image(image, kind, exif=exif.tobytes(), **options)
 
 
-def seen(content):
+def decode_image(content):
     image = Image.open(io.BytesIO(content))
     image.load()
     return image
@@ -51,7 +51,7 @@ def distance(one, other):
     return sum(abs(a - b) for a, b in zip(one, other)) / len(one)
 
 
-def sound(seconds=1.5, rate=8000):
+def encode_wav(seconds=1.5, rate=8000):
     out = io.BytesIO()
     with wave.open(out, "wb") as file:
         file.setnchannels(1)
@@ -66,7 +66,7 @@ def box(kind, *parts):
     return struct.pack(">I4s", 8 + len(data), kind) + data
 
 
-def film(seconds=12.345, width=640, height=360, quarter=False, padding=1000):
+def encode_mp4(seconds=12.345, width=640, height=360, quarter=False, padding=1000):
     """An MP4 whose header follows its content, as cameras write it."""
     matrix = (0, 65536, 0, -65536 & 0xFFFFFFFF, 0, 0, 0, 0, 1 << 30) if quarter else (65536, 0, 0, 0, 65536, 0, 0, 0, 1 << 30)
     head = box(b"mvhd", struct.pack(">IIIII", 0, 0, 0, 1000, int(seconds * 1000)), bytes(80))
@@ -79,10 +79,10 @@ def variant(client, made, expect=200, path=GET, headers=None, **query):
     return client.get(path.format(made["id"]), params=query, headers=headers, expect=expect)
 
 
-def are_looked_at(client):
+def wait_examined(client):
     """Waits until every worker's program that examines pictures runs: an upload waits only briefly for one that is starting."""
     def tells():
-        made = client.put("/files/upload/x.png", data=encoded(drawn(), "PNG"), expect=201,
+        made = client.put("/files/upload/x.png", data=encode_image(draw_image(), "PNG"), expect=201,
                           headers={"Content-Type": "application/octet-stream", "Connection": "close"}).json()
         return made["width"]
 
@@ -151,6 +151,6 @@ def flat_png(width, height, interlaced=False, told=None):
         png_chunk(b"IDAT", data) + png_chunk(b"IEND", b"")
 
 
-def noise(width, height):
+def noise_image(width, height):
     """A picture that no format can compress."""
     return Image.effect_noise((width, height), 200).convert("RGB")

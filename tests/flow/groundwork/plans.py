@@ -39,7 +39,7 @@ class Plans:
         finally:
             self.cursor.execute("rollback")
 
-    def keep(self, path, name, values, touched=100, prelude="plan_by_index"):
+    def prepare(self, path, name, values, touched=100, prelude="plan_by_index"):
         """Prepares the statement and makes its generic plan. The statement touches `touched` rows."""
         statement = statements(path)[name]
         types = ", ".join(kind for _, kind, _ in statement.params)
@@ -65,7 +65,7 @@ def rows_of(node):
 
 
 @contextlib.contextmanager
-def plans_of_now(cursor, schema, tables):
+def current_plans(cursor, schema, tables):
     """Yields a Plans that makes generic plans for the tables as they are now, just analyzed, and uses these plans however the
     tables change later."""
     for table in tables:

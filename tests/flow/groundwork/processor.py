@@ -62,12 +62,12 @@ def processor(session_processor):
 def start_payments(servers, session_gateway, session_processor):
     """Starts one more payments-webhook: start_payments(WORKERS=2). All end with the file's tests, so that they do not process
     events of other files; a sanitizer report in any log is an error."""
-    from .fixtures import binary, end, settings
+    from .fixtures import gateway_binary, stop_daemons, settings
 
     started = []
 
     def start(name=None, **overrides):
-        path = binary().with_name("payments-webhook")
+        path = gateway_binary().with_name("payments-webhook")
         own = {key: value for key, value in settings(servers).items() if key != "OPERATOR_TOKEN"}
         own = with_processor(servers, path, {**own, "WORKERS": 1, "SWEEP_MS": 500, **overrides})
         log = servers.folder / f"{name or f'payments{len(started)}-{secrets.token_hex(3)}'}.log"
@@ -76,7 +76,7 @@ def start_payments(servers, session_gateway, session_processor):
         return daemon
 
     yield start
-    end(started)
+    stop_daemons(started)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def payments(module_payments):
     yield module_payments
     alarms = module_payments.alarms()
     assert not alarms, alarms[0]
-    assert module_payments.running(), f"payments-webhook ended:\n{module_payments.log_tail()}"
+    assert module_payments.is_running(), f"payments-webhook ended:\n{module_payments.log_tail()}"
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ class Shop:
         """See tests/processor/faults.py."""
         self.processor.fault(kind, times, account=matching.pop("account", self.account), **matching)
 
-    def switch(self, **switches):
+    def set_switches(self, **switches):
         """duplicate=N, shuffle=True, delay=seconds or [least, most], drop=True, paused=True."""
         self.processor.update_endpoint(self.endpoint, **switches)
 
@@ -177,7 +177,7 @@ class Shop:
         """Waits until the payments service has accepted (stored) every event; it applies them a moment later."""
         self.processor.drain(allowed(within), self.endpoint)
 
-    def applied(self, db):
+    def wait_applied(self, db):
         """Waits until every event was accepted and applied. An event that depends on another is postponed for two seconds,
         four, eight..."""
         self.drain()

@@ -95,7 +95,7 @@ class Project:
         self.admin.post("/users", body, expect=201)
         return self.client().sign_in(email, PASSWORD)
 
-    def only(self, *permissions, **settings):
+    def user_with(self, *permissions, **settings):
         """A user with exactly these permissions."""
         return self.user(role_ids=[self.role(permissions=permissions, **settings)["id"]])
 

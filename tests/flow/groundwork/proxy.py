@@ -45,7 +45,7 @@ class Faults:
         self.unmuted.set()
 
 
-class Line:
+class ConnectionState:
     """One connection: a fault that happened to it is permanent."""
 
     def __init__(self):
@@ -53,11 +53,11 @@ class Line:
         self.answers.set()
 
 
-def has(data, word):
+def contains(data, word):
     return bool(word) and word in data.lower()
 
 
-async def forever():
+async def wait_forever():
     await asyncio.Event().wait()
 
 
@@ -66,9 +66,9 @@ async def to_server(reader, writer, faults, line):
         if faults.delay:
             await asyncio.sleep(faults.delay)
         await faults.unmuted.wait()
-        if has(data, faults.hold):
-            await forever()
-        if has(data, faults.deaf):
+        if contains(data, faults.hold):
+            await wait_forever()
+        if contains(data, faults.deaf):
             line.answers.clear()
         writer.write(data)
         await writer.drain()
@@ -88,7 +88,7 @@ async def to_client(reader, writer, faults, line):
         await writer.drain()
 
 
-async def quietly(pump):
+async def suppress_errors(pump):
     try:
         await pump
     except (OSError, asyncio.IncompleteReadError):
@@ -106,9 +106,9 @@ async def serve(target, faults, reader, writer):
         return
     ends = {writer, server_writer}
     faults.writers |= ends
-    line = Line()
-    jobs = [asyncio.ensure_future(quietly(to_server(reader, server_writer, faults, line))),
-            asyncio.ensure_future(quietly(to_client(server_reader, writer, faults, line)))]
+    line = ConnectionState()
+    jobs = [asyncio.ensure_future(suppress_errors(to_server(reader, server_writer, faults, line))),
+            asyncio.ensure_future(suppress_errors(to_client(server_reader, writer, faults, line)))]
     await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
     for job in jobs:
         job.cancel()
@@ -117,7 +117,7 @@ async def serve(target, faults, reader, writer):
         end.close()
 
 
-def obey(line, faults):
+def run_command(line, faults):
     words = line.split() or ["pass"]
     verb, value = words[0], " ".join(words[1:])
     faults.cut = verb == "cut"
@@ -141,7 +141,7 @@ async def main():
     print("ready", flush=True)
     async with server:
         while line := await commands.readline():
-            obey(line.decode(), faults)
+            run_command(line.decode(), faults)
             print("ok", flush=True)
 
 

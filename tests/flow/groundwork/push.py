@@ -13,13 +13,13 @@ from .daemon import Daemon  # noqa: F401
 from .deadline import allowed, until
 from .fixtures import starter
 from .records import execute, rows
-from .sealed import seal, setting_place, unwrap
+from .sealed import seal, setting_aad, unwrap
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from push import Fcm, PushService  # noqa: E402
 from push.webpush import b64  # noqa: E402
 
-__all__ = ["fcm", "push_service", "start_dispatcher", "dispatcher", "pushing"]
+__all__ = ["fcm", "push_service", "start_dispatcher", "dispatcher", "push_project"]
 
 
 @pytest.fixture(scope="module")
@@ -54,16 +54,16 @@ def dispatcher(start_dispatcher):
 
 
 @pytest.fixture
-def pushing(project, db, fcm, push_service):
+def push_project(project, db, fcm, push_service):
     """The test's project, with credentials of both providers."""
-    made = Pushing(project, db, fcm, push_service)
+    made = PushProject(project, db, fcm, push_service)
     made.configure_fcm()
     made.configure_web()
     yield made
     assert fcm.violations() == [] and push_service.violations() == []
 
 
-class Pushing:
+class PushProject:
     """Credentials, devices and sends of a project, written as the gateway writes them."""
 
     def __init__(self, project, db, fcm, service):
@@ -79,7 +79,7 @@ class Pushing:
     def rows(self, statement, *values):
         return rows(self.db, statement.format(p=self.schema), *values)
 
-    def one(self, statement, *values):
+    def query_value(self, statement, *values):
         return self.rows(statement, *values)[0][0]
 
     # --- credentials ---
@@ -88,21 +88,21 @@ class Pushing:
         keys = unwrap(self.number, self.rows("select id, wrapped from {p}.data_keys"))
         return seal(keys[max(keys)], max(keys), place, plain)
 
-    def put(self, key, doc, plain):
+    def put_setting(self, key, doc, plain):
         self.execute("insert into {p}.settings (kind, key, doc, sealed) values ('push', %s, %s, %s) on conflict (kind, key) do "
                      "update set doc = excluded.doc, sealed = excluded.sealed, updated_at = now()",
-                     key, Json(doc), self.seal(setting_place(self.number, "push", key), plain))
+                     key, Json(doc), self.seal(setting_aad(self.number, "push", key), plain))
 
     def configure_fcm(self, account=None):
         self.account = json.loads(account or self.fcm.new_account())
-        self.put("fcm", {name: self.account[name] for name in ("project_id", "client_email")}, json.dumps(self.account).encode())
+        self.put_setting("fcm", {name: self.account[name] for name in ("project_id", "client_email")}, json.dumps(self.account).encode())
 
     def configure_web(self, subject="mailto:ops@shop.example"):
         self.key = self.key or ec.generate_private_key(ec.SECP256R1())
         self.public_key = b64(self.key.public_key().public_bytes(serialization.Encoding.X962,
                                                                  serialization.PublicFormat.UncompressedPoint))
-        self.put("web_push", {"subject": subject, "public_key": self.public_key},
-                 self.key.private_bytes(serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+        self.put_setting("web_push", {"subject": subject, "public_key": self.public_key},
+                         self.key.private_bytes(serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
 
     def remove(self, provider):
         self.execute("delete from {p}.settings where kind = 'push' and key = %s", provider)
@@ -111,9 +111,9 @@ class Pushing:
 
     def device(self, token, provider="fcm", user=None, owner=(None, None)):
         identity = json.loads(token)["endpoint"] if provider == "web_push" and token.startswith("{") else token
-        return self.one("insert into {p}.push_devices (provider, token, token_hash, user_id, owner_entity_id, owner_record_id) "
-                        "values (%s, %s, %s, %s, %s, %s) returning id",
-                        provider, token, hashlib.sha256(identity.encode()).digest(), user, *owner)
+        return self.query_value("insert into {p}.push_devices (provider, token, token_hash, user_id, owner_entity_id, owner_record_id) "
+                                "values (%s, %s, %s, %s, %s, %s) returning id",
+                                provider, token, hashlib.sha256(identity.encode()).digest(), user, *owner)
 
     def phones(self, count, prefix="phone"):
         """Adds `count` FCM devices with the tokens prefix-1, ..."""
@@ -129,18 +129,18 @@ class Pushing:
 
     def send(self, audience=None, title="Order ready", body="Table 4", source="Test", **more):
         request = {"title": title, "body": body, "audience": audience or {"kind": "all"}, **more}
-        return self.one("insert into {p}.push_sends (source, request, category) values (%s, %s, %s) returning id",
-                        source, Json(request), more.get("category"))
+        return self.query_value("insert into {p}.push_sends (source, request, category) values (%s, %s, %s) returning id",
+                                source, Json(request), more.get("category"))
 
-    def log(self, send):
+    def send_row(self, send):
         names = ("status", "targets", "fcm_delivered", "fcm_failed", "fcm_unregistered", "web_delivered", "web_failed",
                  "web_unregistered", "first_error", "result", "attempt", "due_at", "finished_at", "leased")
         return dict(zip(names, self.rows(f"select {', '.join(names)} from {{p}}.push_sends where id = %s", send)[0]))
 
-    def ended(self, send, within=6):
+    def wait_ended(self, send, within=6):
         """Returns the send's row, once it has ended."""
-        until(lambda: self.log(send)["finished_at"], lambda: self.log(send), within, pause=0.02)
-        log = self.log(send)
+        until(lambda: self.send_row(send)["finished_at"], lambda: self.send_row(send), within, pause=0.02)
+        log = self.send_row(send)
         assert log["due_at"] is None and not log["leased"]
         return log
 
@@ -149,5 +149,5 @@ class Pushing:
         return {target: (status, code) for target, status, code in self.rows(
             "select target_id, status, code from {p}.push_deliveries where send_id = %s order by provider, target_id", send)}
 
-    def live(self, device):
-        return self.one("select unregistered_at is null from {p}.push_devices where id = %s", device)
+    def is_live(self, device):
+        return self.query_value("select unregistered_at is null from {p}.push_devices where id = %s", device)

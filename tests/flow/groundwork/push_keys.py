@@ -40,7 +40,7 @@ def notification_id(project, db, send, category, sent=None, **changed):
     return b64(head + mac.digest()[:16])
 
 
-def started(project, db, send):
+def mark_started(project, db, send):
     """Marks the send as if a dispatcher had claimed it."""
     execute(db, f"update {project.schema(db)}.push_sends set started_at = now(), status = 'Running' where id = %s", send)
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from .push_keys import b64
-from .sealed import MASTER, key_of, seal, setting_place
+from .sealed import MASTER, key_of, seal, setting_aad
 
 REST = 3.0  # seconds after which each daemon has noticed that a project is no longer active
 LARGEST = 16 << 20  # bytes of the tables and indexes of a schema that is used again; a new schema has 3 MB
@@ -166,4 +166,4 @@ def seal_keys(cursor, number):
     cursor.execute(f"update p_{number}.data_keys set wrapped = %s",
                    (seal(bytes.fromhex(MASTER), key_of(wrapped), f"p{number}:data_key:{id}", data_key),))
     cursor.execute(f"update p_{number}.settings set key = %s, sealed = %s, doc = doc || %s::jsonb where kind = 'signing_key'",
-                   (kid, seal(data_key, id, setting_place(number, "signing_key", kid), private), json.dumps(public)))
+                   (kid, seal(data_key, id, setting_aad(number, "signing_key", kid), private), json.dumps(public)))

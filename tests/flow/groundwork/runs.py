@@ -18,7 +18,7 @@ def step(key, action, params, **members):
 ENDED = ("succeeded", "failed", "cancelled", "skipped")
 
 
-def finish(project, job, within=6):
+def wait_ended(project, job, within=6):
     """Returns the job as the API shows it, once it has ended."""
     found = {}
 
@@ -42,7 +42,7 @@ def history(project, db, job):
     )
 
 
-class Held:
+class TableLock:
     """Locks tables of a project, so that each transaction that needs them waits: makes a step slow on purpose."""
 
     def __init__(self, servers, *tables, mode="access exclusive"):
@@ -53,7 +53,7 @@ class Held:
             cursor.execute("select pg_backend_pid()")
             self.pid = cursor.fetchone()[0]
 
-    def awaited(self, db):
+    def is_awaited(self, db):
         """Whether a transaction waits for the lock."""
         return rows(db, "select 1 from pg_stat_activity where %s = any (pg_blocking_pids(pid))", self.pid)
 

@@ -29,9 +29,9 @@ class Checker:
             for part in schema["$ref"].removeprefix("#/").split("/"):
                 node = node[part.replace("~1", "/").replace("~0", "~")]
             schema = node
-        return self.merged(schema) if "allOf" in schema else schema
+        return self.merge_all_of(schema) if "allOf" in schema else schema
 
-    def merged(self, schema):
+    def merge_all_of(self, schema):
         """Returns one schema for an allOf, with the members of all parts."""
         whole = {k: v for k, v in schema.items() if k != "allOf"}
         whole["properties"] = dict(schema.get("properties", {}))

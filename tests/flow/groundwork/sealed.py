@@ -39,7 +39,7 @@ def key_of(sealed):
     return int.from_bytes(bytes(sealed)[1:5], "big")
 
 
-def setting_place(project, kind, key):
+def setting_aad(project, kind, key):
     """The AAD of a setting, as in common/product/keys/sealed_aad.c."""
     named = {"setting": "settings:oidc_client_secret", "signing_key": f"signing_key:{key}"}
     return f"p{project}:{named.get(kind, f'settings:{kind}:{key}')}"
@@ -60,11 +60,11 @@ class Vault:
         self.cursor.execute(sql.replace("{p}", self.schema))
         return self.cursor.fetchall()
 
-    def sealed(self):
+    def sealed_values(self):
         """Yields (place, sealed) of every value."""
         n = self.number
         for kind, key, value in self.rows("select kind, key, sealed from {p}.settings where sealed is not null"):
-            yield setting_place(n, kind, key), value
+            yield setting_aad(n, kind, key), value
         for name, value in self.rows("select name, sealed from {p}.secrets"):
             yield f"p{n}:secrets:{name}", value
         for table in ("integrations", "connections"):
@@ -84,7 +84,7 @@ class Vault:
     def check(self):
         """Opens every value; returns the key ids that are in use, and the plain texts by place."""
         used, texts = set(), {}
-        for place, value in self.sealed():
+        for place, value in self.sealed_values():
             used.add(key_of(value))
             texts[place] = unseal(self.keys[key_of(value)], value, place)
         return used, texts

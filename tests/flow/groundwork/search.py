@@ -50,7 +50,7 @@ class Index:
         return {state: (idx, documents) for idx, state, documents in self.rows(
             "select id, state, documents from {p}.search_indexes where entity_id = %s order by id", entity["id"])}
 
-    def live(self, entity):
+    def live_generation(self, entity):
         found = self.rows("select id from {p}.search_indexes where entity_id = %s and state = 'live'", entity["id"])
         return found[0][0] if found else None
 
@@ -59,33 +59,33 @@ class Index:
         found = set()
         for base, docs in self.rows(
                 "select p.base, p.docs from {p}.search_postings p join {p}.search_terms t on t.id = p.term_id where p.idx = %s"
-                " and t.term = %s and (%s::int is null or p.field = %s)", self.live(entity) or 0, term, field, field):
+                " and t.term = %s and (%s::int is null or p.field = %s)", self.live_generation(entity) or 0, term, field, field):
             found.update(leaf_ids(base, docs))
         return found
 
     def wait(self, condition, within=6):
         """Returns the seconds until the condition was true."""
         start = time.monotonic()
-        until(condition, self.told, within, pause=0.01)
+        until(condition, self.describe_state, within, pause=0.01)
         return time.monotonic() - start
 
-    def told(self):
+    def describe_state(self):
         """The rows of the index's tables, and the last log lines of the indexers."""
         found = [self.rows(f"select * from {{p}}.{t} limit 20") for t in ("search_indexes", "search_lease", "search_work", "outbox")]
         logs = [line for log in self.folder.glob("search-indexer*.log") for line in log.read_text().splitlines()[-6:]]
         return "\n".join([*map(str, found), *logs])
 
-    def ready(self, entity, within=6):
-        return self.wait(lambda: self.live(entity) and not self.busy(), within)
+    def wait_built(self, entity, within=6):
+        return self.wait(lambda: self.live_generation(entity) and not self.has_work(), within)
 
-    def busy(self):
+    def has_work(self):
         """Whether the indexer has work left."""
         return self.rows("select exists (select 1 from {p}.outbox where pending & 2 <> 0) or exists (select 1 from {p}.search_work"
                          " where due_at <= now()) or exists (select 1 from {p}.search_indexes where state in ('building', 'dropped'))"
                          " or (select model_version from {p}.search_lease) <> (select model_version from {p}.meta)")[0][0]
 
     def settle(self, within=6):
-        return self.wait(lambda: not self.busy(), within)
+        return self.wait(lambda: not self.has_work(), within)
 
     def postings(self, idx):
         """Returns {record: {(term id, field)}} from the posting lists, and checks their leaves."""
@@ -103,14 +103,14 @@ class Index:
                 found.setdefault(record, set()).add((term, field))
         return found
 
-    def forwards(self, idx):
+    def forward_lists(self, idx):
         return {record: forward_pairs(terms) for record, terms in self.rows(
             "select record_id, terms from {p}.search_docs where idx = %s", idx)}
 
     def check(self, entity, *fields):
         """Checks that posting lists, forward lists and records agree (plain text fields, owner, grants)."""
-        idx = self.live(entity)
-        postings, forwards = self.postings(idx), self.forwards(idx)
+        idx = self.live_generation(entity)
+        postings, forwards = self.postings(idx), self.forward_lists(idx)
         assert {r: t for r, t in forwards.items() if t} == postings
         terms = dict(self.rows("select id, term from {p}.search_terms"))
         assert all(term in terms for pairs in postings.values() for term, _ in pairs)

@@ -3,7 +3,7 @@ from .deadline import until
 from .records import rows
 
 
-def is_followed(project, db, entities):
+def is_indexed(project, db, entities):
     schema = project.schema(db)
     (waiting,), = rows(db, f"select exists (select 1 from {schema}.outbox where pending & 2 <> 0)"
                            f" or exists (select 1 from {schema}.search_work where due_at <= now())"
@@ -14,9 +14,9 @@ def is_followed(project, db, entities):
     return not waiting and live >= len(entities)
 
 
-def followed(project, db, *entities, within=6):
+def wait_indexed(project, db, *entities, within=6):
     """Waits until the index of these entities contains everything written to the project before the call."""
-    until(lambda: is_followed(project, db, entities),
+    until(lambda: is_indexed(project, db, entities),
           lambda: rows(db, f"select * from {project.schema(db)}.search_indexes"), within, pause=0.02)
 
 
@@ -33,6 +33,6 @@ def hits(answer):
     return [(item["entity"], item["id"]) for item in answer["items"]]
 
 
-def found(client, q, **parameters):
+def find_ids(client, q, **parameters):
     """Ids of the records that a search finds, in its order."""
     return [item["id"] for item in search(client, q, **parameters)["items"]]

@@ -77,7 +77,7 @@ class Sink:
             raw = raw[-1:]
         handler.wfile.write(raw)
 
-    def seen(self, path):
+    def requests_to(self, path):
         with self.lock:
             return [request for request in self.requests if request.path == path]
 

@@ -16,7 +16,7 @@ _READERS = """select count(*) filter (where query_start > %s and state = 'idle')
 _servers = None
 
 
-def watch(servers):
+def set_servers(servers):
     """Sets the servers whose daemons settle() waits for."""
     global _servers
     _servers = servers
@@ -56,7 +56,7 @@ def settle():
     time.sleep(0.4)
 
 
-def soon(call, status, within=PROMISE + SLACK):
+def await_status(call, status, within=PROMISE + SLACK):
     """Repeats `call` until its answer has the status (or one of several); returns the answer."""
     wanted = status if isinstance(status, (tuple, set, list)) else (status,)
     end = time.monotonic() + allowed(within)
@@ -71,7 +71,7 @@ def soon(call, status, within=PROMISE + SLACK):
         time.sleep(0.02)
 
 
-def served(client, path, in_a_row=20, within=6):
+def wait_served(client, path, in_a_row=20, within=6):
     """Waits until every worker answers again after an outage: each worker reconnects to its servers separately, and each
     request here opens a new connection, which any worker may get."""
     end, good = time.monotonic() + allowed(within), 0

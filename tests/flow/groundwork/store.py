@@ -12,11 +12,11 @@ from .daemon import free_port
 from .deadline import until
 from .project import Project
 from .records import rows
-from .soon import soon
-from .webhooks import DECIDED
+from .soon import await_status
+from .webhooks import FINAL_STATUSES
 
 __all__ = ["store", "store_gateway", "store_webhook", "store_settings", "make_outlet", "module_outlet",
-           "outlet", "module_spare", "spare"]
+           "outlet", "module_spare_outlet", "spare_outlet"]
 
 PAY = "/integrations/svcpay"
 CREDENTIALS = f"{PAY}/iap-store/credentials"
@@ -52,10 +52,10 @@ def store_webhook(start_webhook, store_gateway, store_settings, store):
     return start_webhook(PORT=port, **{**store_settings, "PROCESSOR_URL": store.production_url})
 
 
-def still_well(webhook):
+def check_webhook(webhook):
     alarms = webhook.alarms()
     assert not alarms, alarms[0]
-    assert webhook.running(), f"payments-webhook ended:\n{webhook.log_tail()}"
+    assert webhook.is_running(), f"payments-webhook ended:\n{webhook.log_tail()}"
 
 
 @pytest.fixture(scope="module")
@@ -76,20 +76,20 @@ def module_outlet(make_outlet):
 def outlet(module_outlet):
     """The file's outlet, for tests that do not change its credentials."""
     yield module_outlet
-    still_well(module_outlet.webhook)
+    check_webhook(module_outlet.webhook)
 
 
 @pytest.fixture(scope="module")
-def module_spare(make_outlet):
+def module_spare_outlet(make_outlet):
     return make_outlet()
 
 
 @pytest.fixture
-def spare(module_spare):
+def spare_outlet(module_spare_outlet):
     """Another outlet with fresh credentials, for tests that change them."""
-    module_spare.configure()
-    yield module_spare
-    still_well(module_spare.webhook)
+    module_spare_outlet.configure()
+    yield module_spare_outlet
+    check_webhook(module_spare_outlet.webhook)
 
 
 class Outlet:
@@ -118,9 +118,9 @@ class Outlet:
 
     def post(self, token):
         """Sends a notification as the store does, again after each 503; returns the answer."""
-        return soon(lambda: requests.post(self.url, json={"signedPayload": token}, timeout=60), DECIDED, within=6)
+        return await_status(lambda: requests.post(self.url, json={"signedPayload": token}, timeout=60), FINAL_STATUSES, within=6)
 
-    def tell(self, app, kind, subtype=None, options=None, wait=True):
+    def deliver(self, app, kind, subtype=None, options=None, wait=True):
         """Delivers a notification. Returns (state, object, effect) of it once it was applied, or its id with wait=False."""
         payload = app.notification(kind, subtype, **(options or {}))
         answer = self.post(app.chain.sign(payload))
@@ -137,7 +137,7 @@ class Outlet:
 
     # --- the effects of notifications ---
 
-    def events(self):
+    def count_events(self):
         return rows(self.db, f"select count(*) from {self.schema}.webhook_events")[0][0]
 
     def event(self, ident, *columns):
@@ -162,12 +162,12 @@ class Outlet:
                              f" join {self.schema}.subscriptions s on s.id = h.subscription_id"
                              " where s.provider_subscription_id = %s order by h.at, h.event_id", original)
 
-    def live(self, environment="Sandbox", **options):
+    def new_subscription(self, environment="Sandbox", **options):
         """A new subscription."""
         return Subscription(self.sandbox if environment == "Sandbox" else self.production, **options)
 
 
-def renamed(steps, suffix):
+def rename_subscription(steps, suffix):
     """These steps with the ids of another subscription."""
     text = json.dumps(steps)
     names = {options["transaction"][name] for _, _, options in steps for name in ("transactionId", "originalTransactionId")}

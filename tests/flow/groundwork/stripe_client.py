@@ -11,7 +11,7 @@ FOLDER = pathlib.Path(__file__).parents[1] / "stripe"
 NODE_NEEDED = 20
 
 
-def trouble():
+def install_error():
     """Installs the packages of package-lock.json; returns the reason why it cannot, or None."""
     if not shutil.which("npm") or not shutil.which("node"):
         return "npm is not installed"
@@ -43,7 +43,7 @@ class StripeClient:
         self.lock = threading.Lock()
         self.url = self.key = self.account = None
 
-    def at(self, url, key, account=None):
+    def configure(self, url, key, account=None):
         """Sends later requests to this URL with these credentials; returns self."""
         self.url, self.key, self.account = url, key, account
         return self
@@ -75,7 +75,7 @@ class StripeClient:
 @pytest.fixture(scope="session")
 def stripe_client():
     """Skips the test when the package cannot be installed."""
-    why = trouble()
+    why = install_error()
     if why:
         pytest.skip(why)
     client = StripeClient()

@@ -9,10 +9,10 @@ import requests
 
 from .deadline import until
 from .records import execute, rows
-from .soon import soon
+from .soon import await_status
 
 CREDENTIALS = "/integrations/svcpay/processor-connect/credentials"
-DECIDED = set(range(600)) - {503}  # with 503 a daemon asks its sender to try again: a busy machine may cause that
+FINAL_STATUSES = set(range(600)) - {503}  # with 503 a daemon asks its sender to try again: a busy machine may cause that
 
 
 def sign(body, secret, at=None):
@@ -64,18 +64,18 @@ class Hooks:
     def send(self, told, **options):
         return self.post(json.dumps(told).encode(), **options)
 
-    def insist(self, told, **options):
+    def send_until_final(self, told, **options):
         """Sends an event as the processor does, again after each 503; returns the answer."""
-        return soon(lambda: self.send(told, **options), DECIDED, within=6)
+        return await_status(lambda: self.send(told, **options), FINAL_STATUSES, within=6)
 
-    def sent(self, told, **options):
-        answer = self.insist(told, **options)
+    def send_accepted(self, told, **options):
+        answer = self.send_until_final(told, **options)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     # --- the effects of events ---
 
-    def stored(self):
+    def count_stored(self):
         return rows(self.db, f"select count(*) from {self.schema}.webhook_events")[0][0]
 
     def row(self, told, *columns):

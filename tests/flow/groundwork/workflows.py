@@ -4,8 +4,8 @@ import itertools
 from .records import execute, rows
 
 _numbers = itertools.count(1)
-LEASE = ("suspect", "attempt", "token", "runner", "lease_until", "started_at")
-OPEN = ("queued", "running", "waiting")
+LEASE_COLUMNS = ("suspect", "attempt", "token", "runner", "lease_until", "started_at")
+OPEN_STATUSES = ("queued", "running", "waiting")
 
 
 def call(key="call", url="https://example.org/hook", **members):
@@ -30,11 +30,11 @@ def event(entity="orders", name="EntityCreated", **members):
     return {"kind": "event", "event": name, "entity": entity, **members}
 
 
-def api(route):
+def api_trigger(route):
     return {"kind": "api", "route": route}
 
 
-def timed(cron="*/5 * * * *", **members):
+def timed_trigger(cron="*/5 * * * *", **members):
     return {"kind": "timed", "cron": cron, **members}
 
 
@@ -68,7 +68,7 @@ def job_row(project, db, job, *columns):
 def set_job(project, db, job, **columns):
     """Sets the state of a job as a runner would: while a job is open, its lease holds some of the columns."""
     schema, status = project.schema(db), columns.pop("status", None)
-    if status in OPEN:
+    if status in OPEN_STATUSES:
         execute(db, f"insert into {schema}.job_leases (job_id, state) values (%s, %s) on conflict (job_id) do update"
                     " set state = excluded.state", job, status)
         columns["status"] = None
@@ -78,7 +78,7 @@ def set_job(project, db, job, **columns):
             columns = {**dict(zip(kept, values)), **columns}
         columns["status"] = status
     leased = rows(db, f"select 1 from {schema}.job_leases where job_id = %s", job)
-    of_lease = {name: columns.pop(name) for name in LEASE if leased and name in columns}
+    of_lease = {name: columns.pop(name) for name in LEASE_COLUMNS if leased and name in columns}
     for table, key, part in (("job_leases", "job_id", of_lease), ("jobs", "id", columns)):
         names = ", ".join(f"{name} = %s" for name in part)
         if part:

@@ -72,7 +72,7 @@ class Api:
         self.server.shutdown()
         self.server.server_close()
 
-    def seen(self, path):
+    def requests_to(self, path):
         with self.lock:
             return [request for request in self.requests if request.path == path]
 

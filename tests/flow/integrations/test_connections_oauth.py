@@ -77,10 +77,10 @@ def test_client_credentials(crm, api):
     for _ in range(3):
         assert run(crm, made)["status_code"] == 200
     assert api.grants == [{"grant_type": "client_credentials", "scope": "a b", "audience": "x"}], "one token for all"
-    sent = api.seen("/oauth/token")[-1].headers["authorization"]
+    sent = api.requests_to("/oauth/token")[-1].headers["authorization"]
     assert sent == "Basic aWQlM0ExOnRvcCUyMHNlY3JldCUyRjI=", "RFC 6749, 2.3.1"
     assert crm.admin.get(f"/connections/{connection['id']}", expect=200).json()["expires_at"]
-    token = api.seen("/guarded")[-1].headers["authorization"][7:]
+    token = api.requests_to("/guarded")[-1].headers["authorization"][7:]
     assert token not in json.dumps(run(crm, made)), "the answer shows what was sent, masked"
     api.live.clear()  # the API refuses the token before it expires
     assert run(crm, made)["status_code"] == 200 and len(api.grants) == 2
@@ -228,7 +228,7 @@ def test_the_clients_secret_goes_nowhere_else(crm, api, other, ours):
     assert crm.admin.put(path, {"auth": moved}, expect=400).json()["errors"][0]["field"] == "auth.client_secret"
     crm.admin.put(path, {"auth": {**moved, "client_secret": None}}, expect=200)
     assert "another host" in run(crm, ours, expect=409)["detail"], "nor do the tokens"
-    assert not other.seen("/oauth/token")
+    assert not other.requests_to("/oauth/token")
 
 
 def test_a_code_goes_to_nobody_else(crm, api, other, ours):
@@ -239,7 +239,7 @@ def test_a_code_goes_to_nobody_else(crm, api, other, ours):
     moved = {**ours["auth"], "token_url": f"{other.url}/oauth/token", "client_secret": None}
     crm.admin.put(f"/integrations/{ours['id']}", {"auth": moved}, expect=200)
     assert finish(crm.admin, answer, expect=400)["code"] == "flow_state_invalid"
-    assert not other.seen("/oauth/token") and not api.grants
+    assert not other.requests_to("/oauth/token") and not api.grants
 
 
 def test_nothing_is_stored_open(crm, api, ours, db):

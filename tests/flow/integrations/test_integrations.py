@@ -277,10 +277,10 @@ def test_credentials_stay_with_their_host(crm, api, other):
     run(crm, made)
     crm.admin.put(f"/integrations/{made['id']}", {"base_url": other.url}, expect=200)
     assert "another host" in run(crm, made, expect=409)["detail"]
-    assert not other.seen("/echo")
+    assert not other.requests_to("/echo")
     crm.admin.put(f"/connections/{connection['id']}", {"credentials": {"token": "for-the-new"}}, expect=200)
     run(crm, made)
-    assert [request.headers["authorization"] for request in other.seen("/echo")] == ["Bearer for-the-new"]
+    assert [request.headers["authorization"] for request in other.requests_to("/echo")] == ["Bearer for-the-new"]
     crm.admin.put(f"/integrations/{made['id']}", {"base_url": f"{other.url}/v2"}, expect=200)
     run(crm, made)
     crm.admin.put(f"/integrations/{made['id']}", {"auth": {"scheme": "header", "name": "X-A"}}, expect=200)
@@ -340,7 +340,7 @@ def test_who_sees_what(crm, api):
     assert [call["connection_id"] for call in bob.get(calls, expect=200).json()["items"]] == [shared["id"], shared["id"]]
     assert len(crm.admin.get(calls, expect=200).json()["items"]) == 3
     assert [call["connection_id"] for call in ann.get(f"{path}/calls", expect=200).json()["items"]] == [own["id"]]
-    crm.only("svc_users:read").get("/integrations", expect=403)
+    crm.user_with("svc_users:read").get("/integrations", expect=403)
     key = crm.key(["svc_integrations:read"])
     run(crm, made, client=key)
     assert crm.admin.get(calls, expect=200).json()["items"][0]["actor"]["kind"] == "api_key"

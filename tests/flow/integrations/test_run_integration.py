@@ -4,7 +4,7 @@ import zlib
 import pytest
 from groundwork.chaos import kill
 from groundwork.deadline import until
-from groundwork.runs import finish, step
+from groundwork.runs import wait_ended, step
 from groundwork.workflows import document, start, workflow
 from test_integrations import connect, make, operation, param
 
@@ -19,7 +19,7 @@ def of(made, name="op", **members):
 
 
 def job_of(crm, steps, data=None):
-    return finish(crm, start(crm.admin, workflow(crm.admin, steps=steps), data))
+    return wait_ended(crm, start(crm.admin, workflow(crm.admin, steps=steps), data))
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_an_operation_in_a_job(crm, api, runner, ours):
     done, = job["steps"]
     assert done["output"]["data"] == {"sent": '{"n":7}', "as": "Bearer ********"} and done["output"]["status_code"] == 200
     assert done["input"] == {"integration": ours["name"], "operation": "op", "params": {"n": 7, "pin": "********"}}
-    assert api.seen("/echo")[-1].headers["authorization"] == "Bearer of-the-project"
+    assert api.requests_to("/echo")[-1].headers["authorization"] == "Bearer of-the-project"
     call = crm.admin.get(f"/integrations/{ours['id']}/calls", expect=200).json()["items"][0]
     assert call["actor"]["kind"] == "job" and call["actor"]["job_id"] == job["id"] and call["id"] == done["output"]["call_id"]
 
@@ -75,15 +75,15 @@ def test_rights_and_connections_of_the_editor(crm, api, runner, ours):
     ann = crm.user(permissions=["svc_workflows:create"])
     own = connect(crm, ours, {"token": "of-ann-alone"}, client=ann, own=True)
     made = workflow(ann, steps=[of(ours)])
-    assert finish(crm, start(crm.admin, made))["status"] == "succeeded"
-    assert api.seen("/echo")[-1].headers["authorization"] == "Bearer of-the-project", "a user's own connection is used without being named"
+    assert wait_ended(crm, start(crm.admin, made))["status"] == "succeeded"
+    assert api.requests_to("/echo")[-1].headers["authorization"] == "Bearer of-the-project", "a user's own connection is used without being named"
     ann.put(f"/workflows/{made['id']}", {"steps": [of(ours, connection_id=own["id"])]}, expect=200)
-    assert finish(crm, start(crm.admin, made))["status"] == "succeeded"
-    assert api.seen("/echo")[-1].headers["authorization"] == "Bearer of-ann-alone"
+    assert wait_ended(crm, start(crm.admin, made))["status"] == "succeeded"
+    assert api.requests_to("/echo")[-1].headers["authorization"] == "Bearer of-ann-alone"
     crm.admin.put(f"/workflows/{made['id']}", {"steps": [of(ours, connection_id=own["id"], params={})]}, expect=200)
-    assert finish(crm, start(crm.admin, made))["error"]["code"] == "not_found"
-    lacks = crm.only("svc_workflows:create", "svc_workflows:read")
-    assert finish(crm, start(crm.admin, workflow(lacks, steps=[of(ours)])))["error"]["code"] == "forbidden"
+    assert wait_ended(crm, start(crm.admin, made))["error"]["code"] == "not_found"
+    lacks = crm.user_with("svc_workflows:create", "svc_workflows:read")
+    assert wait_ended(crm, start(crm.admin, workflow(lacks, steps=[of(ours)])))["error"]["code"] == "forbidden"
 
 
 def test_what_is_saved_is_there(crm, ours):
@@ -102,11 +102,11 @@ def test_a_runner_that_dies_sends_nothing_again(crm, api, start_runner, runner):
     first = start_runner(LEASE_MS=6000, SWEEP_MS=200)
     made = make(crm, api.url, operations=[operation("POST", "/slow/30", timeout_seconds=25)])
     job = start(crm.admin, workflow(crm.admin, steps=[of(made)]))
-    until(lambda: api.seen("/slow/30"), "the call is sent")
+    until(lambda: api.requests_to("/slow/30"), "the call is sent")
     kill(first)
     start_runner(SWEEP_MS=200)
-    done = finish(crm, job)
+    done = wait_ended(crm, job)
     assert (done["status"], done["error"]["code"]) == ("failed", "interrupted"), done
-    assert len(api.seen("/slow/30")) == 1
+    assert len(api.requests_to("/slow/30")) == 1
     call, = crm.admin.get(f"/integrations/{made['id']}/calls", expect=200).json()["items"]
     assert call["outcome"] == "running" and call["finished_at"] is None

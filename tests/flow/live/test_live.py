@@ -11,7 +11,7 @@ from groundwork.client import Client
 from groundwork.deadline import allowed, at_most, until
 from groundwork.records import rows
 from groundwork.runs import condition
-from groundwork.soon import PROMISE, SLACK, soon
+from groundwork.soon import PROMISE, SLACK, await_status
 from groundwork.workflows import create, start, workflow
 from stream import Stream, seen
 
@@ -183,7 +183,7 @@ def test_rows_of_a_groups_members(home, listen):
     ids = [member.user["id"], leader.user["id"]]
     home.admin.post(f"/groups/{group['id']}/members", {"user_ids": ids}, expect=200)
     scope = {"X-Group-Id": str(group["id"])}
-    soon(lambda: leader.get(ITEMS, headers=scope), 200)
+    await_status(lambda: leader.get(ITEMS, headers=scope), 200)
     stream = listen(leader, headers=scope)
     home.item("orders", client=outsider, name="not theirs")
     made = home.item("orders", client=member, name="theirs")
@@ -266,10 +266,10 @@ def test_what_is_asked_for(home, params, status):
 
 def test_who_may_ask(home):
     home.client().get("/realtime", params={"entities": "orders"}, expect=401)
-    home.only("orders:read").get("/realtime", params={"entities": "orders"}, expect=403)
-    home.only("svc_realtime:read").get("/realtime", params={"entities": "orders"}, expect=403)
-    home.only("orders:read", "svc_realtime:read", api_access=False).get("/realtime", params={"entities": "orders"}, expect=403)
-    home.only("orders:read").post("/realtime/ticket", expect=403)
+    home.user_with("orders:read").get("/realtime", params={"entities": "orders"}, expect=403)
+    home.user_with("svc_realtime:read").get("/realtime", params={"entities": "orders"}, expect=403)
+    home.user_with("orders:read", "svc_realtime:read", api_access=False).get("/realtime", params={"entities": "orders"}, expect=403)
+    home.user_with("orders:read").post("/realtime/ticket", expect=403)
     home.admin.head("/realtime", params={"entities": "orders"}, expect=200)
     home.key(["orders:read", "svc_realtime:read"]).get("/realtime", params={"entities": "orders"}, stream=True, expect=200).close()
 
@@ -474,7 +474,7 @@ def test_rights_that_change_while_nobody_listens(home, listen, change, again, to
     with Stream(user, entities="orders") as stream:
         left = stream.position
     change(home, role, user, record)
-    soon(lambda: user.get(ITEMS), 200)
+    await_status(lambda: user.get(ITEMS), 200)
     stream = listen(user, position=left)
     events = stream.before or ([stream.next()] if again else [])  # the gateway may learn of the change a moment later
     assert [event.kind for event in events] == (["reset"] if again else []) + told
@@ -566,7 +566,7 @@ def test_too_many(home, start_gateway):
     refused = client.get("/realtime", params={"entities": "orders"}, expect=503)
     assert refused.headers["Retry-After"] and refused.json()["code"] == "too_many_requests_in_flight"
     streams.pop().close()
-    soon(lambda: client.get("/realtime", params={"entities": "orders"}, stream=True), 200).close()
+    await_status(lambda: client.get("/realtime", params={"entities": "orders"}, stream=True), 200).close()
     for stream in streams:
         stream.close()
     gateway.stop()
@@ -607,7 +607,7 @@ def test_imports_and_indexes(home, listen):
     assert theirs.events.empty()
     user.get("/realtime", params={"indexes": "true"}, expect=403)
     user.get("/realtime", params={"sends": "true"}, expect=403)
-    home.only("svc_realtime:read").get("/realtime", params={"jobs": "true"}, expect=403)
+    home.user_with("svc_realtime:read").get("/realtime", params={"jobs": "true"}, expect=403)
 
 
 @pytest.mark.timed

@@ -4,7 +4,7 @@ import time
 
 import pytest
 from groundwork.deadline import at_most, until
-from groundwork.soon import PROMISE, SLACK, served
+from groundwork.soon import PROMISE, SLACK, wait_served
 from stream import Stream, seen
 
 
@@ -50,7 +50,7 @@ def test_postgres_that_crashes(home, listen, servers):
     finally:
         stop.set()
         thread.join()
-    served(home.admin, "/entities/orders/items?limit=1")
+    wait_served(home.admin, "/entities/orders/items?limit=1")
     last = home.item("orders", name="last")
     events = stream.until(lambda event: event.data["id"] == last["id"])
     # A write whose answer was lost may have been committed, too.

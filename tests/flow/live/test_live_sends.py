@@ -1,14 +1,14 @@
 """Sends of notifications as their listeners see them."""
 import pytest
 from groundwork.push import *  # noqa: F401,F403
-from groundwork.push import Pushing
+from groundwork.push import PushProject
 
 SHOWN = ("id", "source", "status", "targets", "delivered", "failed")
 
 
 @pytest.fixture
 def sends(home, db, fcm, push_service):
-    made = Pushing(home, db, fcm, push_service)
+    made = PushProject(home, db, fcm, push_service)
     made.configure_fcm()
     return made
 
@@ -23,7 +23,7 @@ def test_sends(home, listen, sends, dispatcher):
         events = each.until(lambda event: event.data["status"] not in ("Pending", "Running"))
         assert {event.kind for event in events} == {"send"} and {event.data["id"] for event in events} == {number}
         assert set(events[-1].data) == set(SHOWN)
-        log = sends.log(number)
+        log = sends.send_row(number)
         wanted = {"id": number, "status": log["status"], "targets": log["targets"], "delivered": log["fcm_delivered"],
                   "failed": log["fcm_failed"]}
         assert {key: events[-1].data[key] for key in wanted} == wanted and log["targets"] == 3
@@ -31,7 +31,7 @@ def test_sends(home, listen, sends, dispatcher):
     home.admin.put(f"/users/{other.user['id']}", {"role_ids": [role["id"]]}, expect=200)
     assert theirs.until(lambda event: event.kind == "closed")[-1].data == {"entity": "sends", "code": "forbidden"}
     number = home.admin.post("/push/test", {"title": "Again", "body": "?"}, expect=202).json()["send_log_id"]
-    stream.until(lambda event: event.data["id"] == number and event.data["status"] == sends.ended(number)["status"])
+    stream.until(lambda event: event.data["id"] == number and event.data["status"] == sends.wait_ended(number)["status"])
     made = home.item("orders", client=home.admin, name="to the rest")
     home.admin.put(f"/entities/orders/items/{made['id']}/rls-users", {"items": [{"user_id": other.user["id"]}]}, expect=200)
     assert "send" not in {event.kind for event in theirs.until(lambda event: event.kind == "created")}

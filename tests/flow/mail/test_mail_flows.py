@@ -80,7 +80,7 @@ def test_an_invitation_is_sent_again_until_it_is_taken(site, mailbox):
     verify(site, mailbox.token(email, 2), password=PASSWORD)
     site.admin.post(f"/users/{user['id']}/send-invite", expect=409)
     # the other invitation is no longer valid: it would replace the password
-    first = [part for part in mailbox.of(email)][0].get_body(("plain",)).get_content()
+    first = [part for part in mailbox.messages_to(email)][0].get_body(("plain",)).get_content()
     token = first.split("token=")[1].split()[0].rstrip(")")
     verify(site, ("invite", token), password=OTHER, expect=401)
     sign_in(site, email, PASSWORD)
@@ -152,7 +152,7 @@ def test_recovery_ends_sessions_and_other_links(site, mailbox):
     anonymous.post("/auth/v1/magic-link", {"email": email}, expect=202)
     mailbox.wait(email, 2)
     links = {}
-    for message in mailbox.of(email):
+    for message in mailbox.messages_to(email):
         found = message.get_body(("plain",)).get_content().split("#type=")[1].split("&token=")
         links[found[0]] = (found[0], found[1].split()[0].rstrip(")"))
     verify(site, ("magic_link", links["recovery"][1]), expect=401)
@@ -204,7 +204,7 @@ def test_who_has_no_account_gets_no_mail_and_the_same_answer(site, mailbox, serv
         cursor.execute(f"select recipient, status, code, content from {site.schema(db)}.mails where recipient <> %s", (known,))
         rows = cursor.fetchall()
     assert len(rows) == 4 and {row[1:] for row in rows} == {("dropped", "no_account", None)}
-    assert not mailbox.of("nobody@people.example") and not mailbox.of(gone["email"])
+    assert not mailbox.messages_to("nobody@people.example") and not mailbox.messages_to(gone["email"])
 
 
 def test_a_suspended_account_stays_shut(site, mailbox):
@@ -323,7 +323,7 @@ def test_a_domain_of_another_script(site, mailbox):
     user = site.user(email=f"{name}@münchen.example").user
     site.client().post("/auth/v1/magic-link", {"email": f"{name.upper()}@MÜNCHEN.example"}, expect=202)
     link = mailbox.token(f"{name}@xn--mnchen-3ya.example")
-    assert mailbox.of(f"{name}@xn--mnchen-3ya.example")[0]["to"] == f"{name}@xn--mnchen-3ya.example"
+    assert mailbox.messages_to(f"{name}@xn--mnchen-3ya.example")[0]["to"] == f"{name}@xn--mnchen-3ya.example"
     assert verify(site, link).json()["user"]["id"] == user["id"]
 
 
@@ -411,7 +411,7 @@ def test_without_a_page_nothing_leaves_and_administrators_see_why(site, mailbox)
         site.client().post(path, {"email": email}, expect=202)
     dropped = {"recipient": email, "status": "dropped"}
     found = until(lambda: len(found := site.admin.get("/mail/log", params=dropped, expect=200).json()["items"]) == 2 and found, "both are dropped")
-    assert {one["code"] for one in found} == {"no_page"} and not mailbox.of(email)
+    assert {one["code"] for one in found} == {"no_page"} and not mailbox.messages_to(email)
     assert all("settings.auth_page_url" in one["detail"] for one in found)
     refused = site.client().sign_in(email, PASSWORD).post("/auth/v1/email-change", {"email": address(), "password": PASSWORD}, expect=409)
     assert "settings.auth_page_url" in refused.json()["detail"]

@@ -51,7 +51,7 @@ def test_killed_at_any_point(site, mailbox, servers, mailer, start_runner):
             ended(servers, site, email)
     for email in left:
         status = ended(servers, site, email)[0]
-        taken = len(mailbox.of(email))
+        taken = len(mailbox.messages_to(email))
         assert (status, taken) in (("sent", 1), ("unknown", 0), ("unknown", 1)), (email, status, taken)
     assert any("queued" in states or "sending" in states for states in seen.values()), "no mail was in progress when its runner was killed"
     kill(runner)

@@ -10,12 +10,12 @@ from groundwork.chaos import kill
 from groundwork.daemon import free_port
 from groundwork.deadline import until
 from groundwork.records import execute
-from groundwork.runs import finish, step
+from groundwork.runs import wait_ended, step
 from groundwork.workflows import start, workflow
 
 
 def run(site, steps, data=None):
-    return finish(site, start(site.admin, workflow(site.admin, steps=steps), data))
+    return wait_ended(site, start(site.admin, workflow(site.admin, steps=steps), data))
 
 
 def row(servers, site, recipient):
@@ -58,7 +58,7 @@ def test_sent_once(site, mailbox, servers):
     mailbox.wait(email)
     assert ended(servers, site, email)[:5] == ("sent", None, 1, 0, True) or ended(servers, site, email)[0] == "sent"
     time.sleep(1)
-    assert len(mailbox.of(email)) == 1
+    assert len(mailbox.messages_to(email)) == 1
 
 
 @pytest.mark.parametrize("stage", ["RCPT", "DATA"])
@@ -71,7 +71,7 @@ def test_4xx_is_tried_again(site, mailbox, servers, stage):
     del mailbox.answers[name]
     mailbox.wait(email)
     assert ended(servers, site, email)[0] == "sent"
-    assert len(mailbox.of(email)) == 1
+    assert len(mailbox.messages_to(email)) == 1
 
 
 @pytest.mark.parametrize("stage", ["RCPT", "DATA"])
@@ -88,7 +88,7 @@ def test_closed_after_data_is_not_sent_again(site, mailbox, servers):
     found = ended(servers, site, email)
     assert found[0] in ("unknown", "queued", "sent") and found[0] == "unknown", found
     time.sleep(1.5)
-    assert len(mailbox.of(email)) == 1, "sent twice"
+    assert len(mailbox.messages_to(email)) == 1, "sent twice"
 
 
 class Tarpit(threading.Thread):
@@ -150,7 +150,7 @@ def alone(mailer, servers, start_runner):
 
     yield begin
     for daemon in started:
-        if daemon.running():
+        if daemon.is_running():
             kill(daemon)
     mailer.start()
 
@@ -173,7 +173,7 @@ def test_killed_between_data_and_its_answer(site, servers, mailbox, alone):
     alone(SMTP_URL=mailbox.url)
     assert ended(servers, site, email)[:2] == ("unknown", "mail_unknown")
     time.sleep(1)
-    assert not mailbox.of(email), "sent twice, knowingly"
+    assert not mailbox.messages_to(email), "sent twice, knowingly"
     mailbox.wait(ask(site, "after"))
 
 
@@ -188,7 +188,7 @@ def test_killed_before_the_text(site, servers, mailbox, alone):
     mailbox.wait(email)
     assert ended(servers, site, email)[0] == "sent"
     time.sleep(1)
-    assert len(mailbox.of(email)) == 1
+    assert len(mailbox.messages_to(email)) == 1
 
 
 class Leaving(threading.Thread):
@@ -344,7 +344,7 @@ def test_large_mails_leave_room(site, mailbox, servers, flood, mailer):
 
     def arrived():
         held.append(int(re.search(r'^groundwork_shares_held\{pool="step_bytes"\} (\d+)', mailer.metrics(), re.M)[1]))
-        return mailbox.of(email)
+        return mailbox.messages_to(email)
 
     until(arrived, "the mail of the other project", pause=0.01)
     assert max(held) <= 24 << 20

@@ -9,11 +9,11 @@ import subprocess
 import pytest
 
 from groundwork.deadline import at_most, until
-from groundwork.names import NameServer, unused
+from groundwork.names import NameServer, unused_address
 from groundwork.project import Project
 from groundwork.records import execute
-from groundwork.runs import finish, step
-from groundwork.sealed import setting_place, unseal, unwrap
+from groundwork.runs import wait_ended, step
+from groundwork.sealed import setting_aad, unseal, unwrap
 from groundwork.soon import settle
 from groundwork.workflows import start, workflow
 
@@ -135,7 +135,7 @@ def test_the_key_is_sealed(home, servers, names):
         cursor.execute(f"select doc::text, sealed from {schema}.settings where kind = 'dkim' and key = %s", (made["domain"],))
         doc, sealed = cursor.fetchone()
     assert "MII" not in doc
-    plain = unseal(keys[max(keys)], sealed, setting_place(int(schema[2:]), "dkim", made["domain"]))
+    plain = unseal(keys[max(keys)], sealed, setting_aad(int(schema[2:]), "dkim", made["domain"]))
     public = serialization.load_der_private_key(plain, None).public_key()
     assert public.key_size == 2048
     der = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
@@ -228,7 +228,7 @@ def test_gone_again(home, names):
 @pytest.mark.timed
 def test_nobody_answers(start_gateway, operator, recorder):
     """A request ends in time although the name server is silent."""
-    project = Project(start_gateway(DNS_SERVERS=unused(), WORKERS=1), operator, recorder)
+    project = Project(start_gateway(DNS_SERVERS=unused_address(), WORKERS=1), operator, recorder)
     made = add(project)
     with at_most(15, "a request whose name server is silent"):
         now = verify(project, made)
@@ -329,7 +329,7 @@ def test_a_template_names_its_sender(home, names, mailbox):
     home.admin.put("/email-templates/magic_link", {"sender_address_id": 999999}, expect=400)
     home.admin.delete(f"/tenant-sender-addresses/{own['id']}", expect=204)
     assert asked(home, mailbox)["from"].addresses[0].addr_spec == f"ada@{domain['domain']}"
-    job = finish(home, start(home.admin, workflow(home.admin, steps=[
+    job = wait_ended(home, start(home.admin, workflow(home.admin, steps=[
         step("mail", "SendEmail", {"to": "flow-sender@people.example", "subject": "x", "body_text": "y"})])))
     assert job["status"] == "succeeded", job
     assert mailbox.wait("flow-sender@people.example")[0]["from"].addresses[0].addr_spec == f"ada@{domain['domain']}"
@@ -397,7 +397,7 @@ def test_others_read_our_signatures(home, names, mailbox, mailauth):
     for number, body in enumerate([{"body_text": "y"}, {"body_text": "  lines \r\n\r\n\r\n. dot\r\n..\r\n\r\n", "body_html": "<p>" + "ü" * 5000 + "</p>"},
                                    {"body_html": "<p>x</p>", "cc": ["c@people.example"], "reply_to": "r@people.example"}]):
         email = f"signed{number}@people.example"
-        finish(home, start(home.admin, workflow(home.admin, steps=[
+        wait_ended(home, start(home.admin, workflow(home.admin, steps=[
             step("mail", "SendEmail", {"to": [email, f"b{number}@people.example"], "subject": f"Sehr  geehrte Ümläute {number} " * 4, **body})])))
         mails.append(raw(mailbox, mailbox.wait(email)[0]))
     for result, in mailauth(mails, names.records):

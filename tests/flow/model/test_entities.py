@@ -6,7 +6,7 @@ import pytest
 from groundwork.client import Client
 from groundwork.deadline import at_most, until
 from groundwork.records import rows
-from groundwork.runs import Held
+from groundwork.runs import TableLock
 
 NAME = {"name": "name", "type": "varchar"}
 
@@ -192,9 +192,9 @@ def test_list_is_paged_and_sorted(project):
 
 def test_permissions(project):
     project.entity("products", [NAME])
-    nobody = project.only()
+    nobody = project.user_with()
     nobody.get("/entities", expect=403)
-    reader = project.only("svc_entities:read")
+    reader = project.user_with("svc_entities:read")
     reader.get("/entities/products", expect=200)
     reader.post("/entities", {"name": "x"}, expect=403)
     reader.put("/entities/products", {"label": "x"}, expect=403)
@@ -262,7 +262,7 @@ def test_delete_is_refused_while_a_view_is_made_of_it(project):
     for params in (None, {"dry_run": "true"}):
         refused = project.admin.delete("/entities/products", params=params, expect=409).json()
         assert refused["code"] == "in_use" and "all_of_it, per_name" in refused["detail"]
-        blind = project.only("svc_entities:delete", "products:delete").delete("/entities/products", params=params, expect=409).json()
+        blind = project.user_with("svc_entities:delete", "products:delete").delete("/entities/products", params=params, expect=409).json()
         assert blind["code"] == "in_use" and "all_of_it" not in blind["detail"] and "views" in blind["detail"]
     project.admin.delete("/materialized-views/all_of_it", expect=204)
     assert "all_of_it" not in project.admin.delete("/entities/products", expect=409).json()["detail"]
@@ -365,7 +365,7 @@ def test_a_change_waits_for_a_short_read(project, servers, db):
         return len(seen) > 1
 
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        with Held(servers, f"{project.schema(db)}.e_{entity['id']}", mode="access share") as reader:
+        with TableLock(servers, f"{project.schema(db)}.e_{entity['id']}", mode="access share") as reader:
             change = pool.submit(project.admin.post, "/entities/products/fields", {"name": "more", "type": "bool"}, expect=201)
             until(lambda: waits_again(reader.pid), lambda: f"transactions of the change that waited: {seen}")
         response = change.result()

@@ -103,9 +103,9 @@ def test_another_enum_for_a_field(project, db, orders):
 
 
 def test_permissions(project, status):
-    reader = project.only("svc_entities:read")
+    reader = project.user_with("svc_entities:read")
     reader.get("/enums", expect=200)
     reader.post("/enums", {"name": "x", "values": ["a"]}, expect=403)
     reader.put("/enums/status", {"values": ["a"]}, expect=403)
     reader.delete("/enums/status", expect=403)
-    project.only().get("/enums", expect=403)
+    project.user_with().get("/enums", expect=403)

@@ -3,15 +3,15 @@ import json
 
 import pytest
 
-from groundwork.soon import soon
+from groundwork.soon import await_status
 from test_entities import NAME, codes, columns, insert
 
 FIELDS = "/entities/things/fields"
 
 
 @pytest.fixture
-def project(emptied):
-    return emptied
+def project(empty_project):
+    return empty_project
 
 
 @pytest.fixture
@@ -120,12 +120,12 @@ def test_crud(project, things):
 
 
 def test_permissions(project, things):
-    reader = project.only("svc_fields:read")
+    reader = project.user_with("svc_fields:read")
     reader.get(FIELDS, expect=200)
     reader.post(FIELDS, {"name": "x", "type": "text"}, expect=403)
     reader.put(FIELDS + "/text", {"indexed": True}, expect=403)
     reader.delete(FIELDS + "/text", expect=403)
-    project.only("svc_entities:read").get(FIELDS, expect=403)
+    project.user_with("svc_entities:read").get(FIELDS, expect=403)
 
 
 def test_a_removed_field_leaves_field_access(project, db, things):
@@ -454,7 +454,7 @@ def test_who_does_not_read_every_record_learns_nothing_by_changes(staff):
     assert user.get("/entities/staff/items", expect=200).json()["items"] == []
     probes(user, 403)
     staff.admin.put("/entities/staff", {"row_level_security": False}, expect=200)
-    soon(lambda: user.put(HIDDEN + "/salary", {"options": {"max": 5000}}), 409)
+    await_status(lambda: user.put(HIDDEN + "/salary", {"options": {"max": 5000}}), 409)
 
 
 def test_a_hidden_field_is_not_in_the_model(staff):
@@ -490,8 +490,8 @@ def test_an_enum_of_a_hidden_field(staff):
 
 def test_what_makes_records_go_needs_the_right_to_delete_them(staff):
     target = staff.entity("offices", [{"name": "name", "type": "varchar"}])["name"]
-    user = staff.only("svc_fields:create", "svc_fields:update", "svc_fields:delete", "svc_entities:delete",
-                      "svc_entities:create", "staff:read")
+    user = staff.user_with("svc_fields:create", "svc_fields:update", "svc_fields:delete", "svc_entities:delete",
+                           "svc_entities:create", "staff:read")
     link = {"name": "office", "type": "relation", "options": {"entity": target, "on_delete": "cascade"}}
     user.post(HIDDEN, link, expect=403)
     user.post(HIDDEN, {**link, "options": {"entity": target}}, expect=201)
@@ -504,6 +504,6 @@ def test_what_makes_records_go_needs_the_right_to_delete_them(staff):
     user.delete("/entities/empty", expect=204)
     staff.admin.put(f"/roles/{user.user['role_ids'][0]}", {"permissions": [
         "svc_fields:update", "svc_fields:delete", "svc_entities:delete", "staff:delete"]}, expect=200)
-    soon(lambda: user.put(HIDDEN + "/office", {"options": {"on_delete": "cascade"}}), 200)
+    await_status(lambda: user.put(HIDDEN + "/office", {"options": {"on_delete": "cascade"}}), 200)
     user.delete(HIDDEN + "/note", expect=204)
     user.delete("/entities/staff", expect=204)

@@ -1,7 +1,7 @@
 """Grants of records: who may set them, what they contain, and that they are deleted with their grantee or record."""
 import pytest
 
-from groundwork.soon import soon
+from groundwork.soon import await_status
 from test_entities import NAME, codes, insert
 
 
@@ -11,8 +11,8 @@ def whole(items):
 
 
 @pytest.fixture
-def project(emptied):
-    return emptied
+def project(empty_project):
+    return empty_project
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_a_grant_opens_the_record(project, record):
     user.get(record, expect=404)
     path = record + "/rls-users"
     project.admin.put(path, {"items": [{"user_id": user.user["id"], "can_update": False}]}, expect=200)
-    soon(lambda: user.get(record), 200)  # an entity's first grant reaches the other worker within a second
+    await_status(lambda: user.get(record), 200)  # an entity's first grant reaches the other worker within a second
     assert user.put(record, {"name": "b"}).status_code in (403, 404)
     project.admin.put(path, {"items": [{"user_id": user.user["id"], "can_update": True}]}, expect=200)
     user.put(record, {"name": "b"}, expect=200)

@@ -3,7 +3,7 @@ import itertools
 
 import pytest
 
-from groundwork.floods import unlimited
+from groundwork.floods import raise_limits
 from groundwork.records import execute, rows
 
 BASE = "/integrations/svcpay/subscriptions"
@@ -16,13 +16,13 @@ numbers = itertools.count(1)
 @pytest.fixture(scope="module")
 def project(shared_project):
     """One project for all tests of this module: each test signs in a reader of its own."""
-    unlimited(shared_project)
+    raise_limits(shared_project)
     return shared_project
 
 
 @pytest.fixture
 def reader(project):
-    return project.only("svc_subscription_plans:read")
+    return project.user_with("svc_subscription_plans:read")
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_the_best_of_several(reader, subscribe):
 
 
 def test_users_of_a_subscription_share_it(project, reader, subscribe):
-    admin, other = project.admin, project.only("svc_subscription_plans:read", "svc_payments:read")
+    admin, other = project.admin, project.user_with("svc_subscription_plans:read", "svc_payments:read")
     shared = subscribe(other.user["id"], "active")
     users = f"{BASE}/{shared}/users"
     ids = [reader.user["id"]]

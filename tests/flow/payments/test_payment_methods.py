@@ -118,7 +118,7 @@ def test_removal_is_emitted_once(shop, payments, db):
     shop.drain()
     shop.admin.delete(f"{METHODS}/{method['id']}", expect=204)
     shop.admin.delete(f"{METHODS}/{method['id']}", expect=204)
-    shop.applied(db)
+    shop.wait_applied(db)
     assert emitted(db, shop, "PaymentMethodRemoved") == 1
     assert emitted(db, shop, "PaymentMethodCaptured") == 1
 
@@ -158,9 +158,9 @@ def test_refused(shop):
 def test_rights(shop):
     set_up(shop)
     method = sync(shop)[0]
-    shop.project.only("svc_payment_methods:read").get(METHODS, expect=200)
-    shop.project.only("svc_payments:read").get(f"{METHODS}/{method['id']}", expect=200)
-    shop.project.only("svc_payments:create").get(METHODS, expect=403)
-    shop.project.only("svc_payments:read").delete(f"{METHODS}/{method['id']}", expect=403)
-    shop.project.only("svc_payment_methods:create").post(f"{METHODS}/setup-intent", {"customer_email": "a@example.org"}, expect=200)
-    shop.project.only("svc_payment_methods:delete").delete(f"{METHODS}/{method['id']}", expect=204)
+    shop.project.user_with("svc_payment_methods:read").get(METHODS, expect=200)
+    shop.project.user_with("svc_payments:read").get(f"{METHODS}/{method['id']}", expect=200)
+    shop.project.user_with("svc_payments:create").get(METHODS, expect=403)
+    shop.project.user_with("svc_payments:read").delete(f"{METHODS}/{method['id']}", expect=403)
+    shop.project.user_with("svc_payment_methods:create").post(f"{METHODS}/setup-intent", {"customer_email": "a@example.org"}, expect=200)
+    shop.project.user_with("svc_payment_methods:delete").delete(f"{METHODS}/{method['id']}", expect=204)

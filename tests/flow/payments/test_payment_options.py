@@ -29,5 +29,5 @@ def test_bad_queries(shared_project, query):
 
 
 def test_who_may(project):
-    project.only("svc_subscription_plans:read").get(OPTIONS, expect=200)
+    project.user_with("svc_subscription_plans:read").get(OPTIONS, expect=200)
     project.user().get(OPTIONS, expect=403)

@@ -94,7 +94,7 @@ def test_unique_members(project):
 
 
 def test_who_may(project):
-    reader, other = project.only("svc_subscription_plans:read"), project.user()
+    reader, other = project.user_with("svc_subscription_plans:read"), project.user()
     plan = make(project.admin)
     path = f"{PLANS}/{plan['id']}"
     template = project.admin.post(TEMPLATES, {"name": "t", "plan_id": plan["id"]}, expect=201).json()

@@ -7,7 +7,7 @@ from groundwork.client import Client
 from groundwork.deadline import at_most, until
 from groundwork.processor import PAY
 from groundwork.records import execute, rows
-from groundwork.soon import soon
+from groundwork.soon import await_status
 from groundwork.workflows import workflow
 
 PAYMENTS = f"{PAY}/payments"
@@ -323,9 +323,9 @@ def test_events(shop, payments, db):
     paid = charge(shop, saved(shop)).json()
     refused = charge(shop, saved(shop, "4000000000000341", "bob@example.org"), expect=402).json()
     made = pay(shop).json()
-    shop.switch(duplicate=2)
+    shop.set_switches(duplicate=2)
     shop.processor.complete(shop.objects("checkout.session")[-1]["id"])
-    shop.applied(db)
+    shop.wait_applied(db)
     wanted = sorted([("PaymentCreated", paid["id"]), ("PaymentSucceeded", paid["id"]),
                      ("PaymentCreated", refused["payment_id"]), ("PaymentFailed", refused["payment_id"]),
                      ("PaymentCreated", made["id"]), ("PaymentSucceeded", made["id"])])
@@ -372,7 +372,7 @@ def test_not_configured(project):
 def test_account_not_ready(make_shop, project):
     shop = make_shop(project, ready=False)
     shop.connect()
-    refused = soon(lambda: pay(shop, expect=None), 409).json()
+    refused = await_status(lambda: pay(shop, expect=None), 409).json()
     assert refused["code"] in ("account_not_ready", "payments_not_configured")
     assert shop.objects("checkout.session") == []
 
@@ -483,12 +483,12 @@ def test_lists(shop):
 
 def test_rights(shop):
     made = pay(shop, mode="intent").json()
-    reader = shop.project.only("svc_payments:read")
+    reader = shop.project.user_with("svc_payments:read")
     reader.get(f"{PAYMENTS}/{made['id']}", expect=200)
     reader.get(f"{PAYMENTS}/payment-intent/{made['id']}", expect=200)
     reader.post(PAYMENTS, ONE_OFF, expect=403)
     reader.post(f"{PAYMENTS}/payment-intent/{made['id']}/confirm", {}, expect=403)
-    writer = shop.project.only("svc_payments:create")
+    writer = shop.project.user_with("svc_payments:create")
     writer.post(PAYMENTS, ONE_OFF, expect=201)
     writer.get(PAYMENTS, expect=403)
     writer.post(f"{PAYMENTS}/{made['id']}/refund", {}, expect=403)

@@ -118,14 +118,14 @@ def test_an_event_and_a_reading(shop, processor, payments):
     processor.onboard(account, payouts=False)
     shop.drain()
     until(lambda: stored() == (True, False))
-    shop.switch(paused=True)
+    shop.set_switches(paused=True)
     processor.onboard(account, charges=False)
     time.sleep(1)
     processor.onboard(account)
     time.sleep(1)
     assert admin.get(CONNECT, expect=200).json()["charges_enabled"] is True
     assert stored() == (True, True)
-    shop.switch(paused=False)  # both events arrive late
+    shop.set_switches(paused=False)  # both events arrive late
     shop.drain()
     until(lambda: all(event["state"] in ("applied", "ignored") for event in
                       admin.get(f"{PAY}/webhook-events", expect=200).json()["items"]))

@@ -29,7 +29,7 @@ def hasty_gateway(start_gateway, session_gateway):
 @pytest.fixture
 def hasty(hasty_gateway, shop, recorder):
     """A shop whose requests go through the hasty gateway, with a saved card."""
-    if not hasty_gateway.running():
+    if not hasty_gateway.is_running():
         hasty_gateway.start()
     shop.method = save(shop, "ada@example.org")
     shop.admin = Client(f"{hasty_gateway.url}/org/{shop.project.id}", token=shop.admin.token, recorder=recorder, project=shop.project)
@@ -223,7 +223,7 @@ def test_a_subscription_from_start_to_end(make_shop, project, processor, payment
         "plan_name": "pro", "name": "Pro", "amount": 9, "currency": "usd", "billing_interval": "month"}, expect=201).json()
     member = project.user(permissions=["svc_payments:create", "svc_payments:read", "svc_subscription_plans:read"])
     made = member.post(f"{PAY}/subscriptions", {"plan_id": plan["id"]}, expect=201).json()
-    shop.switch(**switches)
+    shop.set_switches(**switches)
     session = shop.objects("checkout.session")[-1]
     processor.complete(session["id"])
     subscription = processor.get(session["id"])["subscription"]
@@ -240,7 +240,7 @@ def test_a_subscription_from_start_to_end(make_shop, project, processor, payment
     deliver(shop, processor, switches)
     until(lambda: shop.admin.get(path, expect=200).json()["status"] == "canceled", "canceled")
     until(lambda: not member.get(mine, expect=200).json()["has_access"], "no access")
-    shop.applied(db)
+    shop.wait_applied(db)
     assert not rows(db, f"select 1 from {project.schema(db)}.webhook_events where state = 'dead'")
     wanted = {"PaymentCreated": 3, "PaymentSucceeded": 2, "PaymentFailed": 1, "SubscriptionCreated": 1,
               "SubscriptionActivated": 1, "SubscriptionPastDue": 1, "SubscriptionExpired": 1, "PaymentMethodCaptured": 1}

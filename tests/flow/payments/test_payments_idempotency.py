@@ -10,7 +10,7 @@ import requests
 from groundwork.deadline import until
 from groundwork.processor import PAY
 from groundwork.records import execute, rows
-from groundwork.soon import soon
+from groundwork.soon import await_status
 
 PAYMENTS = f"{PAY}/payments"
 CHARGE = f"{PAYMENTS}/charge-payment-method"
@@ -92,7 +92,7 @@ def test_another_endpoint(shop, method):
 
 
 def test_keys_are_the_callers_own(shop, method):
-    other = shop.project.only("svc_payments:create")
+    other = shop.project.user_with("svc_payments:create")
     machine = shop.project.key(["svc_payments:create"])
     answers = [send(shop, body(method), "k-1", client=client) for client in (shop.admin, other, machine)]
     assert len({answer.json()["id"] for answer in answers}) == 3
@@ -158,7 +158,7 @@ def test_missing_configuration_is_not_kept(make_shop, project):
     headers = {"Idempotency-Key": "k-1"}
     project.admin.post(PAYMENTS, wanted, headers=headers, expect=409)
     shop = make_shop(project)
-    soon(lambda: shop.admin.post(PAYMENTS, wanted, headers=headers), 201)
+    await_status(lambda: shop.admin.post(PAYMENTS, wanted, headers=headers), 201)
 
 
 def test_each_change_of_a_payment(shop, processor):
@@ -309,7 +309,7 @@ def test_unknown_then_settled(shop, processor, payments, db, method):
 def test_without_a_key_nothing_is_charged_later(shop, processor, payments, db, method, fault, status, code):
     """Without a key no caller can repeat the request, so the timer makes no charge for it, and a new request charges once. A charge that the
     processor did make is found."""
-    shop.switch(drop=True)
+    shop.set_switches(drop=True)
     shop.fault(path="/v1/payment_intents", times=20, method="POST", **fault)
     refused = send(shop, body(method), None, 503).json()
     processor.clear_faults()
@@ -332,7 +332,7 @@ def test_turned_away_then_repeated(shop, method):
 
 def test_turned_away_while_repeated(shop, processor, method):
     """The processor made the charge and then refuses calls with 429: a 429 on the repeated call does not undo the payment."""
-    shop.switch(drop=True)
+    shop.set_switches(drop=True)
     shop.fault("reset", path="/v1/payment_intents", times=9)
     refused = send(shop, body(method), "k-1", 503).json()
     processor.clear_faults()
@@ -386,7 +386,7 @@ def test_capture_that_never_arrived(shop, processor, payments, db):
     send(shop, {}, "take", 503, path=f"{base}/capture")
     processor.clear_faults()
     settle(shop, db, made["id"])
-    soon(lambda: shop.admin.get(f"{PAYMENTS}/{made['id']}"), 200)
+    await_status(lambda: shop.admin.get(f"{PAYMENTS}/{made['id']}"), 200)
     assert send(shop, {}, "take", 200, path=f"{base}/capture").json()["status"] == "succeeded"
     assert len(shop.charges(captured=True)) == 1
 

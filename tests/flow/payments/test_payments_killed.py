@@ -11,7 +11,7 @@ import subprocess
 import pytest
 import requests
 
-from groundwork.chaos import postgres_proxy, through_postgres
+from groundwork.chaos import postgres_proxy, postgres_proxy_settings
 from groundwork.deadline import until
 from groundwork.processor import PAY
 from groundwork.records import execute, rows
@@ -77,7 +77,7 @@ class Caller:
 
 
 def save(shop, card="4242424242424242"):
-    shop.switch(drop=True)
+    shop.set_switches(drop=True)
     setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=200).json()
     method = shop.processor.setup(setup["id"], card)["payment_method"]
     shop.admin.get(f"{PAY}/payment-methods", params={"customer_email": "ada@example.org", "sync": "true"}, expect=200)
@@ -157,7 +157,7 @@ def test_refund(shop, processor, payments, db, victim, who):
 @pytest.mark.full
 def test_capture(shop, processor, payments, db, victim):
     """Each point has its own payment, which is captured once."""
-    shop.switch(drop=True)
+    shop.set_switches(drop=True)
     made = []
 
     def reserve():
@@ -185,7 +185,7 @@ def test_d6_commits_without_an_answer(shop, processor, payments, db, servers, st
     method = save(shop)
     wanted = {"payment_method_id": method, "amount": 20, "currency": "usd"}
     with postgres_proxy(servers) as proxy:
-        gateway = start_gateway(WORKERS=1, **through_postgres(servers, proxy))
+        gateway = start_gateway(WORKERS=1, **postgres_proxy_settings(servers, proxy))
         caller = Caller(shop, gateway)
         caller.ready()
         proxy.say("eat 30")

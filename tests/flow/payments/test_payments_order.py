@@ -65,7 +65,7 @@ def test_every_order_of_a_renewal(project, webhook, db):
 
     def tell(n):
         for index in orders[n]:
-            hooks.sent(lives[n][1][index])
+            hooks.send_accepted(lives[n][1][index])
 
     with ThreadPoolExecutor(12) as pool:
         list(pool.map(tell, range(len(orders))))
@@ -134,7 +134,7 @@ def test_a_life_in_any_order(make_shop, project, processor, payments, db, seed):
     shop = make_shop(project, api=generation)
     schema = project.schema(db)
     listen(schema, db)
-    shop.switch(paused=True)
+    shop.set_switches(paused=True)
     live(shop, processor)
     told = shop.events()
     texts = [processor.event_payload(each["id"], generation) for each in told]
@@ -205,7 +205,7 @@ def test_attempts_in_any_order(shop, processor, payments, db, acts, seed):
     processor, and each decline is emitted once."""
     schema = shop.project.schema(db)
     listen(schema, db)
-    shop.switch(paused=True)
+    shop.set_switches(paused=True)
     made = shop.admin.post(f"{PAY}/payments", {"type": "one_off", "amount": 20, "currency": "usd", "mode": "intent"}, expect=201).json()
     for act in acts:
         attempt(processor, made["reference"], act)
@@ -226,7 +226,7 @@ def test_attempts_in_any_order(shop, processor, payments, db, acts, seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_refunds_that_fail_in_any_order(shop, processor, payments, db, seed):
-    shop.switch(paused=True)
+    shop.set_switches(paused=True)
     made = shop.admin.post(f"{PAY}/payments", {"type": "one_off", "amount": 20, "currency": "usd", "mode": "intent"}, expect=201).json()
     processor.pay(made["reference"])
     processor.refund(made["reference"], 500)
@@ -257,11 +257,11 @@ def test_a_decline_that_comes_late(project, webhook, db):
     told = [failed("ch_1", now - 40), event("payment_intent.requires_action", intent(pi, "requires_action", latest_charge="ch_1"), at=now - 30),
             failed("ch_2", now - 20), event("payment_intent.processing", intent(pi, "processing", latest_charge="ch_3"), at=now - 10)]
     for each in (told[1], told[0]):
-        hooks.sent(each)
+        hooks.send_accepted(each)
         hooks.wait(each)
     assert hooks.status(payment) == "requires_action" and hooks.emitted("PaymentFailed") == [payment]
     for each in (told[3], told[2], told[0], told[2]):
-        hooks.sent(each)
+        hooks.send_accepted(each)
         hooks.wait(each)
     assert hooks.status(payment) == "processing" and hooks.emitted("PaymentFailed") == [payment] * 2
     assert rows(db, f"select failure_code, failure_message from {hooks.schema}.payments") == [(None, None)]

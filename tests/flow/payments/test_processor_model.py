@@ -42,7 +42,7 @@ def platform(own):
 @pytest.fixture
 def client(stripe_client, own, platform):
     """The package stripe, which calls the test processor for the connected account."""
-    return stripe_client.at(own.url, platform["key"], platform["connected"])
+    return stripe_client.configure(own.url, platform["key"], platform["connected"])
 
 
 class Api:

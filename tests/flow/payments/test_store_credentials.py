@@ -13,10 +13,10 @@ TEST = f"{PAY}/iap-store/test-notification"
 
 
 @pytest.fixture
-def shop(module_spare):
+def shop(module_spare_outlet):
     """A project without credentials of the store."""
-    module_spare.project.admin.delete(CREDENTIALS, expect=204)
-    return module_spare.project
+    module_spare_outlet.project.admin.delete(CREDENTIALS, expect=204)
+    return module_spare_outlet.project
 
 
 @pytest.fixture
@@ -157,11 +157,11 @@ def outcome(admin, token, environment="sandbox"):
     return until(ask, "outcome")
 
 
-def test_outcomes(outlet, spare, store):
+def test_outcomes(outlet, spare_outlet, store):
     admin = outlet.project.admin
     for url, status, result in (("http://127.0.0.1:1/nothing", "failed", "NO_RESPONSE"),
                                 (f"{outlet.url}x", "failed", "UNSUCCESSFUL_HTTP_RESPONSE_CODE"),
-                                (spare.url, "delivered", "SUCCESS")):
+                                (spare_outlet.url, "delivered", "SUCCESS")):
         store.register("Sandbox", url)
         token = admin.post(TEST, params={"environment": "sandbox"}, expect=202).json()["test_notification_token"]
         got = outcome(admin, token)
@@ -179,8 +179,8 @@ def test_no_address_is_registered(outlet, store):
     assert "4040007" in answer.json()["detail"]
 
 
-def test_a_key_that_the_store_does_not_know(spare, store):
-    admin = spare.project.admin
+def test_a_key_that_the_store_does_not_know(spare_outlet, store):
+    admin = spare_outlet.project.admin
     other = store.key()
     admin.put(CREDENTIALS, {**other, "key_id": "ABCDEFGHIJ"}, expect=200)
     answer = admin.post(TEST, params={"environment": "sandbox"})
@@ -204,21 +204,21 @@ def test_the_store_is_away(outlet, store):
 
 
 def test_account_token(outlet):
-    user = outlet.project.only("svc_subscription_plans:read")
+    user = outlet.project.user_with("svc_subscription_plans:read")
     path = f"{PAY}/iap-store/account-token"
     assert user.get(path, expect=200).json() == {"app_account_token": account_token(user.user["id"])}
-    assert outlet.project.only("svc_payments:read").get(path).status_code == 403
+    assert outlet.project.user_with("svc_payments:read").get(path).status_code == 403
     key = outlet.project.key(["svc_subscription_plans:read"])  # an API key acts for the user who created it
     assert key.get(path, expect=200).json() == {"app_account_token": account_token(outlet.project.admin.user["id"])}
 
 
 def test_only_administrators(outlet):
-    user = outlet.project.only("svc_payments:read", "svc_payments:update", "svc_subscription_plans:read")
+    user = outlet.project.user_with("svc_payments:read", "svc_payments:update", "svc_subscription_plans:read")
     for answer in (user.get(CREDENTIALS), user.put(CREDENTIALS, {}), user.delete(CREDENTIALS),
                    user.post(TEST, params={"environment": "sandbox"}), user.get(f"{TEST}/x", params={"environment": "sandbox"})):
         assert answer.status_code == 403
 
 
-def test_notifications_after_the_credentials_are_gone(spare):
-    spare.project.admin.delete(CREDENTIALS, expect=204)
-    until(lambda: spare.post(spare.sandbox.signed("TEST")).status_code in range(400, 500), "refused")
+def test_notifications_after_the_credentials_are_gone(spare_outlet):
+    spare_outlet.project.admin.delete(CREDENTIALS, expect=204)
+    until(lambda: spare_outlet.post(spare_outlet.sandbox.signed("TEST")).status_code in range(400, 500), "refused")

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from groundwork.deadline import until
 from groundwork.records import execute, rows
 from groundwork.store import *  # noqa: F403
-from groundwork.store import PAY, renamed
+from groundwork.store import PAY, rename_subscription
 from store.app import DAY, account_token, now_ms
 from store.chain import Chain
 from store.faults import FAULTS, PRODUCTION_FAULTS
@@ -55,22 +55,22 @@ def faults(app):
 
 
 def good(outlet, app):
-    kind, subtype, options = outlet.live(app.environment).buy()
+    kind, subtype, options = outlet.new_subscription(app.environment).buy()
     return app.notification(kind, subtype, **options)
 
 
 @pytest.mark.parametrize("environment", ["Sandbox", "Production"])
 def test_faults(outlet, environment):
     app = outlet.sandbox if environment == "Sandbox" else outlet.production
-    before = outlet.events()
+    before = outlet.count_events()
     for name, fault in faults(app).items():
-        kind, subtype, options = outlet.live(environment).buy()
+        kind, subtype, options = outlet.new_subscription(environment).buy()
         answer = outlet.post(fault(app, app.notification(kind, subtype, **options)))
         assert 400 <= answer.status_code < 500, (name, answer.status_code)
         # The answer does not show the sender what was wrong with a signature.
         assert "certificate" not in answer.text and "x5c" not in answer.text, name
         assert outlet.subscription(options["transaction"]["originalTransactionId"]) is None
-    assert outlet.events() == before
+    assert outlet.count_events() == before
     assert outlet.post(app.chain.sign(good(outlet, app))).status_code == 200
 
 
@@ -92,12 +92,12 @@ def test_the_library_agrees(outlet, library, environment):
 def stories(outlet, environment):
     """Returns the last notification of each kind of story."""
     def after(*steps):
-        one = outlet.live(environment)
+        one = outlet.new_subscription(environment)
         one.buy()
         return [step(one) for step in steps][-1]
 
     return {
-        "buy": outlet.live(environment).buy(), "trial": outlet.live(environment).buy(trial="P1W"),
+        "buy": outlet.new_subscription(environment).buy(), "trial": outlet.new_subscription(environment).buy(trial="P1W"),
         "renew": after(lambda s: s.renew()), "recover": after(lambda s: s.fail(), lambda s: s.renew(recovered=True)),
         "off": after(lambda s: s.renewal(False)), "on": after(lambda s: s.renewal(True)),
         "upgrade": after(lambda s: s.upgrade("pro_yearly")), "downgrade": after(lambda s: s.downgrade("basic")),
@@ -109,30 +109,30 @@ def stories(outlet, environment):
     }
 
 
-def test_environments(spare):
+def test_environments(spare_outlet):
     """A notification of an environment that is not enabled is refused. A notification of the enabled environment is refused if its transaction
     belongs to the other one."""
-    sandbox, production = spare.sandbox, spare.production
-    spare.configure(environments=["production"])
-    assert spare.post(production.chain.sign(good(spare, production))).status_code == 200
-    before = spare.events()
-    assert spare.post(sandbox.chain.sign(good(spare, sandbox))).status_code in range(400, 500)
-    kind, subtype, options = spare.live("Sandbox").buy()
-    assert spare.post(production.signed(kind, subtype, **options)).status_code in range(400, 500)
-    assert spare.events() == before
-    spare.configure(environments=["sandbox"])
-    before = spare.events()
-    assert spare.post(production.chain.sign(good(spare, production))).status_code in range(400, 500)
-    assert spare.events() == before
-    assert spare.post(sandbox.chain.sign(good(spare, sandbox))).status_code == 200
+    sandbox, production = spare_outlet.sandbox, spare_outlet.production
+    spare_outlet.configure(environments=["production"])
+    assert spare_outlet.post(production.chain.sign(good(spare_outlet, production))).status_code == 200
+    before = spare_outlet.count_events()
+    assert spare_outlet.post(sandbox.chain.sign(good(spare_outlet, sandbox))).status_code in range(400, 500)
+    kind, subtype, options = spare_outlet.new_subscription("Sandbox").buy()
+    assert spare_outlet.post(production.signed(kind, subtype, **options)).status_code in range(400, 500)
+    assert spare_outlet.count_events() == before
+    spare_outlet.configure(environments=["sandbox"])
+    before = spare_outlet.count_events()
+    assert spare_outlet.post(production.chain.sign(good(spare_outlet, production))).status_code in range(400, 500)
+    assert spare_outlet.count_events() == before
+    assert spare_outlet.post(sandbox.chain.sign(good(spare_outlet, sandbox))).status_code == 200
 
 
-def test_another_project(outlet, spare):
+def test_another_project(outlet, spare_outlet):
     """A notification belongs to one app: it has no effect at the address of another project."""
-    spare.configure(bundle_id="com.example.other")
+    spare_outlet.configure(bundle_id="com.example.other")
     token = outlet.sandbox.chain.sign(good(outlet, outlet.sandbox))
-    before = spare.events()
-    assert spare.post(token).status_code in range(400, 500) and spare.events() == before
+    before = spare_outlet.count_events()
+    assert spare_outlet.post(token).status_code in range(400, 500) and spare_outlet.count_events() == before
     assert outlet.post(token).status_code == 200
 
 
@@ -155,17 +155,17 @@ def test_sizes(outlet):
 
 def test_repeats(outlet):
     """One notification is delivered a hundred times in parallel and once more later: it has one effect."""
-    kind, subtype, options = outlet.live().buy()
+    kind, subtype, options = outlet.new_subscription().buy()
     payload = outlet.sandbox.notification(kind, subtype, **options)
     token = outlet.sandbox.chain.sign(payload)
-    before = outlet.events()
+    before = outlet.count_events()
     with ThreadPoolExecutor(20) as pool:
         assert {answer.status_code for answer in pool.map(lambda _: outlet.post(token), range(100))} == {200}
     outlet.wait(f"Sandbox:{payload['notificationUUID']}")
-    assert outlet.events() == before + 1
+    assert outlet.count_events() == before + 1
     # The store's next signer signs the payload again, with the same id.
     assert outlet.post(Chain(parent=outlet.sandbox.chain).sign(payload)).status_code == 200
-    assert outlet.events() == before + 1
+    assert outlet.count_events() == before + 1
     assert len(outlet.history(options["transaction"]["originalTransactionId"])) == 1
 
 
@@ -176,7 +176,7 @@ def check(outlet, steps, status, word, **columns):
     """Sends the steps in order, checks the state of the subscription and returns its row."""
     original = steps[0][2]["transaction"]["originalTransactionId"]
     for step in steps:
-        state, about, effect = outlet.tell(outlet.sandbox, *step)
+        state, about, effect = outlet.deliver(outlet.sandbox, *step)
         assert state == "applied" and about.startswith("subscription:"), (step[0], state, effect)
     row = outlet.subscription(original)
     found = {"status": row["status"], "store_status": row["store_status"], **{name: row[name] for name in columns}}
@@ -194,7 +194,7 @@ def ms(text):
 @pytest.mark.parametrize("with_status", [True, False])
 def test_life(outlet, with_status):
     """Each step of a long life has the expected effect, with data.status and without."""
-    one = outlet.live(status=with_status)
+    one = outlet.new_subscription(status=with_status)
     row = check(outlet, [one.buy()], "active", None, cancel_at_period_end=False, canceled_at=None, ended_at=None,
                 amount_minor=999, currency="usd", environment="Sandbox", store_product_id="pro_monthly")
     assert ms(row["current_period_end"]) == one.expires and row["store_transaction_id"] == one.transaction
@@ -232,7 +232,7 @@ def test_life(outlet, with_status):
     ("OFFER_REDEEMED", "DOWNGRADE"), ("DID_CHANGE_RENEWAL_PREF", None),
 ])
 def test_what_changes_nothing(outlet, kind, subtype):
-    one = outlet.live(status=False)
+    one = outlet.new_subscription(status=False)
     before = check(outlet, [one.buy(), one.fail(DAY)], "past_due", "in_grace")
     after = check(outlet, [one.tell(kind, subtype)], "past_due", "in_grace")
     for name in ("current_period_end", "grace_end", "plan_id", "cancel_at_period_end"):
@@ -243,14 +243,14 @@ def test_what_changes_nothing(outlet, kind, subtype):
 @pytest.mark.parametrize("subtype,status", [("INITIAL_BUY", "active"), ("RESUBSCRIBE", "active"), ("UPGRADE", "active"),
                                             (None, "active")])
 def test_offers(outlet, subtype, status):
-    one = outlet.live(status=False)
+    one = outlet.new_subscription(status=False)
     row = check(outlet, [one.tell("OFFER_REDEEMED", subtype, offerType=3, offerIdentifier="SPRING")], status, None)
     assert row["metadata"]["offer_id"] == "SPRING"
 
 
 @pytest.mark.parametrize("period,days", [("P3D", 3), ("P1W", 7), ("P2W", 14), ("P1M", 30), (None, 30)])
 def test_trials(outlet, period, days):
-    one = outlet.live()
+    one = outlet.new_subscription()
     one.extra = {"offerType": 1, "offerDiscountType": "FREE_TRIAL", "price": 0, **({"offerPeriod": period} if period else {})}
     row = check(outlet, [one.tell("SUBSCRIBED", "INITIAL_BUY")], "trialing", None, trial_length_days=days)
     assert ms(row["trial_end"]) == one.expires
@@ -261,12 +261,12 @@ def test_trials(outlet, period, days):
 @pytest.mark.parametrize("status,api,word", [(1, "active", None), (2, "canceled", "expired"), (3, "past_due", "billing_retry"),
                                              (4, "past_due", "in_grace"), (5, "canceled", "revoked"), (9, "active", None)])
 def test_the_status_of_the_store_counts(outlet, status, api, word):
-    one = outlet.live()
+    one = outlet.new_subscription()
     check(outlet, [one.tell("DID_RENEW", status=status)], api, word)
 
 
 def test_prorated_refund(outlet):
-    one = outlet.live()
+    one = outlet.new_subscription()
     row = check(outlet, [one.buy(), one.refund("REFUND_PRORATED")], "active", None)
     assert ms(row["current_period_end"]) == one.clock - 1000  # the time of the refund
     row = check(outlet, [one.refund_reversed()], "active", None)
@@ -275,14 +275,14 @@ def test_prorated_refund(outlet):
 
 def test_refund_of_an_earlier_period(outlet):
     """A refund of an earlier period does not end the current period."""
-    one = outlet.live()
+    one = outlet.new_subscription()
     first = {"transactionId": one.transaction, "expiresDate": one.expires, "purchaseDate": one.starts}
     steps = [one.buy(), one.renew(), one.refund(**first)]
     steps[2][2]["status"] = 1
     row = check(outlet, steps, "active", None)
     assert ms(row["current_period_end"]) == one.expires and row["store_transaction_id"] == one.transaction
     # The renewal was not reported: its date is in the renewal info.
-    two = outlet.live()
+    two = outlet.new_subscription()
     first = {"transactionId": two.transaction, "expiresDate": two.expires, "purchaseDate": two.starts}
     bought = two.buy()
     two.renew()
@@ -299,7 +299,7 @@ def test_types_without_a_purchase(outlet):
                                "succeededCount": 5, "failedCount": 0}),
         ("RESCIND_CONSENT", {"part": "appData"}),
     ):
-        assert outlet.tell(app, kind, options.pop("subtype", None), options)[:2] == ("ignored", None)
+        assert outlet.deliver(app, kind, options.pop("subtype", None), options)[:2] == ("ignored", None)
     payload = app.notification("EXTERNAL_PURCHASE_TOKEN", "UNREPORTED", part="externalPurchaseToken",
                                externalPurchaseId=f"SANDBOX_{uuid.uuid4()}", tokenCreationDate=now_ms(), environment=None)
     assert outlet.post(app.chain.sign(payload)).status_code == 200
@@ -307,8 +307,8 @@ def test_types_without_a_purchase(outlet):
 
 
 def test_types_that_are_new(outlet):
-    one = outlet.live()
-    state, about, _ = outlet.tell(outlet.sandbox, *one.tell("SOMETHING_NEW", "VERY_NEW"))
+    one = outlet.new_subscription()
+    state, about, _ = outlet.deliver(outlet.sandbox, *one.tell("SOMETHING_NEW", "VERY_NEW"))
     assert state == "unsupported" and about is None and outlet.subscription(one.original) is None
     # New values in known members, and new members.
     kind, subtype, options = one.buy()
@@ -334,18 +334,18 @@ FAMILIES = {
 def test_every_order(outlet, family, with_status):
     """Every order of delivery leads to the same final state and the same history."""
     user = outlet.project.user().user["id"]
-    story = outlet.live(status=with_status, token=account_token(user))
+    story = outlet.new_subscription(status=with_status, token=account_token(user))
     steps = [list(step) for step in FAMILIES[family](story)]
     orders = list(itertools.permutations(range(len(steps))))
     idents = []
 
     def deliver(number):
-        told = renamed(steps, f"x{number}")
+        told = rename_subscription(steps, f"x{number}")
         for place in orders[number]:
             kind, subtype, options = told[place]
             # The ids sort in the order of the steps, so that only the order of delivery differs.
             options = {**options, "ids": f"{place}{uuid.uuid4().hex}"}
-            idents.append(outlet.tell(outlet.sandbox, kind, subtype, options, wait=False))
+            idents.append(outlet.deliver(outlet.sandbox, kind, subtype, options, wait=False))
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(deliver, range(len(orders))))
@@ -367,23 +367,23 @@ def test_one_instant(outlet):
     """Two notifications with the same millisecond lead to the same state in both orders."""
     finals = []
     for turn in (1, -1):
-        one = outlet.live(status=False, start_ms=now_ms() // DAY * DAY)
+        one = outlet.new_subscription(status=False, start_ms=now_ms() // DAY * DAY)
         steps = [one.buy(), one.expire()]
         steps[1][2]["signed_ms"] = steps[0][2]["signed_ms"]
         for step in steps[::turn]:
-            outlet.tell(outlet.sandbox, *step)
+            outlet.deliver(outlet.sandbox, *step)
         finals.append((outlet.subscription(one.original)["status"], {row[1:3] for row in outlet.history(one.original)}))
     assert finals[0] == finals[1] == ("canceled", {(None, "active"), ("active", "canceled")})
 
 
 def test_late_news(outlet):
     """A notification that is older than the row's state changes only the history."""
-    one = outlet.live()
+    one = outlet.new_subscription()
     bought, failed, renewed = one.buy(), one.fail(16 * DAY), one.renew(recovered=True)
-    outlet.tell(outlet.sandbox, *bought)
-    outlet.tell(outlet.sandbox, *renewed)
+    outlet.deliver(outlet.sandbox, *bought)
+    outlet.deliver(outlet.sandbox, *renewed)
     before = outlet.subscription(one.original)
-    state, _, effect = outlet.tell(outlet.sandbox, *failed)
+    state, _, effect = outlet.deliver(outlet.sandbox, *failed)
     assert state == "applied" and "older" in effect
     after = outlet.subscription(one.original)
     assert {k: v for k, v in after.items() if k != "updated_at"} == {k: v for k, v in before.items() if k != "updated_at"}
@@ -392,9 +392,9 @@ def test_late_news(outlet):
 
 def test_applied_again(outlet):
     """A notification that is applied again, as by a replay, changes nothing."""
-    one = outlet.live()
+    one = outlet.new_subscription()
     kind, subtype, options = one.buy()
-    ident = outlet.tell(outlet.sandbox, kind, subtype, options, wait=False)
+    ident = outlet.deliver(outlet.sandbox, kind, subtype, options, wait=False)
     outlet.wait(ident)
     before = outlet.subscription(one.original)
     execute(outlet.db, f"update {outlet.schema}.webhook_events set state = 'received', attempts = 0, next_attempt_at = now()"
@@ -414,7 +414,7 @@ def test_purchase(outlet):
     user = outlet.project.user().user["id"]
     bought = app.purchase(appAccountToken=account_token(user).upper(), quantity=2)
     ident = bought["transactionId"]
-    state, about, effect = outlet.tell(app, "ONE_TIME_CHARGE", None, {"transaction": bought})
+    state, about, effect = outlet.deliver(app, "ONE_TIME_CHARGE", None, {"transaction": bought})
     row = outlet.payment(ident)
     assert state == "applied" and about == f"payment:{row['id']}" and "succeeded" in effect
     assert {name: row[name] for name in ("type", "provider", "amount_minor", "currency", "status", "reference", "environment",
@@ -424,14 +424,14 @@ def test_purchase(outlet):
         "amount_refunded_minor": 0}
     assert ms(row["paid_at"]) == bought["purchaseDate"] and row["metadata"]["quantity"] == 2
     refunded = {**bought, "revocationDate": now_ms(), "revocationReason": 1}
-    outlet.tell(app, "REFUND", None, {"transaction": refunded, "signed_ms": now_ms() + 1000})
+    outlet.deliver(app, "REFUND", None, {"transaction": refunded, "signed_ms": now_ms() + 1000})
     row = outlet.payment(ident)
     assert (row["status"], row["amount_refunded_minor"]) == ("refunded", 499)
-    outlet.tell(app, "REFUND_REVERSED", None, {"transaction": bought, "signed_ms": now_ms() + 2000})
+    outlet.deliver(app, "REFUND_REVERSED", None, {"transaction": bought, "signed_ms": now_ms() + 2000})
     row = outlet.payment(ident)
     assert (row["status"], row["amount_refunded_minor"]) == ("succeeded", 0)
     part = {**refunded, "revocationType": "REFUND_PRORATED", "revocationPercentage": 50000}
-    outlet.tell(app, "REFUND", None, {"transaction": part, "signed_ms": now_ms() + 3000})
+    outlet.deliver(app, "REFUND", None, {"transaction": part, "signed_ms": now_ms() + 3000})
     row = outlet.payment(ident)
     assert (row["status"], row["amount_refunded_minor"]) == ("partially_refunded", 250)
 
@@ -440,7 +440,7 @@ def test_purchase(outlet):
                                                   (5000, "ISK", 500), (0, "EUR", 0), (9995, "EUR", 1000), (99990000, "EUR", 9999000)])
 def test_prices(outlet, price, currency, minor):
     bought = outlet.sandbox.purchase(price=price, currency=currency)
-    outlet.tell(outlet.sandbox, "ONE_TIME_CHARGE", None, {"transaction": bought})
+    outlet.deliver(outlet.sandbox, "ONE_TIME_CHARGE", None, {"transaction": bought})
     row = outlet.payment(bought["transactionId"])
     assert (row["amount_minor"], row["currency"]) == (minor, currency.lower())
 
@@ -453,7 +453,7 @@ def test_purchase_in_every_order(outlet):
         bought = app.purchase(purchaseDate=base)
         told = [("ONE_TIME_CHARGE", bought), ("REFUND", {**bought, "revocationDate": base}), ("REFUND_REVERSED", bought)]
         for place in order:
-            outlet.tell(app, told[place][0], None, {"transaction": told[place][1], "signed_ms": base + place})
+            outlet.deliver(app, told[place][0], None, {"transaction": told[place][1], "signed_ms": base + place})
         row = outlet.payment(bought["transactionId"])
         for name in ("id", "reference", "store_transaction_id", "created_at", "updated_at", "metadata"):
             row.pop(name)
@@ -463,42 +463,42 @@ def test_purchase_in_every_order(outlet):
 
 def test_one_number_in_both_environments(outlet):
     bought = outlet.sandbox.purchase()
-    outlet.tell(outlet.sandbox, "ONE_TIME_CHARGE", None, {"transaction": bought})
-    outlet.tell(outlet.production, "ONE_TIME_CHARGE", None, {"transaction": {**bought, "environment": "Production"}})
+    outlet.deliver(outlet.sandbox, "ONE_TIME_CHARGE", None, {"transaction": bought})
+    outlet.deliver(outlet.production, "ONE_TIME_CHARGE", None, {"transaction": {**bought, "environment": "Production"}})
     assert rows(outlet.db, f"select environment from {outlet.schema}.payments where store_transaction_id = %s order by 1",
                 bought["transactionId"]) == [("Production",), ("Sandbox",)]
     # A notification of the sandbox never changes a subscription of production.
-    one = outlet.live("Production")
-    outlet.tell(outlet.production, *one.buy())
+    one = outlet.new_subscription("Production")
+    outlet.deliver(outlet.production, *one.buy())
     before = outlet.subscription(one.original)
     one.app = outlet.sandbox
-    state, _, effect = outlet.tell(outlet.sandbox, *one.expire())
+    state, _, effect = outlet.deliver(outlet.sandbox, *one.expire())
     assert "another environment" in effect and outlet.subscription(one.original) == before
 
 
 # --- plans, users, events ---
 
 
-def test_plan_and_user(spare):
+def test_plan_and_user(spare_outlet):
     """The plan is found by the product and the subscriber by the token. Notifications of the store emit no events."""
-    outlet = spare
+    outlet = spare_outlet
     project = outlet.project
     project.admin.post("/workflows", {
         "name": "Heard", "enabled": True, "trigger": {"kind": "event", "event": "SubscriptionActivated"}, "start_step": "hold",
         "steps": [{"key": "hold", "action": "Condition", "params": {"field": "$svc.trigger.kind", "op": "not_empty"}}]}, expect=201)
-    user = project.only("svc_subscription_plans:read")
+    user = project.user_with("svc_subscription_plans:read")
     token = user.get(f"{PAY}/iap-store/account-token", expect=200).json()["app_account_token"]
     execute(outlet.db, f"insert into {outlet.schema}.subscription_plans (plan_name, name, amount_minor, currency, billing_interval,"
                        " store_product_id) values ('pro', 'Pro', 999, 'usd', 'month', 'pro_monthly')")
     plan = rows(outlet.db, f"select id from {outlet.schema}.subscription_plans")[0][0]
-    one = outlet.live(token=token)
+    one = outlet.new_subscription(token=token)
     row = check(outlet, [one.buy()], "active", None, plan_id=plan, subscriber_id=user.user["id"])
     assert row["amount_minor"] == 999
     # An upgrade to a product that belongs to no plan of the project.
     check(outlet, [one.upgrade("unknown")], "active", None, plan_id=None)
     # A token that the project did not issue, and the token of a user who does not exist.
     for odd in (str(uuid.uuid4()), account_token(10**9)):
-        two = outlet.live(token=odd)
+        two = outlet.new_subscription(token=odd)
         row = check(outlet, [two.buy()], "active", None, plan_id=plan, subscriber_id=None)
         assert row["metadata"]["app_account_token"] == odd
     assert rows(outlet.db, f"select count(*) from {outlet.schema}.outbox where event like 'Subscription%%' or event like 'Payment%%'")[0][0] == 0
@@ -506,7 +506,7 @@ def test_plan_and_user(spare):
 
 def test_entitlement(outlet):
     """A user who bought the product in the app has access until the store reports its end, or until the period is over."""
-    user = outlet.project.only("svc_subscription_plans:read")
+    user = outlet.project.user_with("svc_subscription_plans:read")
     entitlement = f"{PAY}/subscriptions/me/entitlement"
     token = user.get(f"{PAY}/iap-store/account-token", expect=200).json()["app_account_token"]
 
@@ -515,24 +515,24 @@ def test_entitlement(outlet):
         return body["has_access"], body["provider"], body["status"], body["trial_length_days"]
 
     assert not found()[0]
-    one = outlet.live(token=token)
+    one = outlet.new_subscription(token=token)
     for step, access, status in (
         (one.buy(trial="P1W"), True, "trialing"), (one.renew(), True, "active"), (one.renewal(False), True, "active"),
         (one.fail(16 * DAY), True, "in_grace"), (one.renew(recovered=True), True, "active"),
         (one.refund(), False, "revoked"), (one.refund_reversed(), True, "active"), (one.expire(), False, "expired"),
     ):
-        outlet.tell(outlet.sandbox, *step)
+        outlet.deliver(outlet.sandbox, *step)
         assert found() == (access, "iap_store", status, 7)
     # Access ends with the period, even if the store sends no more notifications.
-    two = outlet.live(token=token, start_ms=now_ms() - 5000, period=3000)
-    outlet.tell(outlet.sandbox, *two.buy())
+    two = outlet.new_subscription(token=token, start_ms=now_ms() - 5000, period=3000)
+    outlet.deliver(outlet.sandbox, *two.buy())
     assert found()[0] is False
 
 
-def test_credentials_that_fit_no_more(spare):
+def test_credentials_that_fit_no_more(spare_outlet):
     """After a change of the app's id earlier state stays, and further notifications are refused."""
-    one = spare.live()
-    spare.tell(spare.sandbox, *one.buy())
-    spare.configure(bundle_id="com.example.next")
-    until(lambda: spare.post(spare.sandbox.signed("TEST")).status_code in range(400, 500), "refused")
-    assert spare.subscription(one.original)["status"] == "active"
+    one = spare_outlet.new_subscription()
+    spare_outlet.deliver(spare_outlet.sandbox, *one.buy())
+    spare_outlet.configure(bundle_id="com.example.next")
+    until(lambda: spare_outlet.post(spare_outlet.sandbox.signed("TEST")).status_code in range(400, 500), "refused")
+    assert spare_outlet.subscription(one.original)["status"] == "active"

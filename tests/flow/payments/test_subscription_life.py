@@ -16,7 +16,7 @@ class Life:
 
     def __init__(self, shop, **plan):
         self.shop, self.admin, self.processor = shop, shop.admin, shop.processor
-        self.user = shop.project.only("svc_subscription_plans:read")
+        self.user = shop.project.user_with("svc_subscription_plans:read")
         self.plan = self.admin.post(PLANS, GOLD | plan, expect=201).json()
         self.made = self.admin.post(SUBSCRIPTIONS, {"plan_id": self.plan["id"], "subscriber_id": self.user.user["id"]},
                                     expect=201).json()
@@ -45,7 +45,7 @@ def grace(shop, days):
 
 @pytest.mark.parametrize("switches", [{}, {"duplicate": 2, "shuffle": True}])
 def test_from_checkout_to_its_end(shop, payments, switches):
-    shop.switch(**switches)
+    shop.set_switches(**switches)
     life = Life(shop)
     assert life.access()["has_access"] is False and life.access()["status"] == "incomplete"
     life.processor.complete(life.session)
@@ -94,7 +94,7 @@ def test_a_renewal_that_fails_is_a_failed_payment(make_shop, project, payments, 
         execute(db, f"insert into {project.schema(db)}.workflows (name, trigger_kind, event, editor_id) values (%s, 'event', %s, 1)",
                 event, event)
     shop = make_shop(project, api=api)
-    shop.switch(**switches)
+    shop.set_switches(**switches)
     life = Life(shop, trial_period_days=0)
     life.processor.complete(life.session)
     life.wait("active")
@@ -102,7 +102,7 @@ def test_a_renewal_that_fails_is_a_failed_payment(make_shop, project, payments, 
     life.wait("past_due")
     until(lambda: payments_of(life, status="failed"), "the failed payment")
     shop.drain()
-    shop.applied(db)
+    shop.wait_applied(db)
     (failed,) = payments_of(life, status="failed")
     assert failed["subscription_id"] == life.made["id"] and failed["amount"] == 12.5 and failed["currency"] == "usd"
     assert failed["failure_code"] == "card_declined" and failed["paid_at"] is None
@@ -122,7 +122,7 @@ def test_a_renewal_that_fails_and_is_paid_later(shop, payments, db, project):
     life.processor.retry(life.id, "4242424242424242")
     life.wait("active")
     shop.drain()
-    shop.applied(db)
+    shop.wait_applied(db)
     assert len(payments_of(life)) == 2 and len(payments_of(life, status="succeeded")) == 2
     (paid,) = payments_of(life, id=failed["id"])
     assert paid["failure_code"] is None and paid["paid_at"]
@@ -198,14 +198,14 @@ def test_a_charge_that_nobody_repeats(shop, payments, db):
     life.processor.complete(life.session)
     life.wait("active")
     method = until(lambda: rows(db, f"select id from {schema}.payment_methods where status = 'active'"), "a saved method")[0][0]
-    shop.switch(paused=True)
+    shop.set_switches(paused=True)
     shop.fault("reset", 10, method="POST", path="/v1/subscriptions", act=True)
     body = {"plan_id": life.plan["id"], "payment_method_id": method}
     shop.admin.post(SUBSCRIPTIONS, body, headers={"Idempotency-Key": "k"}, expect=503)
     shop.processor.clear_faults()
     execute(db, f"update {schema}.subscriptions set settle_at = now() where call_key is not null")
     until(lambda: not rows(db, f"select 1 from {schema}.subscriptions where call_key is not null"), "settled")
-    shop.switch(paused=False)
+    shop.set_switches(paused=False)
     shop.drain()
     made = shop.admin.post(SUBSCRIPTIONS, body, headers={"Idempotency-Key": "k"}, expect=201).json()
     assert made["status"] == "active" and made["id"] != life.made["id"]
@@ -218,7 +218,7 @@ def test_without_a_key_nothing_is_charged_later(shop, payments, db, act):
     """Without a key no caller can repeat the request: the timer does not start a subscription that the processor does not have, and finds one that it
     has."""
     schema = shop.project.schema(db)
-    shop.switch(drop=True)
+    shop.set_switches(drop=True)
     setup = shop.admin.post(f"{PAY}/payment-methods/setup-intent", {"customer_email": "ada@example.org"}, expect=200).json()
     body = {"name": "Silver", "amount": 5, "currency": "usd", "billing_interval": "week",
             "payment_method_id": shop.processor.setup(setup["id"])["payment_method"]}
@@ -235,25 +235,25 @@ def test_without_a_key_nothing_is_charged_later(shop, payments, db, act):
 # --- together with the app store ---
 
 def test_a_subscription_of_the_app_store(outlet):
-    user = outlet.project.only("svc_subscription_plans:read")
-    sub = outlet.live(token=account_token(user.user["id"]))
+    user = outlet.project.user_with("svc_subscription_plans:read")
+    sub = outlet.new_subscription(token=account_token(user.user["id"]))
     token = user.get(f"{SUBSCRIPTIONS}/me/entitlement", expect=200).json()["app_account_token"]
     assert token == account_token(user.user["id"])
-    outlet.tell(outlet.sandbox, *sub.buy(trial="P1W"))
+    outlet.deliver(outlet.sandbox, *sub.buy(trial="P1W"))
     found = user.get(f"{SUBSCRIPTIONS}/me/entitlement", expect=200).json()
     assert found["has_access"] is True and found["provider"] == "iap_store" and found["status"] == "trialing"
     assert found["trial_length_days"] == 7
-    outlet.tell(outlet.sandbox, *sub.renew())
+    outlet.deliver(outlet.sandbox, *sub.renew())
     assert user.get(f"{SUBSCRIPTIONS}/me/entitlement", expect=200).json()["status"] == "active"
-    outlet.tell(outlet.sandbox, *sub.fail(grace_ms=16 * 86400000))
+    outlet.deliver(outlet.sandbox, *sub.fail(grace_ms=16 * 86400000))
     found = user.get(f"{SUBSCRIPTIONS}/me/entitlement", expect=200).json()
     assert found["has_access"] is True and found["status"] == "in_grace"
-    outlet.tell(outlet.sandbox, *sub.expire("BILLING_RETRY"))
+    outlet.deliver(outlet.sandbox, *sub.expire("BILLING_RETRY"))
     assert user.get(f"{SUBSCRIPTIONS}/me/entitlement", expect=200).json()["has_access"] is False
 
 
-def test_options_with_the_app_store(spare):
-    admin = spare.project.admin
+def test_options_with_the_app_store(spare_outlet):
+    admin = spare_outlet.project.admin
 
     def options(**query):
         text = "&".join(f"{name}={value}" for name, value in query.items())

@@ -365,7 +365,7 @@ def test_changing_what_is_ours(shop, running):
     assert entitlement["has_access"] is True and entitlement["status"] == "active"
     assert shop.admin.put(path, {"subscriber_id": None}, expect=200).json()["subscriber_id"] is None
     assert shop.admin.put(path, {"subscriber_id": 424242}, expect=400).json()["errors"][0]["field"] == "subscriber_id"
-    editor = shop.project.only("svc_payments:update", "svc_payments:read")
+    editor = shop.project.user_with("svc_payments:update", "svc_payments:read")
     assert editor.put(path, {"subscriber_id": user.user["id"]}, expect=403).json()["code"] == "admin_required"
     assert editor.put(path, {"metadata": None}, expect=200).json()["metadata"] == {}
 
@@ -416,7 +416,7 @@ def test_lists_are_filtered_and_walked(shop, db):
 
 def test_who_may(shop):
     made = subscribe(shop.admin, **INLINE)
-    reader, creator = shop.project.only("svc_payments:read"), shop.project.only("svc_payments:create")
+    reader, creator = shop.project.user_with("svc_payments:read"), shop.project.user_with("svc_payments:create")
     reader.get(f"{SUBSCRIPTIONS}/{made['id']}", expect=200)
     creator.get(SUBSCRIPTIONS, expect=403)
     reader.post(SUBSCRIPTIONS, INLINE, expect=403)

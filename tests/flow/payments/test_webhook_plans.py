@@ -1,7 +1,7 @@
 """Statements about received events read only the rows that they write, also with plans that PostgreSQL made while the tables were small."""
 import pytest
 
-from groundwork.plans import array, plans_of_now
+from groundwork.plans import array, current_plans
 
 ROWS = 50000
 WORK = "services/payments-webhook/webhook_work.sql"
@@ -22,9 +22,9 @@ def fill(cursor, schema, first, last):
 def test_plans_of_small_tables(unused_project, db, rows):
     cursor, schema = db.cursor(), unused_project.schema(db)
     fill(cursor, schema, 1, rows)
-    with plans_of_now(cursor, schema, ("webhook_events",)) as plans:
+    with current_plans(cursor, schema, ("webhook_events",)) as plans:
         for name in ("events_claim", "events_claim_crashed", "events_quarantine"):
-            plans.keep(WORK, name, OURS)
-        plans.keep(WORK, "events_release", OURS, touched=ROWS // 20)  # it may read the wrong index once, but not for each row
+            plans.prepare(WORK, name, OURS)
+        plans.prepare(WORK, "events_release", OURS, touched=ROWS // 20)  # it may read the wrong index once, but not for each row
         fill(cursor, schema, rows + 1, ROWS)
         plans.check()

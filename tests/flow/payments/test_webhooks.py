@@ -14,7 +14,7 @@ import requests
 from groundwork.deadline import until
 from groundwork.project import Project
 from groundwork.records import execute, rows
-from groundwork.runs import Held, condition
+from groundwork.runs import TableLock, condition
 from groundwork.webhooks import CREDENTIALS, Hooks, event, failed_intent, intent, sign
 from groundwork.workflows import workflow
 
@@ -44,9 +44,9 @@ def refused(hooks, answer, status=400):
 
 @pytest.fixture
 def nothing_stored(hooks):
-    before = hooks.stored()
+    before = hooks.count_stored()
     yield
-    assert hooks.stored() == before
+    assert hooks.count_stored() == before
 
 
 # --- addresses ---
@@ -90,7 +90,7 @@ def test_an_event_is_stored_and_applied(hooks):
 
 @pytest.mark.parametrize("type_", ["application/json; charset=utf-8", "text/plain", "application/octet-stream", None, "nonsense"])
 def test_any_content_type(hooks, type_):
-    hooks.sent(event("customer.created", {"id": "cus_1"}), **{"Content-Type": type_})
+    hooks.send_accepted(event("customer.created", {"id": "cus_1"}), **{"Content-Type": type_})
 
 
 # --- W1 ---
@@ -158,7 +158,7 @@ def test_sizes(hooks):
     hooks_room = LIMIT - len(body)
     assert hooks.post(body + b" " * hooks_room).status_code == 200
     assert hooks.row(told, "length(payload)") == LIMIT
-    before = hooks.stored()
+    before = hooks.count_stored()
     refused(hooks, hooks.post(json.dumps(event("customer.created", {})).encode() + b" " * LIMIT), 413)
 
     def pieces():
@@ -169,7 +169,7 @@ def test_sizes(hooks):
         assert requests.post(hooks.url, data=pieces(), headers={"Stripe-Signature": "x"}, timeout=60).status_code == 413
     except requests.ConnectionError:
         pass  # the daemon closed the connection while the client was sending
-    assert hooks.stored() == before
+    assert hooks.count_stored() == before
 
 
 # --- W2 ---
@@ -183,16 +183,16 @@ def test_w2_too_old_or_from_the_future(hooks, nothing_stored, seconds):
 
 @pytest.mark.parametrize("seconds", [-240, 295])
 def test_w2_clocks_that_differ(hooks, seconds):
-    hooks.sent(event("customer.created", {"id": "cus_1"}), at=int(time.time()) + seconds)
+    hooks.send_accepted(event("customer.created", {"id": "cus_1"}), at=int(time.time()) + seconds)
 
 
 def test_w2_again_after_four_days(hooks):
     payment, pi = hooks.payment()
     told = event("payment_intent.succeeded", intent(pi), at=int(time.time()) - 4 * DAY)
-    hooks.sent(told)
+    hooks.send_accepted(told)
     hooks.wait(told)
     first = hooks.row(told, "state", "object", "effect", "attempts", "applied_at")
-    assert hooks.sent(told) == {"received": True, "duplicate": True}
+    assert hooks.send_accepted(told) == {"received": True, "duplicate": True}
     time.sleep(0.3)
     assert hooks.row(told, "state", "object", "effect", "attempts", "applied_at") == first
     assert hooks.status(payment) == "succeeded"
@@ -204,10 +204,10 @@ def test_w2_a_hundred_at_once(project, webhook, db):
     payment, pi = hooks.payment()
     told = event("payment_intent.succeeded", intent(pi))
     with ThreadPoolExecutor(50) as pool:
-        answers = list(pool.map(lambda _: hooks.sent(told), range(100)))
+        answers = list(pool.map(lambda _: hooks.send_accepted(told), range(100)))
     assert sum("duplicate" not in answer for answer in answers) == 1
     hooks.wait(told, "applied")
-    assert hooks.stored() == 1 and hooks.status(payment) == "succeeded" and hooks.emitted("PaymentSucceeded") == [payment]
+    assert hooks.count_stored() == 1 and hooks.status(payment) == "succeeded" and hooks.emitted("PaymentSucceeded") == [payment]
 
 
 def test_a_burst_beside_what_the_database_refuses(project, webhook, db):
@@ -216,13 +216,13 @@ def test_a_burst_beside_what_the_database_refuses(project, webhook, db):
     execute(db, f"alter table {hooks.schema}.webhook_events add constraint tests check (type not like '%%.poison')")
     told = [event("customer.poison" if n % 10 == 0 else "customer.created", {"id": f"cus_{n}"}) for n in range(80)]
     with ThreadPoolExecutor(40) as pool:
-        answers = list(pool.map(hooks.insist, told))
+        answers = list(pool.map(hooks.send_until_final, told))
     for one, answer in zip(told, answers):
         if one["type"] == "customer.poison":
             assert refused(hooks, answer)["detail"] == "The event holds a value that cannot be stored."
         else:
             assert answer.status_code == 200 and "duplicate" not in answer.json()
-    assert hooks.stored() == 72
+    assert hooks.count_stored() == 72
 
 
 def test_the_same_burst_at_two_daemons(project, start_webhook, servers, db):
@@ -243,17 +243,17 @@ def test_the_same_burst_at_two_daemons(project, start_webhook, servers, db):
         answer = hooks.send(one)
         if answer.status_code == 503:  # the request waited too long, so its sender does not know whether the event was stored
             unsure.add(one["id"])
-            answer = hooks.insist(one)
+            answer = hooks.send_until_final(one)
         assert answer.status_code == 200, answer.text
         return "duplicate" not in answer.json()
 
     with ThreadPoolExecutor(200) as pool:
-        with Held(servers, f"{here.schema}.webhook_events", mode="exclusive"):
+        with TableLock(servers, f"{here.schema}.webhook_events", mode="exclusive"):
             delivered = [(one["id"], pool.submit(deliver, hooks, one)) for hooks, one in sends]
             until(lambda: min(map(waiting, daemons)) > 80, "the daemons hold the requests")
     for one, answer in delivered:
         first[one] += answer.result()
-    assert here.stored() == 100
+    assert here.count_stored() == 100
     assert max(first.values()) == 1 and {one for one, count in first.items() if count == 0} <= unsure
     assert [daemon.stop() for daemon in daemons] == [0, 0]
     until(lambda: not rows(db, "select 1 from pg_stat_activity where application_name = 'burst'"), "their sessions have not ended")
@@ -264,8 +264,8 @@ def test_two_events_of_one_id(hooks):
     """The first of two events with the same id is stored, because the processor makes the ids unique."""
     one, other = event("customer.created", {"id": "cus_1"}), event("customer.updated", {"id": "cus_2"})
     other["id"] = one["id"]
-    hooks.sent(one)
-    assert hooks.sent(other)["received"]
+    hooks.send_accepted(one)
+    assert hooks.send_accepted(other)["received"]
     assert hooks.row(one, "type") == "customer.created"
 
 
@@ -289,11 +289,11 @@ def test_w3_another_projects_secret(hooks, other_hooks, nothing_stored):
 
 def dropped(hooks, told):
     """Asserts that the event is answered with 200, so that the processor does not repeat it, and that it is counted and leaves no row."""
-    before, rows_before = received(hooks.daemon, "foreign"), hooks.stored()
-    answer = hooks.sent(told)
+    before, rows_before = received(hooks.daemon, "foreign"), hooks.count_stored()
+    answer = hooks.send_accepted(told)
     assert answer["received"] is True and "another account or project" in answer["message"]
     assert received(hooks.daemon, "foreign") == before + 1
-    assert hooks.stored() == rows_before and hooks.row(told, "state") is None
+    assert hooks.count_stored() == rows_before and hooks.row(told, "state") is None
 
 
 @pytest.mark.parametrize("type_", ["payment_intent.succeeded", "customer.subscription.updated", "account.updated", "customer.created"])
@@ -307,7 +307,7 @@ def test_w3_another_projects_object(hooks, other_hooks, nothing_stored, type_):
 def test_w3_its_own_object(hooks):
     payment, pi = hooks.payment()
     told = event("payment_intent.succeeded", intent(pi, metadata={"project_id": hooks.project.id, "payment_id": str(payment)}))
-    hooks.sent(told)
+    hooks.send_accepted(told)
     hooks.wait(told, "applied")
 
 
@@ -318,7 +318,7 @@ def test_w3_accounts(project, webhook, db):
         dropped(hooks, event("payment_intent.succeeded", intent(pi), account=account))
     assert hooks.status(payment) == "processing"
     told = event("payment_intent.succeeded", intent(pi), account="acct_ours")
-    hooks.sent(told)
+    hooks.send_accepted(told)
     hooks.wait(told, "applied")
     assert hooks.row(told, "account") == "acct_ours" and hooks.status(payment) == "succeeded"
 
@@ -330,7 +330,7 @@ def test_w3_an_account_of_this_moment(project, webhook, db):
     told = event("payment_intent.succeeded", intent(pi), account="acct_now")
     dropped(hooks, told)
     execute(db, f"update {hooks.schema}.settings set doc = doc || '{{\"account\": \"acct_now\"}}' where key = 'processor'")
-    assert hooks.sent(told) == {"received": True}
+    assert hooks.send_accepted(told) == {"received": True}
     hooks.wait(told, "applied")
     assert hooks.status(payment) == "succeeded"
 
@@ -340,7 +340,7 @@ def test_w3_an_account_of_this_moment(project, webhook, db):
 
 def deliver(hooks, events, order):
     for index in order:
-        hooks.sent(events[index])
+        hooks.send_accepted(events[index])
     for told in events:
         hooks.wait(told, "applied", "ignored")
 
@@ -379,7 +379,7 @@ def test_w4_subscriptions_in_any_order(hooks, at_once):
         events = [event(f"customer.subscription.{name}", obj, at=now - 30 + 10 * n)
                   for n, (name, obj) in enumerate(zip(("created", "updated", "deleted"), made))]
         if at_once:
-            threads = [threading.Thread(target=hooks.sent, args=(events[index],)) for index in order]
+            threads = [threading.Thread(target=hooks.send_accepted, args=(events[index],)) for index in order]
             for thread in threads:
                 thread.start()
             for thread in threads:
@@ -420,7 +420,7 @@ def test_w4_an_event_for_each_time_that_a_state_is_entered(hooks):
     told = [event("customer.subscription.updated", subscription(id_, state, local, hooks.project, now), at=now + number)
             for number, state in enumerate(states)]
     for each in told:
-        hooks.sent(each)
+        hooks.send_accepted(each)
         hooks.wait(each, "applied")
     assert {kind: hooks.emitted(kind).count(local) for kind in kinds} == kinds
 
@@ -432,7 +432,7 @@ def test_w4_a_set_up_that_fails_twice(hooks):
               "last_setup_error": {"code": "card_declined", "message": "Your card was declined."}}
     for number in range(2):
         told = event("setup_intent.setup_failed", failed, at=now + number)
-        hooks.sent(told)
+        hooks.send_accepted(told)
         hooks.wait(told, "applied")
     method, again = hooks.emitted("PaymentMethodCaptureFailed")
     assert method == again
@@ -453,7 +453,7 @@ def test_w4_amounts_of_subscriptions(hooks):
              ([item(1000), item(250, quantity=2)], 15), ([item(None)], 15)]
     for number, (items, amount) in enumerate(steps):
         told = event("customer.subscription.updated", subscription(id_, "active", local, hooks.project, now, items={"data": items}), at=now + number)
-        hooks.sent(told)
+        hooks.send_accepted(told)
         hooks.wait(told, "applied")
         shown = hooks.project.admin.get(f"/integrations/svcpay/subscriptions/{local}", expect=200).json()
         assert shown["amount"] == amount and shown["amount_minor"] == 100 * amount, items
@@ -468,14 +468,14 @@ def test_w4_amounts_of_subscriptions(hooks):
 @pytest.mark.parametrize("type_", ["customer.created", "x", "payment_intent", "payment_intent.succeeded.", "a" * 255, "ü.ö", "'; drop"])
 def test_w5_types_that_nobody_knows(hooks, type_):
     told = event(type_, {"id": "cus_1", "object": "customer"})
-    assert hooks.sent(told) == {"received": True, "message": "event type not supported"}
+    assert hooks.send_accepted(told) == {"received": True, "message": "event type not supported"}
     assert hooks.row(told, "state", "attempts", "next_attempt_at") == ("unsupported", 0, None)
 
 
 def test_w5_thin_events(hooks):
     told = {"id": "evt_thin", "object": "v2.core.event", "type": "v2.core.account.updated", "created": "2026-11-20T10:00:00.000Z",
             "related_object": {"id": "acct_1", "type": "v2.core.account", "url": "/v2/core/accounts/acct_1"}}
-    assert hooks.sent(told)["message"] == "event type not supported"
+    assert hooks.send_accepted(told)["message"] == "event type not supported"
     assert hooks.row(told, "state") == "unsupported"
 
 
@@ -510,12 +510,12 @@ def test_w5_drift(project, webhook, db):
         told = event(type_, intent(f"x_{secrets.token_hex(6)}"))
         told["data"]["object"].pop("object")
         change(told)
-        assert hooks.insist(told).status_code == 200, (type_, name)
+        assert hooks.send_until_final(told).status_code == 200, (type_, name)
         sent.append(told)
     until(lambda: rows(db, f"select 1 from {hooks.schema}.webhook_events where state = 'received'") == [], "each event has been processed")
     states = dict(rows(db, f"select event_id, state from {hooks.schema}.webhook_events"))
     assert len(states) == len(sent)
-    assert webhook.running() and "panic" not in webhook.log()
+    assert webhook.is_running() and "panic" not in webhook.log()
 
 
 @pytest.mark.parametrize("created", [None, "now", 2**62])
@@ -524,7 +524,7 @@ def test_w5_without_a_time(hooks, created):
     payment, pi = hooks.payment()
     told = event("payment_intent.succeeded", intent(pi))
     told["created"] = created
-    hooks.sent(told)
+    hooks.send_accepted(told)
     hooks.wait(told, "applied")
     paid = rows(hooks.db, f"select p.status, p.paid_at = date_trunc('second', e.received_at) from {hooks.schema}.payments p,"
                           f" {hooks.schema}.webhook_events e where p.id = %s and e.event_id = %s", payment, told["id"])
@@ -542,7 +542,7 @@ def test_w6_rotation(project, webhook, db):
         project.admin.put(CREDENTIALS, {"webhook_secrets": list(secrets_)}, expect=200)
 
     def takes(secret):
-        return hooks.insist(event("customer.created", {"id": "cus_1"}), secret=secret).status_code == 200
+        return hooks.send_until_final(event("customer.created", {"id": "cus_1"}), secret=secret).status_code == 200
 
     def comes_back(seconds):
         """Configures the old secret again and returns whether the daemon accepts it before it expires."""
@@ -573,7 +573,7 @@ def test_a_failure_is_tried_again_later(hooks, project, webhook, db):
     own = Hooks(project, webhook, db)
     told = event("invoice_payment.paid", {"id": "inpay_1", "object": "invoice_payment", "invoice": "in_1", "status": "paid",
                                           "amount_paid": 500, "currency": "usd", "payment": {"type": "payment_intent", "payment_intent": "pi_x"}})
-    own.sent(told)
+    own.send_accepted(told)
 
     def put_off():
         state, *found = own.row(told, "state", "attempts", "error", "extract(epoch from next_attempt_at - now())")
@@ -601,7 +601,7 @@ def test_a_replay_changes_nothing_twice(project, webhook, db):
     workflow(project.admin, {"kind": "event", "event": "PaymentSucceeded"}, [condition()])
     payment, pi = hooks.payment()
     told = event("payment_intent.succeeded", intent(pi))
-    hooks.sent(told)
+    hooks.send_accepted(told)
     hooks.wait(told, "applied")
     applied = hooks.row(told, "applied_at")
     project.admin.post(f"/integrations/svcpay/webhook-events/{hooks.row(told, 'id')}/replay", {}, expect=202)
@@ -630,7 +630,7 @@ def test_old_rows_go(project, start_webhook, db):
 
 
 def test_metrics_and_health(hooks, webhook):
-    hooks.sent(event("customer.created", {"id": "cus_1"}))
+    hooks.send_accepted(event("customer.created", {"id": "cus_1"}))
     text = webhook.metrics()
     for name in ("received_total", "applied_total", "failed_total", "dead_total", "backlog", "oldest_due_ms", "apply_seconds_count"):
         assert f"groundwork_webhooks_{name}" in text, name
@@ -639,7 +639,7 @@ def test_metrics_and_health(hooks, webhook):
 
 
 def test_nothing_secret_is_logged(hooks, webhook):
-    hooks.sent(event("customer.created", {"id": "cus_1", "email": "canary@example.org"}))
+    hooks.send_accepted(event("customer.created", {"id": "cus_1", "email": "canary@example.org"}))
     hooks.post(b'{"note":"canary-body"}')
     log = webhook.log()
     for word in (hooks.secret, "canary@example.org", "canary-body", "v1="):

@@ -12,11 +12,11 @@ import psycopg2
 import pytest
 import requests
 
-from groundwork.chaos import kill, postgres_proxy, redis_proxy, through_postgres, through_redis
+from groundwork.chaos import kill, postgres_proxy, redis_proxy, postgres_proxy_settings, redis_proxy_settings
 from groundwork.daemon import free_port
 from groundwork.deadline import at_most, until
 from groundwork.records import execute, rows
-from groundwork.runs import Held, condition
+from groundwork.runs import TableLock, condition
 from groundwork.servers import ROOT
 from groundwork.webhooks import Hooks, event, intent
 from groundwork.workflows import workflow
@@ -26,8 +26,8 @@ STANDS = {"LEASE_MS": 600000, "STATEMENT_TIMEOUT_MS": 60000}  # for a daemon tha
 
 
 @pytest.fixture
-def start_one(start_webhook):
-    """start_one() starts a daemon with a short lease. All daemons of a test are killed after the test."""
+def start_test_webhook(start_webhook):
+    """start_test_webhook() starts a daemon with a short lease. All daemons of a test are killed after the test."""
     started = []
 
     def start_it(**settings):
@@ -36,12 +36,12 @@ def start_one(start_webhook):
 
     yield start_it
     for daemon in started:
-        if daemon.running():
+        if daemon.is_running():
             kill(daemon)
 
 
 @pytest.fixture
-def listening(project):
+def emitting_project(project):
     """A project with a workflow for PaymentSucceeded, so that succeeded payments are emitted."""
     workflow(project.admin, {"kind": "event", "event": "PaymentSucceeded"}, [condition()])
     return project
@@ -75,10 +75,10 @@ def exactly_once(hooks, payments):
 # --- a daemon that is killed ---
 
 
-def test_k14_killed_after_the_insert(listening, db, servers, start_one):
+def test_k14_killed_after_the_insert(emitting_project, db, servers, start_test_webhook):
     with postgres_proxy(servers) as proxy:
-        first = start_one(**through_postgres(servers, proxy), APPLY_SLOTS=0)
-        hooks = Hooks(listening, first, db)
+        first = start_test_webhook(**postgres_proxy_settings(servers, proxy), APPLY_SLOTS=0)
+        hooks = Hooks(emitting_project, first, db)
         payment, told = succeeded(hooks)
         proxy.say("deaf into p_%d.webhook_events" % int(hooks.schema[2:]))
         answers = []
@@ -91,41 +91,41 @@ def test_k14_killed_after_the_insert(listening, db, servers, start_one):
 
         sender = threading.Thread(target=send)
         sender.start()
-        until(lambda: hooks.stored() == 1, "the row is there")
+        until(lambda: hooks.count_stored() == 1, "the row is there")
         assert not answers
         kill(first)
         sender.join()
         assert not answers
-    hooks.daemon = start_one()
-    assert hooks.sent(told) == {"received": True, "duplicate": True}
+    hooks.daemon = start_test_webhook()
+    assert hooks.send_accepted(told) == {"received": True, "duplicate": True}
     hooks.wait(told, "applied")
-    assert hooks.stored() == 1
+    assert hooks.count_stored() == 1
     exactly_once(hooks, [payment])
 
 
-def test_k15_killed_between_apply_and_outbox(listening, db, servers, start_one):
+def test_k15_killed_between_apply_and_outbox(emitting_project, db, servers, start_test_webhook):
     """An event is applied and emitted in one transaction: a daemon that is killed before it emits has applied nothing."""
     with postgres_proxy(servers) as proxy:
-        first = start_one(**through_postgres(servers, proxy), **STANDS)
-        hooks = Hooks(listening, first, db)
+        first = start_test_webhook(**postgres_proxy_settings(servers, proxy), **STANDS)
+        hooks = Hooks(emitting_project, first, db)
         payment, told = succeeded(hooks)
         proxy.say(f"hold into {hooks.schema}.outbox")
-        hooks.sent(told)
+        hooks.send_accepted(told)
         until(lambda: applying(hooks), "the daemon is about to emit the success")
         assert hooks.row(told, "state", "attempts") == ("received", 1) and hooks.status(payment) == "processing"
         kill(first)
     leases_end(hooks)
-    hooks.daemon = start_one(**STANDS)
+    hooks.daemon = start_test_webhook(**STANDS)
     hooks.wait(told, "applied")
     assert hooks.row(told, "attempts") == 2
     exactly_once(hooks, [payment])
 
 
 @pytest.mark.parametrize("at", [0, 0.002, 0.005, 0.01, 0.02, 0.05])
-def test_killed_anywhere(listening, db, start_one, at):
+def test_killed_anywhere(emitting_project, db, start_test_webhook, at):
     """A daemon is killed at some point during twenty events: each event is applied once, also an event that was sent again."""
-    first = start_one()
-    hooks = Hooks(listening, first, db)
+    first = start_test_webhook()
+    hooks = Hooks(emitting_project, first, db)
     made = [succeeded(hooks) for _ in range(20)]
     acknowledged = []
 
@@ -143,68 +143,68 @@ def test_killed_anywhere(listening, db, start_one, at):
     time.sleep(at)
     kill(first)
     sender.join()
-    hooks.daemon = start_one()
+    hooks.daemon = start_test_webhook()
     for _, told in made:
-        hooks.sent(told)
+        hooks.send_accepted(told)
     for _, told in made:
         hooks.wait(told, "applied")
     exactly_once(hooks, [payment for payment, _ in made])
 
 
-def test_k19_an_event_that_takes_its_process_down(listening, db, servers, start_one):
+def test_k19_an_event_that_takes_its_process_down(emitting_project, db, servers, start_test_webhook):
     """An event that kills its process several times ends as dead. Other events are applied, and a replay applies the dead event."""
-    hooks = Hooks(listening, None, db)
+    hooks = Hooks(emitting_project, None, db)
     payment, told = succeeded(hooks)
     ends = 3
     for attempt in range(1, ends + 1):
         with postgres_proxy(servers) as proxy:
             proxy.say(f"hold into {hooks.schema}.outbox")
-            hooks.daemon = start_one(EVENT_ATTEMPTS=ends, **through_postgres(servers, proxy), **STANDS)
-            hooks.sent(told)
+            hooks.daemon = start_test_webhook(EVENT_ATTEMPTS=ends, **postgres_proxy_settings(servers, proxy), **STANDS)
+            hooks.send_accepted(told)
             until(lambda: applying(hooks), f"attempt {attempt}")
             assert hooks.row(told, "state", "attempts") == ("received", attempt)
             kill(hooks.daemon)
         leases_end(hooks)
-    hooks.daemon = start_one(EVENT_ATTEMPTS=ends)
+    hooks.daemon = start_test_webhook(EVENT_ATTEMPTS=ends)
     until(lambda: hooks.row(told, "state") == "dead", "the event is dead")
     assert hooks.row(told, "attempts", "next_attempt_at") == (ends, None) and "process" in hooks.row(told, "error")
     others = [succeeded(hooks) for _ in range(5)]
     for _, other in others:
-        hooks.sent(other)
+        hooks.send_accepted(other)
     for other, told_of in others:
         hooks.wait(told_of, "applied")
     assert hooks.status(payment) == "processing"
-    listening.admin.post(f"/integrations/svcpay/webhook-events/{hooks.row(told, 'id')}/replay", {}, expect=202)
+    emitting_project.admin.post(f"/integrations/svcpay/webhook-events/{hooks.row(told, 'id')}/replay", {}, expect=202)
     hooks.wait(told, "applied")
     assert hooks.status(payment) == "succeeded"
 
 
-def test_innocent_ones_survive_a_poisoned_batch(project, db, servers, start_one):
+def test_innocent_ones_survive_a_poisoned_batch(project, db, servers, start_test_webhook):
     """Thirty claimed events wait for a lock until their daemon is killed: the next daemon applies all of them."""
-    hooks = Hooks(project, start_one(APPLY_SLOTS=0), db)
+    hooks = Hooks(project, start_test_webhook(APPLY_SLOTS=0), db)
     made = [succeeded(hooks) for _ in range(30)]
     for _, told in made:
-        hooks.sent(told)
-    with Held(servers, f"{hooks.schema}.payments", mode="exclusive"):
-        second = start_one(**STANDS)
+        hooks.send_accepted(told)
+    with TableLock(servers, f"{hooks.schema}.payments", mode="exclusive"):
+        second = start_test_webhook(**STANDS)
         until(lambda: rows(db, f"select count(*) from {hooks.schema}.webhook_events where attempts = 1")[0][0] == 30, "claimed")
         kill(second)
     leases_end(hooks)
-    start_one(**STANDS)
+    start_test_webhook(**STANDS)
     for _, told in made:
         hooks.wait(told, "applied")
     assert rows(db, f"select max(attempts) from {hooks.schema}.webhook_events")[0][0] == 2
 
 
-def test_a_shutdown_gives_back_what_has_not_begun(listening, db, servers, start_one):
-    hooks = Hooks(listening, start_one(APPLY_SLOTS=0), db)
+def test_a_shutdown_gives_back_what_has_not_begun(emitting_project, db, servers, start_test_webhook):
+    hooks = Hooks(emitting_project, start_test_webhook(APPLY_SLOTS=0), db)
     made = [succeeded(hooks) for _ in range(40)]
     for _, told in made:
-        hooks.sent(told)
-    second = start_one(APPLY_SLOTS=2, **STANDS)
-    with Held(servers, f"{hooks.schema}.payments", mode="exclusive") as held:
+        hooks.send_accepted(told)
+    second = start_test_webhook(APPLY_SLOTS=2, **STANDS)
+    with TableLock(servers, f"{hooks.schema}.payments", mode="exclusive") as held:
         execute(db, f"update {hooks.schema}.webhook_events set next_attempt_at = now(), attempts = 0, state = 'received' where state = 'applied'")
-        until(lambda: held.awaited(db) or rows(db, f"select 1 from {hooks.schema}.webhook_events where state = 'applied'"), "the daemon has begun")
+        until(lambda: held.is_awaited(db) or rows(db, f"select 1 from {hooks.schema}.webhook_events where state = 'applied'"), "the daemon has begun")
         second.signal(signal.SIGTERM)
         until(lambda: rows(db, f"select count(*) from {hooks.schema}.webhook_events where state = 'received' and attempts > 0")[0][0] <= 2,
               "the daemon releases its events")
@@ -213,22 +213,22 @@ def test_a_shutdown_gives_back_what_has_not_begun(listening, db, servers, start_
     assert rows(db, f"select count(*) from {hooks.schema}.webhook_events where state = 'received' and next_attempt_at > now()")[0][0] == 0
     assert rows(db, f"select count(*) from {hooks.schema}.webhook_events where state = 'received' and attempts > 0")[0][0] == 0
     assert rows(db, f"select count(*) from {hooks.schema}.webhook_events where state = 'received'")[0][0] >= 36
-    start_one()
+    start_test_webhook()
     for _, told in made:
         hooks.wait(told, "applied")
     exactly_once(hooks, [payment for payment, _ in made])
 
 
-def test_several_daemons_share_the_work(listening, db, start_one):
-    daemons = [start_one(), start_one(WORKERS=2)]
-    hooks = Hooks(listening, daemons[0], db)
+def test_several_daemons_share_the_work(emitting_project, db, start_test_webhook):
+    daemons = [start_test_webhook(), start_test_webhook(WORKERS=2)]
+    hooks = Hooks(emitting_project, daemons[0], db)
     made = [succeeded(hooks) for _ in range(200)]
 
     def send(index):
         own = Hooks.__new__(Hooks)
         own.__dict__.update(hooks.__dict__, daemon=daemons[index])
         for _, told in made if index else reversed(made):
-            own.sent(told)
+            own.send_accepted(told)
 
     senders = [threading.Thread(target=send, args=(index,)) for index in range(2)]
     for sender in senders:
@@ -238,40 +238,40 @@ def test_several_daemons_share_the_work(listening, db, start_one):
     for _, told in made:
         hooks.wait(told, "applied")
     exactly_once(hooks, [payment for payment, _ in made])
-    assert hooks.stored() == len(made)
+    assert hooks.count_stored() == len(made)
     assert all(daemon.stop() == 0 for daemon in daemons)
 
 
 # --- Redis ---
 
 
-def test_d2_without_redis(listening, db, servers, start_one):
+def test_d2_without_redis(emitting_project, db, servers, start_test_webhook):
     """No notification arrives: a daemon applies at once the events that it stored itself, and replayed events within a sweep or two."""
     with redis_proxy(servers) as proxy:
-        daemon = start_one(**through_redis(proxy))
-        hooks = Hooks(listening, daemon, db)
+        daemon = start_test_webhook(**redis_proxy_settings(proxy))
+        hooks = Hooks(emitting_project, daemon, db)
         proxy.say("cut")
         payment, told = succeeded(hooks)
         with no_sweep(servers):
-            hooks.sent(told)
+            hooks.send_accepted(told)
             hooks.wait(told, "applied")
-        replayed(listening, hooks, told)
+        replayed(emitting_project, hooks, told)
         exactly_once(hooks, [payment])
 
 
-def test_a_notification_is_received(listening, db, servers, start_one):
+def test_a_notification_is_received(emitting_project, db, servers, start_test_webhook):
     """A notification makes the daemon apply a replayed event without a sweep."""
-    hooks = Hooks(listening, start_one(), db)
+    hooks = Hooks(emitting_project, start_test_webhook(), db)
     _, told = succeeded(hooks)
     with no_sweep(servers):
-        hooks.sent(told)
+        hooks.send_accepted(told)
         hooks.wait(told, "applied")
-        replayed(listening, hooks, told)
+        replayed(emitting_project, hooks, told)
 
 
 def no_sweep(servers):
     """Locks the list of projects with events, so that no daemon can sweep."""
-    return Held(servers, "platform.payment_projects")
+    return TableLock(servers, "platform.payment_projects")
 
 
 def replayed(project, hooks, told):
@@ -335,8 +335,8 @@ def settled(hooks, servers, taken):
 
 
 @pytest.fixture
-def outage_hooks(listening, start_one, db):
-    return Hooks(listening, start_one(WORKERS=2), db)
+def outage_hooks(emitting_project, start_test_webhook, db):
+    return Hooks(emitting_project, start_test_webhook(WORKERS=2), db)
 
 
 @pytest.mark.timed
@@ -377,40 +377,40 @@ def test_d5_away(outage_hooks, servers):
     settled(outage_hooks, servers, [])
 
 
-def test_d6_commits_whose_answer_is_lost(listening, db, servers, start_one):
+def test_d6_commits_whose_answer_is_lost(emitting_project, db, servers, start_test_webhook):
     """One commit in five is carried out, but its answer is lost (ExecuteAndTimeout): each event is applied once."""
     with postgres_proxy(servers) as proxy:
-        hooks = Hooks(listening, start_one(**through_postgres(servers, proxy)), db)
+        hooks = Hooks(emitting_project, start_test_webhook(**postgres_proxy_settings(servers, proxy)), db)
         made = [succeeded(hooks) for _ in range(60)]
         proxy.say("eat 20")
         for _, told in made:
-            hooks.sent(told)
+            hooks.send_accepted(told)
         for _, told in made:
             hooks.wait(told, "applied", within=15)
         exactly_once(hooks, [payment for payment, _ in made])
 
 
-def test_d6_stored_and_the_answer_lost(listening, db, servers, start_one):
+def test_d6_stored_and_the_answer_lost(emitting_project, db, servers, start_test_webhook):
     """The connection breaks after the INSERT: the answer is 503, and the repeated event is answered as a duplicate."""
     with postgres_proxy(servers) as proxy:
-        hooks = Hooks(listening, start_one(**through_postgres(servers, proxy), APPLY_SLOTS=0), db)
-        hooks.sent(event("customer.created", {"id": "cus_1"}))
+        hooks = Hooks(emitting_project, start_test_webhook(**postgres_proxy_settings(servers, proxy), APPLY_SLOTS=0), db)
+        hooks.send_accepted(event("customer.created", {"id": "cus_1"}))
         _, told = succeeded(hooks)
         proxy.say("deaf payment_intent.succeeded")
         answers = []
         sender = threading.Thread(target=lambda: answers.append(hooks.send(told)))
         sender.start()
-        until(lambda: hooks.stored() == 2, "the row is there")
+        until(lambda: hooks.count_stored() == 2, "the row is there")
         proxy.say("cut")
         sender.join()
         assert answers[0].status_code == 503
         proxy.say("pass")
-        assert hooks.sent(told)["duplicate"] is True
+        assert hooks.send_accepted(told)["duplicate"] is True
 
 
 @pytest.mark.timed
-def test_d7_no_connection_left(listening, db, servers, start_one):
-    hooks = Hooks(listening, start_one(), db)
+def test_d7_no_connection_left(emitting_project, db, servers, start_test_webhook):
+    hooks = Hooks(emitting_project, start_test_webhook(), db)
     taken = []
     try:
         for _ in range(8):
@@ -435,20 +435,20 @@ def test_d7_no_connection_left(listening, db, servers, start_one):
     assert hooks.status(payment) == "succeeded"
 
 
-def test_a_daemon_that_stands_still(listening, db, servers, start_one):
+def test_a_daemon_that_stands_still(emitting_project, db, servers, start_test_webhook):
     """A daemon is stopped with SIGSTOP for longer than its lease, and another daemon applies the event: the first daemon writes nothing when it
     continues."""
-    first = start_one()
-    hooks = Hooks(listening, first, db)
+    first = start_test_webhook()
+    hooks = Hooks(emitting_project, first, db)
     payment, told = succeeded(hooks)
-    with Held(servers, f"{hooks.schema}.payments", mode="exclusive") as held:
-        hooks.sent(told)
-        until(lambda: held.awaited(db), "it waits in its transaction")
+    with TableLock(servers, f"{hooks.schema}.payments", mode="exclusive") as held:
+        hooks.send_accepted(told)
+        until(lambda: held.is_awaited(db), "it waits in its transaction")
         for pid in [first.process.pid, *first.workers()]:
             os.kill(pid, signal.SIGSTOP)
     try:
         time.sleep(LEASE / 1000 + 0.5)
-        second = start_one()
+        second = start_test_webhook()
         assert re.search(r"groundwork_webhooks_dead_total \d", second.metrics())
     finally:
         for pid in [first.process.pid, *first.workers()]:
@@ -458,15 +458,15 @@ def test_a_daemon_that_stands_still(listening, db, servers, start_one):
     exactly_once(hooks, [payment])
 
 
-def test_a_queue_that_waits_longer_than_its_lease(listening, db, servers, start_one):
+def test_a_queue_that_waits_longer_than_its_lease(emitting_project, db, servers, start_test_webhook):
     """An event that was claimed in advance and has not begun is claimed again before its lease ends, and does not count as crashed."""
-    hooks = Hooks(listening, start_one(APPLY_SLOTS=0), db)
+    hooks = Hooks(emitting_project, start_test_webhook(APPLY_SLOTS=0), db)
     made = [succeeded(hooks) for _ in range(30)]
     for _, told in made:
-        hooks.sent(told)
-    with Held(servers, f"{hooks.schema}.payments", mode="exclusive") as held:
-        start_one(APPLY_SLOTS=2)
-        until(lambda: held.awaited(db), "the daemon has begun")
+        hooks.send_accepted(told)
+    with TableLock(servers, f"{hooks.schema}.payments", mode="exclusive") as held:
+        start_test_webhook(APPLY_SLOTS=2)
+        until(lambda: held.is_awaited(db), "the daemon has begun")
         time.sleep(LEASE / 1000 * 2.5)
     for _, told in made:
         hooks.wait(told, "applied", within=15)
@@ -503,10 +503,10 @@ def proxy(servers):
 
 
 @pytest.mark.skipif(not shutil.which("haproxy"), reason="haproxy is not installed")
-def test_two_daemons_behind_the_proxy(listening, db, start_one, proxy):
+def test_two_daemons_behind_the_proxy(emitting_project, db, start_test_webhook, proxy):
     """A daemon is killed under load: the other daemon takes its share, and no sender receives an error."""
-    first, second = start_one(), start_one()
-    hooks = Hooks(listening, first, db)
+    first, second = start_test_webhook(), start_test_webhook()
+    hooks = Hooks(emitting_project, first, db)
     port = proxy(first, second)
     front = Hooks.__new__(Hooks)
     front.__dict__.update(hooks.__dict__, daemon=SimpleNamespace(url=f"http://127.0.0.1:{port}"))
@@ -535,7 +535,7 @@ def test_two_daemons_behind_the_proxy(listening, db, start_one, proxy):
         sender.join()
     assert set(answers) == {200} and len(answers) == len(made)
     assert requests.post(f"http://127.0.0.1:{port}/webhooks/processor/nobody", timeout=60).status_code == 404
-    assert hooks.stored() == len(made)
+    assert hooks.count_stored() == len(made)
     for _, told in made:
         hooks.wait(told, "applied")
     exactly_once(hooks, [payment for payment, _ in made])

@@ -79,7 +79,7 @@ class Till:
 @pytest.fixture
 def till(shop, payments, db):
     """The rows of a shop whose events are lost."""
-    shop.switch(drop=True)
+    shop.set_switches(drop=True)
     for name in ("PaymentSucceeded", "PaymentFailed", "SubscriptionExpired", "SubscriptionPastDue"):
         workflow(shop.admin, {"kind": "event", "event": name}, [condition()], name=name)
     return Till(shop, db)
@@ -328,7 +328,7 @@ def test_events_and_the_timer_at_once(shop, payments, db, processor):
     made = [till.charge() for _ in range(10)]
     for payment in made:
         till.settled(payment, "succeeded")
-    shop.applied(db)
+    shop.wait_applied(db)
     assert sorted(till.emitted("PaymentSucceeded")) == sorted(made)
     assert len(shop.charges()) == len(made)
 

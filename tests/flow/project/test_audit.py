@@ -77,7 +77,7 @@ def test_a_walk_sees_each_entry_once(project):
 
 def test_permission_and_method(project):
     project.user().get("/audit-log", expect=403)
-    project.only("svc_audit_log:read").get("/audit-log", expect=200)
+    project.user_with("svc_audit_log:read").get("/audit-log", expect=200)
     for call in (project.admin.delete, project.admin.put, project.admin.post):
         assert call("/audit-log").status_code == 405
 

@@ -6,7 +6,7 @@ import pytest
 
 from groundwork.client import Client
 from groundwork.daemon import Daemon
-from groundwork.fixtures import binary, settings
+from groundwork.fixtures import gateway_binary, settings
 from groundwork.project import Project
 from groundwork.records import execute, rows
 
@@ -42,9 +42,9 @@ def worker(roles):
 
 @pytest.fixture(scope="module")
 def ddl_project(servers, roles, session_gateway, start_gateway, recorder):
-    assert session_gateway.running()  # the first daemon to start migrates the usual database
+    assert session_gateway.is_running()  # the first daemon to start migrates the usual database
     log = pathlib.Path(servers.folder) / "ddl_role.log"
-    done = Daemon(str(binary()), log, **{**settings(servers), **roles}).run("--migrate")
+    done = Daemon(str(gateway_binary()), log, **{**settings(servers), **roles}).run("--migrate")
     assert done.returncode == 0, done.stdout + done.stderr
     gateway = start_gateway("ddl_role", WORKERS=1, **roles)
     operator = Client(f"{gateway.url}/org", token=servers.operator_token, recorder=recorder)

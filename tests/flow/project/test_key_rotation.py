@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from groundwork.client import Client
 from groundwork.daemon import Daemon
 from groundwork.deadline import until
-from groundwork.fixtures import binary, keep_logs, settings
+from groundwork.fixtures import gateway_binary, store_logs, settings
 from groundwork.project import ADMIN_EMAIL, PASSWORD, Project
 from groundwork.push_keys import service_account
-from groundwork.sealed import Vault, seal, setting_place, unseal
+from groundwork.sealed import Vault, seal, setting_aad, unseal
 from groundwork.servers import UNSYNCED, Servers
 
 KEY_A, KEY_B, KEY_C = ("0a" * 32, "0b" * 32, "0c" * 32)
@@ -46,7 +46,7 @@ class World:
 
     def daemon(self, master=KEY_A, **more):
         log = self.servers.folder / f"rotation{next(self.numbers)}.log"
-        return Daemon(str(binary()), log, **{**settings(self.servers), "MASTER_KEY": master, **more})
+        return Daemon(str(gateway_binary()), log, **{**settings(self.servers), "MASTER_KEY": master, **more})
 
     def gateway(self, **settings):
         self.daemons.append(self.daemon(**settings))
@@ -104,9 +104,9 @@ class World:
 
     def close(self):
         for daemon in self.daemons:
-            if daemon.running():
+            if daemon.is_running():
                 daemon.stop()
-        keep_logs(self.daemons)
+        store_logs(self.daemons)
         alarms = [alarm for daemon in self.daemons for alarm in daemon.alarms()]
         logs = "".join(self.outputs) + "".join(daemon.log() for daemon in self.daemons)
         self.connection.close()
@@ -259,7 +259,7 @@ def test_a_project_of_an_earlier_release(world):
     cursor, schema = vault.cursor, vault.schema
     for kind, key, value in vault.rows("select kind, key, sealed from {p}.settings where sealed is not null"):
         cursor.execute(f"update {schema}.settings set sealed = %s where kind = %s and key = %s",
-                       (reseal(value, setting_place(vault.number, kind, key)), kind, key))
+                       (reseal(value, setting_aad(vault.number, kind, key)), kind, key))
     for name, value in vault.rows("select name, sealed from {p}.secrets"):
         cursor.execute(f"update {schema}.secrets set sealed = %s where name = %s",
                        (reseal(value, f"p{vault.number}:secrets:{name}"), name))

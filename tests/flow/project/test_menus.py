@@ -195,17 +195,17 @@ def test_my_menu_is_cut(project):
     add(project, menu, "Help", "url", target="https://help.example/")
     admin = shape(mine(project.admin, menu)["items"])
     assert admin == [["Shop", ["Orders"]], ["Books", [["Ledger", ["Invoices"]]]], "Users", "New order", "Board", "Help"]
-    reader = project.only("orders:read", "svc_users:read")
+    reader = project.user_with("orders:read", "svc_users:read")
     assert shape(mine(reader, menu)["items"]) == [["Shop", ["Orders"]], "Users", "Help"]
     assert "required_permission" not in mine(reader, menu)["items"][0]
-    maker = project.only("orders:create", "svc_dashboards:read", api_access=True)
+    maker = project.user_with("orders:create", "svc_dashboards:read", api_access=True)
     assert shape(mine(maker, menu)["items"]) == ["New order", "Help"]
     project.admin.put(f"/dashboards/{board}", {"role_ids": maker.user["role_ids"]}, expect=200)
     assert shape(mine(maker, menu)["items"]) == ["New order", "Board", "Help"]
     project.admin.delete(f"/dashboards/{board}", expect=204)
     for client in (maker, project.admin):
         assert "Board" not in shape(mine(client, menu)["items"])
-    shut = project.only("orders:read", api_access=False)
+    shut = project.user_with("orders:read", api_access=False)
     assert shape(mine(shut, menu)["items"]) == ["Help"]
     key = project.key(["invoices:read"])
     assert shape(mine(key, menu)["items"]) == [["Books", [["Ledger", ["Invoices"]]]], "Help"]

@@ -1,6 +1,6 @@
 """Two gateways of one project: a gateway accepts what the other has changed, whether or not it was notified."""
 import pytest
-from groundwork.chaos import at, redis_proxy, through_redis
+from groundwork.chaos import client_at, redis_proxy, redis_proxy_settings
 from groundwork.deadline import until
 from groundwork.records import execute, outbox
 
@@ -9,7 +9,7 @@ from groundwork.records import execute, outbox
 def untold(start_gateway, servers):
     """A gateway that notices changes only when it reads the epochs, once a second."""
     with redis_proxy(servers) as proxy:
-        gateway = start_gateway("untold", WORKERS=1, **through_redis(proxy))
+        gateway = start_gateway("untold", WORKERS=1, **redis_proxy_settings(proxy))
         proxy.say("cut")
         yield gateway
         gateway.stop()
@@ -17,7 +17,7 @@ def untold(start_gateway, servers):
 
 def behind(project, untold):
     """A client of the other gateway, whose caches hold the project's present state."""
-    client = at(untold, project)
+    client = client_at(untold, project)
     client.get("/entities", expect=200)
     return client
 

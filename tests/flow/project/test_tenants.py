@@ -51,7 +51,7 @@ def house(start_gateway, issuers, tarpit):
 
 def new_project(gateway, servers):
     project = Project(gateway, Client(f"{gateway.url}/org", token=servers.operator_token), None)
-    floods.unlimited(project)
+    floods.raise_limits(project)
     return project
 
 
@@ -77,7 +77,7 @@ def hostile(make, house):
     yield project
     alarms = house.alarms()
     assert not alarms, alarms[0]
-    assert house.running(), f"the gateway ended:\n{house.log_tail()}"
+    assert house.is_running(), f"the gateway ended:\n{house.log_tail()}"
     project.delete()
 
 
@@ -170,7 +170,7 @@ def test_r5_tarpit_identity_provider(normal, known, hostile, make, make_shop, is
     make_shop(normal, mode="own")
     projects = [hostile, make()]
     for project in projects:
-        floods.unlimited(project)
+        floods.raise_limits(project)
     hold(known, floods.tarpit_provider(projects, tarpit, 400), {"pay": 3, "provider": 3}, beside=10)
 
 
@@ -201,7 +201,7 @@ def test_r6_few_statements_beside_others(start_gateway, servers, db):
             found.append(under_way())
             return len(found) >= 15 and max(found[-15:]) <= 1  # fifteen checks in a row are no accident
 
-        with floods.many(2, lambda number, stop: callers[number].get("/entities/things/items")):
+        with floods.AttackThreads(2, lambda number, stop: callers[number].get("/entities/things/items")):
             until(rests, lambda: f"statements of the project that keeps the database busy: {found}", within=30, pause=0.02)
     gateway.stop()
     assert not gateway.alarms()
@@ -270,15 +270,15 @@ def working(normal, known):
 
 
 @pytest.mark.timed
-def test_r7_fan_out(working, hostile, start_one):
+def test_r7_fan_out(working, hostile, start_test_runner):
     """R7: each record of the hostile project makes three hundred more."""
     floods.prepare_fan_out(hostile, 300)
-    start_one()
+    start_test_runner()
     hold(working, floods.fan_out(hostile), {"job": 3}, beside=10)
 
 
 @pytest.mark.timed
-def test_r8_backlog(working, hostile, db, start_one):
+def test_r8_backlog(working, hostile, db, start_test_runner):
     made = workflow(hostile.admin, {"kind": "manual"}, [condition("a", then="b"), condition("b")])
-    start_one()
+    start_test_runner()
     hold(working, floods.backlog(hostile, db, made, 50000), {"job": 3})

@@ -89,10 +89,10 @@ def chromium():
     made.close()
 
 
-def test_a_service_worker_shows_it(pushing, push_service, start_dispatcher, site, chromium):
+def test_a_service_worker_shows_it(push_project, push_service, start_dispatcher, site, chromium):
     daemon = start_dispatcher()
-    subscription, _ = pushing.browser()
-    log = pushing.ended(pushing.send(title=TITLE, body="ä" * 1000, category="rsvp", buttons=BUTTONS, data={"table": "4"}))
+    subscription, _ = push_project.browser()
+    log = push_project.wait_ended(push_project.send(title=TITLE, body="ä" * 1000, category="rsvp", buttons=BUTTONS, data={"table": "4"}))
     assert log["web_delivered"] == 1, log
     daemon.stop()
     (sent,), secrets = push_service.sends(subscription), push_service.secrets(subscription)

@@ -4,7 +4,7 @@ import json
 import pytest
 from groundwork.push_keys import data_keys, service_account
 from groundwork.records import codes, rows
-from groundwork.sealed import key_of, setting_place, unseal
+from groundwork.sealed import key_of, setting_aad, unseal
 
 CREDENTIALS = "/push/credentials"
 FCM, WEB, SOURCE = f"{CREDENTIALS}/fcm", f"{CREDENTIALS}/web-push", f"{CREDENTIALS}/fcm/device-source"
@@ -21,7 +21,7 @@ def setting(project, db, key):
 
 def opened(project, db, key):
     sealed = setting(project, db, key)[1]
-    return unseal(data_keys(project, db)[key_of(sealed)], sealed, setting_place(project.schema(db)[2:], "push", key))
+    return unseal(data_keys(project, db)[key_of(sealed)], sealed, setting_aad(project.schema(db)[2:], "push", key))
 
 
 def test_nothing_is_configured_at_first(project):
@@ -130,7 +130,7 @@ def test_a_device_source(project, db):
 
 
 def test_administrators_only(project):
-    user = project.only("svc_tenant_devices:create", "svc_tenant_push_categories:update")
+    user = project.user_with("svc_tenant_devices:create", "svc_tenant_push_categories:update")
     key = project.key(["svc_tenant_push_categories:update"])
     for caller, status in ((user, 403), (key, 403), (project.client(), 401)):
         caller.get(CREDENTIALS, expect=status)

@@ -190,7 +190,7 @@ def test_who_may(project):
     for caller in (key, project.client()):
         assert caller.post(DEVICES, {"provider": "fcm", "token": "x"}).status_code in (401, 403)
         assert caller.get(f"{DEVICES}/my").status_code in (401, 403)
-    lacking = project.only("svc_files:read")
+    lacking = project.user_with("svc_files:read")
     register(lacking, expect=403)
     project.admin.delete(f"{DEVICES}/{made}", expect=204)
     project.admin.get(f"{DEVICES}/{made}", expect=404)

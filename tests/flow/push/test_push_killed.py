@@ -13,7 +13,7 @@ SETTINGS = {"LEASE_MS": 30000, "SWEEP_MS": 200, "DRAIN_TIMEOUT_MS": 60000}
 
 
 @pytest.fixture
-def start_one(start_dispatcher):
+def start_test_dispatcher(start_dispatcher):
     """A function that starts a dispatcher. Only the dispatchers of one test take its sends."""
     started = []
 
@@ -23,14 +23,14 @@ def start_one(start_dispatcher):
 
     yield start
     for daemon in started:
-        if daemon.running():
+        if daemon.is_running():
             daemon.stop(120)
 
 
-def killed(pushing, daemon):
+def killed(push_project, daemon):
     """Kills the dispatcher and makes its sends due, as the end of their leases would."""
     kill(daemon)
-    pushing.execute("update {p}.push_sends set due_at = now() where leased")
+    push_project.execute("update {p}.push_sends set due_at = now() where leased")
 
 
 def repeated(messages):
@@ -42,157 +42,157 @@ def one_notification(messages):
     return len({each["data"]["notification_id"] for each in messages}) == 1
 
 
-def check(pushing, fcm, send, count, in_flight):
-    log = pushing.ended(send, 10)
+def check(push_project, fcm, send, count, in_flight):
+    log = push_project.wait_ended(send, 10)
     messages = fcm.messages()
     assert (log["status"], log["targets"], log["fcm_delivered"], log["fcm_failed"]) == ("Succeeded", count, count, 0)
     assert len({each["token"] for each in messages}) == count and one_notification(messages)
     assert len(repeated(messages)) <= in_flight
-    assert {status for status, _ in pushing.deliveries(send).values()} == {"delivered"}
+    assert {status for status, _ in push_project.deliveries(send).values()} == {"delivered"}
     return repeated(messages)
 
 
 @pytest.mark.parametrize("after", [0, 1, 400, 1100, 2300])
-def test_killed_while_it_sends(pushing, start_one, fcm, after):
+def test_killed_while_it_sends(push_project, start_test_dispatcher, fcm, after):
     """The dispatcher is killed after the provider has received `after` requests."""
     fcm.forget()
-    pushing.phones(2500, f"kill{pushing.number}")
+    push_project.phones(2500, f"kill{push_project.number}")
     fcm.fault("delay", times=None, seconds=0.05)
     try:
-        first = start_one()
-        send = pushing.send()
-        until(lambda: len(fcm.sends()) >= after and pushing.log(send)["leased"], "it is under way", pause=0.02)
-        killed(pushing, first)
+        first = start_test_dispatcher()
+        send = push_project.send()
+        until(lambda: len(fcm.sends()) >= after and push_project.send_row(send)["leased"], "it is under way", pause=0.02)
+        killed(push_project, first)
         fcm.clear_faults()
-        start_one()
-        check(pushing, fcm, send, 2500, 500)
+        start_test_dispatcher()
+        check(push_project, fcm, send, 2500, 500)
     finally:
         fcm.clear_faults()
 
 
 @pytest.mark.full
-def test_killed_again_and_again(pushing, start_one, fcm):
+def test_killed_again_and_again(push_project, start_test_dispatcher, fcm):
     """More dispatchers are killed than a send has attempts: the send completes, because each of them made progress."""
     fcm.forget()
-    pushing.phones(4000, f"again{pushing.number}")
+    push_project.phones(4000, f"again{push_project.number}")
     fcm.fault("delay", times=None, seconds=0.05)
     kills = 0
     try:
-        send = pushing.send()
+        send = push_project.send()
         while kills < 3:
-            daemon = start_one(SEND_ATTEMPTS=2)
+            daemon = start_test_dispatcher(SEND_ATTEMPTS=2)
             seen = len(fcm.sends())
             until(lambda seen=seen: len(fcm.sends()) > seen + 600, "the send makes progress", pause=0.02)
-            killed(pushing, daemon)
+            killed(push_project, daemon)
             kills += 1
         fcm.clear_faults()
-        start_one(SEND_ATTEMPTS=2)
-        check(pushing, fcm, send, 4000, kills * 500)
+        start_test_dispatcher(SEND_ATTEMPTS=2)
+        check(push_project, fcm, send, 4000, kills * 500)
     finally:
         fcm.clear_faults()
 
 
-def test_rows_are_there_before_the_first_request(pushing, start_one, fcm):
+def test_rows_are_there_before_the_first_request(push_project, start_test_dispatcher, fcm):
     fcm.forget()
-    pushing.phones(1200, f"rows{pushing.number}")
+    push_project.phones(1200, f"rows{push_project.number}")
     fcm.fault("hang", times=None)
     try:
-        daemon = start_one(LEASE_MS=2000)
-        send = pushing.send()
+        daemon = start_test_dispatcher(LEASE_MS=2000)
+        send = push_project.send()
         until(fcm.sends, "a request")
-        assert pushing.one("select count(*) from {p}.push_deliveries where send_id = %s", send) == 1200
+        assert push_project.query_value("select count(*) from {p}.push_deliveries where send_id = %s", send) == 1200
         # Devices that are registered later do not belong to this send.
-        pushing.phones(50, f"late{pushing.number}")
+        push_project.phones(50, f"late{push_project.number}")
         kill(daemon)
     finally:
         fcm.clear_faults()
-    start_one()
-    log = pushing.ended(send)
+    start_test_dispatcher()
+    log = push_project.wait_ended(send)
     assert (log["targets"], log["fcm_delivered"]) == (1200, 1200)
 
 
-def blocked_row(pushing, send, record):
+def blocked_row(push_project, send, record):
     """Inserts the row of a delivery in an open transaction: a dispatcher that writes the page with this row waits until the returned connection is
     closed."""
-    connection = psycopg2.connect(pushing.db.dsn)
+    connection = psycopg2.connect(push_project.db.dsn)
     with connection.cursor() as cursor:
-        cursor.execute(f"insert into {pushing.schema}.push_deliveries (send_id, provider, target_id) values (%s, 1, %s)", (send, record))
+        cursor.execute(f"insert into {push_project.schema}.push_deliveries (send_id, provider, target_id) values (%s, 1, %s)", (send, record))
     return connection
 
 
 @pytest.mark.parametrize("pages", [1, 3])
-def test_killed_while_it_reads_a_source(pushing, start_one, fcm, pages):
+def test_killed_while_it_reads_a_source(push_project, start_test_dispatcher, fcm, pages):
     """The dispatcher is killed when `pages` pages of an entity's records are rows of deliveries and the next page is being written."""
-    project = pushing.project
+    project = push_project.project
     entity = project.entity("phones", [{"name": "token", "type": "varchar"}, {"name": "owner", "type": "integer"}])
     ids = {field["name"]: field["id"] for field in entity["fields"]}
-    pushing.execute(f"insert into {{p}}.e_{entity['id']} (f_{ids['token']}) select 'src{pushing.number}-' || n from generate_series(1, 2200) n")
+    push_project.execute(f"insert into {{p}}.e_{entity['id']} (f_{ids['token']}) select 'src{push_project.number}-' || n from generate_series(1, 2200) n")
     source = {"kind": "entity_field", "entity_id": entity["id"], "token_field_id": ids["token"], "owner_field_id": ids["owner"]}
-    pushing.execute("update {p}.settings set doc = doc || %s where kind = 'push' and key = 'fcm'", Json({"source": source}))
+    push_project.execute("update {p}.settings set doc = doc || %s where kind = 'push' and key = 'fcm'", Json({"source": source}))
     fcm.forget()
-    send = pushing.send()
-    records = [each for each, in pushing.rows(f"select id from {{p}}.e_{entity['id']} order by id")]
-    blocker = blocked_row(pushing, send, records[pages * 500 + 100])
+    send = push_project.send()
+    records = [each for each, in push_project.rows(f"select id from {{p}}.e_{entity['id']} order by id")]
+    blocker = blocked_row(push_project, send, records[pages * 500 + 100])
     try:
-        first = start_one()
-        until(lambda: pushing.log(send)["targets"] == pages * 500 and pushing.rows(
+        first = start_test_dispatcher()
+        until(lambda: push_project.send_row(send)["targets"] == pages * 500 and push_project.rows(
             "select 1 from pg_stat_activity where %s = any (pg_blocking_pids(pid))", blocker.info.backend_pid), "it writes the next")
-        killed(pushing, first)
+        killed(push_project, first)
     finally:
         blocker.close()
     assert fcm.sends() == []
-    start_one()
-    assert check(pushing, fcm, send, 2200, 0) == []
-    assert set(pushing.deliveries(send)) == set(records)
+    start_test_dispatcher()
+    assert check(push_project, fcm, send, 2200, 0) == []
+    assert set(push_project.deliveries(send)) == set(records)
 
 
-def test_told_to_end_it_gives_back(pushing, start_one, fcm):
+def test_told_to_end_it_gives_back(push_project, start_test_dispatcher, fcm):
     """A dispatcher that is stopped releases its send, and the next dispatcher repeats no request."""
     fcm.forget()
-    pushing.phones(3000, f"drain{pushing.number}")
+    push_project.phones(3000, f"drain{push_project.number}")
     fcm.fault("delay", times=None, seconds=0.05)
     try:
-        daemon = start_one()
-        send = pushing.send()
+        daemon = start_test_dispatcher()
+        send = push_project.send()
         until(lambda: len(fcm.sends()) > 700, "it is under way", pause=0.02)
         daemon.stop(120)
-        assert not pushing.log(send)["leased"]
+        assert not push_project.send_row(send)["leased"]
         fcm.clear_faults()
-        start_one()
-        assert check(pushing, fcm, send, 3000, 0) == []
+        start_test_dispatcher()
+        assert check(push_project, fcm, send, 3000, 0) == []
     finally:
         fcm.clear_faults()
 
 
-def test_one_that_was_presumed_dead_writes_nothing(pushing, start_one, fcm):
-    device = pushing.device(f"fenced{pushing.number}")
+def test_one_that_was_presumed_dead_writes_nothing(push_project, start_test_dispatcher, fcm):
+    device = push_project.device(f"fenced{push_project.number}")
     fcm.fault("hold")
-    daemon = start_one()
-    send = pushing.send()
-    until(lambda: fcm.sends(f"fenced{pushing.number}"), "it is sent")
-    pushing.execute("update {p}.push_sends set token = token + 1, due_at = now() + interval '1 hour' where id = %s", send)
+    daemon = start_test_dispatcher()
+    send = push_project.send()
+    until(lambda: fcm.sends(f"fenced{push_project.number}"), "it is sent")
+    push_project.execute("update {p}.push_sends set token = token + 1, due_at = now() + interval '1 hour' where id = %s", send)
     fcm.clear_faults()
     until(lambda: re.search(r'running{queue="push_sends"} 0\n', daemon.metrics()), daemon.metrics)
-    assert pushing.deliveries(send) == {device: ("pending", None)}
-    assert daemon.running()
+    assert push_project.deliveries(send) == {device: ("pending", None)}
+    assert daemon.is_running()
 
 
-def test_quarantine(pushing, start_one):
+def test_quarantine(push_project, start_test_dispatcher):
     """When a send has no attempts left, its pending deliveries fail. When failing these deliveries used up the attempts again, the send ends at once."""
-    devices = [pushing.device(f"poison{number}.{pushing.number}") for number in range(3)]
+    devices = [push_project.device(f"poison{number}.{push_project.number}") for number in range(3)]
     poison = "update {p}.push_sends set leased = true, attempt = 5, due_at = now(), spread = 2, targets = 3{also} where id = %s"
     row = "insert into {p}.push_deliveries (send_id, provider, target_id, status) values (%s, 1, %s, %s)"
-    begun, untouched, again = pushing.send(), pushing.send(), pushing.send()
+    begun, untouched, again = push_project.send(), push_project.send(), push_project.send()
     for send, first in ((begun, "delivered"), (untouched, "pending"), (again, "pending")):
         for device in devices:
-            pushing.execute(row, send, device, first if device == devices[0] else "pending")
-    pushing.execute(poison.replace("{also}", ", fcm_delivered = 1"), begun)
-    pushing.execute(poison.replace("{also}", ""), untouched)
-    pushing.execute(poison.replace("{also}", ", first_error = 'QUARANTINED'"), again)
-    start_one()
+            push_project.execute(row, send, device, first if device == devices[0] else "pending")
+    push_project.execute(poison.replace("{also}", ", fcm_delivered = 1"), begun)
+    push_project.execute(poison.replace("{also}", ""), untouched)
+    push_project.execute(poison.replace("{also}", ", first_error = 'QUARANTINED'"), again)
+    start_test_dispatcher()
     for send, status, failed in ((begun, "Partial", 2), (untouched, "Failed", 3), (again, "Failed", 0)):
-        log = pushing.ended(send)
+        log = push_project.wait_ended(send)
         assert (log["status"], log["first_error"], log["fcm_failed"]) == (status, "QUARANTINED", failed)
     dead = ("failed", "QUARANTINED")
-    assert pushing.deliveries(begun) == {devices[0]: ("delivered", None), devices[1]: dead, devices[2]: dead}
-    assert pushing.deliveries(untouched) == {device: dead for device in devices}
+    assert push_project.deliveries(begun) == {devices[0]: ("delivered", None), devices[1]: dead, devices[2]: dead}
+    assert push_project.deliveries(untouched) == {device: dead for device in devices}

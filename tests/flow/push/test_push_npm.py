@@ -33,12 +33,12 @@ def verify(*messages):
     return answers
 
 
-def test_http_ece_and_jose(pushing, push_service, start_dispatcher, libraries):
+def test_http_ece_and_jose(push_project, push_service, start_dispatcher, libraries):
     daemon = start_dispatcher()
-    browsers = [pushing.browser()[0] for _ in range(3)]
+    browsers = [push_project.browser()[0] for _ in range(3)]
     buttons = [{"id": "yes", "label": "Coming"}, {"id": "no", "label": "Not this time"}]
     for body in ("x", TEXT, "ä" * 1700):
-        log = pushing.ended(pushing.send(title=TEXT, body=body, category="rsvp", buttons=buttons, data={"n": TEXT}))
+        log = push_project.wait_ended(push_project.send(title=TEXT, body=body, category="rsvp", buttons=buttons, data={"n": TEXT}))
         assert log["web_delivered"] == 3, log
     daemon.stop()
     sent = [{**push_service.secrets(browser), "origin": push_service.origin, "body": each["body"], "authorization": each["authorization"],
@@ -71,17 +71,17 @@ def testing_server(libraries):
     process.wait()
 
 
-def test_web_push_testing(pushing, start_dispatcher, testing_server):
+def test_web_push_testing(push_project, start_dispatcher, testing_server):
     daemon = start_dispatcher(FETCH_ALLOW=testing_server.removeprefix("http://"))
     made = requests.post(f"{testing_server}/subscribe", timeout=60,
-                         json={"userVisibleOnly": "true", "applicationServerKey": pushing.public_key}).json()["data"]
+                         json={"userVisibleOnly": "true", "applicationServerKey": push_project.public_key}).json()["data"]
     client = made.pop("clientHash")
-    pushing.device(json.dumps(made), "web_push")
-    log = pushing.ended(pushing.send(title=TEXT, body="x"))
+    push_project.device(json.dumps(made), "web_push")
+    log = push_project.wait_ended(push_project.send(title=TEXT, body="x"))
     assert log["web_delivered"] == 1, log
     (text,) = requests.post(f"{testing_server}/get-notifications", json={"clientHash": client}, timeout=60).json()["data"]["messages"]
     assert json.loads(text)["title"] == TEXT
     # A subscription that has expired at the push service is unregistered in the project.
     requests.post(f"{testing_server}/expire-subscription/{client}", timeout=60)
-    assert pushing.ended(pushing.send())["web_unregistered"] == 1
+    assert push_project.wait_ended(push_project.send())["web_unregistered"] == 1
     daemon.stop()

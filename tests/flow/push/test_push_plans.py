@@ -1,7 +1,7 @@
 """Statements about sends and their deliveries read only the rows that they write, also with plans that PostgreSQL made while the tables were small."""
 import pytest
 
-from groundwork.plans import array, plans_of_now, texts
+from groundwork.plans import array, current_plans, texts
 
 ROWS = 50000
 DISPATCH = "services/push-dispatcher/dispatch_"
@@ -25,12 +25,12 @@ def fill(cursor, schema, first, last):
 def test_plans_of_small_tables(unused_project, db, rows):
     cursor, schema = db.cursor(), unused_project.schema(db)
     fill(cursor, schema, 1, rows)
-    with plans_of_now(cursor, schema, ("push_sends", "push_deliveries")) as plans:
+    with current_plans(cursor, schema, ("push_sends", "push_deliveries")) as plans:
         for name in ("sends_claim", "sends_claim_crashed", "sends_quarantine"):
-            plans.keep(DISPATCH + "claim.sql", name, OURS)
+            plans.prepare(DISPATCH + "claim.sql", name, OURS)
         for name in ("sends_renew", "sends_held", "sends_release"):
-            plans.keep(DISPATCH + "claim.sql", name, OURS, touched=ROWS // 20)  # it may read the wrong index once, but not for each row
+            plans.prepare(DISPATCH + "claim.sql", name, OURS, touched=ROWS // 20)  # it may read the wrong index once, but not for each row
         for name in ("deliveries_page", "deliveries_record", "deliveries_fail") if rows else ():
-            plans.keep(DISPATCH + "send.sql", name, {**PAGE, "id": ROWS}, touched=500, prelude="plan_by_key")
+            plans.prepare(DISPATCH + "send.sql", name, {**PAGE, "id": ROWS}, touched=500, prelude="plan_by_key")
         fill(cursor, schema, rows + 1, ROWS)
         plans.check()

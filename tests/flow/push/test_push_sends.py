@@ -93,7 +93,7 @@ def test_wrong_groups(shared_project, group, member):
 
 
 def test_who_syncs(project):
-    may = project.only("svc_tenant_push_categories:update")
+    may = project.user_with("svc_tenant_push_categories:update")
     sync(may, RSVP)
     sync(project.key(["svc_tenant_push_categories:update"]), RSVP)
     sync(project.user(), RSVP, expect=403)

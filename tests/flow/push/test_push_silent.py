@@ -5,12 +5,12 @@ import pytest
 
 
 @pytest.mark.parametrize("fault", [dict(kind="hang"), dict(kind="drip", seconds=0.1)], ids=lambda fault: fault["kind"])
-def test_web_push_that_is_silent(pushing, start_dispatcher, push_service, fault):
+def test_web_push_that_is_silent(push_project, start_dispatcher, push_service, fault):
     daemon = start_dispatcher(PUSH_TIMEOUT_MS=5000)
-    subscription, device = pushing.browser()
-    good, _ = pushing.browser()
+    subscription, device = push_project.browser()
+    good, _ = push_project.browser()
     push_service.fault(token=json.loads(subscription)["endpoint"].rpartition("/")[2], times=2, **fault)
-    log = pushing.ended(pushing.send(), 20)
+    log = push_project.wait_ended(push_project.send(), 20)
     assert (log["status"], log["first_error"], log["web_delivered"], log["web_failed"]) == ("Partial", "TIMEOUT", 1, 1)
-    assert pushing.live(device) and push_service.messages(good)
+    assert push_project.is_live(device) and push_service.messages(good)
     daemon.stop()

@@ -8,9 +8,9 @@ import pytest
 import requests
 from groundwork.deadline import until
 from groundwork.project import Project
-from groundwork.push_keys import HOUR, notification_id, started
+from groundwork.push_keys import HOUR, notification_id, mark_started
 from groundwork.records import execute, outbox, outbox_end, rows
-from groundwork.runs import condition, finish
+from groundwork.runs import condition, wait_ended
 from groundwork.soon import settle
 from groundwork.workflows import jobs_of, workflow
 
@@ -29,7 +29,7 @@ def sent(project, db, category="rsvp", **audience):
     """Makes a send that is under way. Returns its id."""
     body = {"title": "Dinner", "body": "Coming?", **({"category": category} if category else {}), **audience}
     made = project.admin.post(TEST, body, expect=202).json()["send_log_id"]
-    started(project, db, made)
+    mark_started(project, db, made)
     return made
 
 
@@ -90,7 +90,7 @@ def test_workflows_that_a_tap_starts(app, db, runner):
     tap(app, token, data={"dinner": "8"})
     tap(app, token)
     ((job, _),) = until(lambda: jobs_of(app, db, of_group), "a job")
-    ended = finish(app, job)
+    ended = wait_ended(app, job)
     assert ended["status"] == "succeeded"
     assert (ended["trigger"]["event"], ended["trigger"]["entity_name"], ended["trigger"]["id"]) == ("PushActionTaken", "rsvp", user)
     assert ended["trigger"]["data"]["action_id"] == "yes" and ended["trigger"]["data"]["dinner"] == "8"

@@ -4,7 +4,7 @@ import json
 import pytest
 from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.runs import condition, finish, step
+from groundwork.runs import condition, wait_ended, step
 from groundwork.soon import settle
 from groundwork.workflows import jobs_of, start, workflow
 
@@ -34,7 +34,7 @@ def push(**params):
 
 
 def run(app, *steps, **data):
-    return finish(app, start(app.admin, workflow(app.admin, steps=list(steps)), {"guest": app.guest.user["id"], **data}))
+    return wait_ended(app, start(app.admin, workflow(app.admin, steps=list(steps)), {"guest": app.guest.user["id"], **data}))
 
 
 def asked(app, step_params):
@@ -79,7 +79,7 @@ def test_asked_answered_and_told(app, db, fcm, push_service):
     assert app.client().post("/push/action-events", body, expect=202).json() == {"received": True}
     assert app.client().post("/push/action-events", body, expect=202).json() == {"duplicate": True}
     ((job, _),) = until(lambda: jobs_of(app, db, told), "the workflow of the tap")
-    ended = finish(app, job)
+    ended = wait_ended(app, job)
     assert ended["status"] == "succeeded" and ended["trigger"]["id"] == app.guest.user["id"]
     assert ended["trigger"]["data"]["action_id"] == "yes"
 

@@ -101,6 +101,6 @@ def test_rows_and_rights(shop):
     shop.item("sales", client=user, name="mine", amount=3)
     body = user.get(f"{AGGREGATE}?count=*&sum=amount", expect=200).json()
     assert body["items"] == [{"count": 1, "sum": {"amount": 3}}]
-    shop.only("sales:create").get(AGGREGATE, expect=403)
+    shop.user_with("sales:create").get(AGGREGATE, expect=403)
     shop.client().get(AGGREGATE, expect=401)
     user.get(f"{AGGREGATE}?group_by=region.name", expect=400)

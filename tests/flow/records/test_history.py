@@ -3,7 +3,7 @@ import threading
 
 import pytest
 from groundwork.records import execute, rows
-from groundwork.soon import soon
+from groundwork.soon import await_status
 
 ITEMS = "/entities/notes/items"
 FIELDS = [
@@ -112,7 +112,7 @@ def test_deleted_records_and_back(kept):
     found = history(user, mine)
     assert [(each["version"], each["action"], each["record"] is None) for each in found] == [
         (3, "deleted", True), (2, "updated", False), (1, "created", False)]
-    reader = project.only("notes:read", "notes:update")
+    reader = project.user_with("notes:read", "notes:update")
     history(reader, mine, expect=404)
     assert deleted(reader) == []
     restore(user, mine, 3, expect=404)
@@ -138,11 +138,11 @@ def test_rights_of_now_hold_for_the_past(kept):
     record = project.item("notes", title="open", price=7)
     path = f"{ITEMS}/{record['id']}"
     project.admin.put(path, {"price": 8, "title": "open 2"}, expect=200)
-    narrow = project.only("notes:read", "notes:update", field_access=[
+    narrow = project.user_with("notes:read", "notes:update", field_access=[
         {"entity": "notes", "action": "read", "fields": ["title"]}, {"entity": "notes", "action": "update", "fields": ["title"]}])
     history(narrow, record, expect=404)
     project.admin.put(f"{path}/rls-users", {"items": [{"user_id": narrow.user["id"], "can_update": False}]}, expect=200)
-    soon(lambda: narrow.get(f"{path}/history"), 200)
+    await_status(lambda: narrow.get(f"{path}/history"), 200)
     found = history(narrow, record)
     assert [each["changed"] for each in found] == [["title"], []]
     assert all("price" not in each["record"] for each in found)
@@ -172,7 +172,7 @@ def test_a_restore_tells_nothing_of_a_field_that_the_caller_may_not_read(project
         {"name": "note", "type": "varchar"}, {"name": "shelf", "type": "relation", "options": {"entity": "shelves"}}],
         history=True, row_level_security=False)
     rules = [{"entity": "files", "action": action, "fields": ["name"]} for action in ("read", "create", "update")]
-    user = project.only("files:read", "files:create", "files:update", field_access=rules)
+    user = project.user_with("files:read", "files:create", "files:update", field_access=rules)
     shelf = project.item("shelves", label="a")["id"]
     old = project.item("files", name="a", code="hidden-code", level=5, shelf=shelf)
     path = f"/entities/files/items/{old['id']}"
@@ -271,7 +271,7 @@ def test_on_and_off(project, db):
     admin.put(path, {"title": "c"}, expect=200)
     assert [each["record"]["title"] for each in history(admin, record)] == ["c", "b"]
     assert admin.put("/entities/notes", {"history_days": 7}, expect=200).json()["history_days"] == 7
-    modeler = project.only("svc_entities:update")
+    modeler = project.user_with("svc_entities:update")
     modeler.put("/entities/notes", {"history": False}, expect=403)
     looked = admin.put("/entities/notes", {"history": False}, params={"dry_run": "true"}, expect=200).json()
     assert (looked["safe"], looked["loses_rows"]) == (False, 1)

@@ -13,8 +13,8 @@ ITEMS = "/entities/wares/items"
 
 
 @pytest.fixture
-def project(emptied):
-    return emptied
+def project(empty_project):
+    return empty_project
 
 
 @pytest.fixture

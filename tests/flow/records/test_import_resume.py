@@ -5,7 +5,7 @@ import socket
 import threading
 
 import pytest
-from groundwork.chaos import at, in_background, kill
+from groundwork.chaos import client_at, run_in_background, kill
 from groundwork.deadline import until
 from groundwork.records import execute, rows
 
@@ -83,7 +83,7 @@ def test_killed_and_resumed(empty, db, start_gateway, form, mode):
     for least in (800, 3000):
         gateway = start_gateway(WORKERS=1)
         resume = {"resume": number} if number else {}
-        thread = in_background(lambda: upload(at(gateway, shop), text, form, expect=None, **params, **resume))
+        thread = run_in_background(lambda: upload(client_at(gateway, shop), text, form, expect=None, **params, **resume))
         if not number:
             until(lambda: newest(shop)["id"] > before)
             number = newest(shop)["id"]

@@ -117,7 +117,7 @@ def test_an_export_that_was_changed_comes_back(shop, made):
 
 def test_rows_of_others_and_locked_ones(shop, made):
     """The row rule and locks hold as for any change: a record that the caller may not see is treated as missing."""
-    user = shop.only("goods:read", "goods:create", "goods:update")
+    user = shop.user_with("goods:read", "goods:create", "goods:update")
     own = user.post(ITEMS, {"sku": "own", "n": 1}, expect=201).json()
     before = stored(shop)
     text = f"id,n\n{own['id']},2\n{made['s1']['id']},77\n999999,77\n"
@@ -139,11 +139,11 @@ def test_rows_of_others_and_locked_ones(shop, made):
 def test_rights(shop, made):
     for permissions in (["goods:read", "goods:create"], ["goods:read", "goods:update"], ["goods:read"]):
         for key in KEYS:
-            answer = send(shop.only(*permissions), f"{key},n\n,1\n", key=key, expect=403).json()
+            answer = send(shop.user_with(*permissions), f"{key},n\n,1\n", key=key, expect=403).json()
             assert answer["code"] == "forbidden"
     fields = [{"entity": "goods", "action": "read", "fields": ["sku", "n"]}, {"entity": "goods", "action": "create", "fields": ["sku", "n"]},
               {"entity": "goods", "action": "update", "fields": ["n"]}]
-    user = shop.only("goods:read", "goods:create", "goods:update", field_access=fields)
+    user = shop.user_with("goods:read", "goods:create", "goods:update", field_access=fields)
     own = user.post(ITEMS, {"sku": "limited", "n": 1}, expect=201).json()
     send(user, "code,n\nx,1\n", key="code", expect=400)
     send(user, f"id,text\n{own['id']},x\n", key="id", expect=400)

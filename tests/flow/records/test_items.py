@@ -11,7 +11,7 @@ ITEMS = "/entities/products/items"
 @pytest.fixture(scope="module")
 def shop(shared_project):
     shared_project.products = shared_project.entity("products")
-    shared_project.reader = shared_project.only("products:read")
+    shared_project.reader = shared_project.user_with("products:read")
     shared_project.editor = shared_project.user(entities=["products"])
     return shared_project
 
@@ -98,9 +98,9 @@ def test_writing_is_not_reading(shop):
     items = "/entities/plain/items"
     path = f"{items}/{shop.item('plain', name='hidden')['id']}"
     system = {"id", "created_at", "updated_at", "created_by"}
-    assert set(shop.only("plain:update").put(path, {}, expect=200).json()) == system
-    assert set(shop.only("plain:create").post(items, {}, expect=201).json()) == system
-    remover = shop.only("plain:delete")
+    assert set(shop.user_with("plain:update").put(path, {}, expect=200).json()) == system
+    assert set(shop.user_with("plain:create").post(items, {}, expect=201).json()) == system
+    remover = shop.user_with("plain:delete")
     for condition in ({"name": "hidden"}, {"name": {"starts_with": "h"}}):
         remover.post(f"{items}/delete-many", {"filter": condition, "max_affected": 1}, expect=400)
     shop.admin.get(path, expect=200)
@@ -119,7 +119,7 @@ def test_every_action_has_its_permission(shop):
     }
     for action, requests in calls.items():
         others = [f"products:{other}" for other in calls if other != action]
-        user = shop.only(*others)
+        user = shop.user_with(*others)
         for method, address, body in requests:
             options = {} if body is None else {"json": body}
             assert user.request(method, address, expect=403, **options).json()["code"] == "forbidden"
@@ -128,7 +128,7 @@ def test_every_action_has_its_permission(shop):
 
 
 def test_records_need_api_access(shop):
-    user = shop.only("products:read", api_access=False)
+    user = shop.user_with("products:read", api_access=False)
     assert user.get(ITEMS, expect=403).json()["code"] == "api_access_disabled"
 
 

@@ -132,7 +132,7 @@ def test_upserts_of_changed_fields_alone(shop):
     assert shop.admin.get(f"/entities/boxes/items/{first['id']}").json()["n"] == 1, "all or nothing"
     each = upsert({"code": "c", "n": 1}, {"code": "a", "n": 5}, atomic=False).json()
     assert (each["created"], each["updated"], each["failed"]) == (0, 1, 1) and each["results"][0]["error"]["code"] == "validation_failed"
-    other = shop.only("boxes:create", "boxes:read", "boxes:update")
+    other = shop.user_with("boxes:create", "boxes:read", "boxes:update")
     body = {"items": [{"code": "a", "n": 6}], "mode": "upsert", "on_conflict": ["code"]}
     assert codes(other.post("/entities/boxes/items/bulk", body, expect=409)) == {"items[0].code": "unique_violation"}
 
@@ -148,7 +148,7 @@ def test_upserts_that_meet_another_unique_value(shop):
 
 
 def test_upserts_need_both_permissions(shop):
-    user = shop.only("goods:create", "goods:read")
+    user = shop.user_with("goods:create", "goods:read")
     body = {"items": [{"sku": "x"}], "mode": "upsert", "on_conflict": ["sku"]}
     assert user.post(BULK, body, expect=403).json()["code"] == "forbidden"
     user.post(BULK, {"items": [{"sku": "x"}]}, expect=201)
@@ -238,7 +238,7 @@ def test_the_guard(shop, stock):
 
 
 def test_deletes_and_their_permission(shop, stock):
-    user = shop.only("goods:read", "goods:create", "goods:update")
+    user = shop.user_with("goods:read", "goods:create", "goods:update")
     user.post(DELETE, {"ids": stock}, expect=403)
     user.delete(ITEMS, json={"ids": stock}, expect=403)
     other = shop.user(entities=["goods"])

@@ -1,7 +1,7 @@
 """Records that are deleted or changed with a deleted record: they need no permission, but their locks are respected."""
 import pytest
 from groundwork.records import listen
-from groundwork.runs import finish, step
+from groundwork.runs import wait_ended, step
 from groundwork.workflows import start, workflow
 
 NOTHING = "nothing was deleted"
@@ -99,19 +99,19 @@ def test_more_than_can_be_looked_through(project):
 def test_who_may_not_see_what_is_locked(world):
     """The answer says that a record is locked but does not name it; a caller who may not delete the shelf learns nothing about
     locks."""
-    mover = world.only("shelves:read", "shelves:create", "shelves:delete")
+    mover = world.user_with("shelves:read", "shelves:create", "shelves:delete")
     shelf = mover.post("/entities/shelves/items", {"name": "mine"}, expect=201).json()["id"]
     page = world.item("pages", book=world.item("books", shelf=shelf)["id"])["id"]
     lock(world.administrator(), "pages", page)
     refused = mover.delete(path("shelves", shelf), expect=423).json()
     assert refused["detail"] == "A record that would be deleted or changed too is locked by another user; nothing was deleted."
-    assert world.only("shelves:read", "shelves:delete").delete(path("shelves", shelf)).status_code == 404
-    assert world.only("shelves:read").delete(path("shelves", shelf)).status_code == 403
+    assert world.user_with("shelves:read", "shelves:delete").delete(path("shelves", shelf)).status_code == 404
+    assert world.user_with("shelves:read").delete(path("shelves", shelf)).status_code == 403
 
 
 def test_no_permission_is_asked_for(world):
     """As with foreign keys, a caller who may delete a shelf but not books deletes the shelf's books with it."""
-    mover = world.only("shelves:read", "shelves:create", "shelves:delete")
+    mover = world.user_with("shelves:read", "shelves:create", "shelves:delete")
     shelf = mover.post("/entities/shelves/items", {"name": "mine"}, expect=201).json()["id"]
     book = world.item("books", shelf=shelf)["id"]
     assert mover.delete(path("books", book)).status_code == 403
@@ -124,6 +124,6 @@ def test_where_somebody_listens(world, db, runner):
     listen(world, db, made, "EntityDeleted")
     token = lock(world.administrator(), "readers", world.reader)
     flow = workflow(world.admin, steps=[step("s", "DeleteData", {"entity": "shelves", "id": world.shelf})])
-    job = finish(world, start(world.admin, flow, {}))
+    job = wait_ended(world, start(world.admin, flow, {}))
     assert (job["status"], job["error"]["code"]) == ("failed", "locked") and there(world)
     world.admin.delete(path("shelves", world.shelf), headers={"X-Lock-Token": token}, expect=204)

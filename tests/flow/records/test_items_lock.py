@@ -4,7 +4,7 @@ import time
 
 import pytest
 from groundwork.records import execute, rows
-from groundwork.soon import soon
+from groundwork.soon import await_status
 
 ITEMS = "/entities/products/items"
 
@@ -77,7 +77,7 @@ def test_locks_end_by_themselves(shop, path):
     held = lock(shop.one, path, ttl_seconds=60)
     shop.two.put(path, {"name": "y"}, expect=423)
     lock(shop.one, path, token=held["lock_token"], ttl_seconds=1)
-    soon(lambda: shop.two.put(path, {"name": "y"}), 200)
+    await_status(lambda: shop.two.put(path, {"name": "y"}), 200)
     lock(shop.two, path)
 
 
@@ -134,7 +134,7 @@ def test_locks_do_not_reveal_of_hidden_records(project, db):
     user.post(f"{path}/lock", {}, expect=404)
     user.put(path, {"name": "x"}, expect=404)
     project.admin.put(f"{path}/rls-users", {"items": [{"user_id": user.user["id"]}]}, expect=200)
-    soon(lambda: user.get(path), 200)
+    await_status(lambda: user.get(path), 200)
     assert user.post(f"{path}/lock", {}).status_code == 403
     assert rows(db, f"select count(*) from {project.schema(db)}.record_locks")[0][0] == 1
     execute(db, f"update {project.schema(db)}.record_locks set expires_at = now()")

@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from groundwork.runs import finish, step
+from groundwork.runs import wait_ended, step
 from groundwork.workflows import start, workflow
 
 ITEMS = "/entities/sums/items"
@@ -149,6 +149,6 @@ def test_through_a_workflow(project, runner):
         step("b", "UpdateData", {"entity": "sums", "id": "{{ $svc.steps.a.data[0].id }}", "values": {"e": "{{ $svc.steps.a.data[0].d }}"}})])
     started = project.admin.post(f"/workflows/{made['id']}/trigger", None, data='{"d": 99999999999999.99}',
                                  headers={"Content-Type": "application/json"}, expect=202)
-    assert finish(project, started.json()["job_id"])["status"] == "succeeded"
+    assert wait_ended(project, started.json()["job_id"])["status"] == "succeeded"
     record, = exact(project.admin.get(ITEMS, expect=200))["items"]
     assert (record["d"], record["e"], record["t"]) == (Number("99999999999999.99"), Number("99999999999999.99"), "= 99999999999999.99")

@@ -3,7 +3,7 @@ import json
 
 import pytest
 from groundwork.records import codes, ids
-from groundwork.soon import soon
+from groundwork.soon import await_status
 
 NOTES = "/entities/notes/items"
 POSTS = "/entities/posts/items"
@@ -170,7 +170,7 @@ def test_grants(shared, kind):
         shared.admin.put(f"{path}/{where}", {"items": [{**grantee, **rights}]}, expect=200)
 
     grant()
-    soon(lambda: user.get(path), 200)
+    await_status(lambda: user.get(path), 200)
     number = int(path.rsplit("/", 1)[1])
     assert ids(user.get(NOTES)) == [number] and user.get(NOTES).json()["total_items"] == 1
     assert user.put(path, {"name": "y"}, expect=403).json()["code"] == "forbidden"
@@ -202,7 +202,7 @@ def test_x_group_id(shared):
     path = f"{NOTES}/{record}"
     with_group = {"X-Group-Id": str(group)}
     lead.get(path, expect=404)
-    soon(lambda: lead.get(path, headers=with_group), 200)
+    await_status(lambda: lead.get(path, headers=with_group), 200)
     assert ids(lead.get(NOTES, headers=with_group)) == [record]
     assert lead.get(f"{NOTES}/aggregate?count=*", headers=with_group).json()["items"] == [{"count": 1}]
     assert ids(lead.get(NOTES)) == []
@@ -216,7 +216,7 @@ def test_x_group_id(shared):
     stranger.get(path, headers=with_group, expect=403)
     member.get(path, headers=with_group, expect=403)
     shared.admin.delete(f"/groups/{group}/members/{member.user['id']}", expect=204)
-    soon(lambda: lead.get(path, headers=with_group), 404)
+    await_status(lambda: lead.get(path, headers=with_group), 404)
 
 
 # --- fields -------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def test_hidden_fields_in_bodies(staff):
 
 def test_entities_that_may_not_be_read_are_not_reached(staff):
     """Without notes:read, no query of posts follows its relation to notes."""
-    user = staff.only("posts:read")
+    user = staff.user_with("posts:read")
     for query in ("filter[note.name]=own", "sort=note.name", "expand=note", "expand=notes", "filter[notes.n]=1"):
         user.get(f"{POSTS}?{query}", expect=400)
     user.get(f"{POSTS}/aggregate?group_by=note.name", expect=400)
@@ -332,7 +332,7 @@ def test_who_may_open_what_the_rule_hides(project):
     user.put(path + "/fields/note", {"indexed": False, "public": True}, expect=200)
     user.put(path, {"public_read": False}, expect=200)
     assert not project.admin.put(path, {"row_level_security": False}, expect=200).json()["row_level_security"]
-    soon(lambda: user.get(f"{path}/items/{letter}"), 200)
+    await_status(lambda: user.get(f"{path}/items/{letter}"), 200)
 
 
 def test_a_refused_change_of_a_field_reveals_nothing_of_hidden_records(project):
@@ -348,5 +348,5 @@ def test_a_refused_change_of_a_field_reveals_nothing_of_hidden_records(project):
         asked = user.post("/entities/letters/fields", {"name": "must", "type": "text", "required": True}, expect=409).json()
         assert asked["detail"].startswith("Some records have no value") and str(hidden) not in asked["detail"]
     project.admin.put("/entities/letters", {"row_level_security": False}, expect=200)
-    soon(lambda: user.get(f"/entities/letters/items/{hidden}"), 200)
+    await_status(lambda: user.get(f"/entities/letters/items/{hidden}"), 200)
     assert user.put("/entities/letters/fields/text", {"required": True}, expect=409).json()["detail"].startswith("1 record has")

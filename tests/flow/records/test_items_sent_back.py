@@ -26,7 +26,7 @@ def firm(shared_project):
                                   ratio=0.1, at="2026-01-01T10:00:00.123Z", day="2026-01-01", doc={"a": [1, {"b": None}]}, pin="s3cret",
                                   level=5, state="new", flag=True, hidden="h", pic=picture)
     shown = ["name", "dept", "tags", "n", "price", "ratio", "at", "day", "doc", "pin", "level", "state", "flag", "pic"]
-    project.limited = project.only("staff:read", "staff:update", field_access=[
+    project.limited = project.user_with("staff:read", "staff:update", field_access=[
         {"entity": "staff", "action": "read", "fields": shown},
         {"entity": "staff", "action": "update", "fields": [name for name in shown if name != "level"]}])
     return project

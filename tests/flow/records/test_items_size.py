@@ -2,9 +2,9 @@
 import json
 
 import pytest
-from groundwork.chaos import at
+from groundwork.chaos import client_at
 from groundwork.records import column, execute, listen, outbox, outbox_end, table
-from groundwork.runs import finish, step
+from groundwork.runs import wait_ended, step
 from groundwork.workflows import start, workflow
 
 LIMIT = 100_000
@@ -28,7 +28,7 @@ def small(start_gateway):
 def admin(project, small):
     """The project's administrator at a gateway where records must be small."""
     project.pages = pages(project)
-    return at(small, project)
+    return client_at(small, project)
 
 
 def found(response):
@@ -78,7 +78,7 @@ def test_links_count(project, small):
     project.entity("tags", [{"name": "name", "type": "varchar"}])
     many = [{"name": f"m{n}", "type": "relation", "options": {"entity": "tags", "many": True}} for n in range(14)]
     project.entity("pages", many + [{"name": "t", "type": "text"}])
-    admin = at(small, project)
+    admin = client_at(small, project)
     made = admin.post("/entities/tags/items/bulk", {"items": [{"name": str(n)} for n in range(1000)]}, expect=201).json()
     tags = [result["id"] for result in made["results"]]
     refused(admin.post(ITEMS, {f"m{n}": tags for n in range(13)}))
@@ -164,8 +164,8 @@ def test_records_that_are_larger_already(project, gateway, db):
     assert child
 
 
-def test_steps_of_a_workflow(project, start_one):
-    start_one(RECORD_BYTES=LIMIT)
+def test_steps_of_a_workflow(project, start_test_runner):
+    start_test_runner(RECORD_BYTES=LIMIT)
     pages(project)
     third = "x" * (LIMIT // 3 + 1)
     record = project.item("pages", code="a", t0=third, t1=third)
@@ -176,7 +176,7 @@ def test_steps_of_a_workflow(project, start_one):
     }
     for action, params in steps.items():
         made = workflow(project.admin, steps=[step("s", action, params)])
-        job = finish(project, start(project.admin, made, {"text": third}))
+        job = wait_ended(project, start(project.admin, made, {"text": third}))
         assert (job["status"], job["error"]["code"]) == ("failed", "validation_failed"), (action, job)
         assert "at most 100000 bytes" in str(job["steps"][0]), (action, job)
     assert project.admin.get(ITEMS, expect=200).json()["items"] == [record]

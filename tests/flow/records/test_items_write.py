@@ -258,7 +258,7 @@ def tickets(project):
                                {"name": "serial", "type": "varchar", "unique": True, "default": "first"}], row_level_security=False)
     rules = [{"entity": "tickets", "action": "read", "fields": ["name"]}] + [
         {"entity": "tickets", "action": action, "fields": ["name", "code"]} for action in ("create", "update")]
-    user = project.only("tickets:read", "tickets:create", "tickets:update", field_access=rules)
+    user = project.user_with("tickets:read", "tickets:create", "tickets:update", field_access=rules)
     project.item("tickets", name="a", code="taken", serial="of-a")
     return project, user, project.item("tickets", name="b", code="free", serial="of-b")["id"]
 

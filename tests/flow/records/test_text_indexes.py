@@ -62,21 +62,21 @@ def test_with_the_field(project, db, words):
     assert indexes(project, db, words) == {}
 
 
-def test_a_large_table_waits_for_a_runner(project, db, words, start_one):
+def test_a_large_table_waits_for_a_runner(project, db, words, start_test_runner):
     """A change of the model blocks other requests, so it makes only indexes of small tables; a runner makes those of large
     tables."""
     name, key = table(project, db, words), column(words, "free")
     execute(db, f"insert into {name} ({key}) select md5(n::text) from generate_series(1, 60000) n")
     project.admin.put("/entities/words/fields/free", {"indexed": True}, expect=200)
     assert indexes(project, db, words) == made("und")
-    start_one()
+    start_test_runner()
     until(lambda: indexes(project, db, words) == {**made("und"), "free": "und-x-icu"}, within=20)
 
 
-def test_of_a_project_that_had_none(project, db, words, start_one):
+def test_of_a_project_that_had_none(project, db, words, start_test_runner):
     drop(project, db, words)
     execute(db, "delete from platform.text_index_looks")
-    start_one()
+    start_test_runner()
     until(lambda: indexes(project, db, words) == made("und"), within=20)
     until(lambda: rows(db, "select 1 from platform.text_index_looks l join platform.projects p on p.number = l.number where p.slug = %s", project.id))
 
@@ -101,22 +101,22 @@ def test_a_sorted_list_reads_the_index(project, db, words):
         assert (further - read) / (more - scanned) < 100, query
 
 
-def test_another_locale(project, db, words, start_one):
-    start_one()
+def test_another_locale(project, db, words, start_test_runner):
+    start_test_runner()
     locale(project, "sv")
     until(lambda: indexes(project, db, words) == made("sv"), within=20)
     locale(project, None)
     until(lambda: indexes(project, db, words) == made("und"), within=20)
 
 
-def test_what_is_not_of_a_field_goes(project, db, words, start_one):
+def test_what_is_not_of_a_field_goes(project, db, words, start_test_runner):
     """The runner drops an index of a field that is no longer indexed, as an earlier release leaves it, and replaces an index of
     another version of ICU, which would miss records."""
     execute(db, f"update {project.schema(db)}.fields set indexed = false where name = 'w'")
     stale, = rows(db, "select c.oid::regclass::text from pg_index i join pg_class c on c.oid = i.indexrelid "
                       "where i.indrelid = %s::regclass and c.relname ~ %s", table(project, db, words), f"^c_{column(words, 'code')[2:]}_")
     execute(db, f"alter index {stale[0]} rename to c_{column(words, 'code')[2:]}_00000000")
-    start_one()
+    start_test_runner()
     until(lambda: indexes(project, db, words) == {"code": "und-x-icu"}
           and not rows(db, "select 1 from pg_class where relname like 'c\\_%%\\_00000000'"), within=20)
 
@@ -133,23 +133,23 @@ def writer(project, db, words, servers):
     held.close()
 
 
-def test_a_runner_that_ends_while_one_is_made(project, db, words, start_runner, start_one, writer):
+def test_a_runner_that_ends_while_one_is_made(project, db, words, start_runner, start_test_runner, writer):
     """A runner that stops does not wait for the index, which PostgreSQL continues to build."""
     runner = start_runner(**RUNNER, DRAIN_TIMEOUT_MS=600000)
     until(lambda: "" in indexes(project, db, words).values(), within=20)
     runner.stop()
     assert "" in indexes(project, db, words).values()
-    start_one()
+    start_test_runner()
     writer.commit()
     until(lambda: indexes(project, db, words) == made("und"), within=30)
 
 
 @pytest.mark.parametrize("ended", [True, False])
-def test_a_runner_that_dies_while_one_is_made(project, db, words, start_one, writer, ended):
+def test_a_runner_that_dies_while_one_is_made(project, db, words, start_test_runner, writer, ended):
     """A runner is killed while its index waits for a writing transaction; the index is then unfinished or complete, and the
     next runner finishes it, while other writes continue. `ended`: the PostgreSQL process is terminated as well, which would
     otherwise complete the index."""
-    runner = start_one()
+    runner = start_test_runner()
     until(lambda: "" in indexes(project, db, words).values(), within=20)
     project.item("words", w="meanwhile", code="1")
     assert [item["w"] for item in project.admin.get(f"{ITEMS}?sort=w", expect=200).json()["items"]] == ["meanwhile"]
@@ -159,8 +159,8 @@ def test_a_runner_that_dies_while_one_is_made(project, db, words, start_one, wri
         rows(db, f"select pg_terminate_backend(a.pid) {making}")
         until(lambda: not rows(db, f"select 1 {making}"))
     assert "" in indexes(project, db, words).values()
-    start_one()
-    start_one()
+    start_test_runner()
+    start_test_runner()
     writer.commit()
     until(lambda: indexes(project, db, words) == made("und"), within=30)
     assert [item["w"] for item in project.admin.get(f"{ITEMS}?sort=w", expect=200).json()["items"]] == ["held", "meanwhile"]

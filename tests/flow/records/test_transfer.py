@@ -276,7 +276,7 @@ def test_what_is_no_upload(empty):
 
 
 def test_who_may(empty):
-    reader, writer = empty.only("goods:read"), empty.only("goods:create")
+    reader, writer = empty.user_with("goods:read"), empty.user_with("goods:create")
     upload(reader, "sku\na\n", expect=403)
     upload(empty.client(), "sku\na\n", expect=401)
     answer = upload(writer, "sku\na\n")
@@ -290,8 +290,8 @@ def test_who_may(empty):
     empty.admin.get("/tasks/x", expect=404)
     empty.client().get("/tasks", expect=401)
     assert reader.get(f"{ITEMS}/export", expect=403).json()["code"] == "forbidden"
-    empty.only("svc_exports:create").get(f"{ITEMS}/export", expect=403)
-    empty.only("svc_exports:create", "goods:read").get(f"{ITEMS}/export", expect=200)
+    empty.user_with("svc_exports:create").get(f"{ITEMS}/export", expect=403)
+    empty.user_with("svc_exports:create", "goods:read").get(f"{ITEMS}/export", expect=200)
     empty.client().get(f"{ITEMS}/export", expect=401)
 
 

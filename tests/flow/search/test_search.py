@@ -1,7 +1,7 @@
 """Answers of searches, case by case."""
 import pytest
 from groundwork.records import codes, execute
-from groundwork.searching import followed, found, hits, search
+from groundwork.searching import wait_indexed, find_ids, hits, search
 from groundwork.soon import settle
 
 BOOKS = [
@@ -20,7 +20,7 @@ def books(project, db, indexer):
     def write(client=None, **values):
         return project.item("books", client=client, **values)["id"]
 
-    write.ready = lambda: followed(project, db, "books")
+    write.ready = lambda: wait_indexed(project, db, "books")
     return write
 
 
@@ -30,7 +30,7 @@ def library(shared_project, servers, indexer):
     shared_project.entity("books", BOOKS)
     shared_project.item("books", title="oak")
     connection = servers.connect()
-    followed(shared_project, connection, "books")
+    wait_indexed(shared_project, connection, "books")
     connection.close()
     return shared_project
 
@@ -92,35 +92,35 @@ def test_equal_and_adjacent_first(project, books):
     equal, adjacent, apart = books(title="oak chair"), books(title="an oak chair here"), books(title="chair of oak")
     newest = books(title="chair and table of oak")
     books.ready()
-    assert found(project.admin, "oak chair") == [equal, adjacent, newest, apart]
+    assert find_ids(project.admin, "oak chair") == [equal, adjacent, newest, apart]
 
 
 def test_words_go_from_the_right(project, books):
     both, first = books(title="oak chair"), books(title="oak")
     books(title="chair")
     books.ready()
-    assert found(project.admin, "oak chair") == [both, first]
+    assert find_ids(project.admin, "oak chair") == [both, first]
 
 
 def test_signs(project, books):
     plain, with_both = books(title="oak", summary="walnut"), books(title="oak walnut")
     apart = books(title="walnut and oak")
     books.ready()
-    assert found(project.admin, '"oak walnut"') == [with_both]
-    assert set(found(project.admin, "oak -walnut title:oak")) == set()
-    assert found(project.admin, "title:walnut") == [apart, with_both]
-    assert found(project.admin, "summary:walnut") == [plain]
-    assert set(found(project.admin, "oa*")) == {plain, with_both, apart}
-    assert found(project.admin, "nothing:here") == []
+    assert find_ids(project.admin, '"oak walnut"') == [with_both]
+    assert set(find_ids(project.admin, "oak -walnut title:oak")) == set()
+    assert find_ids(project.admin, "title:walnut") == [apart, with_both]
+    assert find_ids(project.admin, "summary:walnut") == [plain]
+    assert set(find_ids(project.admin, "oa*")) == {plain, with_both, apart}
+    assert find_ids(project.admin, "nothing:here") == []
 
 
 def test_scripts_and_codes(project, books):
     code, cafe, kanji = books(title="Part AB-1234"), books(title="Café Zürich"), books(title="東京都庁")
     books.ready()
     for query in ("AB-1234", "ab1234", "1234", "AB 1234", "ab-12"):
-        assert found(project.admin, query) == [code], query
-    assert found(project.admin, "cafe") == found(project.admin, "CAFÉ") == found(project.admin, "zurich") == [cafe]
-    assert found(project.admin, "東京") == found(project.admin, "京都") == found(project.admin, "東京都庁") == [kanji]
+        assert find_ids(project.admin, query) == [code], query
+    assert find_ids(project.admin, "cafe") == find_ids(project.admin, "CAFÉ") == find_ids(project.admin, "zurich") == [cafe]
+    assert find_ids(project.admin, "東京") == find_ids(project.admin, "京都") == find_ids(project.admin, "東京都庁") == [kanji]
 
 
 def test_codes_with_hyphens_and_without(project, books):
@@ -130,14 +130,14 @@ def test_codes_with_hyphens_and_without(project, books):
     serial = books(title="550e8400-e29b-41d4-a716-446655440000")
     books.ready()
     for query in ("9783161484100", "978-3-16-148410-0", "978-3161484100", "978316148", "978-3-16"):
-        assert set(found(project.admin, query)) == {written, plain}, query
+        assert set(find_ids(project.admin, query)) == {written, plain}, query
     for query in ("AB-12-34", "AB1234", "ab-1234", "AB-12-3", "ab123"):
-        assert set(found(project.admin, query)) == {code, joined}, query
-    assert found(project.admin, "0301234567") == [phone]
-    assert found(project.admin, "550e8400e29b41d4a716446655440000") == [serial]
-    assert found(project.admin, "314") == [] == found(project.admin, "1012")
-    assert found(project.admin, "3.14")[0] == pi and found(project.admin, "10-12") == [ages]  # 3 and 14.. are in the ISBN too
-    assert found(project.admin, "isbn -9783161484100") == [] == found(project.admin, "part -AB-12-34")
+        assert set(find_ids(project.admin, query)) == {code, joined}, query
+    assert find_ids(project.admin, "0301234567") == [phone]
+    assert find_ids(project.admin, "550e8400e29b41d4a716446655440000") == [serial]
+    assert find_ids(project.admin, "314") == [] == find_ids(project.admin, "1012")
+    assert find_ids(project.admin, "3.14")[0] == pi and find_ids(project.admin, "10-12") == [ages]  # 3 and 14.. are in the ISBN too
+    assert find_ids(project.admin, "isbn -9783161484100") == [] == find_ids(project.admin, "part -AB-12-34")
     snippets = [item["highlights"][0]["snippet"] for item in search(project.admin, "9783161484100")["items"]]
     assert set(snippets) == {"ISBN <mark>978-3-16-148410-0</mark>", "ISBN <mark>9783161484100</mark>"}
     suggested = project.admin.get("/search/suggest", params={"q": "978316"}, expect=200).json()["items"]
@@ -147,13 +147,13 @@ def test_codes_with_hyphens_and_without(project, books):
 def test_everything(project, books):
     numbers = [books(title=f"n{n}", pages=n) for n in range(5)]
     books.ready()
-    assert found(project.admin, "*") == numbers[::-1]
+    assert find_ids(project.admin, "*") == numbers[::-1]
     assert search(project.admin, "*", pageSize=2)["has_next_page"]
     assert search(project.admin, "*", pageSize=2, page=3)["total_items"] == 5
     assert project.admin.get("/search", expect=200).json()["query"] == "*"
-    assert found(project.admin, "*", e="books", sort="pages") == numbers
-    assert found(project.admin, "* -n3") == [number for number in numbers[::-1] if number != numbers[3]]
-    assert found(project.admin, "*", filter={"[pages][gte]": "3"}) == numbers[:2:-1]
+    assert find_ids(project.admin, "*", e="books", sort="pages") == numbers
+    assert find_ids(project.admin, "* -n3") == [number for number in numbers[::-1] if number != numbers[3]]
+    assert find_ids(project.admin, "*", filter={"[pages][gte]": "3"}) == numbers[:2:-1]
 
 
 # --- changes ---
@@ -161,12 +161,12 @@ def test_everything(project, books):
 def test_changes_are_followed(project, books):
     number = books(title="oak")
     books.ready()
-    assert found(project.admin, "oak") == [number]
+    assert find_ids(project.admin, "oak") == [number]
     project.admin.put(f"/entities/books/items/{number}", {"title": "walnut"}, expect=200)
     books.ready()
-    assert found(project.admin, "oak") == [] and found(project.admin, "walnut") == [number]
+    assert find_ids(project.admin, "oak") == [] and find_ids(project.admin, "walnut") == [number]
     project.admin.delete(f"/entities/books/items/{number}", expect=204)
-    assert found(project.admin, "walnut") == []  # even while the index still has the word
+    assert find_ids(project.admin, "walnut") == []  # even while the index still has the word
     books.ready()
     assert search(project.admin, "walnut")["total_items"] == 0
 
@@ -175,10 +175,10 @@ def test_purge_and_rehydrate(project, books, db):
     number = books(title="oak")
     books.ready()
     project.admin.delete("/search/purge", expect=204)
-    assert found(project.admin, "oak") == [] and found(project.admin, "*") == []
+    assert find_ids(project.admin, "oak") == [] and find_ids(project.admin, "*") == []
     project.admin.post("/search/rehydrate/books", expect=202)
     books.ready()
-    assert found(project.admin, "oak") == [number]
+    assert find_ids(project.admin, "oak") == [number]
 
 
 # --- rows and fields that a caller sees ---
@@ -188,14 +188,14 @@ def test_rows_of_others(project, books):
     other = project.user(entities=["books"])
     mine, theirs = books(client=user, title="oak"), books(client=other, title="oak")
     books.ready()
-    assert found(user, "oak") == [mine] and found(other, "oak") == [theirs]
+    assert find_ids(user, "oak") == [mine] and find_ids(other, "oak") == [theirs]
     assert search(user, "oak")["total_items"] == 1
     path = f"/entities/books/items/{theirs}/rls-users"
     project.admin.put(path, {"items": [{"user_id": user.user["id"]}]}, expect=200)
     books.ready()
-    assert set(found(user, "oak")) == {mine, theirs}
+    assert set(find_ids(user, "oak")) == {mine, theirs}
     project.admin.delete(path, expect=204)
-    assert found(user, "oak") == [mine]  # the index still has the grant, the row rule no longer does
+    assert find_ids(user, "oak") == [mine]  # the index still has the grant, the row rule no longer does
     books.ready()
     assert search(user, "oak")["total_items"] == 1
 
@@ -206,11 +206,11 @@ def test_fields_of_others(project, books, db):
     user = project.user(role_ids=[role["id"]])
     number = books(title="oak", summary="walnut")
     books.ready()
-    assert found(user, "oak") == [number] and found(user, "walnut") == [] == found(user, "wal")
+    assert find_ids(user, "oak") == [number] and find_ids(user, "walnut") == [] == find_ids(user, "wal")
     assert search(user, "walnut")["total_items"] == 0
     item, = search(user, "oak walnut")["items"]
     assert "summary" not in item["record"] and [mark["field"] for mark in item["highlights"]] == ["title"]
-    assert found(user, "summary:walnut") == []
+    assert find_ids(user, "summary:walnut") == []
     assert search(user, "oak", expect=400, e="books", facets="summary")
     assert user.get("/search/suggest", params={"q": "wal"}, expect=200).json()["items"] == []
 
@@ -228,12 +228,12 @@ def test_entities_of_others(project, books):
 
 
 def test_no_api_access(project, books):
-    user = project.only("books:read", "svc_search:read", api_access=False)
+    user = project.user_with("books:read", "svc_search:read", api_access=False)
     project.admin.put("/entities/books", {"row_level_security": False}, expect=200)
     books(title="oak")
     books.ready()
-    assert found(user, "oak") == []
-    assert found(project.key(["books:read", "svc_search:read"]), "oak") != []
+    assert find_ids(user, "oak") == []
+    assert find_ids(project.key(["books:read", "svc_search:read"]), "oak") != []
 
 
 def test_the_public(project, books):
@@ -246,7 +246,7 @@ def test_the_public(project, books):
     settle()
     item, = search(nobody, "oak", public=True)["items"]
     assert item["id"] == number and set(item["record"]) == {"id", "title", "shelf", "created_at", "updated_at"}
-    assert found(nobody, "walnut", public=True) == []
+    assert find_ids(nobody, "walnut", public=True) == []
     project.admin.put("/search/settings", {"public": False}, expect=200)
     search(nobody, "oak", public=True, expect=404)
 
@@ -258,7 +258,7 @@ def test_x_group_id(project, books, db):
     group = project.admin.post("/groups", {"name": "Team", "role_ids": [role["id"]]}, expect=201).json()["id"]
     project.admin.post(f"/groups/{group}/members", {"user_ids": [member.user["id"]]}, expect=200)
     books.ready()
-    assert found(lead, "oak") == []
+    assert find_ids(lead, "oak") == []
     answer = lead.get("/search", params={"q": "oak"}, headers={"X-Group-Id": str(group)}, expect=200).json()
     assert hits(answer) == [("books", number)] and answer["total_items"] == 1
 
@@ -274,16 +274,16 @@ def test_relations_show_what_they_lead_to(project, db, indexer):
     hidden = project.item("authors", name="Quillon")["id"]
     own = project.item("authors", client=user, name="Marchbanks")["id"]
     one, other = project.item("works", title="oak", author=hidden)["id"], project.item("works", title="oak", author=own)["id"]
-    followed(project, db, "authors", "works")
-    assert found(project.admin, "quillon", e="works") == [one]
+    wait_indexed(project, db, "authors", "works")
+    assert find_ids(project.admin, "quillon", e="works") == [one]
     item, = search(project.admin, "quillon", e="works")["items"]
     assert item["highlights"] == [{"field": "author", "snippet": "<mark>Quillon</mark>"}]
-    assert found(user, "quillon", e="works") == [] and search(user, "quillon", e="works")["total_items"] == 0
-    assert found(user, "marchbanks", e="works") == [other]
-    assert found(user, "oak quillon", e="works") == [other, one]  # both by oak alone
+    assert find_ids(user, "quillon", e="works") == [] and search(user, "quillon", e="works")["total_items"] == 0
+    assert find_ids(user, "marchbanks", e="works") == [other]
+    assert find_ids(user, "oak quillon", e="works") == [other, one]  # both by oak alone
     project.admin.put(f"/entities/authors/items/{hidden}", {"name": "Tiverton"}, expect=200)
-    followed(project, db, "authors", "works")
-    assert found(project.admin, "tiverton", e="works") == [one] and found(project.admin, "quillon", e="works") == []
+    wait_indexed(project, db, "authors", "works")
+    assert find_ids(project.admin, "tiverton", e="works") == [one] and find_ids(project.admin, "quillon", e="works") == []
 
 
 # --- settings ---
@@ -291,29 +291,29 @@ def test_relations_show_what_they_lead_to(project, db, indexer):
 def test_synonyms_and_stop_words(project, books):
     sofa, couch, the = books(title="sofa"), books(title="couch"), books(title="the table")
     books.ready()
-    assert found(project.admin, "sofa") == [sofa]
+    assert find_ids(project.admin, "sofa") == [sofa]
     project.admin.put("/search/settings", {"synonyms": [{"words": ["sofa", "couch"]}], "stop_words": ["the"]}, expect=200)
-    assert found(project.admin, "sofa") == [sofa, couch] and found(project.admin, "couch") == [couch, sofa]
-    assert found(project.admin, "the sofa") == [sofa, couch]
-    assert found(project.admin, "the") == [the]
+    assert find_ids(project.admin, "sofa") == [sofa, couch] and find_ids(project.admin, "couch") == [couch, sofa]
+    assert find_ids(project.admin, "the sofa") == [sofa, couch]
+    assert find_ids(project.admin, "the") == [the]
 
 
 def test_typos_can_be_switched_off(project, books):
     first, second = books(title="lantern"), books(title="x", summary="lantern")
     books.ready()
-    assert found(project.admin, "lantarn") == [first, second]
+    assert find_ids(project.admin, "lantarn") == [first, second]
     project.admin.put("/search/settings", {"typo_tolerance": {"disabled_fields": ["books.title"]}}, expect=200)
-    assert found(project.admin, "lantarn") == [second] and found(project.admin, "lantern") == [first, second]
+    assert find_ids(project.admin, "lantarn") == [second] and find_ids(project.admin, "lantern") == [first, second]
     project.admin.put("/search/settings", {"typo_tolerance": {"enabled": False}}, expect=200)
-    assert found(project.admin, "lantarn") == []
+    assert find_ids(project.admin, "lantarn") == []
 
 
 def test_weights(project, books):
     title, summary = books(title="lantern"), books(title="x", summary="lantern")
     books.ready()
-    assert found(project.admin, "lantern") == [title, summary]
+    assert find_ids(project.admin, "lantern") == [title, summary]
     project.admin.put("/entities/books/fields/summary", {"options": {"search_weight": 5}}, expect=200)
-    assert found(project.admin, "lantern") == [summary, title]
+    assert find_ids(project.admin, "lantern") == [summary, title]
 
 
 # --- suggestions ---
@@ -398,10 +398,10 @@ def test_a_query_of_nothing_checks_its_parameters(library):
 def test_quotation_marks_that_are_not_closed(project, books):
     hello, apart, tv = books(title="hello world"), books(title="world hello"), books(title='TV 55" OLED')
     books.ready()
-    assert found(project.admin, '"hello wor') == found(project.admin, '"hello world') == [hello]
-    assert found(project.admin, 'hello "wor') == [hello, apart]
-    assert found(project.admin, '55" OLED') == found(project.admin, '55" tv') == found(project.admin, 'oled 55"') == [tv]
-    assert found(project.admin, '"hello wor ') == []
+    assert find_ids(project.admin, '"hello wor') == find_ids(project.admin, '"hello world') == [hello]
+    assert find_ids(project.admin, 'hello "wor') == [hello, apart]
+    assert find_ids(project.admin, '55" OLED') == find_ids(project.admin, '55" tv') == find_ids(project.admin, 'oled 55"') == [tv]
+    assert find_ids(project.admin, '"hello wor ') == []
 
 
 def test_signs_and_symbols(project, books):
@@ -410,20 +410,20 @@ def test_signs_and_symbols(project, books):
     phone, rocket = books(title="love \u2764\ufe0f"), books(title="\U0001f680\U0001f680 to the moon")
     flag = books(title="made in \U0001f1e9\U0001f1ea")
     books.ready()
-    assert found(project.admin, "C++") == found(project.admin, "c+") == [plus]
-    assert found(project.admin, "C#") == [sharp]
-    assert set(found(project.admin, "C")) == {plain, sharp, plus} and found(project.admin, "C -C++ -C#") == [plain]
-    assert found(project.admin, "primer C++")[0] == plus
-    assert found(project.admin, "depth+++") == [sharp]  # no text has these signs, so the word alone counts
-    assert set(found(project.admin, "\u2665")) == set(found(project.admin, "\u2764\ufe0f")) == {heart, phone}
-    assert found(project.admin, "I \u2665 NY")[:2] == [heart, love]
-    assert found(project.admin, "\u2665 moon") == [rocket]
-    assert found(project.admin, "\U0001f680") == found(project.admin, "\U0001f680\U0001f680\U0001f680") == [rocket]
-    assert found(project.admin, "\U0001f1e9\U0001f1ea") == [flag] and found(project.admin, "\U0001f1e9\U0001f1f0") == []
+    assert find_ids(project.admin, "C++") == find_ids(project.admin, "c+") == [plus]
+    assert find_ids(project.admin, "C#") == [sharp]
+    assert set(find_ids(project.admin, "C")) == {plain, sharp, plus} and find_ids(project.admin, "C -C++ -C#") == [plain]
+    assert find_ids(project.admin, "primer C++")[0] == plus
+    assert find_ids(project.admin, "depth+++") == [sharp]  # no text has these signs, so the word alone counts
+    assert set(find_ids(project.admin, "\u2665")) == set(find_ids(project.admin, "\u2764\ufe0f")) == {heart, phone}
+    assert find_ids(project.admin, "I \u2665 NY")[:2] == [heart, love]
+    assert find_ids(project.admin, "\u2665 moon") == [rocket]
+    assert find_ids(project.admin, "\U0001f680") == find_ids(project.admin, "\U0001f680\U0001f680\U0001f680") == [rocket]
+    assert find_ids(project.admin, "\U0001f1e9\U0001f1ea") == [flag] and find_ids(project.admin, "\U0001f1e9\U0001f1f0") == []
     item, = search(project.admin, "\U0001f680")["items"]
     assert item["highlights"] == [{"field": "title", "snippet": "<mark>\U0001f680\U0001f680</mark> to the moon"}]
     project.admin.put("/search/settings", {"synonyms": [{"words": ["C++", "cpp"]}]}, expect=200)
-    assert found(project.admin, "cpp") == [plus]
+    assert find_ids(project.admin, "cpp") == [plus]
     suggested = project.admin.get("/search/suggest", params={"q": "\u2665 mo"}, expect=200).json()["items"]
     assert [(item["text"], item["hits"]) for item in suggested] == [("\u2665 moon", 1)]
 
@@ -448,6 +448,6 @@ def test_an_index_that_is_broken(project, books, db):
     """A list of the index that cannot be read leads to a 503, never to a crash or a wrong answer."""
     books(title="oak")
     books.ready()
-    assert found(project.admin, "oak")
+    assert find_ids(project.admin, "oak")
     execute(db, f"update {project.schema(db)}.search_postings set docs = '\\xffffffffffffffffffffffff'")
     assert project.admin.get("/search", params={"q": "oak"}).status_code == 503

@@ -5,7 +5,7 @@ import threading
 import pytest
 from groundwork.deadline import allowed, until
 from groundwork.records import rows
-from groundwork.searching import followed, found, search
+from groundwork.searching import wait_indexed, find_ids, search
 
 FIELDS = [
     {"name": "title", "type": "varchar", "searchable": True, "public": True},
@@ -26,7 +26,7 @@ def hire(project, servers):
     project.own = project.item("staff", client=project.caller, title="lantern")["id"]
     project.admin.put(f"/entities/staff/items/{project.own}", {"salary": "platinum", "code": "red"}, expect=200)
     db = servers.connect()
-    followed(project, db, "staff", "plans")
+    wait_indexed(project, db, "staff", "plans")
     db.close()
     return project
 
@@ -71,10 +71,10 @@ def test_no_parameter_names_what_is_hidden(staff, parameters, member):
 def test_a_hidden_field_is_no_sign(staff):
     """`salary:` names a field only for a caller who reads that field, and is a word for other callers; a word of a hidden field
     excludes nothing."""
-    assert found(staff.admin, "salary:platinum", e="staff") == [staff.own, staff.hidden]
-    assert found(staff.caller, "lantern -platinum") == [staff.own]
-    assert found(staff.caller, "* -platinum") == [staff.own]
-    assert found(staff.admin, "* -platinum", e="staff") == []
+    assert find_ids(staff.admin, "salary:platinum", e="staff") == [staff.own, staff.hidden]
+    assert find_ids(staff.caller, "lantern -platinum") == [staff.own]
+    assert find_ids(staff.caller, "* -platinum") == [staff.own]
+    assert find_ids(staff.admin, "* -platinum", e="staff") == []
     assert staff.caller.get("/search/suggest", params={"q": "plat"}, expect=200).json()["items"] == []
 
 
@@ -137,7 +137,7 @@ def test_pages_end_where_they_end(staff):
 
 def test_one_permission_is_not_another(staff):
     """A caller who may write but not read finds nothing and learns of no entity."""
-    writer = staff.only("svc_search:read", "staff:create", "staff:update", "staff:delete")
+    writer = staff.user_with("svc_search:read", "staff:create", "staff:update", "staff:delete")
     assert search(writer, "zebra")["items"] == [] and search(writer, "*")["total_items"] == 0
     writer.get("/search", params={"q": "zebra", "e": "staff"}, expect=400)
     writer.get("/search/status", expect=403)
@@ -179,13 +179,13 @@ class Beside(threading.Thread):
 def test_searches_while_an_index_is_swapped(own_staff, db):
     """Searches give the same answer while their index is rebuilt three times."""
     def look():
-        assert found(own_staff.admin, "zebra", e="staff") == [own_staff.hidden]
-        assert found(own_staff.caller, "lantern") == [own_staff.own]
+        assert find_ids(own_staff.admin, "zebra", e="staff") == [own_staff.hidden]
+        assert find_ids(own_staff.caller, "lantern") == [own_staff.own]
 
     with Beside(look) as beside:
         for _ in range(3):
             own_staff.admin.post("/search/rehydrate/staff", expect=202)
-            followed(own_staff, db, "staff")
+            wait_indexed(own_staff, db, "staff")
         beside.go_on()
 
 
@@ -193,7 +193,7 @@ def test_searches_while_an_entity_goes(own_staff, db):
     """A search finds the records of an entity until the entity is deleted; a search that names it then gets a 400."""
     own_staff.entity("doomed", FIELDS)
     own_staff.item("doomed", title="lantern")
-    followed(own_staff, db, "doomed")
+    wait_indexed(own_staff, db, "doomed")
     gone = threading.Event()
 
     def look():
@@ -225,7 +225,7 @@ def test_many_at_once(staff):
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     assert not bad
-    assert found(staff.caller, "lantern") == [staff.own]
+    assert find_ids(staff.caller, "lantern") == [staff.own]
 
 
 def test_an_index_that_is_exchanged_beneath(own_staff, servers, db):
@@ -237,7 +237,7 @@ def test_an_index_that_is_exchanged_beneath(own_staff, servers, db):
     with other.cursor() as cursor, concurrent.futures.ThreadPoolExecutor(1) as pool:
         for query in ("zebra", "zeb -oak"):
             cursor.execute(f"lock table {schema}.search_postings in access exclusive mode")
-            answer = pool.submit(found, own_staff.admin, query, e="staff")
+            answer = pool.submit(find_ids, own_staff.admin, query, e="staff")
             until(lambda: rows(db, "select 1 from pg_stat_activity where %s = any (pg_blocking_pids(pid))", pid), "the search waits", pause=0.01)
             cursor.execute(f"update {schema}.search_indexes set id = id + 1000")
             cursor.execute(f"update {schema}.search_postings set idx = idx + 1000")

@@ -22,7 +22,7 @@ def add(project, count, words="walnut {n}", path=BOOKS, size=500):
 @pytest.mark.timed
 def test_a_record_is_found_within_a_second(project, index, indexer):
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     ages = []
     for n in range(10):
         book = project.admin.post(BOOKS, {"title": f"The quiet astrolabe {n}", "secret_plan": "hiddenword", "price": 7.5}, expect=201).json()
@@ -34,7 +34,7 @@ def test_a_record_is_found_within_a_second(project, index, indexer):
 
 def test_changes_and_removals(project, index, indexer):
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     one, two = add(project, 2, "linen sheet {n}")
     index.wait(lambda: index.find(books, "linen") == {one, two})
     project.admin.put(f"{BOOKS}/{one}", {"title": "Café crème"}, expect=200)
@@ -50,13 +50,13 @@ def test_changes_and_removals(project, index, indexer):
 def test_an_index_of_an_older_version(project, index, indexer):
     """An index whose words were made by older rules than those of queries is built again, though nothing else has changed."""
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     one, = add(project, 1)
     index.wait(lambda: index.find(books, "walnut") == {one})
     index.settle()
-    before = index.live(books)
+    before = index.live_generation(books)
     index.execute("update {p}.search_indexes set shape = '1' || substr(shape, strpos(shape, ' ')) where id = %s", before)
-    index.wait(lambda: index.live(books) not in (None, before))
+    index.wait(lambda: index.live_generation(books) not in (None, before))
     index.settle()
     assert index.find(books, "walnut") == {one}
     index.check(books)
@@ -67,7 +67,7 @@ def test_types_of_fields(project, index, indexer):
     things = index.entity("things", code={"type": "varchar", "searchable": True}, state={
         "type": "enum", "searchable": True, "options": {"enum": "status"}}, number={"type": "integer", "searchable": True},
         amount={"type": "decimal", "searchable": True})
-    index.ready(things)
+    index.wait_built(things)
     made = project.admin.post("/entities/things/items", {"code": "AB-1234", "state": "paid", "number": 4711, "amount": "12.50"}, expect=201).json()
     index.wait(lambda: index.find(things, "ab1234") == {made["id"]})
     for term in ("ab", "1234", "paid", "4711", "12.50"):
@@ -78,7 +78,7 @@ def test_relations_have_the_words_of_their_targets(project, index, indexer):
     authors = index.entity("authors", name={"type": "varchar", "searchable": True})
     books = index.entity("books", title={"type": "varchar", "searchable": True},
                          author={"type": "relation", "searchable": True, "options": {"entity": "authors", "on_delete": "set_null"}})
-    index.ready(books)
+    index.wait_built(books)
     ann = project.admin.post("/entities/authors/items", {"name": "Ann Smith"}, expect=201).json()["id"]
     made = [project.admin.post(BOOKS, {"title": f"Book {n}", "author": ann}, expect=201).json()["id"] for n in range(5)]
     index.wait(lambda: index.find(books, "smith") == set(made))
@@ -93,7 +93,7 @@ def test_relations_have_the_words_of_their_targets(project, index, indexer):
 
 def test_lists_of_principals(project, index, indexer):
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     user = project.user()
     one, two = add(project, 2)
     group = project.admin.post("/groups", {"name": "readers"}, expect=201).json()["id"]
@@ -111,32 +111,32 @@ def test_lists_of_principals(project, index, indexer):
 
 def test_model_changes_rebuild_what_they_must(project, index, indexer):
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     add(project, 20)
     index.settle()
-    first = index.live(books)
+    first = index.live_generation(books)
     project.admin.put("/entities/books", {"label": "Other books", "row_level_security": False}, expect=200)
     project.admin.put("/entities/books/fields/title", {"name": "name"}, expect=200)
     index.settle()
-    assert index.live(books) == first, "names and rules rebuild nothing"
+    assert index.live_generation(books) == first, "names and rules rebuild nothing"
     project.admin.post("/entities/books/fields", {"name": "extra", "type": "varchar", "searchable": True}, expect=201)
-    index.wait(lambda: index.live(books) not in (None, first))
+    index.wait(lambda: index.live_generation(books) not in (None, first))
     index.settle()
-    second = index.live(books)
+    second = index.live_generation(books)
     project.admin.put("/entities/books/fields/notes", {"searchable": False}, expect=200)
-    index.wait(lambda: index.live(books) not in (None, second))
+    index.wait(lambda: index.live_generation(books) not in (None, second))
     index.settle()
     assert index.find(books, "note") == set() and len(index.find(books, "walnut")) == 20
     assert index.rows("select count(*) from {p}.search_terms where term = 'note'")[0][0] == 0, "words of no record are removed"
-    assert index.rows("select count(*) from {p}.search_postings where idx <> %s", index.live(books))[0][0] == 0
+    assert index.rows("select count(*) from {p}.search_postings where idx <> %s", index.live_generation(books))[0][0] == 0
     project.admin.put("/entities/books", {"searchable": False}, expect=200)
-    index.wait(lambda: index.live(books) is None)
+    index.wait(lambda: index.live_generation(books) is None)
     index.settle()
     assert index.rows("select count(*) from {p}.search_postings")[0][0] == index.rows("select count(*) from {p}.search_docs")[0][0] == 0
     project.admin.put("/entities/books", {"searchable": True}, expect=200)
-    index.wait(lambda: index.live(books))
+    index.wait(lambda: index.live_generation(books))
     project.admin.delete("/entities/books", expect=204)
-    index.wait(lambda: index.live(books) is None)
+    index.wait(lambda: index.live_generation(books) is None)
     index.settle()
 
 
@@ -165,22 +165,22 @@ def test_exactly_the_rebuild_that_a_change_needs(project, index, indexer, what):
                  blurb={"type": "text"}, author={"type": "relation", "searchable": True, "options": {"entity": "authors", "on_delete": "set_null"}})
     entities = {name: project.admin.get(f"/entities/{name}").json() for name in ("authors", "books")}
     for entity in entities.values():
-        index.ready(entity)
-    before = {name: index.live(entity) for name, entity in entities.items()}
+        index.wait_built(entity)
+    before = {name: index.live_generation(entity) for name, entity in entities.items()}
     (method, path, body), anew = CHANGES[what]
     answer = getattr(project.admin, method)(path, *([body] if body else []))
     assert answer.status_code in (200, 201, 204), answer.text
     (version,), = index.rows("select model_version from {p}.meta")
     index.wait(lambda: index.rows("select model_version from {p}.search_lease")[0][0] >= version)
     index.settle()
-    after = {name: index.live(entity) for name, entity in entities.items()}
+    after = {name: index.live_generation(entity) for name, entity in entities.items()}
     assert {name for name in before if after[name] != before[name]} == anew
     assert None not in after.values()
 
 
 def test_many_records(project, index, indexer):
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     made = add(project, 3000)
     index.settle()
     assert index.find(books, "walnut") == set(made)
@@ -193,12 +193,12 @@ def rehydrate(index, entity):
 
 def test_rebuild(project, index, indexer):
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     made = add(project, 2000)
     index.settle()
-    first = index.live(books)
+    first = index.live_generation(books)
     rehydrate(index, books)
-    index.wait(lambda: index.live(books) != first)
+    index.wait(lambda: index.live_generation(books) != first)
     index.settle()
     assert index.find(books, "walnut") == set(made)
     index.check(books)
@@ -214,7 +214,7 @@ def kill(daemon):
 def test_killed_while_records_change(project, index, start_indexer):
     books = index.entity()
     daemon = start_indexer(LEASE_MS=2000, INDEX_BATCH=20)
-    index.ready(books)
+    index.wait_built(books)
     made = []
     for n in range(3):
         made += add(project, 300, f"cotton {n} {{n}}")
@@ -230,10 +230,10 @@ def test_killed_while_records_change(project, index, start_indexer):
 def test_a_rebuild_goes_on_after_a_kill(project, index, start_indexer):
     books = index.entity()
     daemon = start_indexer(LEASE_MS=2000, INDEX_PAGE=100, INDEX_BYTES=1048576)
-    index.ready(books)
+    index.wait_built(books)
     made = add(project, 4000)
     index.settle()
-    first = index.live(books)
+    first = index.live_generation(books)
     for _ in range(3):
         rehydrate(index, books)
         time.sleep(0.4)
@@ -241,7 +241,7 @@ def test_a_rebuild_goes_on_after_a_kill(project, index, start_indexer):
         assert index.find(books, "walnut") == set(made), "no gap"
         project.admin.put(f"{BOOKS}/{made[3]}", {"title": f"walnut {time.time_ns()}"}, expect=200)
         daemon = start_indexer(LEASE_MS=2000, INDEX_PAGE=100, INDEX_BYTES=1048576)
-    index.wait(lambda: index.live(books) != first)
+    index.wait(lambda: index.live_generation(books) != first)
     index.settle()
     index.check(books)
     kill(daemon)
@@ -250,7 +250,7 @@ def test_a_rebuild_goes_on_after_a_kill(project, index, start_indexer):
 def test_a_lost_lease_writes_nothing(project, index, start_indexer):
     books = index.entity()
     daemon = start_indexer(LEASE_MS=2000)
-    index.ready(books)
+    index.wait_built(books)
     made = add(project, 200)
     daemon.signal(signal.SIGSTOP)
     for pid in daemon.workers():
@@ -285,7 +285,7 @@ def slow(project, index, servers, start_indexer, indexer):
     function that ends the transaction)."""
     both = [start_indexer(**SLOW) for _ in range(2)]
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     held = servers.connect()
     execute(held, "select pg_advisory_lock(78)")
     index.execute("create function {p}.slow() returns trigger language plpgsql as 'begin while not pg_try_advisory_xact_lock_shared(78) loop"
@@ -327,7 +327,7 @@ def test_nobody_takes_a_lease_over_while_a_transaction_writes(index, slow):
     for _ in range(30):
         index.execute("update {p}.search_lease set lease_until = now() - interval '1 hour' where token = %s", token)
         time.sleep(0.1)  # indexers search for projects with work five times a second
-        assert index.rows("select token from {p}.search_lease") == [(token,)], index.told()
+        assert index.rows("select token from {p}.search_lease") == [(token,)], index.describe_state()
     index.wait(lambda: index.rows(LEASE, token)[0][1])  # an indexer loses its lease only after its transaction has ended
     end()
 
@@ -335,7 +335,7 @@ def test_nobody_takes_a_lease_over_while_a_transaction_writes(index, slow):
 def test_two_indexers(project, index, start_indexer):
     one, two = start_indexer(LEASE_MS=2000), start_indexer(LEASE_MS=2000)
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     made = []
     for n in range(6):
         made += add(project, 100)
@@ -348,13 +348,13 @@ def test_two_indexers(project, index, start_indexer):
 
 def test_a_damaged_leaf_is_built_again(project, index, indexer):
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     made = add(project, 50)
     index.settle()
-    first = index.live(books)
+    first = index.live_generation(books)
     index.execute("update {p}.search_postings set docs = '\\x0703' where term_id = (select id from {p}.search_terms where term = 'walnut')")
     made += add(project, 1)
-    index.wait(lambda: index.live(books) not in (None, first))
+    index.wait(lambda: index.live_generation(books) not in (None, first))
     index.settle()
     assert index.find(books, "walnut") == set(made)
     index.check(books)

@@ -6,7 +6,7 @@ import re
 import pytest
 from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.searching import followed, found, search
+from groundwork.searching import wait_indexed, find_ids, search
 
 FIELDS = [{"name": "title", "type": "varchar", "searchable": True}, {"name": "remark", "type": "text", "searchable": True}]
 ROUNDS = 40
@@ -16,9 +16,9 @@ ROUNDS = 40
 def books(project, db, indexer):
     project.entity("books", FIELDS)
     project.number = project.item("books", title="Blue chair", remark="lantern")["id"]
-    followed(project, db, "books")
+    wait_indexed(project, db, "books")
     for _ in range(8):  # enough searches that both workers have answered some
-        assert found(project.admin, "chair") == [project.number]
+        assert find_ids(project.admin, "chair") == [project.number]
     return project
 
 
@@ -52,7 +52,7 @@ def test_statements_of_a_search(books, db, servers, indexer, path, q, most):
     """A search takes one statement to find terms and read lists and one to fetch the page, also for callers under row rules."""
     caller = books.user(entities=["books"])
     books.item("books", client=caller, title="Blue chairs, a chair")
-    followed(books, db, "books")
+    wait_indexed(books, db, "books")
     schema = books.schema(db)
     with told(servers, indexer) as since:
         for client in (books.admin, caller):
@@ -67,12 +67,12 @@ def test_statements_of_a_search(books, db, servers, indexer, path, q, most):
 def test_an_index_that_is_new(books, db):
     """A search finds the records of an entity as soon as it has an index, next to an entity whose index is cached."""
     books.entity("plans", FIELDS)
-    followed(books, db, "books", "plans")
+    wait_indexed(books, db, "books", "plans")
     plan = books.item("plans", title="Blue chair")["id"]
-    followed(books, db, "books", "plans")
+    wait_indexed(books, db, "books", "plans")
     for _ in range(8):
-        assert sorted(found(books.admin, "chair")) == sorted([books.number, plan])
-        assert found(books.admin, "chair", e="plans") == [plan]
+        assert sorted(find_ids(books.admin, "chair")) == sorted([books.number, plan])
+        assert find_ids(books.admin, "chair", e="plans") == [plan]
 
 
 def test_an_index_that_is_exchanged_or_gone(books, db):
@@ -82,10 +82,10 @@ def test_an_index_that_is_exchanged_or_gone(books, db):
         execute(db, f"update {schema}.search_postings set idx = idx + 1000")
         execute(db, f"update {schema}.search_docs set idx = idx + 1000")
         for _ in range(4):
-            assert found(books.admin, "chair") == [books.number]
+            assert find_ids(books.admin, "chair") == [books.number]
     books.admin.delete("/search/purge/books", expect=204)
     for _ in range(4):
-        assert found(books.admin, "chair") == []
+        assert find_ids(books.admin, "chair") == []
         assert books.admin.get("/search/suggest", params={"q": "cha"}, expect=200).json()["items"] == []
 
 
@@ -95,7 +95,7 @@ def test_settings_hold_at_once(books):
         words = {"synonyms": [{"words": ["stool", "chair"]}]} if number % 2 == 0 else {"synonyms": None}
         books.admin.put("/search/settings", words, expect=200)
         for _ in range(4):
-            assert found(books.admin, "stool") == ([books.number] if number % 2 == 0 else [])
+            assert find_ids(books.admin, "stool") == ([books.number] if number % 2 == 0 else [])
 
 
 def test_the_public_is_let_in_and_out_at_once(books):
@@ -108,11 +108,11 @@ def test_the_public_is_let_in_and_out_at_once(books):
 
 def test_fields_of_queries(books, db):
     """A word before a colon names a field as soon as the index has that field."""
-    assert found(books.admin, "remark:lantern") == [books.number] and found(books.admin, "shelf:lantern") == []
+    assert find_ids(books.admin, "remark:lantern") == [books.number] and find_ids(books.admin, "shelf:lantern") == []
     field = {"name": "shelf", "type": "varchar", "searchable": True}
     books.admin.post("/entities/books/fields", field, expect=201)
-    followed(books, db, "books")
+    wait_indexed(books, db, "books")
     books.admin.put(f"/entities/books/items/{books.number}", {"shelf": "walnut"}, expect=200)
-    followed(books, db, "books")
+    wait_indexed(books, db, "books")
     for _ in range(4):
-        assert found(books.admin, "shelf:walnut") == [books.number] and found(books.admin, "shelf:lantern") == []
+        assert find_ids(books.admin, "shelf:walnut") == [books.number] and find_ids(books.admin, "shelf:lantern") == []

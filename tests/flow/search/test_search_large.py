@@ -4,7 +4,7 @@ import re
 import pytest
 from groundwork.client import Client
 from groundwork.project import Project
-from groundwork.searching import followed, search
+from groundwork.searching import wait_indexed, search
 
 KB = 1024
 MB = 1024 * KB
@@ -16,7 +16,7 @@ def small(start_gateway):
     """A gateway whose answers hold at most one megabyte."""
     gateway = start_gateway("small_searches", WORKERS=1, ANSWER_BYTES=MB, REQUESTS_BYTES=4 * MB)
     yield gateway
-    assert gateway.running() and not gateway.alarms(), gateway.log_tail()
+    assert gateway.is_running() and not gateway.alarms(), gateway.log_tail()
     gateway.stop()
 
 
@@ -26,7 +26,7 @@ def library(small, servers, indexer):
     project.entity("books", [{"name": "title", "type": "varchar", "searchable": True}, {"name": "body", "type": "text", "searchable": True}])
     project.numbers = [project.item("books", title=f"oak {n}", body="linen " * 10000 + "walnut table")["id"] for n in range(RECORDS)]
     connection = servers.connect()
-    followed(project, connection, "books", within=20)
+    wait_indexed(project, connection, "books", within=20)
     connection.close()
     return project
 

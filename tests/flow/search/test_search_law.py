@@ -4,7 +4,7 @@ import statistics
 import time
 
 import pytest
-from groundwork.searching import followed, search
+from groundwork.searching import wait_indexed, search
 
 FIELDS = [{"name": "title", "type": "varchar", "searchable": True}, {"name": "remark", "type": "text", "searchable": True}]
 # Texts that the caller sees. Hidden words are mistyped forms, prefixes or continuations of words in these texts.
@@ -65,10 +65,10 @@ def hide_entities(project):
 
 @pytest.mark.parametrize("hide", [hide_rows, hide_fields, hide_entities])
 def test_answers_do_not_know_what_is_hidden(project, caller, db, hide):
-    followed(project, db, "notes", "hidden")
+    wait_indexed(project, db, "notes", "hidden")
     before = observe(caller)
     hide(project)
-    followed(project, db, "notes", "hidden")
+    wait_indexed(project, db, "notes", "hidden")
     after = observe(caller)
     for asked, answer in before.items():
         if hide is hide_fields:  # the records were changed, so their times differ
@@ -82,7 +82,7 @@ def test_a_revoked_row_is_gone_at_once(project, caller, db):
     number = project.item("notes", title="zeppelin")["id"]
     path = f"/entities/notes/items/{number}/rls-users"
     project.admin.put(path, {"items": [{"user_id": caller.user["id"]}]}, expect=200)
-    followed(project, db, "notes", "hidden")
+    wait_indexed(project, db, "notes", "hidden")
     assert [item["id"] for item in search(caller, "zeppelin")["items"]] == [number]
     project.admin.delete(path, expect=204)
     end = time.monotonic() + 2
@@ -94,7 +94,7 @@ def test_a_revoked_row_is_gone_at_once(project, caller, db):
 def test_time_does_not_tell(project, caller, db):
     """A word that is hidden in many rows takes about as long as a word that exists nowhere: medians of alternating searches."""
     hide_rows(project, 100)
-    followed(project, db, "notes", "hidden")
+    wait_indexed(project, db, "notes", "hidden")
     spent = {"zeppelin": [], "quixotry": []}
     for _ in range(60):
         for query, times in spent.items():

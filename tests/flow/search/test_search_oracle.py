@@ -5,7 +5,7 @@ import sys
 import pathlib
 
 import pytest
-from groundwork.searching import followed, search
+from groundwork.searching import wait_indexed, search
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from corpora import FIELDS, World  # noqa: E402
@@ -27,7 +27,7 @@ def world(request, session_gateway, operator, recorder, servers, indexer):
 
     made = World(Project(session_gateway, operator, recorder), SEED + request.param)
     connection = servers.connect()
-    followed(made.project, connection, *ENTITIES)
+    wait_indexed(made.project, connection, *ENTITIES)
     connection.close()
     yield made
     made.project.delete()

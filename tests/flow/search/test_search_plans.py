@@ -1,7 +1,7 @@
 """Statements of the indexer read only the rows that they write, also with plans that were made while the tables were small."""
 import pytest
 
-from groundwork.plans import array, plans_of_now, texts
+from groundwork.plans import array, current_plans, texts
 
 ROWS = 40000
 SQL = "services/search-indexer/"
@@ -30,8 +30,8 @@ def places(cursor, schema):
 def test_plans_of_small_tables(unused_project, db, rows):
     cursor, schema = db.cursor(), unused_project.schema(db)
     fill(cursor, schema, 1, rows)
-    with plans_of_now(cursor, schema, ("search_postings", "search_docs", "search_terms", "search_lexicon")) as plans:
-        keep, before = plans.keep, places(cursor, schema)
+    with current_plans(cursor, schema, ("search_postings", "search_docs", "search_terms", "search_lexicon")) as plans:
+        keep, before = plans.prepare, places(cursor, schema)
         keep(SQL + "batch.sql", "leaves_read", {**LISTS, "los": array(5), "his": array(50)})
         keep(SQL + "batch.sql", "leaves_set", {**BYTES, "places": before})
         keep(SQL + "batch.sql", "leaves_put", {**LISTS, **BYTES, "bases": array(7)})

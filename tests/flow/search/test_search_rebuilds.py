@@ -25,7 +25,7 @@ def test_rebuilds_take_turns(both, start_indexer):
     """Rebuilds that together exceed the indexer's memory are done one after the other."""
     running = start_indexer(INDEX_PAGE=100, INDEX_BYTES=1048576)
     for one, entity in both:
-        one.ready(entity)
+        one.wait_built(entity)
         insert(one, entity, 3000)
         one.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'building') on conflict do nothing", entity["id"])
     for one, entity in both:
@@ -55,14 +55,14 @@ def test_what_stands_behind_the_cursor_of_a_rebuild_goes(project, index, start_i
     """A rebuild removes all rows after its cursor, also if they are more than one step removes."""
     running = start_indexer()
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     insert(index, books, 300)
     index.settle()
     running.stop()
     idx = pretend(index, books, "building", 0)
     assert left(index, idx) == (12_000, 11_000)
     running = start_indexer(INDEX_PAGE=50)
-    index.wait(lambda: index.live(books) == idx)
+    index.wait(lambda: index.live_generation(books) == idx)
     index.settle()
     index.check(books)
     running.stop()
@@ -73,7 +73,7 @@ def test_all_that_a_generation_had_goes(project, index, start_indexer, cursor):
     """All rows of a dropped generation are removed, also if they are more than one step removes, wherever its cursor was."""
     running = start_indexer()
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     idx = pretend(index, books, "dropped", cursor)
     project.admin.post("/entities/books/items", {"title": "walnut"}, expect=201)
     index.settle()
@@ -96,7 +96,7 @@ def test_prefixes_of_many_words(project, index, start_indexer):
     """After a rebuild, prefixes of one, two and three letters have the words with the highest counts over all records."""
     running = start_indexer()
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     index.execute(f"insert into {{p}}.e_{books['id']} (created_by, {column(books, 'title')}) select 1, 'zqa' || chr(97 + n / 26) || chr(97 + n % 26)"
                   " || ' common zq' || case when n % 2 = 0 then 'bb' else 'cc' end from generate_series(0, 99) n".replace("%", "%%"))
     index.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'building') on conflict do nothing", books["id"])
@@ -116,15 +116,15 @@ def test_records_change_while_pages_are_read_ahead(project, index, start_indexer
     """Changes during a rebuild are indexed: changes before a record is read, after it was read, and after the last page."""
     running = start_indexer()
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     insert(index, books, 8000)
     index.settle()
     running.stop()
-    before = index.live(books)
+    before = index.live_generation(books)
     index.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'building') on conflict do nothing", books["id"])
     running = start_indexer(INDEX_PAGE=10, INDEX_BYTES=1048576)
     changed = 0
-    while index.live(books) == before:
+    while index.live_generation(books) == before:
         for record in (1, 8000 - changed, 10 * changed % 8000 + 1):
             project.admin.put(f"/entities/books/items/{record}", {"title": f"cotton {changed}"}, expect=200)
         project.admin.post("/entities/books/items", {"title": f"linen {changed}"}, expect=201)
@@ -149,7 +149,7 @@ def test_rebuilds_that_begin_at_once(both, start_indexer, servers):
     running = start_indexer()
     held = []
     for one, entity in both:
-        one.ready(entity)
+        one.wait_built(entity)
         one.settle()
         insert(one, entity, 2000)
     running.stop()
@@ -190,7 +190,7 @@ def test_a_record_of_too_many_words(project, index, start_indexer):
     """A record of too many words is found by its first fields; where its indexed words end depends on its text alone."""
     running = start_indexer(LEASE_MS=60000)
     books = index.entity("books", **{f"part{n}": {"type": "text", "searchable": True} for n in range(5)})
-    index.ready(books)
+    index.wait_built(books)
     columns = {f"f_{field['id']}": n for n, field in enumerate(books["fields"])}
     texts = ", ".join(f"(select string_agg('w' || (k + {n} * 100000), ' ') from generate_series(1, 30000) k)" for n in columns.values())
     index.execute(f"insert into {{p}}.e_{books['id']} (id, {', '.join(columns)}) overriding system value select 1000, {texts}")
@@ -235,12 +235,12 @@ def test_a_check_reads_each_record_some_times(project, index, start_indexer):
     count = 3000
     running = start_indexer()
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     insert(index, books, count)
     index.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'building') on conflict do nothing", books["id"])
     index.wait(lambda: len(index.find(books, "walnut")) == count)
     index.execute("update {p}.search_work set due_at = now()")  # the work that follows a first build is due at once
-    index.wait(lambda: not index.rows("select 1 from {p}.search_work") and not index.busy())
+    index.wait(lambda: not index.rows("select 1 from {p}.search_work") and not index.has_work())
     running.stop()
     before = read_of(index, books)
     running = start_indexer(INDEX_BATCH=10)
@@ -258,7 +258,7 @@ def test_a_removal_while_records_are_looked_through(project, index, servers, sta
     index.entity("authors", name={"type": "varchar"})
     books = index.entity("books", title={"type": "varchar", "searchable": True},
                          author={"type": "relation", "options": {"entity": "authors", "on_delete": "cascade"}})
-    index.ready(books)
+    index.wait_built(books)
     authors = [project.admin.post("/entities/authors/items", {"name": name}, expect=201).json()["id"] for name in ("Ann", "Bob", "Eve")]
     for author in authors:
         index.execute(f"insert into {{p}}.e_{books['id']} (created_by, {column(books, 'title')}, {column(books, 'author')}) "
@@ -268,7 +268,7 @@ def test_a_removal_while_records_are_looked_through(project, index, servers, sta
     project.admin.post("/entities/books/items", {"title": "bell"}, expect=201)
     index.wait(lambda: len(index.find(books, "walnut")) == 30_160)
     index.execute("update {p}.search_work set due_at = now()")  # the work that follows a first build is due at once
-    index.wait(lambda: not index.rows("select 1 from {p}.search_work") and not index.busy())
+    index.wait(lambda: not index.rows("select 1 from {p}.search_work") and not index.has_work())
     waits = servers.connect()
     execute(waits, "select pg_advisory_lock(77)")
     index.execute("create function {p}.slow() returns trigger language plpgsql as 'begin while not pg_try_advisory_xact_lock_shared(77) loop"

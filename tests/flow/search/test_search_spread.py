@@ -21,9 +21,9 @@ def insert(index, entity, count, name="title", extra="", values=""):
 
 
 def rebuild(index, entity):
-    before = index.live(entity)
+    before = index.live_generation(entity)
     index.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'building') on conflict do nothing", entity["id"])
-    index.wait(lambda: index.live(entity) not in (None, before), within=20)
+    index.wait(lambda: index.live_generation(entity) not in (None, before), within=20)
     index.settle(within=20)
 
 
@@ -31,7 +31,7 @@ def test_a_removal_that_takes_more_along_than_is_looked_through(project, index, 
     index.entity("authors", name={"type": "varchar"})
     books = index.entity("books", title={"type": "varchar", "searchable": True},
                          author={"type": "relation", "options": {"entity": "authors", "on_delete": "cascade"}})
-    index.ready(books)
+    index.wait_built(books)
     ann, bob = [project.admin.post("/entities/authors/items", {"name": name}, expect=201).json()["id"] for name in ("Ann", "Bob")]
     insert(index, books, 10_050, extra=f", {column(books, 'author')}", values=f", {ann}")
     insert(index, books, 10, extra=f", {column(books, 'author')}", values=f", {bob}")
@@ -47,7 +47,7 @@ def test_a_target_that_many_refer_to(project, index, indexer):
     index.entity("authors", name={"type": "varchar"})
     books = index.entity("books", title={"type": "varchar", "searchable": True},
                          author={"type": "relation", "searchable": True, "options": {"entity": "authors", "on_delete": "set_null"}})
-    index.ready(books)
+    index.wait_built(books)
     ann = project.admin.post("/entities/authors/items", {"name": "Ann Smith"}, expect=201).json()["id"]
     insert(index, books, 2500, extra=f", {column(books, 'author')}", values=f", {ann}")
     rebuild(index, books)
@@ -60,7 +60,7 @@ def test_a_target_that_many_refer_to(project, index, indexer):
 
 def test_what_was_granted_to_a_role_that_goes(project, index, indexer):
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     role = project.role("Readers")["id"]
     insert(index, books, 2500)
     index.execute(f"insert into {{p}}.record_grants (entity_id, record_id, kind, grantee_id) select {books['id']}, id, 3, {role} from "
@@ -75,7 +75,7 @@ def test_what_was_granted_to_a_role_that_goes(project, index, indexer):
 
 def test_members_cost_nothing(project, index, indexer):
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     index.settle()
     group = project.admin.post("/groups", {"name": "readers"}, expect=201).json()["id"]
     user = project.user()
@@ -87,12 +87,12 @@ def test_members_cost_nothing(project, index, indexer):
 def test_beside_a_flood(project, index, indexer, gateway, operator, recorder, db, servers):
     """Another project's record, and the newest record of the flooded project, are indexed before the flood ends."""
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     insert(index, books, 12_000)
     other = Project(gateway, operator, recorder)
     theirs = Index(other, db, servers.folder)
     their_books = theirs.entity()
-    theirs.ready(their_books)
+    theirs.wait_built(their_books)
     index.settle()
     index.execute(f"insert into {{p}}.outbox (pending, event, entity_id, record_id, payload) select 2, 'EntityUpdated', {books['id']}, id, '{{{{}}}}' "
                   f"from {{p}}.e_{books['id']}")
@@ -107,7 +107,7 @@ def test_beside_a_flood(project, index, indexer, gateway, operator, recorder, db
 
 def test_purged(project, index, indexer):
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     insert(index, books, 100)
     rebuild(index, books)
     index.execute("update {p}.search_indexes set state = 'dropped' where entity_id = %s and state in ('live', 'building', 'failed')",
@@ -115,12 +115,12 @@ def test_purged(project, index, indexer):
     index.execute("insert into {p}.search_indexes (entity_id, state) values (%s, 'purged') on conflict do nothing", books["id"])
     project.admin.post(BOOKS, {"title": "walnut again"}, expect=201)
     index.settle()
-    assert index.live(books) is None and index.rows("select count(*) from {p}.search_postings")[0][0] == 0
+    assert index.live_generation(books) is None and index.rows("select count(*) from {p}.search_postings")[0][0] == 0
     assert index.rows("select count(*) from {p}.search_terms")[0][0] == 0
     project.admin.post("/entities/books/fields", {"name": "more", "type": "varchar", "searchable": True}, expect=201)
     time.sleep(1)
     index.settle()
-    assert index.live(books) is None, "the index stays purged"
+    assert index.live_generation(books) is None, "the index stays purged"
     rebuild(index, books)
     assert len(index.find(books, "walnut")) == 101
     assert [state for state in index.state(books)] == ["live"]
@@ -130,14 +130,14 @@ def test_writers_who_did_not_know(project, index, indexer):
     """Records are indexed although they have no row in the outbox, as written by a process that read the model before the
     entity was searchable."""
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     insert(index, books, 3)
     index.wait(lambda: len(index.find(books, "walnut")) == 3, within=20)
 
 
 def test_only_indexers_are_notified_of_what_nobody_else_takes(project, index, db, redis_client):
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     settle()
     (partition,), = index.rows("select partition from platform.projects where slug = %s", project.id)
     told = lambda topic: redis_client.xlen(f"{topic}:{{p{partition}}}") if redis_client.exists(f"{topic}:{{p{partition}}}") else 0
@@ -150,7 +150,7 @@ def test_only_indexers_are_notified_of_what_nobody_else_takes(project, index, db
 def test_records_of_many_words(project, index, indexer):
     """Records with more words than one transaction takes are indexed in several; the last one removes the outbox rows."""
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     index.settle()
     notes = column(books, "notes")
     for step in (7, 11):

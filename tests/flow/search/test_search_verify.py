@@ -7,7 +7,7 @@ BOOKS = "/entities/books/items"
 @pytest.fixture
 def library(project, index, indexer):
     books = index.entity()
-    index.ready(books)
+    index.wait_built(books)
     index.made = [result["id"] for result in project.admin.post(BOOKS + "/bulk", {"items": [
         {"title": f"walnut {n}", "notes": "linen" if n % 3 else "cotton sheets"} for n in range(300)]}, expect=201).json()["results"]]
     index.settle()

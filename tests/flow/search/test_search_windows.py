@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from groundwork.search import leaf_ids
-from groundwork.searching import followed, found, search
+from groundwork.searching import wait_indexed, find_ids, search
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from corpora import World  # noqa: E402
@@ -58,7 +58,7 @@ def shelf(project, db, index, indexer):
     index.execute(f"alter table {{p}}.e_{entity['id']} alter column id restart with {FAR}")
     ids += [write(n) for n in range(OLD, OLD + NEW)]
     assert ids[OLD] >= FAR
-    followed(project, db, "books")
+    wait_indexed(project, db, "books")
     shatter(index)
     return ids
 
@@ -90,13 +90,13 @@ def test_better_ones_are_found_however_old(project, shelf, walnuts):
     answer = search(project.admin, "walnut")
     assert [item["id"] for item in answer["items"]] == walnuts[:20]
     assert answer["total_is_exact"] and answer["total_items"] == len(walnuts)
-    assert found(project.admin, "oak walnut") == shelf[BEST - 1::-1] + walnuts[BEST:20]
+    assert find_ids(project.admin, "oak walnut") == shelf[BEST - 1::-1] + walnuts[BEST:20]
 
 
 def test_the_oldest_are_left_out_too(project, shelf, walnuts):
     rest = sorted(set(shelf) - set(walnuts), reverse=True)
-    assert found(project.admin, "* -walnut", pageSize=500) == rest
-    assert found(project.admin, "oak -walnut", pageSize=500) == rest
+    assert find_ids(project.admin, "* -walnut", pageSize=500) == rest
+    assert find_ids(project.admin, "oak -walnut", pageSize=500) == rest
 
 
 def test_completions_are_counted_among_the_newest(project, shelf):
@@ -119,7 +119,7 @@ def test_first_pages_are_the_oracles(project, db, index, indexer, seed):
         index.execute(f"alter table {{p}}.e_{numbers[entity]} alter column id restart with {next(far)}")
 
     world = World(project, seed, records=1200, between=spread)
-    followed(project, db, *ENTITIES)
+    wait_indexed(project, db, *ENTITIES)
     shatter(index)
     callers = list(world.callers())
     ended = 0

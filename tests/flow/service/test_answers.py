@@ -11,7 +11,7 @@ import pytest
 
 from groundwork.client import Client
 from groundwork.deadline import STRICT, until
-from groundwork.floods import many, sipping
+from groundwork.floods import AttackThreads, slow_readers
 from groundwork.project import Project
 
 KB = 1024
@@ -44,7 +44,7 @@ def small(start_gateway, servers):
     gateway = start_gateway("small_answers", WORKERS=1, ANSWER_BYTES=MB, REQUESTS_BYTES=4 * MB,
                             JSON_BODY_BYTES=256 * KB, DB_WRITE_CONNECTIONS=8)
     yield gateway
-    assert gateway.running(), gateway.log_tail()
+    assert gateway.is_running(), gateway.log_tail()
     assert not gateway.alarms()
     gateway.stop()
 
@@ -137,7 +137,7 @@ def test_a_project_that_holds_its_share_costs_others_nothing(wide, neighbour, sm
 
     readers = [slow() for _ in range(12)]
     try:
-        with sipping(readers):
+        with slow_readers(readers):
             assert until(lambda: (most := held(small)) >= MB and most) <= 4 * MB
             for _ in range(30):
                 neighbour.admin.get("/entities/small/items", expect=200)
@@ -181,7 +181,7 @@ def narrow(start_gateway, servers):
     """A gateway with eight write connections, for slow readers."""
     gateway = start_gateway("exports", WORKERS=1, DB_WRITE_CONNECTIONS=8)
     yield gateway
-    assert gateway.running(), gateway.log_tail()
+    assert gateway.is_running(), gateway.log_tail()
     assert not gateway.alarms()
     gateway.stop()
 
@@ -285,7 +285,7 @@ def test_aggregates_of_one_project_leave_room_for_others(narrow, servers):
     def aggregate(number, _):
         return clients[number].get("/entities/notes/items/aggregate", params={"group_by": "text", "count": "*", "limit": 5})
 
-    with many(40, aggregate) as flood:
+    with AttackThreads(40, aggregate) as flood:
         served, ends = 0, time.monotonic() + 6
         while time.monotonic() < ends or served <= 5 or flood.answers[200] <= 5:
             other.admin.get("/entities/small/items", params={"limit": 20, "count": "true"}, expect=200)

@@ -3,11 +3,11 @@ import concurrent.futures
 
 import pytest
 
-from groundwork.chaos import at
+from groundwork.chaos import client_at
 from groundwork.client import Client
 from groundwork.deadline import STRICT, at_most, until
 from groundwork.project import Project
-from groundwork.soon import soon
+from groundwork.soon import await_status
 
 ROWS = 60000
 LIMIT_MS = 100
@@ -38,7 +38,7 @@ def heavy(session_gateway, operator, start_gateway, servers):
         cursor.execute(f"insert into {schema}.e_{entity} (f_{fields['name']}, f_{fields['amount']}) "
                        f"select repeat(md5(n::text), 40), n from generate_series(1, {ROWS}) n")
     connection.close()
-    yield at(gateway, project)
+    yield client_at(gateway, project)
     gateway.stop()
 
 
@@ -57,7 +57,7 @@ def test_q3_l11_queries_end_at_the_limit(heavy, name):
     with at_most(3, "the query"):
         answer = heavy.get("/entities/notes/items", params=CATASTROPHES[name])
     assert answer.status_code in (503, 504), f"{answer.status_code}: {answer.text[:300]}"
-    soon(lambda: heavy.get("/entities/small/items"), 200)  # on a busy machine this read may reach the limit as well
+    await_status(lambda: heavy.get("/entities/small/items"), 200)  # on a busy machine this read may reach the limit as well
 
 
 @pytest.mark.timed

@@ -191,7 +191,7 @@ def test_clients_that_vanish(session_gateway, operator, recorder, chaos_gateway,
     for thread in honest:
         if thread.failure:
             raise thread.failure
-    assert not chaos_gateway.alarms() and chaos_gateway.running()
+    assert not chaos_gateway.alarms() and chaos_gateway.is_running()
     assert all(thread.done > 10 for thread in honest), [thread.done for thread in honest]
     for client in clients:
         client.session.close()

@@ -7,7 +7,7 @@ import pytest
 
 from groundwork.client import Client
 from groundwork.project import PASSWORD
-from groundwork.soon import soon
+from groundwork.soon import await_status
 from groundwork.writers import ONLY_WRITTEN, PAY, WRITERS, World
 
 # The path, and a body for each n that changes the resource, where the requests of WRITERS repeat a body.
@@ -188,7 +188,7 @@ def test_the_use_of_a_key_is_no_edit(project):
     path = f"/api-keys/{key.info['id']}"
     tag = project.admin.get(path, expect=200).headers["ETag"]
     key.get("/roles", expect=200)
-    soon(lambda: project.admin.get(path, headers={"If-None-Match": tag}), 200)
+    await_status(lambda: project.admin.get(path, headers={"If-None-Match": tag}), 200)
     project.admin.delete(path, headers={"If-Match": '"other"'}, expect=412)
     project.admin.delete(path, headers={"If-Match": tag}, expect=204)
 

@@ -6,7 +6,7 @@ import itertools
 import pytest
 from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.runs import Held
+from groundwork.runs import TableLock
 from groundwork.workflows import document
 
 WRITERS = 16
@@ -132,7 +132,7 @@ def test_writers_at_the_last_free_place(project, db, servers, name):
     assert alone.status_code in (200, 201), alone.text
     clients = [project.client(token=project.admin.token) for _ in range(kind.writers)]
     with concurrent.futures.ThreadPoolExecutor(kind.writers) as pool:
-        with Held(servers, f"{schema}.{kind.table}", mode="share"):  # a share lock: rows can be counted, but not added
+        with TableLock(servers, f"{schema}.{kind.table}", mode="share"):  # a share lock: rows can be counted, but not added
             sent = [pool.submit(kind.send, project, client) for client in clients]
             until(lambda: len(rows(db, "select 1 from pg_stat_activity where wait_event_type = 'Lock'")) > 1, "two writers wait")
         answers = [one.result() for one in sent]

@@ -16,11 +16,11 @@ import requests
 
 from groundwork.daemon import Daemon, free_port
 from groundwork.deadline import allowed, at_most, until
-from groundwork.fixtures import binary, settings
+from groundwork.fixtures import gateway_binary, settings
 from groundwork.project import Project
 from groundwork.records import execute
 from groundwork.servers import ROOT
-from groundwork.soon import soon
+from groundwork.soon import await_status
 
 
 PATIENT = {"STATEMENT_TIMEOUT_MS": 600000, "REQUEST_TIMEOUT_MS": 600000}  # requests that wait reach no limit
@@ -32,7 +32,7 @@ def gateway_with(servers, session_gateway, tmp_path):
 
     def make(program=None, **changes):
         whole = {name: value for name, value in {**settings(servers), **changes}.items() if value is not None}
-        return Daemon(str(program or binary()), tmp_path / "gateway.log", **whole)
+        return Daemon(str(program or gateway_binary()), tmp_path / "gateway.log", **whole)
 
     return make
 
@@ -48,7 +48,7 @@ def own(start_gateway):
 
     yield start
     for daemon in started:
-        if daemon.running():
+        if daemon.is_running():
             daemon.stop()
 
 
@@ -80,7 +80,7 @@ def test_help_config_names_every_variable(session_gateway):
 @pytest.mark.parametrize("name", ["api-gateway", "payments-webhook", "push-dispatcher", "search-indexer", "workflow-runner"])
 def test_readme_has_the_tables(name):
     """`make readme` writes them."""
-    path = binary().with_name(name)
+    path = gateway_binary().with_name(name)
     table = subprocess.run([path, "--help-config=markdown"], capture_output=True, text=True, check=True).stdout.strip()
     assert f"<!-- config {name} -->\n{table}\n<!-- end -->" in (ROOT / "services" / name / "README.md").read_text()
 
@@ -137,7 +137,7 @@ WRONG_RUNNER = [
 @pytest.mark.parametrize("arguments", [[], ["--check"]], ids=["start", "check"])
 @pytest.mark.parametrize("changes, text", WRONG_RUNNER, ids=range(len(WRONG_RUNNER)))
 def test_start_of_a_runner_is_refused_with_one_line(gateway_with, changes, text, arguments):
-    done = gateway_with(binary().with_name("workflow-runner"), OPERATOR_TOKEN=None, **changes).run(*arguments)
+    done = gateway_with(gateway_binary().with_name("workflow-runner"), OPERATOR_TOKEN=None, **changes).run(*arguments)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert done.stderr.startswith("workflow-runner: ") and done.stderr.count("\n") == 1, done.stderr
     assert text in done.stderr and "hunter2" not in done.stderr
@@ -146,13 +146,13 @@ def test_start_of_a_runner_is_refused_with_one_line(gateway_with, changes, text,
 def test_a_runner_without_its_sandbox(gateway_with, tmp_path):
     """The message names the program that the runner expects in its own folder."""
     alone = tmp_path / "workflow-runner"
-    shutil.copy(binary().with_name("workflow-runner"), alone)
+    shutil.copy(gateway_binary().with_name("workflow-runner"), alone)
     done = gateway_with(alone, OPERATOR_TOKEN=None).run()
     assert done.returncode == 2 and f"{tmp_path}/script-sandbox" in done.stderr, done.stderr
 
 
 def test_a_runner_has_no_port(gateway_with):
-    runner = gateway_with(binary().with_name("workflow-runner"))
+    runner = gateway_with(gateway_binary().with_name("workflow-runner"))
     text = runner.run("--help-config").stdout
     assert "GROUNDWORK_ADMIN_PORT=" in text and "GROUNDWORK_JOB_SLOTS=" in text
     assert "GROUNDWORK_PORT" not in text and "GROUNDWORK_HOST" not in text
@@ -178,7 +178,7 @@ def test_one_port_for_both(gateway_with):
 
 def test_few_files_mean_few_connections(gateway_with, tmp_path):
     script = tmp_path / "limited"
-    script.write_text(f'#!/bin/sh\nulimit -n 700\nexec {binary()} "$@"\n')
+    script.write_text(f'#!/bin/sh\nulimit -n 700\nexec {gateway_binary()} "$@"\n')
     script.chmod(0o755)
     daemon = gateway_with(script, WORKERS=1).start()
     try:
@@ -348,7 +348,7 @@ def test_drain_answers_what_runs(own, operator, servers):
         socket.create_connection(("127.0.0.1", daemon.port), timeout=60)
     ready = requests.get(f"{daemon.admin_url}/readyz", timeout=60)
     assert ready.status_code == 503 and ready.json()["draining"] is True
-    assert daemon.running() and not future.done()
+    assert daemon.is_running() and not future.done()
     lock.rollback()
     answer = future.result(60)
     assert answer.status_code == 201 and answer.headers["Connection"] == "close"
@@ -476,7 +476,7 @@ def test_access_line(project, gateway):
 def test_access_line_holds_no_secret(project, gateway):
     word = f"secret-{project.id}"
     first = project.client().post("/auth/v1/token", {"email": f"{word}@example.org", "password": word}, expect=401)
-    last = soon(lambda: project.client().get(f"/users?{word}=1", headers={"Authorization": f"Bearer {word}"}), 401)
+    last = await_status(lambda: project.client().get(f"/users?{word}=1", headers={"Authorization": f"Bearer {word}"}), 401)
     for answer in (first, last):
         until(lambda own_id=answer.headers["X-Request-Id"]: own_id in gateway.log())
     assert word not in gateway.log()

@@ -71,8 +71,8 @@ def shop(shared_project):
 
 
 def test_permission(project):
-    project.only("svc_documentation:read").get("/docs", expect=200)
-    refused = project.only("svc_users:read").get("/docs", expect=403).json()
+    project.user_with("svc_documentation:read").get("/docs", expect=200)
+    refused = project.user_with("svc_users:read").get("/docs", expect=403).json()
     assert refused["code"] == "forbidden"
     project.client().get("/docs", expect=401)
     project.key(["svc_documentation:read"]).get("/docs", expect=200)
@@ -284,7 +284,7 @@ def test_names_that_generators_fold(project):
 
 
 def test_operations_of_others_are_shown(shop):
-    reader = shop.only("svc_documentation:read")
+    reader = shop.user_with("svc_documentation:read")
     document = model(reader)
     assert "/entities/orders/items" in document["paths"]
     assert document["components"]["schemas"]["orders"] == model(shop.admin)["components"]["schemas"]["orders"]
@@ -296,7 +296,7 @@ def test_hidden_fields_are_left_out(project):
         {"name": "price", "type": "float", "required": True},
         {"name": "margin", "type": "float", "required": True},
     ])
-    limited = project.only(
+    limited = project.user_with(
         "svc_documentation:read", "offers:read", "offers:create", "offers:update",
         field_access=[{"entity": "offers", "action": action, "fields": ["price"]}
                       for action in ("read", "create", "update")],
@@ -313,7 +313,7 @@ def test_fields_read_only_and_write_only(project):
         {"name": "rating", "type": "float"},
         {"name": "note", "type": "text"},
     ])
-    limited = project.only(
+    limited = project.user_with(
         "svc_documentation:read", "offers:read", "offers:create", "offers:update",
         field_access=[
             {"entity": "offers", "action": "read", "fields": ["price", "rating"]},
@@ -556,7 +556,7 @@ def test_documents_of_a_project_are_bounded(start_gateway, operator, recorder):
     other.admin.get("/docs", expect=200)
     for field in range(4):
         rules = [{"entity": name, "action": "read", "fields": [f"field_{n}" for n in range(field, 200)]} for name in names]
-        wide.only("svc_documentation:read", *(f"{name}:read" for name in names), field_access=rules).get("/docs", expect=200)
+        wide.user_with("svc_documentation:read", *(f"{name}:read" for name in names), field_access=rules).get("/docs", expect=200)
         assert 4_000_000 < pool(gateway, "held") <= 8_000_000
     assert pool(gateway, "owners") == 2
     wide_model_before = pool(gateway, "held")

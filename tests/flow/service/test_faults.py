@@ -12,7 +12,7 @@ import pytest
 
 from groundwork.client import Client
 from groundwork.deadline import allowed, at_most, until
-from groundwork.soon import served
+from groundwork.soon import wait_served
 
 pytestmark = pytest.mark.slow
 
@@ -152,7 +152,7 @@ def test_d5_an_upload_whose_end_comes_in_an_outage(busy, servers, gateway):
             until_ready(servers)
     assert answer.startswith(b"HTTP/1.1 503 "), answer
     assert b"Rights cannot be read" in answer, answer
-    served(busy.admin, "/entities/orders/items?limit=1")
+    wait_served(busy.admin, "/entities/orders/items?limit=1")
 
 
 @pytest.mark.timed
@@ -199,7 +199,7 @@ def test_d7_no_connection_left(busy, servers, db, gateway):
             connection.close()
     assert len(taken) > 100
     until(lambda: {read(busy.admin).status_code, write(busy.admin, 1, 1).status_code} == {200, 201}, "not normal again", within=15)
-    served(busy.admin, "/entities/orders/items?limit=5&count=false")
+    wait_served(busy.admin, "/entities/orders/items?limit=5&count=false")
     for _ in range(20):
         assert read(busy.admin).status_code == 200 and write(busy.admin, 2, 2).status_code == 201
 

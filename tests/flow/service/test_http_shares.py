@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
-from groundwork.chaos import FAKETIME, faked
+from groundwork.chaos import FAKETIME, faketime_prefix
 from groundwork.client import Client
 from groundwork.deadline import until
-from groundwork.fixtures import binary
-from groundwork.floods import sipping
+from groundwork.fixtures import gateway_binary
+from groundwork.floods import slow_readers
 from groundwork.project import Project
 
 
@@ -65,7 +65,7 @@ def minute_without_end():
     """A prefix that starts a gateway with a stopped wall clock: the counters of rate limits restart every minute."""
     if FAKETIME is None:
         pytest.skip("libfaketime is not installed")
-    return faked(time.strftime("%Y-%m-%d %H:%M:%S"), binary())
+    return faketime_prefix(time.strftime("%Y-%m-%d %H:%M:%S"), gateway_binary())
 
 
 STARTED = b"{" + b" " * 120000  # at the minimum rate of a kilobyte per second the gateway waits for this body for two minutes
@@ -270,7 +270,7 @@ def test_many_projects_leave_a_seat_to_the_next(start_small, make_project, socke
 
     readers = [sockets(gateway, request(project, "/entities/pages/items", project.admin.token), receive_bytes=1)
                for project in hostile for _ in range(16)]
-    with sipping(readers):
+    with slow_readers(readers):
         until(lambda: in_flight(gateway) >= 36)
         for _ in range(3):
             until(has_seat, "the newcomer is not served")
@@ -338,7 +338,7 @@ def test_unread_answers_are_bounded_by_project(start_small, make_project, socket
             project.admin.post("/entities/pages/items/bulk", {"items": [{"text": "x" * 900000}]}, expect=201)
     path = "/entities/pages/items?limit=6"
     readers = [sockets(gateway, request(one, path, one.admin.token), receive_bytes=1) for _ in range(8)]
-    with sipping(readers):
+    with slow_readers(readers):
         # On a busy machine a request that waits a second for the database is refused before it takes its share of memory.
         until(lambda: (gauge(gateway, "groundwork_requests_total", 'items_list",status="5xx') or 0) >= 6, gateway.metrics)
         # Rows count twice until their text is created; a moment later only the text counts.

@@ -11,7 +11,7 @@ from groundwork import raw
 from groundwork.client import Client
 from groundwork.cpu import cpu_seconds, memory
 from groundwork.deadline import allowed, at_most, until
-from groundwork.floods import many
+from groundwork.floods import AttackThreads
 from groundwork.project import PASSWORD, Project
 from groundwork.raw import head
 
@@ -301,7 +301,7 @@ def test_l7_one_project_at_many_times_the_load(project, operator, recorder, gate
             ignore_errors(sock.sendall, request)
             return status_of(receive(sock, limit=4000))
 
-    with Others(other.admin, slowest=1.5) as others, many(12, flood) as flooding:
+    with Others(other.admin, slowest=1.5) as others, AttackThreads(12, flood) as flooding:
         time.sleep(4)
         until(lambda: flooding.answers[200] > 50, lambda: flooding.answers)
         others.served()

@@ -25,7 +25,7 @@ def worker(start_gateway):
     """A gateway with one worker and default settings, except time limits."""
     gateway = start_gateway("memory", WORKERS=1, STATEMENT_TIMEOUT_MS=allowed(5000), REQUEST_TIMEOUT_MS=allowed(30000))
     yield gateway
-    assert gateway.running(), gateway.log_tail()
+    assert gateway.is_running(), gateway.log_tail()
     assert not gateway.alarms()
     gateway.stop()
 
@@ -93,7 +93,7 @@ def test_the_worst_mix(worker, servers, db):
             statuses[answer.status_code] += 1
         return most > 40 * MB and statuses[201] and statuses[200] and time.monotonic() > least_end
 
-    with floods.all_of(*(flood for project in hostile for flood in floods.worst_mix(project, db))):
+    with floods.run_together(*(flood for project in hostile for flood in floods.worst_mix(project, db))):
         until(has_filled, lambda: f"no more than {most >> 20} MB, others were answered {statuses}", within=30, pause=0)
     assert most <= 182 * MB
     if not sanitized(pid):

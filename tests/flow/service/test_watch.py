@@ -12,7 +12,7 @@ from groundwork.daemon import Daemon
 from groundwork.deadline import until
 from groundwork.project import Project
 from groundwork.records import execute, rows, table
-from groundwork.runs import finish, step
+from groundwork.runs import wait_ended, step
 from groundwork.workflows import create, event, start, workflow
 
 
@@ -148,10 +148,10 @@ def test_jobs_with_large_data_hold_nobody_up(project, brief_jobs):
     bring = [step(f"s{n}", "RunScript", {"script": "return [$svc.trigger.data.text, Array(20000).fill(1.5)]"}, next=f"s{n + 1}") for n in range(3)]
     made = workflow(project.admin, steps=[*bring, step("s3", "RunScript", {"script": "throw 1"})])
     for text in ("x" * 800000, "\x01" * 130000):
-        job = finish(project, start(project.admin, made, {"text": text}))
+        job = wait_ended(project, start(project.admin, made, {"text": text}))
         assert job["error"]["step_key"] == "s3" and len(job["steps"][0]["output"]["data"][0][0]) == len(text), job["error"]
         project.admin.post(f"/workflows/jobs/{job['id']}/retry", {"from_step": "s2"}, expect=202)
-        finish(project, job["id"])
+        wait_ended(project, job["id"])
 
 
 def test_large_events_hold_nobody_up(project, db, brief_jobs):

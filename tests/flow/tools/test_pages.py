@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from groundwork.fixtures import binary
+from groundwork.fixtures import gateway_binary
 from groundwork.servers import ROOT
 
 TREE = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
@@ -37,13 +37,13 @@ def names():
 @pytest.fixture(scope="module")
 def settings():
     daemons = [path.split("/")[1] for path in TREE if re.fullmatch(r"services/[\w-]+/config\.def", path)]
-    helps = [subprocess.run([binary().parent / name, "--help-config"], capture_output=True, text=True, check=True).stdout for name in daemons]
+    helps = [subprocess.run([gateway_binary().parent / name, "--help-config"], capture_output=True, text=True, check=True).stdout for name in daemons]
     return set(re.findall(r"GROUNDWORK_\w+", "\n".join(helps)))
 
 
 @pytest.fixture(scope="module")
 def routes():
-    listed = subprocess.run([binary(), "--list-routes"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run([gateway_binary(), "--list-routes"], capture_output=True, text=True, check=True).stdout
     return [(method, re.compile(re.sub(r"\\\{\w+\\\}", r"[^/]+", re.escape(path)))) for method, path, *_ in map(str.split, listed.splitlines())]
 
 

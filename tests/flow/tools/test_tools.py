@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from groundwork.deadline import until
-from groundwork.fixtures import binary
+from groundwork.fixtures import gateway_binary
 from groundwork.servers import ROOT
 
 TOOL = """
@@ -76,7 +76,7 @@ def place(tmp_path):
     ("TERM", "first"), ("INT", "first"), ("HUP", "first"), ("KILL", "first"), ("KILL", "second"), ("KILL", "tool"),
     ("TERM", "tool"), ("fails", ""), ("exits", "")])
 def test_whatever_ends_a_tool(place, what, whom):
-    process = spawn(["/usr/bin/python3", "-c", TOOL, str(binary()), what], place)
+    process = spawn(["/usr/bin/python3", "-c", TOOL, str(gateway_binary()), what], place)
     try:
         said = next(line for line in process.stdout if line.startswith("up ")).split()
         names = processes(place).values()
@@ -93,7 +93,7 @@ def test_whatever_ends_a_tool(place, what, whom):
 
 
 TOOLS = {
-    "chaos": ["tests/chaos/run", "--seconds", "300", "--binaries", str(binary().parent)],
+    "chaos": ["tests/chaos/run", "--seconds", "300", "--binaries", str(gateway_binary().parent)],
     "bench": ["tests/bench/run", "--quick", "--only", "get"],
     "test": ["scripts/test", "flow", "--", "tests/flow/workflows/test_chaos_clocks.py", "tests/flow/model/test_enums.py"],
     "sql": ["scripts/check-sql"],
@@ -105,7 +105,7 @@ TOOLS = {
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_tool_is_stopped(place, tool, number):
     """The signal arrives in the middle of the tool's work."""
-    process = spawn(TOOLS[tool], place, GW_BIN=str(binary()))
+    process = spawn(TOOLS[tool], place, GW_BIN=str(gateway_binary()))
     try:
         until(lambda: "postgres" in processes(place).values(), f"{tool} is at work", 30)
         if tool != "sql":

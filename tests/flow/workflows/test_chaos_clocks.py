@@ -12,20 +12,20 @@ import time
 import zoneinfo
 
 import pytest
-from groundwork.chaos import FAKETIME, faked, kill
+from groundwork.chaos import FAKETIME, faketime_prefix, kill
 from groundwork.client import Client
 from groundwork.daemon import Daemon
 from groundwork.deadline import allowed, at_most, until
-from groundwork.fixtures import binary
+from groundwork.fixtures import gateway_binary
 from groundwork.project import Project
 from groundwork.records import execute, rows, table
-from groundwork.runs import condition, finish, history
+from groundwork.runs import condition, wait_ended, history
 from groundwork.servers import UNSYNCED, Servers
-from groundwork.workflows import add_jobs, call, create, event, job_row, jobs_of, start, timed, workflow
+from groundwork.workflows import add_jobs, call, create, event, job_row, jobs_of, start, timed_trigger, workflow
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
 needs_faketime = pytest.mark.skipif(FAKETIME is None, reason="libfaketime is not installed")
-pytestmark = pytest.mark.usefixtures("nobody_else")
+pytestmark = pytest.mark.usefixtures("no_foreign_events")
 RUNNER = {"SWEEP_MS": 500}
 
 
@@ -38,7 +38,7 @@ def seconds(call):
     return time.monotonic() - since
 
 
-def test_a_slow_disk(project, db, servers, start_one, orders):
+def test_a_slow_disk(project, db, servers, start_test_runner, orders):
     """D10: each flush takes 100 ms longer, one at a time: no lease is lost, and no step runs twice."""
     made = workflow(project.admin, steps=[condition("a", then="save"), create("save", next="b"), condition("b")])
     root = servers.connect(superuser=True)
@@ -49,7 +49,7 @@ def test_a_slow_disk(project, db, servers, start_one, orders):
     try:
         until(lambda: seconds(lambda: project.item("orders", name="slow")) > 0.1, "every server process has read it")
         before = rows(db, f"select count(*) from {table(project, db, orders)}")[0][0]
-        runners = [start_one(LEASE_MS=8000), start_one(LEASE_MS=8000)]
+        runners = [start_test_runner(LEASE_MS=8000), start_test_runner(LEASE_MS=8000)]
         schema = project.schema(db)
         add_jobs(project, db, made, 60)
         until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running')"), "all ended", 20)
@@ -83,7 +83,7 @@ def small_disk(tmp_path_factory):
     finally:
         del os.environ["PG_SETTINGS"]
         for daemon in started:
-            if daemon.running():
+            if daemon.is_running():
                 kill(daemon)
         servers.wipe()
         subprocess.run(["umount", "-l", folder], check=True)
@@ -108,8 +108,8 @@ def test_a_full_disk(small_disk, tmp_path):
     servers, folder, started = small_disk
     own = {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url, "MASTER_KEY": "00112233445566778899aabbccddeeff" * 2,
            "WORKERS": 1}
-    gateway = Daemon(str(binary()), tmp_path / "gateway.log", OPERATOR_TOKEN="operator-of-a-small-disk", **own)
-    runner = Daemon(str(binary().with_name("workflow-runner")), tmp_path / "runner.log", SWEEP_MS=500, LEASE_MS=4000, **own)
+    gateway = Daemon(str(gateway_binary()), tmp_path / "gateway.log", OPERATOR_TOKEN="operator-of-a-small-disk", **own)
+    runner = Daemon(str(gateway_binary().with_name("workflow-runner")), tmp_path / "runner.log", SWEEP_MS=500, LEASE_MS=4000, **own)
     assert gateway.run("--migrate").returncode == 0
     for daemon in (gateway, runner):
         started.append(daemon.start())
@@ -137,7 +137,7 @@ def test_a_full_disk(small_disk, tmp_path):
     # A PostgreSQL server that cannot write its log stops. Groundwork does not start it again.
     db = until(lambda: connect_or_start(servers), "the server is back")
     until(lambda: project.admin.post("/entities/orders/items", {"name": "after"}).status_code == 201, "writes again")
-    assert gateway.running() and runner.running()
+    assert gateway.is_running() and runner.is_running()
     until(lambda: not rows(db, f"select 1 from {schema}.outbox where pending & 1 <> 0")
           and not rows(db, f"select 1 from {schema}.jobs_now where status not in ('succeeded', 'failed')"), "all is done")
     (made,) = rows(db, f"select count(*) from {table(project, db, entity)}")[0]
@@ -163,16 +163,16 @@ def connect_or_start(servers):
 # --- a transaction that stays open ---
 
 
-def test_a_transaction_that_stays_open(project, db, servers, start_one, orders, listening):
+def test_a_transaction_that_stays_open(project, db, servers, start_test_runner, orders, order_workflow):
     """D11: an old transaction that has a transaction id does not delay any event."""
-    start_one()
+    start_test_runner()
     old = servers.connect()
     old.autocommit = False
     execute(old, "select pg_current_xact_id()")
     execute(old, f"update {project.schema(db)}.meta set model_version = model_version where false")
     for number in range(5):
         project.item("orders", name=f"n{number}")
-    until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"] * 5, "five jobs")
+    until(lambda: [status for _, status in jobs_of(project, db, order_workflow)] == ["succeeded"] * 5, "five jobs")
     assert rows(db, "select 1 from pg_stat_activity where state = 'idle in transaction' and backend_xid is not null")
     old.close()
 
@@ -182,17 +182,17 @@ def test_a_transaction_that_stays_open(project, db, servers, start_one, orders, 
 
 @needs_faketime
 @pytest.mark.parametrize("offset", ["+2h", "-2h"])
-def test_one_runner_with_a_wrong_clock(project, db, sink, start_one, offset):
+def test_one_runner_with_a_wrong_clock(project, db, sink, start_test_runner, offset):
     """D12: leases and ticks follow the database's clock: no runner takes a job early, and no minute fires twice."""
     slow = workflow(project.admin, steps=[call("call", f"{sink.url}/slow/3", next="end"), condition("end")])
-    ticking = workflow(project.admin, timed("* * * * *"), [condition()])
-    wrong = start_one(prefix=faked(offset, binary()))
+    ticking = workflow(project.admin, timed_trigger("* * * * *"), [condition()])
+    wrong = start_test_runner(prefix=faketime_prefix(offset, gateway_binary()))
     said = [json.loads(line)["time"] for line in wrong.log().splitlines() if '"event":"runner.started"' in line]
     assert said, "no worker says that it has started"
     for time_ in said:
         wrong_by = datetime.datetime.fromisoformat(time_.replace("Z", "+00:00")) - datetime.datetime.now(datetime.timezone.utc)
         assert abs(wrong_by) > datetime.timedelta(minutes=110)
-    start_one()
+    start_test_runner()
     jobs = [start(project.admin, slow) for _ in range(6)]
     schema = project.schema(db)
     ((begun,),) = rows(db, "select date_trunc('minute', now())")
@@ -202,14 +202,14 @@ def test_one_runner_with_a_wrong_clock(project, db, sink, start_one, offset):
         execute(db, "update platform.workflow_projects set next_fire_at = date_trunc('minute', now())")
         time.sleep(0.4)
     for job in jobs:
-        found = finish(project, job)
+        found = wait_ended(project, job)
         assert (found["status"], found["attempt"]) == ("succeeded", 1), found
     until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running')"), "ticks ran")
     ticks = rows(db, f"select trigger_at, queued_at, attempt from {schema}.jobs_now where workflow_id = %s order by 1", ticking["id"])
     assert ticks and len({trigger_at for trigger_at, _, _ in ticks}) == len(ticks)
     for trigger_at, queued_at, attempt in ticks:
         assert trigger_at >= begun and datetime.timedelta(0) <= queued_at - trigger_at < datetime.timedelta(minutes=2) and attempt == 1
-    assert len(sink.seen("/slow/3")) % 6 == 0
+    assert len(sink.requests_to("/slow/3")) % 6 == 0
 
 
 # --- ticks ---
@@ -275,13 +275,13 @@ def test_every_minute_that_matches_fires_once(clockwork, tmp_path):
     servers, jump_to = clockwork
     own = {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url, "MASTER_KEY": "00112233445566778899aabbccddeeff" * 2,
            "WORKERS": 1}
-    gateway = Daemon(str(binary()), tmp_path / "gateway.log", OPERATOR_TOKEN="operator-of-the-clock", **own)
-    runners = [Daemon(str(binary().with_name("workflow-runner")), tmp_path / f"runner{i}.log", SWEEP_MS=300, LEASE_MS=4000, **own) for i in range(3)]
+    gateway = Daemon(str(gateway_binary()), tmp_path / "gateway.log", OPERATOR_TOKEN="operator-of-the-clock", **own)
+    runners = [Daemon(str(gateway_binary().with_name("workflow-runner")), tmp_path / f"runner{i}.log", SWEEP_MS=300, LEASE_MS=4000, **own) for i in range(3)]
     try:
         assert gateway.run("--migrate").returncode == 0
         gateway.start()
         project = Project(gateway, Client(f"{gateway.url}/org", token="operator-of-the-clock"), None)
-        flows = {cron: workflow(project.admin, timed(cron, timezone=zone), [condition()])["id"] for cron, (zone, _) in TICKS.items()}
+        flows = {cron: workflow(project.admin, timed_trigger(cron, timezone=zone), [condition()])["id"] for cron, (zone, _) in TICKS.items()}
         db = servers.connect()
         schema = project.schema(db)
         jump_to(BEGIN)
@@ -314,7 +314,7 @@ def test_every_minute_that_matches_fires_once(clockwork, tmp_path):
         assert not [alarm for daemon in [gateway, *runners] for alarm in daemon.alarms()]
     finally:
         for daemon in [gateway, *runners]:
-            if daemon.running():
+            if daemon.is_running():
                 kill(daemon)
 
 
@@ -342,19 +342,19 @@ def with_resolver(tmp_path, address):
 @needs_root
 @pytest.mark.timed
 @pytest.mark.parametrize("address", ["127.0.0.78", "127.0.0.77"], ids=["down", "slow"])
-def test_names_are_not_found(project, db, tmp_path, silent_resolver, start_one, address):
+def test_names_are_not_found(project, db, tmp_path, silent_resolver, start_test_runner, address):
     """D14: the steps fail as unreachable within ten seconds, and other jobs do not wait."""
     outward = workflow(project.admin, steps=[call("call", "http://somewhere.example.org/", timeout_seconds=10)])
     quick = workflow(project.admin, steps=[condition("a", then="b"), condition("b")])
-    start_one(prefix=with_resolver(tmp_path, address))
+    start_test_runner(prefix=with_resolver(tmp_path, address))
     with at_most(20, "the steps"):
         waiting = [start(project.admin, outward) for _ in range(20)]
         until(lambda: history(project, db, waiting[0]), "they are sent")
         for _ in range(5):
             with at_most(8, "a job that needs no name"):
-                assert finish(project, start(project.admin, quick))["status"] == "succeeded"
+                assert wait_ended(project, start(project.admin, quick))["status"] == "succeeded"
         for job in waiting:
-            found = finish(project, job, within=20)
+            found = wait_ended(project, job, within=20)
             assert (found["status"], found["error"]["code"]) == ("failed", "unreachable")
     took = [float(seconds) for (seconds,) in rows(
         db, f"select extract(epoch from finished_at - started_at) from {project.schema(db)}.job_steps where key = 'call'")]

@@ -5,14 +5,14 @@ import signal
 import time
 
 import pytest
-from groundwork.chaos import Deaf, at, in_background, kill, postgres_proxy, redis_proxy, through_postgres, through_redis
+from groundwork.chaos import DeafServer, client_at, run_in_background, kill, postgres_proxy, redis_proxy, postgres_proxy_settings, redis_proxy_settings
 from groundwork.deadline import allowed, at_most, until
 from groundwork.project import Project
 from groundwork.records import column, execute, rows, table
-from groundwork.runs import Held, condition, finish, history
+from groundwork.runs import TableLock, condition, wait_ended, history
 from groundwork.workflows import add_jobs, call, create, job_row, jobs_of, start, workflow
 
-pytestmark = pytest.mark.usefixtures("nobody_else")
+pytestmark = pytest.mark.usefixtures("no_foreign_events")
 RUNNER = {"SWEEP_MS": 500}
 SHORT = {"LEASE_MS": 2000}  # for a runner that is to lose its jobs: the shortest lease
 
@@ -33,41 +33,41 @@ def count_events(project, db):
 # --- the gateway is killed ---
 
 
-def test_gateway_killed_before_its_commit(project, db, servers, start_gateway, start_one, orders, listening):
+def test_gateway_killed_before_its_commit(project, db, servers, start_gateway, start_test_runner, orders, order_workflow):
     """K1: neither the record nor its event is written, because both are in one transaction."""
     project.item("orders", name="kept")
     with postgres_proxy(servers) as proxy:
-        gateway = start_gateway(WORKERS=1, **through_postgres(servers, proxy))
-        admin = at(gateway, project)
+        gateway = start_gateway(WORKERS=1, **postgres_proxy_settings(servers, proxy))
+        admin = client_at(gateway, project)
         assert admin.get("/entities/orders/items").status_code == 200
         proxy.say("hold outbox")
-        sent = in_background(lambda: admin.post("/entities/orders/items", {"name": "lost"}))
+        sent = run_in_background(lambda: admin.post("/entities/orders/items", {"name": "lost"}))
         time.sleep(0.5)
         kill(gateway)
         sent.join()
-    start_one()
-    until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"], "one job, of the first record")
+    start_test_runner()
+    until(lambda: [status for _, status in jobs_of(project, db, order_workflow)] == ["succeeded"], "one job, of the first record")
     assert rows(db, f"select {column(orders, 'name')} from {table(project, db, orders)}") == [("kept",)]
     assert count_events(project, db) == 1
 
 
 @pytest.mark.timed
-def test_gateway_killed_after_its_commit(project, db, servers, start_gateway, start_one, orders, listening):
+def test_gateway_killed_after_its_commit(project, db, servers, start_gateway, start_test_runner, orders, order_workflow):
     """K2, K3: the record is committed, but no notification was sent: one job starts within five seconds."""
-    start_one()
+    start_test_runner()
     with postgres_proxy(servers) as proxy:
-        gateway = start_gateway(WORKERS=1, **through_postgres(servers, proxy))
-        admin = at(gateway, project)
+        gateway = start_gateway(WORKERS=1, **postgres_proxy_settings(servers, proxy))
+        admin = client_at(gateway, project)
         assert admin.get("/entities/orders/items").status_code == 200
         proxy.say("deaf outbox")
-        posted = in_background(lambda: admin.post("/entities/orders/items", {"name": "kept"}))
+        posted = run_in_background(lambda: admin.post("/entities/orders/items", {"name": "kept"}))
         until(lambda: count(project, db, orders) == 1, "the commit arrived")
         kill(gateway)
         posted.join()
     with at_most(5, "the job of an order without a notification"):
-        until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"], "one job")
+        until(lambda: [status for _, status in jobs_of(project, db, order_workflow)] == ["succeeded"], "one job")
     time.sleep(1)
-    assert (count(project, db, orders), count_events(project, db), len(jobs_of(project, db, listening))) == (1, 1, 1)
+    assert (count(project, db, orders), count_events(project, db), len(jobs_of(project, db, order_workflow))) == (1, 1, 1)
 
 
 # --- between the notification and the job ---
@@ -87,39 +87,39 @@ def grow_old(redis_client, topic):
             redis_client.xclaim(stream, "workflow-runner", entry["consumer"], 0, [entry["message_id"]], idle=60000)
 
 
-def test_killed_before_events_are_committed(project, db, servers, start_one, orders, listening):
+def test_killed_before_events_are_committed(project, db, servers, start_test_runner, orders, order_workflow):
     """K4: the runner is killed when it has received the notification and holds the event, but before the jobs are committed."""
-    first = start_one(**SHORT)
-    with Held(servers, f"{project.schema(db)}.jobs", mode="share") as held:
+    first = start_test_runner(**SHORT)
+    with TableLock(servers, f"{project.schema(db)}.jobs", mode="share") as held:
         project.item("orders", name="one")
-        until(lambda: held.awaited(db), "the job waits to be inserted")
+        until(lambda: held.is_awaited(db), "the job waits to be inserted")
         kill(first)
     until(lambda: not rows(db, f"select 1 from pg_locks l join pg_class c on c.oid = l.relation where c.oid = '{project.schema(db)}.jobs'"
                                "::regclass and l.mode = 'RowExclusiveLock'"), "the server notices")
-    assert jobs_of(project, db, listening) == []
+    assert jobs_of(project, db, order_workflow) == []
     assert rows(db, f"select pending, consumed_at from {project.schema(db)}.outbox") == [(1, None)]
-    start_one()
-    until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"], "one job")
+    start_test_runner()
+    until(lambda: [status for _, status in jobs_of(project, db, order_workflow)] == ["succeeded"], "one job")
     assert rows(db, f"select pending, consumed_at is not null from {project.schema(db)}.outbox") == [(0, True)]
 
 
-def test_killed_before_the_notification_is_acknowledged(project, db, servers, redis_client, start_one, orders, listening):
+def test_killed_before_the_notification_is_acknowledged(project, db, servers, redis_client, start_test_runner, orders, order_workflow):
     """K5: the jobs are committed, but the notification is not acknowledged: when it is received again it makes no job."""
     with redis_proxy(servers) as proxy:
-        first = start_one(**SHORT, **through_redis(proxy))
+        first = start_test_runner(**SHORT, **redis_proxy_settings(proxy))
         project.item("orders", name="warm")
-        until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"], "they are connected")
+        until(lambda: [status for _, status in jobs_of(project, db, order_workflow)] == ["succeeded"], "they are connected")
         until(lambda: pending(redis_client, "evt") == 0, "all is acknowledged")
         proxy.say("hold xack")
         project.item("orders", name="one")
-        until(lambda: [status for _, status in jobs_of(project, db, listening)] == ["succeeded"] * 2, "a second job")
+        until(lambda: [status for _, status in jobs_of(project, db, order_workflow)] == ["succeeded"] * 2, "a second job")
         assert pending(redis_client, "evt") == 1
         kill(first)
     grow_old(redis_client, "evt")
-    start_one()
+    start_test_runner()
     until(lambda: pending(redis_client, "evt") == 0, "another runner takes over the notification", within=60)
     time.sleep(0.5)
-    assert len(jobs_of(project, db, listening)) == 2
+    assert len(jobs_of(project, db, order_workflow)) == 2
 
 
 # --- around a request ---
@@ -130,37 +130,37 @@ def outbound(project, url):
         call("call", url, next="after", on_failure="instead"), condition("after"), condition("instead")])
 
 
-def test_killed_before_it_is_connected(project, db, servers, start_one):
+def test_killed_before_it_is_connected(project, db, servers, start_test_runner):
     """K9: `sent` is committed, but no request has left: the step is interrupted, and no request is ever sent."""
-    deaf = Deaf()
+    deaf = DeafServer()
     servers.allowed_ports.append(deaf.port)
     made = outbound(project, deaf.url)
-    first = start_one(**SHORT)
+    first = start_test_runner(**SHORT)
     job = start(project.admin, made)
     until(lambda: history(project, db, job) == [(1, 1, "call", "sent")], "it is sent")
     kill(first)
-    start_one()
-    found = finish(project, job)
+    start_test_runner()
+    found = wait_ended(project, job)
     assert (found["status"], found["attempt"]) == ("succeeded", 2)
     assert history(project, db, job) == [(1, 1, "call", "interrupted"), (2, 1, "instead", "succeeded")]
     assert deaf.answer() == []
     deaf.close()
 
 
-def test_killed_while_the_other_side_holds_its_answer(project, db, sink, start_one):
+def test_killed_while_the_other_side_holds_its_answer(project, db, sink, start_test_runner):
     """K10: the request was sent once, and is never sent again."""
     made = outbound(project, f"{sink.url}/hang")
-    first = start_one(**SHORT)
+    first = start_test_runner(**SHORT)
     job = start(project.admin, made)
-    until(lambda: sink.seen("/hang"), "the request arrived")
+    until(lambda: sink.requests_to("/hang"), "the request arrived")
     kill(first)
-    start_one()
-    found = finish(project, job)
+    start_test_runner()
+    found = wait_ended(project, job)
     assert (found["status"], found["attempt"]) == ("succeeded", 2)
     assert history(project, db, job) == [(1, 1, "call", "interrupted"), (2, 1, "instead", "succeeded")]
     assert found["steps"][0]["error"]["code"] == "interrupted"
     time.sleep(1)
-    assert len(sink.seen("/hang")) == 1
+    assert len(sink.requests_to("/hang")) == 1
 
 
 # --- jobs that were taken from their runner ---
@@ -173,14 +173,14 @@ def slow_script(**members):
     return {"key": "slow", "action": "RunScript", "params": {"script": SLOW_SCRIPT}, "timeout_seconds": 60, **members}
 
 
-def test_what_a_job_does_after_it_was_taken(project, db, sink, start_one, orders):
+def test_what_a_job_does_after_it_was_taken(project, db, sink, start_test_runner, orders):
     """A runner whose lease has not ended is not notified that another runner took its job: it writes neither the end of a step nor the effect of a
     step."""
     calling = workflow(project.admin, steps=[call("call", f"{sink.url}/hang?taken", timeout_seconds=120, next="save"), create()])
     creating = workflow(project.admin, steps=[slow_script(next="save"), create()])
-    runner = start_one(LEASE_MS=600000, **PATIENT)
+    runner = start_test_runner(LEASE_MS=600000, **PATIENT)
     jobs = [start(project.admin, calling)]
-    until(lambda: sink.seen("/hang?taken"), "the request arrived")
+    until(lambda: sink.requests_to("/hang?taken"), "the request arrived")
     jobs.append(start(project.admin, creating))
     until(lambda: job_row(project, db, jobs[1], "status") == "running", "both run")
     execute(db, f"update {project.schema(db)}.job_leases set token = token + 1, runner = 'another'")
@@ -192,12 +192,12 @@ def test_what_a_job_does_after_it_was_taken(project, db, sink, start_one, orders
     assert count(project, db, orders) == 0
 
 
-def test_an_end_whose_answer_is_lost(project, db, servers, start_one):
+def test_an_end_whose_answer_is_lost(project, db, servers, start_test_runner):
     """The job has ended, but its runner received no answer: the runner writes the end again and finds that it had already written it."""
     made = workflow(project.admin, steps=[condition()])
     with postgres_proxy(servers) as proxy:
-        runner = start_one(WORKERS=1, LEASE_MS=600000, **through_postgres(servers, proxy))
-        assert finish(project, start(project.admin, made))["status"] == "succeeded"
+        runner = start_test_runner(WORKERS=1, LEASE_MS=600000, **postgres_proxy_settings(servers, proxy))
+        assert wait_ended(project, start(project.admin, made))["status"] == "succeeded"
         proxy.say('deaf {"succeeded"}')  # matches the parameter with the statuses of the jobs
         job = start(project.admin, made)
         until(lambda: job_row(project, db, job, "status") == "succeeded", "it has ended")
@@ -207,15 +207,15 @@ def test_an_end_whose_answer_is_lost(project, db, servers, start_one):
     assert len(history(project, db, job)) == 1
 
 
-def test_a_lease_that_ended_early(project, db, start_one, orders):
+def test_a_lease_that_ended_early(project, db, start_test_runner, orders):
     """The database's clock has jumped: the job is claimed again while its first run still relies on the lease."""
     made = workflow(project.admin, steps=[slow_script(next="save"), create(next="last"), slow_script(key="last")])
-    runner = start_one(LEASE_MS=60000, **PATIENT)
+    runner = start_test_runner(LEASE_MS=60000, **PATIENT)
     job = start(project.admin, made)
     until(lambda: job_row(project, db, job, "status") == "running", "it runs")
     execute(db, f"update {project.schema(db)}.job_leases set lease_until = now() - interval '1 second'")
     until(lambda: job_row(project, db, job, "attempt") == 2, "it is claimed again")
-    found = finish(project, job, within=15)
+    found = wait_ended(project, job, within=15)
     until(lambda: "groundwork_jobs_lost_total 1" in runner.metrics(), "the first run has come to its end")
     assert (found["status"], found["attempt"]) == ("succeeded", 2)
     assert history(project, db, job) == [
@@ -223,19 +223,19 @@ def test_a_lease_that_ended_early(project, db, start_one, orders):
     assert count(project, db, orders) == 1
 
 
-def test_woken_between_two_steps(project, db, sink, start_one, orders):
+def test_woken_between_two_steps(project, db, sink, start_test_runner, orders):
     """K11: the answer arrived while the runner was suspended. When the runner continues, it no longer owns the job and writes nothing."""
     made = workflow(project.admin, steps=[call("call", f"{sink.url}/hang?woken", timeout_seconds=120, next="save", on_failure="save"), create()])
-    first = start_one(**SHORT)
+    first = start_test_runner(**SHORT)
     job = start(project.admin, made)
-    until(lambda: sink.seen("/hang?woken"), "the request arrived")
+    until(lambda: sink.requests_to("/hang?woken"), "the request arrived")
     worker = worker_of(project, db, job)
     os.kill(worker, signal.SIGSTOP)
     sink.release.set()
-    start_one()
+    start_test_runner()
     until(lambda: job_row(project, db, job, "attempt") == 2, "another runner has the job", within=10)
     os.kill(worker, signal.SIGCONT)
-    found = finish(project, job)
+    found = wait_ended(project, job)
     sink.release.clear()
     assert (found["status"], found["attempt"]) == ("succeeded", 2)
     until(lambda: "groundwork_jobs_lost_total 1" in first.metrics(), "the suspended runner notices that it lost the job")
@@ -252,42 +252,42 @@ def worker_of(project, db, job):
     return int(name.split(":")[1]) if name else None
 
 
-def test_a_job_that_kills_its_workers(project, db, servers, start_one, orders):
+def test_a_job_that_kills_its_workers(project, db, servers, start_test_runner, orders):
     """K19: a job kills five workers that run it alone, and possibly a worker that runs other jobs, too. The job is quarantined, and the other jobs
     are not disturbed."""
     poison = workflow(project.admin, steps=[create()])
     harmless = workflow(project.admin, steps=[condition("a", then="b"), condition("b")])
-    start_one(), start_one()
+    start_test_runner(), start_test_runner()
     schema, others, died = project.schema(db), [], set()
-    with Held(servers, table(project, db, orders)) as held:
+    with TableLock(servers, table(project, db, orders)) as held:
         job = start_row(project, db, poison)
 
         def kill_one():
             others.append(start(project.admin, harmless))
             worker = worker_of(project, db, job)
-            if worker and worker not in died and held.awaited(db):
+            if worker and worker not in died and held.is_awaited(db):
                 os.kill(worker, signal.SIGKILL)
                 died.add(worker)
                 execute(db, f"update {schema}.job_leases set lease_until = now() where split_part(runner, ':', 2) = %s", str(worker))
             return job_row(project, db, job, "status") == "failed"
 
         until(kill_one, "the job is quarantined", 20)
-    found = finish(project, job)
+    found = wait_ended(project, job)
     assert (found["error"]["code"], found["attempt"]) == ("quarantined", 5) and len(died) in (5, 6)
-    ended = [finish(project, other) for other in others]
+    ended = [wait_ended(project, other) for other in others]
     assert {other["status"] for other in ended} == {"succeeded"}
     assert {other["attempt"] for other in ended} == {1}, "they only shared a process"
     assert count(project, db, orders) == 0
 
 
 @pytest.mark.timed
-def test_asked_to_go_under_load(project, db, sink, start_one, orders):
+def test_asked_to_go_under_load(project, db, sink, start_test_runner, orders):
     """K20: the runner ends within ten seconds and leaves no lease, no request is sent twice, and another runner does the rest."""
     made = workflow(project.admin, steps=[create("save", values={"name": "job {{ $svc.job.id }}"}, next="call"),
                                           call("call", f"{sink.url}/slow/0.2", next="end", on_failure="end"), condition("end")])
-    first = start_one(JOB_SLOTS=40, DRAIN_TIMEOUT_MS=int(allowed(8) * 1000))
+    first = start_test_runner(JOB_SLOTS=40, DRAIN_TIMEOUT_MS=int(allowed(8) * 1000))
     schema = project.schema(db)
-    before = len(sink.seen("/slow/0.2"))
+    before = len(sink.requests_to("/slow/0.2"))
     add_jobs(project, db, made, 400)
     until(lambda: rows(db, f"select count(*) from {schema}.jobs_now where status = 'succeeded'")[0][0] > 20, "they run")
     with at_most(10, "a runner's end"):
@@ -296,17 +296,17 @@ def test_asked_to_go_under_load(project, db, sink, start_one, orders):
     assert rows(db, f"select count(*) from {schema}.jobs_now where status in ('running', 'waiting') or lease_until is not null") == [(0,)]
     assert rows(db, f"select count(*) from {schema}.jobs_now where status = 'queued' and attempt <> 0") == [(0,)]
     assert rows(db, f"select count(*) from {schema}.jobs_now where status = 'queued'")[0][0] > 0
-    start_one()
+    start_test_runner()
     until(lambda: not rows(db, f"select 1 from {schema}.jobs_now where status in ('queued', 'running')"), "the rest is done", 12)
     assert rows(db, f"select status, max(attempt), count(*) from {schema}.jobs_now group by 1") == [("succeeded", 1, 400)]
     name = column(orders, "name")
     assert rows(db, f"select count(*), count(distinct {name}) from {table(project, db, orders)}") == [(400, 400)]
     assert rows(db, f"select status, count(*) from {schema}.job_steps where key = 'call' group by 1") == [("succeeded", 400)]
-    assert len(sink.seen("/slow/0.2")) - before == 400
+    assert len(sink.requests_to("/slow/0.2")) - before == 400
 
 
 @pytest.mark.timed
-def test_a_table_that_is_held(project, operator, recorder, gateway, db, servers, start_one, orders):
+def test_a_table_that_is_held(project, operator, recorder, gateway, db, servers, start_test_runner, orders):
     """D8: many jobs wait for one table: jobs of another project and this project's other jobs do not wait, and no lease is lost."""
     other = Project(gateway, operator, recorder)
     others = other.entity("orders", [{"name": "name", "type": "varchar"}])
@@ -314,17 +314,17 @@ def test_a_table_that_is_held(project, operator, recorder, gateway, db, servers,
     stuck = workflow(project.admin, steps=[create()])
     free = workflow(project.admin, steps=[create("note", "notes", next="end"), condition("end")])
     elsewhere = workflow(other.admin, steps=[create()])
-    start_one()
+    start_test_runner()
     schema = project.schema(db)
     took = {project: [], other: []}
-    with Held(servers, table(project, db, orders)) as held:
+    with TableLock(servers, table(project, db, orders)) as held:
         add_jobs(project, db, stuck, 60)
-        until(lambda: len(held.awaited(db)) >= 8, "they wait")
-        assert len(held.awaited(db)) <= 8, "a quarter of the connections"
+        until(lambda: len(held.is_awaited(db)) >= 8, "they wait")
+        assert len(held.is_awaited(db)) <= 8, "a quarter of the connections"
         for _ in range(5):
             for where, made in ((project, free), (other, elsewhere)):
                 since = time.monotonic()
-                assert finish(where, start(where.admin, made))["status"] == "succeeded"
+                assert wait_ended(where, start(where.admin, made))["status"] == "succeeded"
                 took[where].append(round(time.monotonic() - since, 2))
     # Compares the median. A job that had to wait for the table would take two seconds or more.
     assert sorted(took[other])[2] < allowed(1), took.values()
@@ -338,11 +338,11 @@ def test_a_table_that_is_held(project, operator, recorder, gateway, db, servers,
 
 
 @pytest.fixture
-def behind(servers, start_gateway, start_one):
+def behind(servers, start_gateway, start_test_runner):
     """A gateway and a runner that reach Redis through a proxy. Yields (proxy, gateway)."""
     with redis_proxy(servers) as proxy:
-        gateway = start_gateway(WORKERS=1, **through_redis(proxy))
-        start_one(SWEEP_MS=2000, **through_redis(proxy))
+        gateway = start_gateway(WORKERS=1, **redis_proxy_settings(proxy))
+        start_test_runner(SWEEP_MS=2000, **redis_proxy_settings(proxy))
         yield proxy, gateway
 
 
@@ -350,7 +350,7 @@ class Triggers:
     """Creates orders through a gateway, and measures how long their jobs take to start."""
 
     def __init__(self, project, db, gateway, entity, flow):
-        self.admin = at(gateway, project)
+        self.admin = client_at(gateway, project)
         self.project, self.db, self.entity, self.flow = project, db, entity, flow
         self.seen = 0
         assert self.admin.get("/entities/orders/items").status_code == 200
@@ -390,10 +390,10 @@ class Triggers:
 
 @pytest.mark.timed
 @pytest.mark.parametrize("fault", ["cut", "mute"])
-def test_redis_is_gone(project, db, behind, orders, listening, fault):
+def test_redis_is_gone(project, db, behind, orders, order_workflow, fault):
     """D2, D4: Redis refuses connections, or accepts them and never answers: requests do not wait for Redis, and jobs start within two seconds."""
     proxy, gateway = behind
-    triggers = Triggers(project, db, gateway, orders, listening)
+    triggers = Triggers(project, db, gateway, orders, order_workflow)
     quick = max(triggers.create(5))
     proxy.say(fault)
     took = triggers.follow(20, 2.5)  # two seconds, and a margin
@@ -403,9 +403,9 @@ def test_redis_is_gone(project, db, behind, orders, listening, fault):
 
 
 @pytest.mark.timed
-def test_redis_is_full(project, db, redis_client, behind, orders, listening):
+def test_redis_is_full(project, db, redis_client, behind, orders, order_workflow):
     """D3: Redis refuses notifications, but jobs start. Afterwards the streams are read again."""
-    triggers = Triggers(project, db, behind[1], orders, listening)
+    triggers = Triggers(project, db, behind[1], orders, order_workflow)
     redis_client.config_set("maxmemory", 1)
     try:
         triggers.follow(15, 2.5)
@@ -416,10 +416,10 @@ def test_redis_is_full(project, db, redis_client, behind, orders, listening):
 
 
 @pytest.mark.timed
-def test_redis_forgets_everything(project, db, servers, redis_client, behind, orders, listening):
+def test_redis_forgets_everything(project, db, servers, redis_client, behind, orders, order_workflow):
     """D1: Redis forgets its data under load, first by FLUSHALL, then by a kill and a restart with an empty disk: each record has one job within five
     seconds."""
-    triggers = Triggers(project, db, behind[1], orders, listening)
+    triggers = Triggers(project, db, behind[1], orders, order_workflow)
     for forget in (redis_client.flushall, lambda: restart_empty(servers)):
         triggers.create(5)
         forget()

@@ -7,7 +7,7 @@ import pytest
 from groundwork.deadline import until
 from groundwork.project import Project
 from groundwork.records import codes, execute, notifications, rows
-from groundwork.workflows import add_step, api, call, job_row, set_job, start, workflow
+from groundwork.workflows import add_step, api_trigger, call, job_row, set_job, start, workflow
 
 LISTED = {"id", "workflow_id", "workflow_version", "status", "run", "attempt", "depth", "error", "reason", "queued_at", "started_at",
           "finished_at", "trigger"}
@@ -35,7 +35,7 @@ def ids(client, path, **params):
 
 
 def test_lists_newest_first(two, db):
-    admin, other = two.admin, workflow(two.admin, api("other"))
+    admin, other = two.admin, workflow(two.admin, api_trigger("other"))
     mine = [start(admin, two.made, n) for n in range(3)]
     theirs = [start(admin, other) for _ in range(2)]
     path = f"/workflows/{two.made['id']}/jobs"
@@ -119,7 +119,7 @@ def test_of_a_long_history_the_newest_steps_are_shown(two, db):
 def test_permissions(two):
     """Reading needs svc_workflows:read. Cancelling and retrying need the same permission as starting."""
     job = start(two.admin, two.made)
-    reader, starter = two.only("svc_workflows:read"), two.only("svc_workflows:trigger")
+    reader, starter = two.user_with("svc_workflows:read"), two.user_with("svc_workflows:trigger")
     for path in ("/workflows/jobs", f"/workflows/jobs/{job}", f"/workflows/{two.made['id']}/jobs"):
         reader.get(path, expect=200)
         starter.get(path, expect=403)

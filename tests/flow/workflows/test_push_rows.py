@@ -6,7 +6,7 @@ import time
 import pytest
 from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.runs import finish, step
+from groundwork.runs import wait_ended, step
 from groundwork.workflows import start, workflow
 
 ROWS = step("find", "RunScript", {"script": "return $svc.trigger.data.rows"}, next="push")
@@ -52,7 +52,7 @@ def delivered(_request):
 
 
 def run(project, steps, data):
-    return finish(project, start(project.admin, workflow(project.admin, steps=steps), data))
+    return wait_ended(project, start(project.admin, workflow(project.admin, steps=steps), data))
 
 
 def people(count):
@@ -73,7 +73,7 @@ def test_a_step_that_runs_again_finds_its_sends(project, db, servers, start_runn
     first.process.wait()
     with Dispatcher(servers, project.schema(db), delivered):
         start_runner()
-        found = finish(project, job)
+        found = wait_ended(project, job)
     assert found["status"] == "succeeded", found
     assert [row for _, row, _ in sends(project, db)] == list(range(25))
 
@@ -138,7 +138,7 @@ def test_numbers_keep_their_digits(project, db, servers, runner):
     with Dispatcher(servers, project.schema(db), delivered):
         job = project.admin.request("POST", f"/workflows/{made['id']}/trigger", data='{"user_id": 7, "price": 99999999999999.99}',
                                     headers={"Content-Type": "application/json"}, expect=202).json()["job_id"]
-        assert finish(project, job)["status"] == "succeeded"
+        assert wait_ended(project, job)["status"] == "succeeded"
     ((_, _, request),) = sends(project, db)
     assert request["body"] == "99999999999999.99"
     assert request["data"] == {"price": "99999999999999.99", "script": "99999999999999.98"}

@@ -7,7 +7,7 @@ from groundwork.workflows import workflow
 RUNNER = {"JOB_RETENTION_DAYS": 30}
 
 
-def test_what_is_old_enough_goes(project, db, start_one):
+def test_what_is_old_enough_goes(project, db, start_test_runner):
     made = workflow(project.admin, steps=[condition()])
     schema = project.schema(db)
     insert = (f"insert into {schema}.jobs (workflow_id, version, trigger_kind, status, finished_at) select {made['id']}, 1, 'manual', %s,"
@@ -31,5 +31,5 @@ def test_what_is_old_enough_goes(project, db, start_one):
         return jobs, steps, rows(db, f"select count(*) from {schema}.outbox")[0][0]
 
     wanted = ([("cancelled", 2), ("running", 1), ("succeeded", 3)], (18, 6), 3)
-    start_one()
+    start_test_runner()
     until(lambda: left() == wanted, "only new rows are left")

@@ -5,13 +5,13 @@ import time
 import pytest
 from groundwork.deadline import until
 from groundwork.records import execute, rows, table
-from groundwork.runs import FALSE, TRUE, Held, condition, finish, history, step
+from groundwork.runs import FALSE, TRUE, TableLock, condition, wait_ended, history, step
 from groundwork.soon import settle
 from groundwork.workflows import add_jobs, create, job_row, start, workflow
 
 GONE = {"field": "$svc.trigger.data.missing", "op": "eq", "value": 1}
 
-pytestmark = pytest.mark.usefixtures("nobody_else")
+pytestmark = pytest.mark.usefixtures("no_foreign_events")
 
 
 def script(key, text, **members):
@@ -20,7 +20,7 @@ def script(key, text, **members):
 
 def run(project, steps, data=None, **members):
     made = workflow(project.admin, steps=steps, **members)
-    return finish(project, start(project.admin, made, data))
+    return wait_ended(project, start(project.admin, made, data))
 
 
 def shown(job):
@@ -131,36 +131,36 @@ def test_a_version_that_is_gone_or_broken(project, db, runner):
     made = workflow(project.admin, steps=[condition()])
     schema = project.schema(db)
     (gone,) = add_jobs(project, db, made, version="99")
-    assert finish(project, gone)["error"]["code"] == "workflow_gone"
+    assert wait_ended(project, gone)["error"]["code"] == "workflow_gone"
     # A loop of steps, which no request could have saved.
     loop = {"name": "loop", "trigger": {"kind": "manual"}, "start_step": "a",
             "steps": [condition("a", then="b"), condition("b", then="a")]}
     execute(db, f"insert into {schema}.workflow_versions (workflow_id, version, doc, editor_id) values (%s, 98, %s, 1)", made["id"], json.dumps(loop))
     (broken,) = add_jobs(project, db, made, version="98")
-    job = finish(project, broken)
+    job = wait_ended(project, broken)
     assert job["error"]["code"] == "workflow_invalid" and job["steps"] == []
 
 
 def test_an_editor_that_is_gone(project, db, runner):
     editor = project.user(permissions=["svc_workflows:create", "svc_workflows:read"])
     made = workflow(editor, steps=[condition("a", on_failure="b"), condition("b")])
-    assert finish(project, start(project.admin, made))["status"] == "succeeded"
+    assert wait_ended(project, start(project.admin, made))["status"] == "succeeded"
     project.admin.put(f"/users/{editor.user['id']}", {"status": "suspended"}, expect=200)
     settle()
-    job = finish(project, start(project.admin, made))
+    job = wait_ended(project, start(project.admin, made))
     assert (job["status"], job["error"]["code"], shown(job)) == ("failed", "editor_gone", [("a", "failed")])
 
 
 def test_cancel_while_a_step_waits(project, db, servers, runner):
     orders = project.entity("orders", [{"name": "name", "type": "varchar"}])
     made = workflow(project.admin, steps=[condition("a", then="save"), create(next="c"), condition("c")])
-    with Held(servers, table(project, db, orders)) as held:
+    with TableLock(servers, table(project, db, orders)) as held:
         job = start(project.admin, made)
-        until(lambda: held.awaited(db), "the step waits")
+        until(lambda: held.is_awaited(db), "the step waits")
         project.admin.post(f"/workflows/jobs/{job}/cancel", expect=200)
         assert job_row(project, db, job, "status") == "cancelled"
-    assert finish(project, job)["status"] == "cancelled"
-    other = finish(project, start(project.admin, made))
+    assert wait_ended(project, job)["status"] == "cancelled"
+    other = wait_ended(project, start(project.admin, made))
     assert other["status"] == "succeeded"
     time.sleep(0.5)
     assert rows(db, f"select count(*) from {table(project, db, orders)}") == [(1,)]
@@ -173,15 +173,15 @@ def test_retry_goes_on_with_what_succeeded(project, db, runner):
         create("first", values={"name": "one"}, next="check"),
         condition("check", {"field": "$svc.steps.first.data[0].name", "op": "eq", "value": "one"}, then="second"),
         create("second", values={"name": "{{ $svc.trigger.data.name }}"})])
-    job = finish(project, start(project.admin, made, {}))
+    job = wait_ended(project, start(project.admin, made, {}))
     assert (job["status"], job["error"]["step_key"]) == ("failed", "second")
     project.admin.post(f"/workflows/jobs/{job['id']}/retry", expect=202)
-    again = finish(project, job["id"])
+    again = wait_ended(project, job["id"])
     assert (again["status"], again["run"], again["attempt"]) == ("failed", 2, 1)
     assert history(project, db, job["id"]) == [
         (1, 1, "first", "succeeded"), (2, 1, "check", "succeeded"), (3, 1, "second", "failed"), (4, 2, "second", "failed")]
     project.admin.post(f"/workflows/jobs/{job['id']}/retry", {"from_step": "check"}, expect=202)
-    assert finish(project, job["id"])["run"] == 3
+    assert wait_ended(project, job["id"])["run"] == 3
     assert history(project, db, job["id"])[4:] == [(5, 3, "check", "succeeded"), (6, 3, "second", "failed")]
     assert rows(db, f"select count(*) from {table(project, db, orders)}") == [(1,)]
 
@@ -190,7 +190,7 @@ def run_again(project, db, job, data, step):
     """Runs the job again with other data, from this step on. Returns the ended job."""
     execute(db, f"update {project.schema(db)}.jobs set trigger_data = %s where id = %s", json.dumps(data), job["id"])
     project.admin.post(f"/workflows/jobs/{job['id']}/retry", {"from_step": step}, expect=202)
-    return finish(project, job["id"])
+    return wait_ended(project, job["id"])
 
 
 def test_a_retry_sees_the_failures_before_it(project, db, runner):
@@ -238,7 +238,7 @@ def test_a_job_found_in_the_middle(project, db, runner, status):
             cursor.execute(f"insert into {schema}.job_steps (job_id, seq, run, key, action, status, started_at, input, output) values"
                            " (%s, %s, 1, %s, 'CallAnApi', %s, now(), '{\"url\": \"x\"}', %s)", (job, seq, key, state, output))
         cursor.execute("commit")
-    found = finish(project, job)
+    found = wait_ended(project, job)
     assert (found["status"], found["attempt"]) == ("succeeded", 2)
     if status == "sent":
         assert shown(found) == [("a", "succeeded"), ("call", "interrupted"), ("d", "succeeded")]
@@ -258,7 +258,7 @@ def test_a_job_whose_runner_stopped_after_a_send_fails_without_a_path(project, d
         cursor.execute(f"insert into {schema}.job_steps (job_id, seq, run, key, action, status, started_at) values"
                        " (%s, 1, 1, 'call', 'CallAnApi', 'sent', now())", (job,))
         cursor.execute("commit")
-    found = finish(project, job)
+    found = wait_ended(project, job)
     assert (found["status"], found["error"]["code"], found["error"]["step_key"]) == ("failed", "interrupted", "call")
 
 
@@ -278,7 +278,7 @@ def test_secrets_do_not_reach_history_or_later_steps(project, db, runner, sink):
              script("s", "console.log(JSON.stringify($svc)); return $svc.steps.call.data")]
     job = run(project, steps)
     assert job["status"] == "succeeded", job["error"]
-    (request,) = [r for r in sink.seen("/echo") if canary.encode() in r.body]
+    (request,) = [r for r in sink.requests_to("/echo") if canary.encode() in r.body]
     assert request.headers["X-Key"] == canary
     assert canary not in json.dumps(job) and "********" in job["steps"][0]["output"]["data"]["body"]["k"]
     assert job["steps"][0]["input"]["headers"] == {"X-Key": "********"}

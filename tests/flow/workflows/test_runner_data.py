@@ -4,7 +4,7 @@ import time
 import pytest
 from groundwork.deadline import until
 from groundwork.records import rows, table
-from groundwork.runs import finish, step
+from groundwork.runs import wait_ended, step
 from groundwork.soon import settle
 from groundwork.workflows import create, start, workflow
 
@@ -23,7 +23,7 @@ def read(key="read", **params):
 
 def run(project, steps, data=None, editor=None):
     made = workflow(editor or project.admin, steps=steps)
-    return finish(project, start(project.admin, made, {} if data is None else data))
+    return wait_ended(project, start(project.admin, made, {} if data is None else data))
 
 
 def output(job, at=-1):
@@ -133,20 +133,20 @@ def test_bulk_create(project, db, runner, orders):
 
 def test_an_entity_that_was_removed(project, runner, orders):
     made = workflow(project.admin, steps=[create(values={"name": "x"})])
-    job = finish(project, start(project.admin, made))
+    job = wait_ended(project, start(project.admin, made))
     assert job["status"] == "succeeded"
     project.admin.delete("/entities/orders", expect=204)
     settle()
-    assert failure(finish(project, start(project.admin, made))) == "not_found"
+    assert failure(wait_ended(project, start(project.admin, made))) == "not_found"
 
 
 def test_a_model_that_changes_between_steps(project, runner, orders):
     """A field that is added after a runner has cached the workflow can be used by the next job."""
     made = workflow(project.admin, steps=[create(values={"name": "x"})])
-    assert finish(project, start(project.admin, made))["status"] == "succeeded"
+    assert wait_ended(project, start(project.admin, made))["status"] == "succeeded"
     project.admin.post("/entities/orders/fields", {"name": "colour", "type": "varchar", "default": "red"}, expect=201)
     settle()
-    assert output(finish(project, start(project.admin, made)))[0]["colour"] == "red"
+    assert output(wait_ended(project, start(project.admin, made)))[0]["colour"] == "red"
 
 
 def test_events_carry_the_depth(project, db, runner, orders):
@@ -194,7 +194,7 @@ def test_lists_that_do_not_fit(stocked, runner, op, values):
 
 
 def editor_of(project, *permissions, **settings):
-    return project.only("svc_workflows:create", "svc_workflows:read", "svc_workflows:update", "svc_workflows:trigger", *permissions, **settings)
+    return project.user_with("svc_workflows:create", "svc_workflows:read", "svc_workflows:update", "svc_workflows:trigger", *permissions, **settings)
 
 
 STEPS = {
@@ -240,20 +240,20 @@ def test_rights_as_of_now(project, runner, orders):
     role = project.role(permissions=["svc_workflows:create", "svc_workflows:read", "orders:create"])
     editor = project.user(role_ids=[role["id"]])
     made = workflow(editor, steps=[STEPS["create"]])
-    assert finish(project, start(project.admin, made))["status"] == "succeeded"
+    assert wait_ended(project, start(project.admin, made))["status"] == "succeeded"
     project.admin.put(f"/roles/{role['id']}", {"permissions": ["svc_workflows:create", "svc_workflows:read"]}, expect=200)
     settle()
-    assert failure(finish(project, start(project.admin, made))) == "forbidden"
+    assert failure(wait_ended(project, start(project.admin, made))) == "forbidden"
 
 
 def test_a_workflow_saved_with_a_key_has_the_keys_rights(project, runner, orders):
     key = project.key(["svc_workflows:create", "svc_workflows:read", "orders:read"])
     made = workflow(key, steps=[{**read(), "next": "save"}, STEPS["create"]])
-    job = finish(project, start(project.admin, made))
+    job = wait_ended(project, start(project.admin, made))
     assert failure(job) == "forbidden" and [s["status"] for s in job["steps"]] == ["succeeded", "failed"]
     project.admin.delete(f"/api-keys/{key.info['id']}", expect=204)
     settle()
-    assert failure(finish(project, start(project.admin, made))) == "editor_gone"
+    assert failure(wait_ended(project, start(project.admin, made))) == "editor_gone"
 
 
 def test_fields_that_the_editor_may_not_use(project, runner, orders):

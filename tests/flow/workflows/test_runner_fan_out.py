@@ -3,8 +3,8 @@ import pytest
 from groundwork.deadline import allowed, at_most, until
 from groundwork.project import Project
 from groundwork.records import execute, rows
-from groundwork.runs import condition, finish, step
-from groundwork.workflows import add_jobs, api, call, cancel_jobs, event, jobs_of, set_job, start, timed, workflow
+from groundwork.runs import condition, wait_ended, step
+from groundwork.workflows import add_jobs, api_trigger, call, cancel_jobs, event, jobs_of, set_job, start, timed_trigger, workflow
 
 BULK = step("more", "BulkCreateData", {"entity": "orders", "items": [{"name": "x"} for _ in range(20)]})
 
@@ -25,10 +25,10 @@ def audited(project):
 
 
 @pytest.mark.parametrize("root", ["event", "job"])
-def test_one_event_makes_no_more_than_its_budget(project, db, start_one, orders, root):
+def test_one_event_makes_no_more_than_its_budget(project, db, start_test_runner, orders, root):
     """A workflow creates twenty records of the entity that it listens to: 20 ** 8 jobs without a budget."""
     made = workflow(project.admin, event("orders"), [BULK])
-    runner = start_one(FAN_OUT_JOBS=50)
+    runner = start_test_runner(FAN_OUT_JOBS=50)
     if root == "event":
         project.item("orders", name="first")
     else:
@@ -51,9 +51,9 @@ def test_one_event_makes_no_more_than_its_budget(project, db, start_one, orders,
     assert counts(project, db)["succeeded"] == (102 if root == "event" else 102)
 
 
-def test_one_event_makes_no_more_records_than_its_budget(project, db, start_one, orders):
+def test_one_event_makes_no_more_records_than_its_budget(project, db, start_test_runner, orders):
     workflow(project.admin, event("orders"), [BULK])
-    start_one(FAN_OUT_RECORDS=100, FAN_OUT_JOBS=1000)
+    start_test_runner(FAN_OUT_RECORDS=100, FAN_OUT_JOBS=1000)
     project.item("orders", name="first")
     until(lambda: counts(project, db).get("failed", 0) > 0 and quiet(project, db), "the chain ends", 12)
     schema = project.schema(db)
@@ -65,12 +65,12 @@ def test_one_event_makes_no_more_records_than_its_budget(project, db, start_one,
 
 
 
-def test_a_full_queue_takes_no_more(project, db, sink, start_gateway, start_one, orders):
+def test_a_full_queue_takes_no_more(project, db, sink, start_gateway, start_test_runner, orders):
     """A start by hand or over a route is refused. Jobs that events would add are skipped."""
     own = start_gateway(QUEUED_JOBS=100)
     path = own.url + f"/org/{project.id}"
     made = workflow(project.admin, steps=[call(url=sink.url + "/hang?full", timeout_seconds=120)])
-    route, listener = workflow(project.admin, api("in"), [condition()]), workflow(project.admin, event("orders"), [condition()])
+    route, listener = workflow(project.admin, api_trigger("in"), [condition()]), workflow(project.admin, event("orders"), [condition()])
     add_jobs(project, db, made, 100)
     head = {"Authorization": f"Bearer {project.admin.token}"}
 
@@ -86,8 +86,8 @@ def test_a_full_queue_takes_no_more(project, db, sink, start_gateway, start_one,
     assert send(f"/workflows/{made['id']}/trigger").status_code == 202, "few jobs, although their ids are far apart"
     for job, _ in jobs_of(project, db, made):
         set_job(project, db, job, status="queued")
-    start_one(QUEUED_JOBS=100, JOB_SLOTS=1, JOB_SLOTS_PER_PROJECT=1)
-    until(lambda: sink.seen("/hang?full"), "the only slot is taken")
+    start_test_runner(QUEUED_JOBS=100, JOB_SLOTS=1, JOB_SLOTS_PER_PROJECT=1)
+    until(lambda: sink.requests_to("/hang?full"), "the only slot is taken")
     for _ in range(3):
         project.item("orders", name="x")
     until(lambda: audited(project), "the skipped jobs are in the audit log")
@@ -97,7 +97,7 @@ def test_a_full_queue_takes_no_more(project, db, sink, start_gateway, start_one,
     skipped = next(number for number, status in jobs_of(project, db, listener) if status == "skipped")
     refused = send(f"/workflows/jobs/{skipped}/retry")
     assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited") and refused.headers["Retry-After"]
-    tick = workflow(project.admin, timed("0 0 1 1 *"), [condition()])
+    tick = workflow(project.admin, timed_trigger("0 0 1 1 *"), [condition()])
     execute(db, f"update {project.schema(db)}.workflows set next_fire_at = now() where id = %s", tick["id"])
     execute(db, "update platform.workflow_projects set next_fire_at = now() where number ="
                 " (select number from platform.projects where slug = %s)", project.id)
@@ -106,14 +106,14 @@ def test_a_full_queue_takes_no_more(project, db, sink, start_gateway, start_one,
 
 
 @pytest.mark.timed
-def test_deleting_a_workflow_with_a_long_queue_answers_at_once(project, db, start_one):
+def test_deleting_a_workflow_with_a_long_queue_answers_at_once(project, db, start_test_runner):
     made = workflow(project.admin, steps=[condition()])
     add_jobs(project, db, made, 20000)
     with at_most(10, "the deletion"):
         project.admin.delete(f"/workflows/{made['id']}", expect=204)
     project.admin.get(f"/workflows/{made['id']}", expect=404)
     assert 0 < counts(project, db)["queued"] < 20000
-    start_one()
+    start_test_runner()
     until(lambda: "queued" not in counts(project, db) and quiet(project, db), "the rest", 12)
     found = counts(project, db)
     assert found["cancelled"] > 10000 and found.get("succeeded", 0) == 0, found  # a busy runner claims more of the jobs before they are cancelled
@@ -121,7 +121,7 @@ def test_deleting_a_workflow_with_a_long_queue_answers_at_once(project, db, star
 
 
 @pytest.mark.timed
-def test_queued_jobs_of_a_disabled_workflow_do_not_start(project, db, start_one):
+def test_queued_jobs_of_a_disabled_workflow_do_not_start(project, db, start_test_runner):
     made, other = workflow(project.admin, steps=[condition()]), workflow(project.admin, steps=[condition()])
     add_jobs(project, db, made, 5000)
     begun = rows(db, f"update {project.schema(db)}.job_leases set started_at = now() - interval '1 minute', attempt = 1"
@@ -130,25 +130,25 @@ def test_queued_jobs_of_a_disabled_workflow_do_not_start(project, db, start_one)
         project.admin.put(f"/workflows/{made['id']}", {"enabled": False}, expect=200)
     assert counts(project, db)["queued"] > 0
     rest = start(project.admin, other)
-    start_one()
-    assert finish(project, rest)["status"] == "succeeded"
+    start_test_runner()
+    assert wait_ended(project, rest)["status"] == "succeeded"
     until(lambda: quiet(project, db), "the rest", 12)
     assert counts(project, db) == {"workflow_disabled": 4999, "succeeded": 2}, "the job that had begun continues"
-    assert finish(project, begun)["status"] == "succeeded"
+    assert wait_ended(project, begun)["status"] == "succeeded"
     # The workflow starts again once it is enabled, and skipped jobs can be run again.
     project.admin.put(f"/workflows/{made['id']}", {"enabled": True}, expect=200)
-    assert finish(project, start(project.admin, made))["status"] == "succeeded"
+    assert wait_ended(project, start(project.admin, made))["status"] == "succeeded"
     job = rows(db, f"select min(id) from {project.schema(db)}.jobs_now where reason = 'workflow_disabled'")[0][0]
     project.admin.post(f"/workflows/jobs/{job}/retry", expect=202)
-    assert finish(project, job)["status"] == "succeeded"
+    assert wait_ended(project, job)["status"] == "succeeded"
 
 
-def test_a_job_that_was_queued_while_its_workflow_was_disabled(project, db, start_one):
+def test_a_job_that_was_queued_while_its_workflow_was_disabled(project, db, start_test_runner):
     """A job that a trigger commits after the change does not start either."""
     made = workflow(project.admin, steps=[condition()])
     project.admin.put(f"/workflows/{made['id']}", {"enabled": False}, expect=200)
     add_jobs(project, db, made, 1)
-    start_one()
+    start_test_runner()
     until(lambda: counts(project, db) == {"workflow_disabled": 1}, "it is skipped")
 
 
@@ -159,16 +159,16 @@ def other(gateway, operator, recorder):
 
 @pytest.mark.full
 @pytest.mark.timed
-def test_a_hundred_thousand_jobs_of_one_project(project, other, db, start_one):
+def test_a_hundred_thousand_jobs_of_one_project(project, other, db, start_test_runner):
     """The first step of another project's job does not start later because of these jobs."""
     made, quick = workflow(project.admin, steps=[condition()]), workflow(other.admin, steps=[condition()])
-    start_one()
-    assert finish(other, start(other.admin, quick))["status"] == "succeeded"
+    start_test_runner()
+    assert wait_ended(other, start(other.admin, quick))["status"] == "succeeded"
     add_jobs(project, db, made, 100000)
     until(lambda: rows(db, f"select 1 from {project.schema(db)}.jobs_now where status = 'succeeded' limit 1"), "they run")
     took = []
     for _ in range(10):
-        job = finish(other, start(other.admin, quick))
+        job = wait_ended(other, start(other.admin, quick))
         took += rows(db, f"select extract(epoch from s.started_at - j.queued_at) from {other.schema(db)}.jobs_now j join"
                          f" {other.schema(db)}.job_steps s on s.job_id = j.id where j.id = %s", job["id"])[0]
     assert rows(db, f"select 1 from {project.schema(db)}.jobs_now where status = 'queued' limit 1"), "they still wait"

@@ -9,7 +9,7 @@ import zlib
 import pytest
 from groundwork.daemon import free_port
 from groundwork.deadline import until
-from groundwork.runs import finish, step
+from groundwork.runs import wait_ended, step
 from groundwork.sink import Sink
 from groundwork.workflows import call, document, event, start, workflow
 
@@ -40,7 +40,7 @@ def runner(start_runner, other_sink):
 
 def run(project, steps, data=None):
     """Runs a workflow with these steps, started by hand. Returns the ended job."""
-    return finish(project, start(project.admin, workflow(project.admin, steps=steps), data))
+    return wait_ended(project, start(project.admin, workflow(project.admin, steps=steps), data))
 
 
 def only_step(job):
@@ -70,7 +70,7 @@ def test_what_is_sent_and_kept(runner, shop, sink):
         {"who": "Ann", "n": 7})
     assert job["status"] == "succeeded", job
     assert kept_of(job) == "blue"
-    request, = sink.seen("/found")
+    request, = sink.requests_to("/found")
     assert request.method == "POST" and request.body == b'{"n":7,"text":"n is 7"}'
     headers = {name.lower(): value for name, value in request.headers.items()}
     assert (headers["x-who"], headers["x-n"], headers["content-type"]) == ("Ann", "7", "application/json")
@@ -84,7 +84,7 @@ def test_another_answer_fails_the_job(runner, shop, sink, status):
     assert (job["error"]["code"], job["error"]["status_code"], job["error"]["step_key"]) == ("http_status", status, "call")
     error = only_step(job)["error"]
     assert error["status_code"] == status and error["response"] == {"error": "as asked"}
-    assert len(sink.seen(f"/status/{status}?{status}")) == 1
+    assert len(sink.requests_to(f"/status/{status}?{status}")) == 1
 
 
 def test_a_path_that_leads_nowhere(runner, shop, sink):
@@ -102,11 +102,11 @@ def test_data_of_a_start_without_payload_is_nothing(runner, shop, sink):
     """A start that has no payload gives nothing for every member. If there is a payload without this member, the step fails."""
     asks = [api_call(f"{sink.url}/echo", method="POST", body={"one": "{{ $svc.trigger.data.x.y[0] }}", "text": "<{{ $svc.trigger.data.x }}>"})]
     made = workflow(shop.admin, {"kind": "api", "route": "nothing"}, asks)
-    job = finish(shop, start(shop.admin, made))
+    job = wait_ended(shop, start(shop.admin, made))
     assert job["status"] == "succeeded", job
     assert only_step(job)["output"]["data"]["body"] == {"one": None, "text": "<>"}
     for payload in ({}, {"y": 1}, {"x": None}):
-        assert finish(shop, start(shop.admin, made, payload))["error"]["code"] == "template_unresolved"
+        assert wait_ended(shop, start(shop.admin, made, payload))["error"]["code"] == "template_unresolved"
     shop.admin.post("/workflows/api/nothing", expect=204)
     until(lambda: shop.admin.get(f"/workflows/{made['id']}/jobs", params={"status": "failed"}).json()["total_items"] == 4,
           "a route is called with a payload, or fails")
@@ -162,7 +162,7 @@ def test_answers_that_never_end_leave_room(runner, shop, sink, project):
     held = workflow(shop.admin, steps=[{**api_call(f"{sink.url}/hold/600000", results_path="[0]"), "timeout_seconds": 300}])
     sink.release.clear()
     jobs = [start(shop.admin, held) for _ in range(60)]
-    until(lambda: len(sink.seen("/hold/600000")) == len(jobs), "the server has received all requests")
+    until(lambda: len(sink.requests_to("/hold/600000")) == len(jobs), "the server has received all requests")
 
     def arriving():
         found = re.search(r'^groundwork_shares_held\{pool="fetch_bytes"\} (\d+)', runner.metrics(), re.M)
@@ -174,7 +174,7 @@ def test_answers_that_never_end_leave_room(runner, shop, sink, project):
     assert run(project, [api_call(f"{sink.url}/large", results_path="[0]")])["status"] == "succeeded"
     until(lambda: arriving() <= 17 * MB, "half of the budget, up to the next answer")
     sink.release.set()
-    assert [finish(shop, job)["status"] for job in jobs] == ["succeeded"] * len(jobs)
+    assert [wait_ended(shop, job)["status"] for job in jobs] == ["succeeded"] * len(jobs)
     until(lambda: arriving() == 0, "all bytes are released")
 
 
@@ -271,13 +271,13 @@ def test_wide_numbers_go_on_to_the_last_digit(runner, shop, sink):
     first = answers(sink, "/wide", b'{"id":18446744073709551617,"max":123456789012345678901234567890.10}')
     asks = api_call(f"{sink.url}/told", method="POST", body={"id": "{{ $svc.steps.call.data.id }}", "text": "{{ $svc.steps.call.data.max }}"})
     assert run(shop, [{**first, "next": "told"}, {**asks, "key": "told"}])["status"] == "succeeded"
-    assert sink.seen("/told")[-1].body == b'{"id":18446744073709551617,"text":123456789012345678901234567890.10}'
+    assert sink.requests_to("/told")[-1].body == b'{"id":18446744073709551617,"text":123456789012345678901234567890.10}'
 
 
 def test_what_may_come_is_said(runner, shop, sink):
     run(shop, [api_call(f"{sink.url}/said")])
     run(shop, [api_call(f"{sink.url}/said", headers={"Accept-Encoding": "identity"})])
-    sent = [{name.lower(): value for name, value in request.headers.items()} for request in sink.seen("/said")]
+    sent = [{name.lower(): value for name, value in request.headers.items()} for request in sink.requests_to("/said")]
     assert [one["accept-encoding"] for one in sent] == ["gzip, deflate", "identity"]
 
 
@@ -291,7 +291,7 @@ def test_headers_of_an_answer(runner, shop, sink):
     assert {name: headers.get(name) for name in ("x-next-page", "etag", "content-type")} == {
         "x-next-page": "2", "etag": '"7"', "content-type": "application/json; v=1"}
     assert set(headers) == {"x-next-page", "etag", "content-type", "x-name", "server", "date"}, headers
-    assert sink.seen("/told-next")[-1].body == b'{"page":"2"}'
+    assert sink.requests_to("/told-next")[-1].body == b'{"page":"2"}'
 
 
 def test_many_headers_are_cut(runner, shop, sink):
@@ -331,13 +331,13 @@ def test_s6_answers_end(runner, shop, sink):
 def test_texts_go_out_by_their_type(runner, shop, sink, kind, body, sent):
     job = run(shop, [api_call(f"{sink.url}/typed", method="POST", body=body, **({"headers": {"Content-Type": kind}} if kind else {}))], {"who": "Ann", "n": 7})
     assert job["status"] == "succeeded", job
-    assert sink.seen("/typed")[-1].body == sent
-    assert {name.lower(): value for name, value in sink.seen("/typed")[-1].headers.items()}["content-type"] == kind or kind is None
+    assert sink.requests_to("/typed")[-1].body == sent
+    assert {name.lower(): value for name, value in sink.requests_to("/typed")[-1].headers.items()}["content-type"] == kind or kind is None
 
 
 def test_patch(runner, shop, sink):
     assert run(shop, [api_call(f"{sink.url}/patched", method="PATCH", body={"a": 1})])["status"] == "succeeded"
-    assert [(request.method, request.body) for request in sink.seen("/patched")] == [("PATCH", b'{"a":1}')]
+    assert [(request.method, request.body) for request in sink.requests_to("/patched")] == [("PATCH", b'{"a":1}')]
     shop.admin.post("/workflows", document(steps=[api_call(sink.url, method="patch")]), expect=400)
 
 
@@ -347,7 +347,7 @@ def test_addresses_are_stored_percent_encoded(runner, shop, sink):
     shown = shop.admin.get(f"/workflows/{made['id']}", expect=200).json()
     assert shown["steps"][0]["params"]["url"] == sink.url + path
     assert shop.admin.put(f"/workflows/{made['id']}", shown, expect=200).json()["steps"] == shown["steps"]
-    assert finish(shop, start(shop.admin, made))["status"] == "succeeded" and len(sink.seen(path)) == 1
+    assert wait_ended(shop, start(shop.admin, made))["status"] == "succeeded" and len(sink.requests_to(path)) == 1
     for url in ("https://bücher.example/", "https://example.org/" + "é" * 400):
         refused = shop.admin.post("/workflows", document(steps=[api_call(url)]), expect=400).json()
         assert refused["errors"][0]["field"] == "steps[0] (call).params.url", refused
@@ -375,17 +375,17 @@ def test_redirects_are_followed_where_the_step_says_so(runner, shop, sink, statu
     steps, path = redirect(sink, status, f"../echo?{status}{method}#part", method=method, headers=GIVEN, **body)
     job = run(shop, [steps], {"token": "tok-9292"})
     assert job["status"] == "succeeded", job
-    request, = sink.seen(f"/echo?{status}{method}")
+    request, = sink.requests_to(f"/echo?{status}{method}")
     assert (request.method, request.body) == (follows, b'{"n":1}' if body and follows != "GET" else b"")
     assert request.headers["Authorization"] == "Bearer tok-9292" and ("Content-Type" in request.headers) == (bool(body) and follows != "GET")
-    assert len(sink.seen(path)) == 1
+    assert len(sink.requests_to(path)) == 1
 
 
 @pytest.mark.parametrize("status, method", [(302, "GET"), (307, "GET"), (303, "POST")])
 def test_redirects_take_no_credentials_to_another_origin(runner, shop, sink, other_sink, status, method):
     made, _ = redirect(sink, status, f"{other_sink.url}/echo?{status}{method}", method=method, headers=GIVEN, **({"body": "x"} if method == "POST" else {}))
     assert run(shop, [made], {"token": "tok-9292"})["status"] == "succeeded"
-    request, = other_sink.seen(f"/echo?{status}{method}")
+    request, = other_sink.requests_to(f"/echo?{status}{method}")
     sent = {name.lower() for name in request.headers}
     assert sent == {"host", "accept", "user-agent", "accept-encoding"} and request.body == b"", request
 
@@ -417,7 +417,7 @@ def test_redirects_end(runner, shop, sink):
     path = "/status/302?round"
     sink.headers[path] = {"Location": path}
     error = run(shop, [api_call(sink.url + path, follow_redirects=True)])["error"]
-    assert (error["code"], error["status_code"]) == ("http_status", 302) and len(sink.seen(path)) == 6
+    assert (error["code"], error["status_code"]) == ("http_status", 302) and len(sink.requests_to(path)) == 6
     shop.admin.post("/workflows", document(steps=[api_call(sink.url, follow_redirects="yes")]), expect=400)
 
 
@@ -438,8 +438,8 @@ def test_the_trace_goes_on(runner, shop, sink):
     shop.admin.post("/entities/orders/items", {"name": "x"}, headers={"traceparent": TRACE}, expect=201)
     jobs = []
     until(lambda: jobs.extend(shop.admin.get(f"/workflows/{made['id']}/jobs", expect=200).json()["items"]) or jobs, "a job")
-    assert finish(shop, jobs[0]["id"])["status"] == "succeeded"
-    headers = {name.lower(): value for name, value in sink.seen("/traced")[-1].headers.items()}
+    assert wait_ended(shop, jobs[0]["id"])["status"] == "succeeded"
+    headers = {name.lower(): value for name, value in sink.requests_to("/traced")[-1].headers.items()}
     assert headers["traceparent"] == TRACE
     shop.admin.put(f"/workflows/{made['id']}", {"enabled": False}, expect=200)
 
@@ -507,7 +507,7 @@ def test_a_script_that_waits_for_others_keeps_its_time(start_runner, runner, sho
     spin = "const end = Date.now() + 150; while (Date.now() < end); return 1"
     made = workflow(shop.admin, steps=[{**step("spin", "RunScript", {"script": spin}), "timeout_seconds": 2}])
     jobs = [start(shop.admin, made) for _ in range(30)]
-    assert {finish(shop, job, within=12)["status"] for job in jobs} == {"succeeded"}
+    assert {wait_ended(shop, job, within=12)["status"] for job in jobs} == {"succeeded"}
     alone.stop()
     runner.start()
 
@@ -520,5 +520,5 @@ def test_history_shows_no_header_or_query_that_holds_a_credential(runner, shop, 
     shown = job["steps"][0]["input"]
     assert shown["headers"] == {"Authorization": "Bearer ********", "X-Api-Key": "********", "Cookie": "********", "X-Who": "Ann"}
     assert shown["url"] == f"{sink.url}/hidden?access_token=********&page=2"
-    sent = {name.lower(): value for name, value in sink.seen("/hidden?access_token=abc-9191&page=2")[-1].headers.items()}
+    sent = {name.lower(): value for name, value in sink.requests_to("/hidden?access_token=abc-9191&page=2")[-1].headers.items()}
     assert sent["authorization"] == "Bearer tok-9292"

@@ -14,9 +14,9 @@ import pytest
 
 from groundwork.cpu import seconds
 from groundwork.deadline import at_most, until
-from groundwork.fixtures import binary
+from groundwork.fixtures import gateway_binary
 
-SANDBOX = binary().parent / "script-sandbox"
+SANDBOX = gateway_binary().parent / "script-sandbox"
 MEMORY = 64 << 20
 PATIENCE_MS = 60000  # for scripts that should be fast, but may be slow on a busy machine
 

@@ -102,7 +102,7 @@ def test_each_action_has_its_permission(project):
         "delete": lambda client: client.delete("/secrets/HELD"),
     }
     for action in calls:
-        client = project.only(f"svc_secrets:{action}")
+        client = project.user_with(f"svc_secrets:{action}")
         for other, call in calls.items():
             if other != action:
                 assert call(client).status_code == 403

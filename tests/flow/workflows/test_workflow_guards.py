@@ -1,9 +1,9 @@
 """Users who may only start, rename or save a workflow do not gain the rights and secrets of its editor."""
 import pytest
 from groundwork.records import rows
-from groundwork.runs import condition, finish, step
+from groundwork.runs import condition, wait_ended, step
 from groundwork.soon import settle
-from groundwork.workflows import add_jobs, api, call, document, set_job, start, workflow
+from groundwork.workflows import add_jobs, api_trigger, call, document, set_job, start, workflow
 
 GUARDED = [condition("check", then="pay"), call("pay", next="tell"), call("tell")]
 WRITES = tuple(f"svc_workflows:{action}" for action in ("create", "read", "update", "delete", "trigger"))
@@ -22,28 +22,28 @@ def failed(project, db, client, made, key="tell", **columns):
 def test_a_retry_does_not_jump_over_a_condition(project, db):
     """A user who may only start workflows can run own jobs again, from the start or from the step that failed."""
     made = workflow(project.admin, steps=GUARDED)
-    starter = project.only("svc_workflows:trigger")
+    starter = project.user_with("svc_workflows:trigger")
     job = failed(project, db, starter, made)
     refused = starter.post(f"/workflows/jobs/{job}/retry", {"from_step": "pay"}, expect=403).json()
     assert refused["code"] == "forbidden" and "svc_workflows:update" in refused["detail"]
     for body in ({"from_step": "check"}, {"from_step": "tell"}, {"from_step": None}, None):
         starter.post(f"/workflows/jobs/{job}/retry", body, expect=202)
         set_job(project, db, job, status="failed", error='{"step_key": "tell"}')
-    editor = project.only("svc_workflows:trigger", "svc_workflows:update")
+    editor = project.user_with("svc_workflows:trigger", "svc_workflows:update")
     editor.post(f"/workflows/jobs/{job}/retry", {"from_step": "pay"}, expect=202)
 
 
 def test_a_start_step_that_is_not_the_first(project, db):
     made = workflow(project.admin, steps=[call("late"), condition("check", then="late")], start_step="check")
-    starter = project.only("svc_workflows:trigger")
+    starter = project.user_with("svc_workflows:trigger")
     job = failed(project, db, starter, made, key="none")
     starter.post(f"/workflows/jobs/{job}/retry", {"from_step": "late"}, expect=403)
     starter.post(f"/workflows/jobs/{job}/retry", {"from_step": "check"}, expect=202)
 
 
 def test_jobs_of_others_are_not_retried(project, db):
-    made, route = workflow(project.admin, steps=GUARDED), workflow(project.admin, api("pay-now"), steps=GUARDED)
-    starter, other = project.only("svc_workflows:trigger", "svc_api_keys:create"), project.only("svc_workflows:trigger")
+    made, route = workflow(project.admin, steps=GUARDED), workflow(project.admin, api_trigger("pay-now"), steps=GUARDED)
+    starter, other = project.user_with("svc_workflows:trigger", "svc_api_keys:create"), project.user_with("svc_workflows:trigger")
     key, twin = (project.key(["svc_workflows:trigger"], client=starter) for _ in range(2))
     jobs = {"starter": failed(project, db, starter, made), "key": failed(project, db, key, made)}
     starter.post("/workflows/api/pay-now", {}, expect=204)
@@ -65,7 +65,7 @@ def sent_back(made):
 
 def test_renaming_and_toggling_adopt_nothing(project, db):
     """The editor is the user who last changed what the workflow does, not the user who last saved it."""
-    author, other = project.only(*WRITES), project.only(*WRITES)
+    author, other = project.user_with(*WRITES), project.user_with(*WRITES)
     made = workflow(author, {"kind": "timed", "cron": "0 5 * * *"}, steps=GUARDED)
     path = f"/workflows/{made['id']}"
     labelled = [{**one, "name": "Label"} for one in made["steps"]]
@@ -85,7 +85,7 @@ def test_renaming_and_toggling_adopt_nothing(project, db):
     {"steps": [*GUARDED[:2], call("tell", url="https://example.org/other")]}])
 def test_what_makes_one_the_editor(shared_project, change):
     project = shared_project
-    author, other = project.only(*WRITES), project.only(*WRITES)
+    author, other = project.user_with(*WRITES), project.user_with(*WRITES)
     made = workflow(author, {"kind": "timed", "cron": "0 5 * * *"}, steps=GUARDED)
     assert other.put(f"/workflows/{made['id']}", change, expect=200).json()["editor_id"] == other.user["id"]
 
@@ -103,7 +103,7 @@ def uses(url="https://example.org/hook", reference=USES, **members):
 
 def test_saving_a_secret_needs_the_permission_to_read_it(project):
     secret(project)
-    editor, reader = project.only(*WRITES), project.only(*WRITES, "svc_secrets:read")
+    editor, reader = project.user_with(*WRITES), project.user_with(*WRITES, "svc_secrets:read")
     answers = []
     for name in ("STRIPE", "NOWHERE"):
         answer = editor.post("/workflows", document(steps=[uses(reference=f"{{{{ $svc.secrets.{name} }}}}")], name="x"), expect=403).json()
@@ -123,7 +123,7 @@ def test_saving_a_secret_needs_the_permission_to_read_it(project):
 def test_toggling_is_no_oracle_either(project):
     secret(project)
     made = workflow(project.admin, steps=[uses()])
-    editor, path = project.only(*WRITES), f"/workflows/{made['id']}"
+    editor, path = project.user_with(*WRITES), f"/workflows/{made['id']}"
     editor.put(path, {"enabled": False}, expect=200)
     project.admin.delete("/secrets/STRIPE", expect=204)
     editor.put(path, {"enabled": True}, expect=200)
@@ -135,16 +135,16 @@ def test_an_editor_who_lost_the_permission(project, runner, sink):
     editor = project.user(role_ids=[role["id"]])
     made = workflow(editor, steps=[uses(f"{sink.url}/lost", on_failure="check"), condition()])
     other = workflow(editor, steps=[call(url=f"{sink.url}/lost")])
-    assert finish(project, start(project.admin, made))["steps"][0]["status"] == "succeeded"
-    assert sink.seen("/lost")[-1].headers["Authorization"] == "Bearer canary-stripe"
+    assert wait_ended(project, start(project.admin, made))["steps"][0]["status"] == "succeeded"
+    assert sink.requests_to("/lost")[-1].headers["Authorization"] == "Bearer canary-stripe"
     project.admin.put(f"/roles/{role['id']}", {"permissions": list(WRITES)}, expect=200)
     settle()
-    known = finish(project, start(project.admin, made))
+    known = wait_ended(project, start(project.admin, made))
     project.admin.delete("/secrets/STRIPE", expect=409)
     first, second = known["steps"]
     assert (known["status"], first["status"], first["error"]["code"], second["status"]) == ("succeeded", "failed", "forbidden", "succeeded")
-    assert "svc_secrets:read" in first["error"]["message"] and len(sink.seen("/lost")) == 1
-    assert finish(project, start(project.admin, other))["status"] == "succeeded", "a workflow without secrets still runs"
+    assert "svc_secrets:read" in first["error"]["message"] and len(sink.requests_to("/lost")) == 1
+    assert wait_ended(project, start(project.admin, other))["status"] == "succeeded", "a workflow without secrets still runs"
 
 
 def test_a_secret_that_is_bound_to_hosts(project, runner, sink):
@@ -152,18 +152,18 @@ def test_a_secret_that_is_bound_to_hosts(project, runner, sink):
     assert made["allowed_hosts"] == ["api.example.com", "127.0.0.1"]
     inside = workflow(project.admin, steps=[uses(f"{sink.url}/bound")])
     outside = workflow(project.admin, steps=[uses("https://example.org/hook", on_failure="check"), condition()])
-    assert finish(project, start(project.admin, inside))["status"] == "succeeded"
-    found = finish(project, start(project.admin, outside))
+    assert wait_ended(project, start(project.admin, inside))["status"] == "succeeded"
+    found = wait_ended(project, start(project.admin, outside))
     error = found["steps"][0]["error"]
     assert error["code"] == "secret_host" and "STRIPE" in error["message"] and "example.org" in error["message"]
     assert [s["status"] for s in found["steps"]] == ["failed", "succeeded"]
     project.admin.put("/secrets/STRIPE", {"value": "canary-other"}, expect=200)
-    assert finish(project, start(project.admin, outside))["steps"][0]["error"]["code"] == "secret_host", "kept"
+    assert wait_ended(project, start(project.admin, outside))["steps"][0]["error"]["code"] == "secret_host", "kept"
     freed = project.admin.put("/secrets/STRIPE", {"value": "canary-other", "allowed_hosts": None}, expect=200).json()
     assert freed["allowed_hosts"] is None
     moved = project.admin.put("/secrets/STRIPE", {"value": "canary-other", "allowed_hosts": ["example.org"]}, expect=200).json()
     assert moved["allowed_hosts"] == ["example.org"]
-    assert finish(project, start(project.admin, inside))["error"]["code"] == "secret_host" and len(sink.seen("/bound")) == 1
+    assert wait_ended(project, start(project.admin, inside))["error"]["code"] == "secret_host" and len(sink.requests_to("/bound")) == 1
 
 
 def test_a_bound_secret_beside_a_free_one(project, runner, sink):
@@ -172,6 +172,6 @@ def test_a_bound_secret_beside_a_free_one(project, runner, sink):
     made = workflow(project.admin, steps=[uses(f"{sink.url}/beside", reference="{{ $svc.secrets.FREE }}", next="more"),
                                           {**uses(f"{sink.url}/beside", reference="{{ $svc.secrets.FREE }}{{ $svc.secrets.STRIPE }}"),
                                            "key": "more"}])
-    found = finish(project, start(project.admin, made))
-    assert [s["status"] for s in found["steps"]] == ["succeeded", "failed"] and len(sink.seen("/beside")) == 1
+    found = wait_ended(project, start(project.admin, made))
+    assert [s["status"] for s in found["steps"]] == ["succeeded", "failed"] and len(sink.requests_to("/beside")) == 1
     assert found["error"]["code"] == "secret_host"

@@ -1,7 +1,7 @@
 """Statements of queue, ledger and outbox read only the rows that they write, also with plans that PostgreSQL made while the tables were small."""
 import pytest
 
-from groundwork.plans import array, plans_of_now, texts
+from groundwork.plans import array, current_plans, texts
 
 ROWS = 50000
 RUNNER = "services/workflow-runner/runner_"
@@ -37,14 +37,14 @@ def fill(cursor, schema, first, last):
 def test_plans_of_small_tables(unused_project, db, rows):
     cursor, schema = db.cursor(), unused_project.schema(db)
     fill(cursor, schema, 1, rows)
-    with plans_of_now(cursor, schema, ("jobs", "job_leases", "job_steps", "outbox", "fan_out")) as plans:
+    with current_plans(cursor, schema, ("jobs", "job_leases", "job_steps", "outbox", "fan_out")) as plans:
         for name in ("claim_renew", "claim_held", "claim_jobs", "jobs_release"):
-            plans.keep(RUNNER + "claim.sql", name, OURS)
-        plans.keep(RUNNER + "sweep.sql", "sweep_rescue", OURS, touched=ROWS)  # leases have no index on their ends
-        plans.keep(RUNNER + "ledger.sql", "ledger_jobs", DONE, touched=ROWS)
+            plans.prepare(RUNNER + "claim.sql", name, OURS)
+        plans.prepare(RUNNER + "sweep.sql", "sweep_rescue", OURS, touched=ROWS)  # leases have no index on their ends
+        plans.prepare(RUNNER + "ledger.sql", "ledger_jobs", DONE, touched=ROWS)
         for name in ("ledger_steps", "ledger_ended"):
-            plans.keep(RUNNER + "ledger.sql", name, DONE)
+            plans.prepare(RUNNER + "ledger.sql", name, DONE)
         for name in ("events_claim", "events_make_jobs", "events_make_guarded", "events_taken"):
-            plans.keep(RUNNER + "events.sql", name, EVENTS, prelude="plan_by_key")
+            plans.prepare(RUNNER + "events.sql", name, EVENTS, prelude="plan_by_key")
         fill(cursor, schema, rows + 1, ROWS)
         plans.check()

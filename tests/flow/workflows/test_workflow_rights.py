@@ -4,7 +4,7 @@ import json
 import pytest
 from groundwork.deadline import until
 from groundwork.records import execute, rows
-from groundwork.runs import condition, finish, step
+from groundwork.runs import condition, wait_ended, step
 from groundwork.soon import settle
 from groundwork.workflows import add_step, call, event, jobs_of, set_job, start, workflow
 
@@ -22,7 +22,7 @@ def orders(project):
 def jobs_within(project, db, made, count=1):
     """Waits until the workflow has `count` jobs and they have ended. Returns them as an administrator sees them."""
     until(lambda: len(jobs_of(project, db, made)) >= count, f"{count} jobs")
-    return [finish(project, job) for job, _ in jobs_of(project, db, made)]
+    return [wait_ended(project, job) for job, _ in jobs_of(project, db, made)]
 
 
 def listener(client, name="EntityCreated", steps=None, **members):
@@ -49,7 +49,7 @@ def skipped(job):
     (("orders:read",), True), (("orders:create", "orders:update"), False), ((), False)])
 def test_an_event_needs_the_permission_to_read(project, db, runner, rights, seen):
     project.entity("orders", [{"name": "name", "type": "varchar"}], row_level_security=False)
-    made = listener(project.only(*WRITES, *rights))
+    made = listener(project.user_with(*WRITES, *rights))
     project.item("orders", name=SECRET)
     job, = jobs_within(project, db, made)
     if not seen:
@@ -60,7 +60,7 @@ def test_an_event_needs_the_permission_to_read(project, db, runner, rights, seen
 
 def test_an_event_needs_api_access(project, db, runner):
     project.entity("orders", [{"name": "name", "type": "varchar"}], row_level_security=False)
-    made = listener(project.only(*WRITES, "orders:read", api_access=False))
+    made = listener(project.user_with(*WRITES, "orders:read", api_access=False))
     project.item("orders", name=SECRET)
     assert skipped(jobs_within(project, db, made)[0])
 
@@ -68,7 +68,7 @@ def test_an_event_needs_api_access(project, db, runner):
 @pytest.mark.parametrize("happened", ["EntityCreated", "EntityUpdated", "EntityDeleted"])
 def test_an_event_of_a_hidden_row(project, db, runner, orders, happened):
     """The row rule applies to events, too: a job about a record that the editor cannot read is skipped."""
-    editor = project.only(*WRITES, "orders:read", "orders:create", "orders:update", "orders:delete")
+    editor = project.user_with(*WRITES, "orders:read", "orders:create", "orders:update", "orders:delete")
     theirs, mine = project.item("orders", name=SECRET), project.item("orders", client=editor, name="mine")
     made = listener(editor, happened, [SEEN | {"next": "call"}, call()])
     if happened == "EntityCreated":
@@ -85,7 +85,7 @@ def test_an_event_of_a_hidden_row(project, db, runner, orders, happened):
 
 
 def test_a_granted_row(project, db, runner, orders):
-    editor = project.only(*WRITES, "orders:read")
+    editor = project.user_with(*WRITES, "orders:read")
     theirs = project.item("orders", name="shared")
     made = listener(editor, "EntityUpdated")
     path = f"{orders}/{theirs['id']}"
@@ -138,14 +138,14 @@ def test_rights_are_those_of_the_moment(project, db, runner):
     project.admin.put(f"/roles/{role['id']}", {"permissions": list(WRITES)}, expect=200)
     settle()
     project.admin.post(f"/workflows/jobs/{job['id']}/retry", expect=202)
-    again = finish(project, job["id"])
+    again = wait_ended(project, job["id"])
     assert (again["status"], again["reason"], len(again["steps"])) == ("skipped", "not_permitted", 2)
     project.item("orders", name="b")
     assert skipped(jobs_within(project, db, made, 2)[1])
     project.admin.put(f"/roles/{role['id']}", {"permissions": [*WRITES, "orders:read"]}, expect=200)
     settle()
     project.admin.post(f"/workflows/jobs/{job['id']}/retry", expect=202)
-    assert finish(project, job["id"])["status"] == "failed"  # it ran again, up to its second step
+    assert wait_ended(project, job["id"])["status"] == "failed"  # it ran again, up to its second step
 
 
 def test_a_key_and_an_administrator(project, db, runner, orders):
@@ -153,7 +153,7 @@ def test_a_key_and_an_administrator(project, db, runner, orders):
     mine = listener(project.admin)
     reads, blind = project.key([*WRITES, "orders:read"]), project.key(list(WRITES))
     theirs, none = listener(reads), listener(blind)
-    editor = project.only(*WRITES, "orders:create")
+    editor = project.user_with(*WRITES, "orders:create")
     project.item("orders", client=editor, name="a", note="n")
     for made in (mine, theirs):
         (job,) = jobs_within(project, db, made)
@@ -163,7 +163,7 @@ def test_a_key_and_an_administrator(project, db, runner, orders):
 
 def test_an_entity_that_took_another_ones_name(project, db, runner, orders):
     """An event belongs to the entity that it was about, even if another entity now has the name."""
-    editor = project.only(*WRITES, "orders:read", "orders:create")
+    editor = project.user_with(*WRITES, "orders:read", "orders:create")
     made = listener(editor)
     record = project.item("orders", name=SECRET)
     jobs_within(project, db, made)
@@ -176,7 +176,7 @@ def test_an_entity_that_took_another_ones_name(project, db, runner, orders):
     settle()
     job = jobs_of(project, db, made)[0][0]
     project.admin.post(f"/workflows/jobs/{job}/retry", expect=202)
-    assert skipped({**finish(project, job), "attempt": 1})
+    assert skipped({**wait_ended(project, job), "attempt": 1})
 
 
 def test_fields_that_took_another_ones_name(project, db, runner):
@@ -194,14 +194,14 @@ def test_fields_that_took_another_ones_name(project, db, runner):
     set_job(project, db, job["id"], status="failed")
     settle()
     project.admin.post(f"/workflows/jobs/{job['id']}/retry", {"from_step": "seen"}, expect=202)
-    again = finish(project, job["id"])
+    again = wait_ended(project, job["id"])
     data = again["steps"][1]["output"]["data"][0]
     assert again["status"] == "succeeded" and data["same"] == "b" and SECRET not in str(data)
     assert SECRET not in str(answers(editor, job["id"]))
 
 
 def test_an_editor_that_is_gone(project, db, runner, orders):
-    editor = project.only(*WRITES, "orders:read")
+    editor = project.user_with(*WRITES, "orders:read")
     made = listener(editor)
     project.admin.put(f"/users/{editor.user['id']}", {"status": "suspended"}, expect=200)
     settle()
@@ -220,7 +220,7 @@ def raise_event(project, db, name, payload):
 def test_events_of_no_entity_need_their_permission(project, db, runner, name, permission):
     trigger = {"kind": "event", "event": name}
     others = {"svc_payments:read", "svc_subscriptions:read", "svc_payment_methods:read", "svc_tenant_push_categories:update"} - {permission}
-    holder, other = (workflow(project.only(*WRITES, *held), trigger, [SEEN]) for held in ((permission,), others))
+    holder, other = (workflow(project.user_with(*WRITES, *held), trigger, [SEEN]) for held in ((permission,), others))
     raise_event(project, db, name, '{"amount": 12, "category": ""}')
     assert jobs_within(project, db, holder)[0]["steps"][0]["output"]["data"][0]["amount"] == 12
     assert skipped(jobs_within(project, db, other)[0])
@@ -255,7 +255,7 @@ def answers(client, job):
 
 
 def test_jobs_show_their_data_to_whom_they_ran_for(project, db, failed):
-    editor, other = project.only(*WRITES, "svc_api_keys:create"), project.only(*WRITES)
+    editor, other = project.user_with(*WRITES, "svc_api_keys:create"), project.user_with(*WRITES)
     job = failed(editor)
     for client in (project.admin, editor):
         one, lists = answers(client, job)
@@ -273,7 +273,7 @@ def test_jobs_show_their_data_to_whom_they_ran_for(project, db, failed):
 
 
 def test_what_changes_a_job_shows_no_more_of_it(project, db, failed):
-    other = project.only(*WRITES)
+    other = project.user_with(*WRITES)
     for verb, status, columns in (("retry", 202, {}), ("cancel", 200, {"status": "waiting", "lease_until": "2099-01-01T00:00:00Z"})):
         job = failed(project.admin, **columns)
         body = other.post(f"/workflows/jobs/{job}/{verb}", expect=status).json()
@@ -285,13 +285,13 @@ def test_a_key_sees_the_jobs_of_what_it_saved(project, db, failed):
     job = failed(key)
     assert answers(key, job)[0]["trigger"]["data"] == {"secret": SECRET}
     assert answers(twin, job)[0]["data_hidden"]
-    editor = project.only(*WRITES, "svc_api_keys:create")
+    editor = project.user_with(*WRITES, "svc_api_keys:create")
     job = failed(project.key(list(WRITES), client=editor))
     assert not answers(editor, job)[0]["data_hidden"]  # the user holds at least what the key holds
 
 
 def test_jobs_belong_to_the_version_they_run(project, db, failed):
-    editor, heir = project.only(*WRITES), project.only(*WRITES)
+    editor, heir = project.user_with(*WRITES), project.user_with(*WRITES)
     job = failed(editor)
     made = project.admin.get(f"/workflows/jobs/{job}").json()["workflow_id"]
     heir.put(f"/workflows/{made}", {"name": "mine now"}, expect=200)
@@ -320,7 +320,7 @@ def test_an_events_data_is_shown_as_the_job_saw_it(project, db, runner):
 
 def test_jobs_that_were_not_permitted_are_not_shown(project, db, runner, orders):
     """A10: jobs about a hidden record are absent from all answers, including counts."""
-    editor = project.only(*WRITES, "orders:read")
+    editor = project.user_with(*WRITES, "orders:read")
     made = listener(editor, filter={"field": "note", "op": "eq", "value": SECRET})
     project.item("orders", note=SECRET)
     (job,) = jobs_within(project, db, made)
@@ -334,7 +334,7 @@ def test_jobs_that_were_not_permitted_are_not_shown(project, db, runner, orders)
         assert {**told, "request_id": 0} == {**missing, "request_id": 0}
     project.admin.post(f"/workflows/jobs/{job['id']}/cancel", expect=409)
     project.admin.post(f"/workflows/jobs/{job['id']}/retry", expect=202)
-    assert finish(project, job["id"])["reason"] == "not_permitted"
+    assert wait_ended(project, job["id"])["reason"] == "not_permitted"
 
 
 # --- during other writes ---
@@ -344,7 +344,7 @@ def test_a_workflow_that_is_deleted_while_it_is_started(project, db, servers, ru
     """A trigger reads the workflow before its deletion and commits a job after the deletion: the job still ends, even if the runner has cached the
     workflow."""
     made = workflow(project.admin, steps=[condition()])
-    assert finish(project, start(project.admin, made))["status"] == "succeeded"  # the runner caches its steps
+    assert wait_ended(project, start(project.admin, made))["status"] == "succeeded"  # the runner caches its steps
     schema, connection = project.schema(db), servers.connect()
     connection.autocommit = False
     with connection.cursor() as cursor:
@@ -356,5 +356,5 @@ def test_a_workflow_that_is_deleted_while_it_is_started(project, db, servers, ru
         until(lambda: not rows(db, f"select 1 from {schema}.workflow_stops"), "the jobs that the deletion found are cancelled")
         connection.commit()
     connection.close()
-    found = finish(project, job)
+    found = wait_ended(project, job)
     assert (found["status"], found["error"]["code"], found["steps"]) == ("failed", "workflow_gone", [])

@@ -8,7 +8,7 @@ import pytest
 from groundwork.deadline import until
 from groundwork.project import Project
 from groundwork.records import listen, notifications, rows
-from groundwork.workflows import api, call, job_row, jobs_of, start, workflow
+from groundwork.workflows import api_trigger, call, job_row, jobs_of, start, workflow
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
@@ -16,7 +16,7 @@ TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 @pytest.fixture(scope="module")
 def shop(shared_project):
     shared_project.manual = workflow(shared_project.admin)
-    shared_project.api = workflow(shared_project.admin, api("sync-orders"))
+    shared_project.api = workflow(shared_project.admin, api_trigger("sync-orders"))
     return shared_project
 
 
@@ -120,7 +120,7 @@ def test_a14_id_and_entity_name_fill_the_trigger_and_nothing_else(shop, db):
     """A14: the id and the entity of a request are data like any other: no record is read and no right is granted because of them."""
     shop.entity("hidden", [{"name": "name", "type": "varchar"}])
     record = shop.item("hidden", name="secret")
-    caller = shop.only("svc_workflows:trigger")
+    caller = shop.user_with("svc_workflows:trigger")
     for number, name in ((record["id"], "hidden"), (424242, "nothing"), (-7, "'; drop table x; --"), (2 ** 63 - 1, "ü" * 100)):
         caller.post("/workflows/api/sync-orders", {"id": 5}, params={"id": number, "entity_name": name}, expect=204)
         assert last_job(shop, db, "trigger_id", "trigger_entity", "trigger_data", "actor_id", "workflow_id") == (
@@ -134,16 +134,16 @@ def test_a14_id_and_entity_name_fill_the_trigger_and_nothing_else(shop, db):
 
 def test_who_may_start_401_403_404(project, db):
     """401 without credentials, 403 without the permission, 404 without an enabled trigger."""
-    made = workflow(project.admin, api("hook"))
+    made = workflow(project.admin, api_trigger("hook"))
     for kind in ("api", "endpoint"):
         path = f"/workflows/{kind}/hook"
         assert project.client().post(path, {}, expect=401).json()["code"] == "unauthorized"
         project.client(key="ak_wrong").post(path, {}, expect=401)
-        reader = project.only("svc_workflows:read", "svc_workflows:create", "svc_workflows:update", "svc_workflows:delete")
+        reader = project.user_with("svc_workflows:read", "svc_workflows:create", "svc_workflows:update", "svc_workflows:delete")
         assert reader.post(path, {}, expect=403).json()["code"] == "forbidden"
         project.key(["svc_workflows:read"]).post(path, {}, expect=403)
         reader.post(f"/workflows/{kind}/nothing", {}, expect=403)
-        project.only("svc_workflows:trigger").post(path, {}, expect=204)
+        project.user_with("svc_workflows:trigger").post(path, {}, expect=204)
         project.user().post(path, {}, expect=204)  # the role Standard User has the permission
         key = project.key(["svc_workflows:trigger"])
         key.post(path, {}, expect=204)
@@ -159,7 +159,7 @@ def test_who_may_start_401_403_404(project, db):
     assert len(jobs_of(project, db, made)) == queued
     project.admin.put(f"/workflows/{made['id']}", {"enabled": True}, expect=200)
     project.admin.post("/workflows/api/hook", {}, expect=204)
-    project.admin.put(f"/workflows/{made['id']}", {"trigger": api("Other")}, expect=200)
+    project.admin.put(f"/workflows/{made['id']}", {"trigger": api_trigger("Other")}, expect=200)
     project.admin.post("/workflows/api/hook", {}, expect=404)
     project.admin.post("/workflows/api/other", {}, expect=204)
     project.admin.delete(f"/workflows/{made['id']}", expect=204)
@@ -168,22 +168,22 @@ def test_who_may_start_401_403_404(project, db):
 
 def test_routes_named_like_our_own_paths(project):
     for route in ("trigger", "jobs", "api", "endpoint", "cancel", "1"):
-        workflow(project.admin, api(route))
+        workflow(project.admin, api_trigger(route))
         project.admin.post(f"/workflows/api/{route}", {}, expect=204)
         project.admin.post(f"/workflows/endpoint/{route}", {}, expect=204)
 
 
 def test_a1_routes_of_another_project(project, gateway, operator, recorder):
     other = Project(gateway, operator, recorder)
-    made = workflow(other.admin, api("theirs"))
+    made = workflow(other.admin, api_trigger("theirs"))
     project.admin.post("/workflows/api/theirs", {}, expect=404)
     project.admin.post(f"/workflows/{made['id']}/trigger", {}, expect=404)
-    workflow(project.admin, api("theirs"))
+    workflow(project.admin, api_trigger("theirs"))
     project.client(token=other.admin.token).post("/workflows/api/theirs", {}, expect=401)
 
 
 def test_many_at_once_are_all_there(project, db):
-    made = workflow(project.admin, api("busy"))
+    made = workflow(project.admin, api_trigger("busy"))
     clients = [project.client(token=project.admin.token) for _ in range(8)]
 
     def one(number):
@@ -196,7 +196,7 @@ def test_many_at_once_are_all_there(project, db):
 
 
 def test_a_notification_is_sent(project, redis_client, db):
-    made = workflow(project.admin, api("bell"))
+    made = workflow(project.admin, api_trigger("bell"))
     notified = notifications(project, db, redis_client)
     before = notified()
     for _ in range(2):

@@ -5,9 +5,9 @@ import datetime
 import pytest
 from groundwork.deadline import until
 from groundwork.records import codes, execute, outbox, outbox_end, rows
-from groundwork.soon import soon
-from groundwork.workflows import (add_step, api, call, create, document, event, job_row, listeners, set_job, start,
-                                  timed, workflow)
+from groundwork.soon import await_status
+from groundwork.workflows import (add_step, api_trigger, call, create, document, event, job_row, listeners, set_job, start,
+                                  timed_trigger, workflow)
 
 ORDERS = [{"name": "name", "type": "varchar"}, {"name": "total", "type": "float"}]
 
@@ -98,7 +98,7 @@ def test_if_match(shop):
 
 def test_lists(project):
     made = [workflow(project.admin, trigger, enabled=enabled, name=f"W{n}") for n, (trigger, enabled) in enumerate(
-            (({"kind": "manual"}, True), (api("a"), False), (timed(), True), (api("b"), True)))]
+            (({"kind": "manual"}, True), (api_trigger("a"), False), (timed_trigger(), True), (api_trigger("b"), True)))]
 
     def listed(**params):
         body = project.admin.get("/workflows", params=params, expect=200).json()
@@ -143,7 +143,7 @@ def test_versions(shop, db):
     admin = shop.admin
     made = workflow(admin)
     path = f"/workflows/{made['id']}"
-    writer = shop.only("svc_workflows:update")
+    writer = shop.user_with("svc_workflows:update")
     writer.put(path, {"name": "b"}, expect=200)
     admin.put(path, {"steps": [call("other")]}, expect=200)
     body = admin.get(f"{path}/versions", expect=200).json()
@@ -185,7 +185,7 @@ def test_whoever_saves_is_the_editor(project, db):
     """A workflow runs with the rights of its last editor: the user who last changed what it does (test_workflow_guards.py: a change of the name alone
     does not count)."""
     made = workflow(project.admin)
-    writer = project.only("svc_workflows:update")
+    writer = project.user_with("svc_workflows:update")
     saved = writer.put(f"/workflows/{made['id']}", {"steps": [call("mine")]}, expect=200).json()
     assert saved["editor_id"] == writer.user["id"]
     owner = project.user(["svc_api_keys:create"])
@@ -211,16 +211,16 @@ S = "steps[0] (call)"
     ({"start_step": "nothing"}, "start_step"), ({"start_step": 5}, "start_step"),
     # triggers
     ({"trigger": {}}, "trigger.kind"), ({"trigger": {"kind": "x"}}, "trigger.kind"), ({"trigger": {"kind": "manual", "x": 1}}, "trigger.x"),
-    ({"trigger": {"kind": "timed"}}, "trigger.cron"), ({"trigger": timed("* * * *")}, "trigger.cron"),
-    ({"trigger": timed("0 24 * * *")}, "trigger.cron"), ({"trigger": timed("0 0 30 2 *")}, "trigger.cron"),
-    ({"trigger": timed("61 * * * *")}, "trigger.cron"), ({"trigger": timed("@daily")}, "trigger.cron"),
-    ({"trigger": timed(timezone="Mars/Olympus")}, "trigger.timezone"), ({"trigger": timed(timezone="../../etc/passwd")}, "trigger.timezone"),
+    ({"trigger": {"kind": "timed"}}, "trigger.cron"), ({"trigger": timed_trigger("* * * *")}, "trigger.cron"),
+    ({"trigger": timed_trigger("0 24 * * *")}, "trigger.cron"), ({"trigger": timed_trigger("0 0 30 2 *")}, "trigger.cron"),
+    ({"trigger": timed_trigger("61 * * * *")}, "trigger.cron"), ({"trigger": timed_trigger("@daily")}, "trigger.cron"),
+    ({"trigger": timed_trigger(timezone="Mars/Olympus")}, "trigger.timezone"), ({"trigger": timed_trigger(timezone="../../etc/passwd")}, "trigger.timezone"),
     ({"trigger": {"kind": "event"}}, "trigger.event"), ({"trigger": event(name="OrderMade")}, "trigger.event"),
     ({"trigger": event("nothing")}, "trigger.entity"), ({"trigger": {"kind": "event", "event": "EntityCreated"}}, "trigger.entity"),
     ({"trigger": event("orders", "PaymentCreated")}, "trigger.entity"),
     ({"trigger": event(filter={"field": "name", "op": "like", "value": 1})}, "trigger.filter.op"),
-    ({"trigger": api("a/b")}, "trigger.route"), ({"trigger": api("")}, "trigger.route"), ({"trigger": api("ä")}, "trigger.route"),
-    ({"trigger": api("x" * 65)}, "trigger.route"), ({"trigger": {"kind": "api"}}, "trigger.route"),
+    ({"trigger": api_trigger("a/b")}, "trigger.route"), ({"trigger": api_trigger("")}, "trigger.route"), ({"trigger": api_trigger("ä")}, "trigger.route"),
+    ({"trigger": api_trigger("x" * 65)}, "trigger.route"), ({"trigger": {"kind": "api"}}, "trigger.route"),
     # steps
     ({"steps": [{"action": "CallAnApi", "params": call()["params"]}]}, "steps[0].key"), ({"steps": [call("Upper")]}, "steps[0].key"),
     ({"steps": [call("a", next="b"), call("b"), call("a")]}, "steps[2].key"),
@@ -262,7 +262,7 @@ def test_the_documented_examples_can_be_saved(shop):
 def test_several_findings_at_once(checked):
     refused = checked.admin.post("/workflows", {"trigger": {"kind": "x"}}, expect=400)
     assert codes(refused) == {"name": "required", "steps": "required"}
-    body = document(timed("x"), [create(entity="nothing", next="b"), call("b", url="ftp://x")])
+    body = document(timed_trigger("x"), [create(entity="nothing", next="b"), call("b", url="ftp://x")])
     assert len(codes(checked.admin.post("/workflows", body, expect=400))) >= 2
 
 
@@ -320,27 +320,27 @@ def test_a_project_has_so_many_workflows(project, db):
 
 
 def test_routes_are_unique_in_any_case_and_while_disabled(project):
-    made = workflow(project.admin, api("Sync-Orders"))
+    made = workflow(project.admin, api_trigger("Sync-Orders"))
     assert made["trigger"] == {"kind": "api", "route": "sync-orders"}
-    other = workflow(project.admin, api("other"))
+    other = workflow(project.admin, api_trigger("other"))
     for taken in ("sync-orders", "SYNC-ORDERS"):
-        for answer in (project.admin.post("/workflows", document(api(taken)), expect=409),
-                       project.admin.put(f"/workflows/{other['id']}", {"trigger": api(taken)}, expect=409)):
+        for answer in (project.admin.post("/workflows", document(api_trigger(taken)), expect=409),
+                       project.admin.put(f"/workflows/{other['id']}", {"trigger": api_trigger(taken)}, expect=409)):
             assert answer.json()["code"] == "unique_violation" and codes(answer) == {"trigger.route": "unique_violation"}
     project.admin.put(f"/workflows/{made['id']}", {"enabled": False}, expect=200)
-    project.admin.post("/workflows", document(api("sync-orders"), enabled=False), expect=409)
-    project.admin.put(f"/workflows/{made['id']}", {"trigger": api("sync-orders")}, expect=200)  # its own route
+    project.admin.post("/workflows", document(api_trigger("sync-orders"), enabled=False), expect=409)
+    project.admin.put(f"/workflows/{made['id']}", {"trigger": api_trigger("sync-orders")}, expect=200)  # its own route
     project.admin.put(f"/workflows/{made['id']}", {"trigger": {"kind": "manual"}}, expect=200)
-    third = workflow(project.admin, api("sync-orders"))
-    project.admin.put(f"/workflows/{made['id']}", {"trigger": api("sync-orders")}, expect=409)
+    third = workflow(project.admin, api_trigger("sync-orders"))
+    project.admin.put(f"/workflows/{made['id']}", {"trigger": api_trigger("sync-orders")}, expect=409)
     project.admin.delete(f"/workflows/{third['id']}", expect=204)
-    project.admin.put(f"/workflows/{made['id']}", {"trigger": api("sync-orders")}, expect=200)
+    project.admin.put(f"/workflows/{made['id']}", {"trigger": api_trigger("sync-orders")}, expect=200)
 
 
 def test_one_of_many_gets_the_route(project):
     clients = [project.client(token=project.admin.token) for _ in range(6)]
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        found = sorted(pool.map(lambda client: client.post("/workflows", document(api("wanted"))).status_code, clients))
+        found = sorted(pool.map(lambda client: client.post("/workflows", document(api_trigger("wanted"))).status_code, clients))
     assert found == [201] + [409] * 5
 
 
@@ -438,26 +438,26 @@ def test_every_save_leaves_a_hint_for_runners(project, db):
 
 
 def test_next_tick(project, db):
-    made = workflow(project.admin, timed("0 3 * * *"))
+    made = workflow(project.admin, timed_trigger("0 3 * * *"))
     (now,), = rows(db, "select now()")
     due = parse(made["next_fire_at"])
     assert now < due <= now + datetime.timedelta(days=1) and (due.hour, due.minute, due.second) == (3, 0, 0)
     assert made["trigger"] == {"kind": "timed", "cron": "0 3 * * *", "timezone": "UTC"}
     assert hint(project, db) == [(due,)]
-    sooner = workflow(project.admin, timed("* * * * *"))
+    sooner = workflow(project.admin, timed_trigger("* * * * *"))
     soonest = parse(sooner["next_fire_at"])
     assert hint(project, db) == [(soonest,)], "never later than the first tick"
-    workflow(project.admin, timed("0 3 * * *", timezone="Asia/Tokyo"))
+    workflow(project.admin, timed_trigger("0 3 * * *", timezone="Asia/Tokyo"))
     assert hint(project, db) == [(soonest,)]
 
 
 def test_ticks_of_disabled_and_changed_workflows(project, db):
-    made = workflow(project.admin, timed("0 3 * * *"), enabled=False)
+    made = workflow(project.admin, timed_trigger("0 3 * * *"), enabled=False)
     path = f"/workflows/{made['id']}"
     assert made["next_fire_at"] is None
     on = project.admin.put(path, {"enabled": True}, expect=200).json()
     assert parse(on["next_fire_at"]).hour == 3
-    tokyo = project.admin.put(path, {"trigger": timed("0 3 * * *", timezone="Asia/Tokyo")}, expect=200).json()
+    tokyo = project.admin.put(path, {"trigger": timed_trigger("0 3 * * *", timezone="Asia/Tokyo")}, expect=200).json()
     assert parse(tokyo["next_fire_at"]).hour == 18
     off = project.admin.put(path, {"enabled": False}, expect=200).json()
     assert off["next_fire_at"] is None
@@ -467,13 +467,13 @@ def test_ticks_of_disabled_and_changed_workflows(project, db):
 
 
 def test_a_save_loses_no_tick_that_is_due(project, db):
-    made = workflow(project.admin, timed("0 3 * * *"))
+    made = workflow(project.admin, timed_trigger("0 3 * * *"))
     path = f"/workflows/{made['id']}"
     due = rows(db, f"update {project.schema(db)}.workflows set next_fire_at = date_trunc('minute', now() - interval '2 minutes') returning next_fire_at")[0][0]
-    same = project.admin.put(path, {"name": "x", "trigger": timed("0 3 * * *")}, expect=200).json()
+    same = project.admin.put(path, {"name": "x", "trigger": timed_trigger("0 3 * * *")}, expect=200).json()
     assert parse(same["next_fire_at"]) == due
     assert hint(project, db)[0][0] == due
-    other = project.admin.put(path, {"trigger": timed("0 4 * * *")}, expect=200).json()
+    other = project.admin.put(path, {"trigger": timed_trigger("0 4 * * *")}, expect=200).json()
     assert parse(other["next_fire_at"]) > datetime.datetime.now(datetime.timezone.utc)
 
 
@@ -491,9 +491,9 @@ def test_saves_at_the_same_time_are_all_kept(project, db):
 
 def test_other_gateways_follow(project, start_gateway):
     """A start over the route at another worker reads the workflow's row. Each worker follows the listeners within a second."""
-    made = workflow(project.admin, api("here"))
+    made = workflow(project.admin, api_trigger("here"))
     for _ in range(8):
         project.client(token=project.admin.token).post("/workflows/api/here", {}, expect=204)
     project.admin.put(f"/workflows/{made['id']}", {"enabled": False}, expect=200)
     for _ in range(8):
-        soon(lambda: project.client(token=project.admin.token).post("/workflows/api/here", {}), 404)
+        await_status(lambda: project.client(token=project.admin.token).post("/workflows/api/here", {}), 404)
