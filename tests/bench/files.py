@@ -54,7 +54,7 @@ def upload(client, content):
     return client.put("/files/upload/x.bin", data=content, expect=201).json()
 
 
-def where(folder, made, content):
+def find_path(folder, made, content):
     """The path of a file in the gateway's folder, found by its bytes."""
     for path in pathlib.Path(folder).rglob("*"):
         if path.is_file() and path.stat().st_size == made["size"] and hashlib.sha256(path.read_bytes()).digest() == hashlib.sha256(content).digest():
@@ -66,7 +66,7 @@ def downloads(world, nginx, folder, user, args, out, say):
     for name, size, bar in (("100 KB", SMALL, 0.6), ("10 MB", LARGE, 0.8)):
         content = os.urandom(size)
         made = upload(user, content)
-        path = where(world.files, made, content)
+        path = find_path(world.files, made, content)
         headers = {"Authorization": f"Bearer {user.token}"}
         ours_url, theirs_url = f"{user.base_url}/files/{made['id']}/get", f"{nginx.url}/get/{path}"
         assert requests.get(theirs_url, timeout=10).content == content
@@ -119,7 +119,7 @@ def flush(path):
         os.close(fd)
 
 
-def puts(seconds, target, headers, body, fsync=None):
+def put_rate(seconds, target, headers, body, fsync=None):
     done, since = [], time.monotonic()
     threads = [threading.Thread(target=put_loop, args=(lambda number, n=n: target(n, number), headers, body, since + seconds, done, fsync)) for n in range(4)]
     for thread in threads:
@@ -135,12 +135,12 @@ def uploads(world, nginx, user, args, out, say):
     seconds = max(args.seconds, 4)
     ours, theirs = alternate(
         args.rounds,
-        lambda: puts(seconds, lambda client, number: (f"{user.base_url}/files/upload/{client}-{number}", None), headers, body),
-        lambda: puts(seconds, lambda client, number: (f"{nginx.url}/put/{client}-{number}", nginx.folder / f"{client}-{number}"), {}, body, flush), say)
+        lambda: put_rate(seconds, lambda client, number: (f"{user.base_url}/files/upload/{client}-{number}", None), headers, body),
+        lambda: put_rate(seconds, lambda client, number: (f"{nginx.url}/put/{client}-{number}", nginx.folder / f"{client}-{number}"), {}, body, flush), say)
     ratio(out, "upload of 10 MB / nginx PUT and fsync", 0.7, ours, theirs)
 
 
-class Crowd:
+class TransferSet:
     """Uploads and downloads of 1 GB each on one thread, as fast as both sides can, until it is stopped."""
 
     def __init__(self, world, user, file_id):
@@ -187,14 +187,14 @@ class Crowd:
             key.fileobj.close()
 
 
-def crowd(world, user, out, say):
+def measure_transfers(world, user, out, say):
     (file_id,), = world.sql(f"select id from {world.schema('files')}.files where size = {HUGE}") or [(None,)]
     worker = world.gateway.workers()[0]
     for _ in range(20):
         Client(user.base_url, token=user.token).get("/files")
     before = memory.resident_kb(world) / 1024
-    memory.forget_peak(worker)
-    held = Crowd(world, user, file_id)
+    memory.reset_peak(worker)
+    held = TransferSet(world, user, file_id)
     try:
         held.run(20, 8 << 30)
         peak = memory.peak_mb(worker)
@@ -206,7 +206,7 @@ def crowd(world, user, out, say):
             f"{before:.1f} MB before")
 
 
-def huge(user):
+def upload_huge(user):
     """Uploads a file of 1 GB, generated while it is sent."""
     block = b"\0" * (1 << 20)
     user.put("/files/upload/huge", data=(block for _ in range(HUGE >> 20)), expect=201)
@@ -223,5 +223,5 @@ def files(world, folder, args, out, say):
         uploads(world, nginx, user, args, out, say)
     finally:
         nginx.stop()
-    huge(user)
-    crowd(world, user, out, say)
+    upload_huge(user)
+    measure_transfers(world, user, out, say)

@@ -1,6 +1,6 @@
 """Search as an entity grows: compares a million records with a hundred thousand and with ten million; the cost of building such an index."""
 from memory import peak_mb
-from searches import RECORDS, Corpus, Shelf, http, median, turns
+from searches import RECORDS, Corpus, Shelf, http, median, run_rounds
 
 MILLION, TIMES = 1_000_000, 10
 HOURS = 2 * 3600  # the time limit of indexing ten million
@@ -18,7 +18,7 @@ def multiply(world, shelf, times):
     world.vacuum(shelf.table)
 
 
-def built(world, shelf, out, say, name, least=0):
+def build_index(world, shelf, out, say, name, least=0):
     """Builds another index of all records with an idle indexer; `least` is the required rate, if any."""
     indexer = world.start("search-indexer")
     (pid,) = indexer.workers()
@@ -40,14 +40,14 @@ def growth(world, folder, args, out, say):
     small.build()
     large.build(HOURS)  # measure after this build, because the first build also waits for late writers
     indexer.stop()
-    built(world, large, out, say, "1,000,000", least=20000)
-    few, many = turns(args, lambda: http(world, folder, small, "cotton", args.seconds), lambda: http(world, folder, large, "cotton", args.seconds))
+    build_index(world, large, out, say, "1,000,000", least=20000)
+    few, many = run_rounds(args, lambda: http(world, folder, small, "cotton", args.seconds), lambda: http(world, folder, large, "cotton", args.seconds))
     ratio = median(many) / median(few)
     out.add("search of 1,000,000 records / of 100,000", f"{ratio:.1f} x", "<= 2", ratio <= 2, f"p50 {median(many):.2f} ms")
     say("  10,000,000 records")
     multiply(world, large, TIMES)
-    built(world, large, out, say, "10,000,000")
-    newest, exact = turns(args, lambda: http(world, folder, large, "cotton", args.seconds), lambda: http(world, folder, large, "linen", args.seconds))
+    build_index(world, large, out, say, "10,000,000")
+    newest, exact = run_rounds(args, lambda: http(world, folder, large, "cotton", args.seconds), lambda: http(world, folder, large, "linen", args.seconds))
     for name, results in (("20 % of them, the newest looked at", newest), ("5 %, their total exact", exact)):
         p50 = median(results)
         out.add(f"search of 10,000,000 records, term in {name}", f"{p50:.2f} ms", "<= 10 ms", p50 <= 10, f"{sum(r['errors'] for r in results)} errors")

@@ -4,7 +4,7 @@ import random
 import statistics
 import time
 
-from memory import forget_peak, peak_mb
+from memory import reset_peak, peak_mb
 
 TERMS = 200_000
 CHANGES = 20_000
@@ -37,23 +37,23 @@ class Corpus:
                            f"from generate_series({first}, {last}) n")
         self.world.vacuum(self.table)
 
-    def one(self, text):
+    def query_value(self, text):
         return self.world.sql(text.format(p=self.schema))[0][0]
 
-    def left(self):
-        return self.one("select (select count(*) from {p}.outbox where pending & 2 <> 0) + (select count(*) from {p}.search_work) "
-                        "+ (select count(*) from {p}.search_indexes where state in ('building', 'dropped'))")
+    def count_pending(self):
+        return self.query_value("select (select count(*) from {p}.outbox where pending & 2 <> 0) + (select count(*) from {p}.search_work) "
+                                "+ (select count(*) from {p}.search_indexes where state in ('building', 'dropped'))")
 
     def settle(self, within=1200):
         end = time.monotonic() + within
-        while self.left():
+        while self.count_pending():
             if time.monotonic() > end:
                 raise RuntimeError("the index does not come to rest")
             time.sleep(0.05)
 
-    def first_build(self):
+    def build_first(self):
         self.notify()
-        while not self.one(f"select count(*) from {{p}}.search_indexes where entity_id = {self.entity} and state = 'live'"):
+        while not self.query_value(f"select count(*) from {{p}}.search_indexes where entity_id = {self.entity} and state = 'live'"):
             time.sleep(0.05)
         self.settle()
 
@@ -62,19 +62,19 @@ class Corpus:
         self.world.sql(f"insert into {self.schema}.search_indexes (entity_id, state) values (%s, 'building')", self.entity)
         self.notify()
         began = time.monotonic()
-        while self.one(f"select count(*) from {{p}}.search_indexes where entity_id = {self.entity} and state = 'building'"):
+        while self.query_value(f"select count(*) from {{p}}.search_indexes where entity_id = {self.entity} and state = 'building'"):
             time.sleep(0.02)
         took = time.monotonic() - began
-        return self.one(f"select documents from {{p}}.search_indexes where entity_id = {self.entity} and state = 'live'") / took
+        return self.query_value(f"select documents from {{p}}.search_indexes where entity_id = {self.entity} and state = 'live'") / took
 
     def notify(self):
         """Sends the notification of a write."""
         self.admin.post("/entities/docs/items", {"title": "bell"}, expect=201)
 
     def wal(self):
-        return self.one("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn")
+        return self.query_value("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn")
 
-    def changed(self, first, count):
+    def index_changes(self, first, count):
         """Indexes rows of the outbox in the form that writers leave: (records per second, WAL bytes per record)."""
         self.world.sql(f"insert into {self.schema}.outbox (pending, event, entity_id, record_id, payload) "
                        f"select 2, 'EntityUpdated', {self.entity}, n, '{{}}' from generate_series({first}, {first + count - 1}) n")
@@ -100,14 +100,14 @@ def gin(corpus, first, count, change=False):
     return count / took, float(corpus.wal() - before) / count
 
 
-def touch(corpus, first, count):
+def replace_words(corpus, first, count):
     """Replaces five of seventy words in each record."""
     body = corpus.columns["body"]
     corpus.world.sql(f"update {corpus.table} set {body} = regexp_replace({body}, '^(\\S+ ){{5}}', '') || ' ' || "
                      f"{words(5).replace('n > 0', 'id > 0')} where id between {first} and {first + count - 1}")
 
 
-def sooner(corpus):
+def write_to_index_seconds(corpus):
     """Seconds from an answered write to its forward list, at 200 writes per second, polled every two milliseconds."""
     ages, waiting, pause = [], {}, 1 / WRITES_A_SECOND
     for number in range(WRITES):
@@ -137,7 +137,7 @@ def indexing(world, folder, args, out, say):
     corpus.fill(count)
     daemon = world.start("search-indexer")  # start the indexer only now: earlier it would build the index of the records copied so far, and index the rest one by one
     try:
-        corpus.first_build()
+        corpus.build_first()
         measure(corpus, daemon, count, args, out, say)
     finally:
         daemon.stop()
@@ -145,7 +145,7 @@ def indexing(world, folder, args, out, say):
 
 def measure(corpus, daemon, count, args, out, say):
     (pid,) = daemon.workers()
-    forget_peak(pid)
+    reset_peak(pid)
     rates = []
     for _ in range(2 if args.quick else args.rounds):
         rates.append(corpus.build())
@@ -157,17 +157,17 @@ def measure(corpus, daemon, count, args, out, say):
     fresh = count + 1000
     corpus.world.sql(f"select setval('{corpus.table}_id_seq', {fresh})")
     corpus.fill(CHANGES)
-    new, new_wal = corpus.changed(fresh + 1, CHANGES)
+    new, new_wal = corpus.index_changes(fresh + 1, CHANGES)
     gin_new, gin_new_wal = gin(corpus, fresh + 1, CHANGES)
     out.add("new records into the index", f"{new:,.0f}/s, {new / gin_new:.2f} x GIN", ">= 0.6 x", new >= 0.6 * gin_new)
     out.add("WAL of a new record", f"{new_wal / 1024:.1f} KB, {new_wal / gin_new_wal:.2f} x GIN", "<= 0.8 x", new_wal <= 0.8 * gin_new_wal)
-    touch(corpus, fresh + 1, CHANGES)
-    changed, changed_wal = corpus.changed(fresh + 1, CHANGES)
+    replace_words(corpus, fresh + 1, CHANGES)
+    changed, changed_wal = corpus.index_changes(fresh + 1, CHANGES)
     gin_changed, gin_changed_wal = gin(corpus, fresh + 1, CHANGES, True)
     out.add("changed records into the index", f"{changed:,.0f}/s, {changed / gin_changed:.2f} x GIN", ">= 1.2 x", changed >= 1.2 * gin_changed)
     out.add("WAL of a changed record", f"{changed_wal / 1024:.1f} KB, {changed_wal / gin_changed_wal:.2f} x GIN", "<= 0.3 x",
             changed_wal <= 0.3 * gin_changed_wal)
-    ages = sooner(corpus)
+    ages = write_to_index_seconds(corpus)
     p50, p99 = ages[len(ages) // 2] * 1000, ages[int(len(ages) * 0.99)] * 1000
     out.add(f"write to searchable at {WRITES_A_SECOND} writes/s, median", f"{p50:.0f} ms", "<= 250 ms", p50 <= 250, f"p99 {p99:.0f} ms")
     out.add(f"write to searchable at {WRITES_A_SECOND} writes/s, p99", f"{p99:.0f} ms", "<= 1000 ms", p99 <= 1000)

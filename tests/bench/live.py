@@ -16,7 +16,7 @@ PEERS, BATCH = 1_000, 50  # in the comparison with another server: listeners, an
 ENTITY = "orders"
 
 
-class Crowd:
+class ConnectionSet:
     """Connections of listeners, read by one thread."""
 
     def __init__(self, port, count):
@@ -28,7 +28,7 @@ class Crowd:
             connection.setblocking(False)
             self.selector.register(connection, selectors.EVENT_READ)
 
-    def hear(self, count, mark=b"event: created", limit=30):
+    def wait_events(self, count, mark=b"event: created", limit=30):
         """Reads until `count` events have arrived; returns the time of the last."""
         last = end = time.monotonic() + limit
         rest = dict.fromkeys(self.sockets, b"")  # an event may arrive in two reads
@@ -47,7 +47,7 @@ class Crowd:
         self.selector.close()
 
 
-class Streams(Crowd):
+class Streams(ConnectionSet):
     """Groundwork's event streams, one caller per connection."""
 
     def __init__(self, world, slug, tokens, count):
@@ -68,7 +68,7 @@ class Streams(Crowd):
                     assert heard.startswith(b"HTTP/1.1 200"), heard
 
 
-class Queries(Crowd):
+class Queries(ConnectionSet):
     """Parse Server's LiveQuery subscriptions."""
 
     def join(self):
@@ -86,7 +86,7 @@ def listeners(admin, count=20):
     return [Client(admin.base_url).sign_in(email, PASSWORD).token for email in emails]
 
 
-def creates(admin, seconds):
+def create_rate(admin, seconds):
     """Creates per second, with four writers."""
     counts, end = [], time.monotonic() + seconds
 
@@ -105,7 +105,7 @@ def creates(admin, seconds):
     return sum(counts) / seconds
 
 
-def one_change(world, admin, out):
+def measure_change(world, admin, out):
     before = resident_kb(world)
     crowd = Streams(world, "live", [admin.token], LISTENERS)
     try:
@@ -114,10 +114,10 @@ def one_change(world, admin, out):
         for number in range(CHANGES):
             admin.post(f"/entities/{ENTITY}/items", {"name": "one", "total": number}, expect=201)
             written = time.monotonic()
-            took.append((crowd.hear(LISTENERS) - written) * 1000)
+            took.append((crowd.wait_events(LISTENERS) - written) * 1000)
         begun = time.monotonic()
         admin.post(f"/entities/{ENTITY}/items/bulk", {"items": [{"name": "many", "total": n} for n in range(50)]}, expect=201)
-        rate = 50 * LISTENERS / (crowd.hear(50 * LISTENERS, limit=120) - begun)
+        rate = 50 * LISTENERS / (crowd.wait_events(50 * LISTENERS, limit=120) - begun)
     finally:
         crowd.close()
     took.sort()
@@ -135,10 +135,10 @@ def cost_of_writes(world, admin, args, out):
         world.sql(f"update {schema}.meta set model_version = model_version + 1")
         world.sql("update platform.projects set epoch = epoch + 1 where slug = 'live'")
         time.sleep(2.5)
-        alone = creates(admin, args.seconds)
+        alone = create_rate(admin, args.seconds)
         crowd = Streams(world, "live", tokens, RULED)
         try:
-            ratios.append(creates(admin, args.seconds) / alone)
+            ratios.append(create_rate(admin, args.seconds) / alone)
         finally:
             crowd.close()
     ratios.sort()
@@ -152,10 +152,10 @@ def rate_of(crowd, write, mark):
     begun = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(8) as writers:
         list(writers.map(write, range(BATCH)))
-    return BATCH * PEERS / (crowd.hear(BATCH * PEERS, mark, 120) - begun)
+    return BATCH * PEERS / (crowd.wait_events(BATCH * PEERS, mark, 120) - begun)
 
 
-def beside_parse(world, folder, admin, args, out, say):
+def compare_parse(world, folder, admin, args, out, say):
     """Sends the same batches to as many listeners of Parse Server's LiveQuery, in alternating rounds."""
     reason = parse.install()
     if not reason:
@@ -193,10 +193,10 @@ def live(world, folder, args, out, say):
     admin.post("/entities", {"name": ENTITY, "fields": [{"name": "name", "type": "varchar"}, {"name": "total", "type": "integer"}]}, expect=201)
     try:
         say(f"  {LISTENERS:,} listeners")
-        one_change(world, admin, out)
+        measure_change(world, admin, out)
         say(f"  creates with and without {RULED:,} listeners")
         cost_of_writes(world, admin, args, out)
         say("  comparison with Parse Server")
-        beside_parse(world, folder, admin, args, out, say)
+        compare_parse(world, folder, admin, args, out, say)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -19,7 +19,7 @@ def resident_kb(world):
     return total
 
 
-def at_rest(world, out, say):
+def measure_idle(world, out, say):
     say("memory when idle")
     time.sleep(1)
     megabytes = resident_kb(world) / 1024 / len(world.gateway.workers())
@@ -54,7 +54,7 @@ def peak_mb(pid):
         return int(re.search(r"VmHWM:\s+(\d+) kB", status.read())[1]) / 1024
 
 
-def forget_peak(pid):
+def reset_peak(pid):
     with open(f"/proc/{pid}/clear_refs", "w", encoding="ascii") as text:
         text.write("5")
 
@@ -68,7 +68,7 @@ def worst_mix(world, out, say, count=4, seconds=20):
     for project in projects:
         floods.prepare_worst(project, db)
     for pid in world.gateway.workers():
-        forget_peak(pid)
+        reset_peak(pid)
     attacks = [attack for project in projects for attack in floods.worst_mix(project, db)]
     with floods.run_together(*attacks):
         time.sleep(seconds)

@@ -67,7 +67,7 @@ class N8n:
             "EXECUTIONS_DATA_SAVE_ON_ERROR": "all",
             "NODE_ENV": "production",
         }
-        self.ask("create database n8n", database="postgres")
+        self.query_value("create database n8n", database="postgres")
         flow = self.home / "flow.json"
         flow.write_text((SOURCES / "flow.json").read_text().replace("SINK_URL", sink_url))
         self.command("import:workflow", f"--input={flow}")
@@ -91,7 +91,7 @@ class N8n:
         if done.returncode:
             raise RuntimeError(f"n8n {arguments[0]}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
 
-    def ask(self, text, *params, database="n8n"):
+    def query_value(self, text, *params, database="n8n"):
         connection = psycopg2.connect(dbname=database, **self.dsn)
         connection.autocommit = True
         try:
@@ -116,14 +116,14 @@ class N8n:
 
     def run(self, seconds, script, clients):
         """{"rate", ...} of executions with history, from the start of the first to the end of the last."""
-        (newest,) = self.ask("select coalesce(max(id), 0) from execution_entity")
+        (newest,) = self.query_value("select coalesce(max(id), 0) from execution_entity")
         sent = wrk(self.url, seconds, script, clients=clients)
         end = time.monotonic() + DRAIN_SECONDS
-        while self.ask('select exists (select 1 from execution_entity where id > %s and "stoppedAt" is null)', newest)[0]:
+        while self.query_value('select exists (select 1 from execution_entity where id > %s and "stoppedAt" is null)', newest)[0]:
             if time.monotonic() > end:
                 raise RuntimeError("n8n does not end")
             time.sleep(0.2)
-        jobs, good, took = self.ask(
+        jobs, good, took = self.query_value(
             "select count(*), count(*) filter (where status = 'success'),"
             ' extract(epoch from max("stoppedAt") - min("createdAt"))::float from execution_entity where id > %s', newest)
         return {"jobs": jobs, "rate": jobs / took, "errors": jobs - good + sent["errors"]}

@@ -26,7 +26,7 @@ def photograph(width=4000, height=3000):
     return out.getvalue()
 
 
-def made(url, headers, number):
+def request_variants(url, headers, number):
     """Requests new variants; `number` gives each round other sizes."""
     places, errors = list(range(VARIANTS)), []
 
@@ -63,10 +63,10 @@ def pictures(world, folder, args, out, say):
     name = f"variants of a 12-megapixel JPEG ({len(content) / 1e6:.1f} MB), {AT_ONCE} at once / sharp"
     reason = peers.install()
     if reason:
-        out.add(name, f"{made(url, headers, 0)['rate']:.1f}/s", f">= {MADE_BAR}", True, reason)
+        out.add(name, f"{request_variants(url, headers, 0)['rate']:.1f}/s", f">= {MADE_BAR}", True, reason)
     else:
         rounds = iter(range(args.rounds))
-        ours, theirs = files.alternate(args.rounds, lambda: made(url, headers, next(rounds)), lambda: peers.node("sharp", path, VARIANTS, AT_ONCE), say)
+        ours, theirs = files.alternate(args.rounds, lambda: request_variants(url, headers, next(rounds)), lambda: peers.node("sharp", path, VARIANTS, AT_ONCE), say)
         files.ratio(out, name, MADE_BAR, ours, theirs)
     kept = requests.get(url, params={"width": 400}, headers=headers, timeout=60).content
     same = files.upload(user, kept)

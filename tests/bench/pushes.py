@@ -14,7 +14,7 @@ from groundwork.daemon import free_port
 from groundwork.push_keys import service_account, subscription
 from groundwork.runs import step
 from groundwork.workflows import api_trigger
-from memory import forget_peak, peak_mb
+from memory import reset_peak, peak_mb
 from workflows import caller_of_routes, make_workflow
 
 sys.path.insert(0, str(ROOT / "tests"))
@@ -59,7 +59,7 @@ class Provider:
     def web(self):
         return f"https://127.0.0.1:{self.web_port}"
 
-    def singles(self):
+    def single_arrivals(self):
         """The times at which the messages of `single` arrived, in seconds."""
         log = self.root / "single.log"
         return [float(line) for line in log.read_text().split()] if log.exists() else []
@@ -74,7 +74,7 @@ def start(world, provider):
                        FETCH_CA_FILE=provider.ca, FETCH_ALLOW=f"127.0.0.1:{provider.port},127.0.0.1:{provider.web_port}")
 
 
-def configured(world, slug):
+def configure_project(world, slug):
     """Creates a project with credentials of both providers; returns the client of its administrator."""
     admin = world.project(slug)
     admin.put("/push/credentials/fcm", {"service_account_json": service_account(slug)}, expect=200)
@@ -99,7 +99,7 @@ def send(admin, **members):
     return admin.post("/push/test", {**TEXT, **members}, expect=202).json()["send_log_id"]
 
 
-def ended(world, schema, number, within=600):
+def seconds_to_end(world, schema, number, within=600):
     """Seconds from the row of a send to its end."""
     end = time.monotonic() + within
     while time.monotonic() < end:
@@ -112,14 +112,14 @@ def ended(world, schema, number, within=600):
     raise RuntimeError("the broadcast does not end")
 
 
-def single(begin, provider, count, pause):
+def single_delays_ms(begin, provider, count, pause):
     """Milliseconds from each call to the request at the provider."""
     took = []
     for _ in range(count):
-        before, since = len(provider.singles()), time.time()
+        before, since = len(provider.single_arrivals()), time.time()
         begin()
         end = time.monotonic() + 30
-        while len(seen := provider.singles()) == before and time.monotonic() < end:
+        while len(seen := provider.single_arrivals()) == before and time.monotonic() < end:
             time.sleep(0.002)
         took.append((seen[before] - since) * 1000 if len(seen) > before else 30000)
         time.sleep(pause)
@@ -153,7 +153,7 @@ class Bench:
 
     def __init__(self, world, provider, daemon, args, out, say):
         self.world, self.provider, self.args, self.out, self.say = world, provider, args, out, say
-        self.broadcaster, self.alone = configured(world, "broadcast"), configured(world, "single")
+        self.broadcaster, self.alone = configure_project(world, "broadcast"), configure_project(world, "single")
         self.schema = world.schema("broadcast")
         self.alone.post("/push/devices", {"provider": "fcm", "token": "only"}, expect=201)
         add_phones(world, self.schema, 1, PHONES)
@@ -162,12 +162,12 @@ class Bench:
         out.add("memory of an idle dispatcher", f"{peak_mb(self.pid):.1f} MB", "<= 15 MB", peak_mb(self.pid) <= 15)
 
     def latency(self):
-        took = single(lambda: send(self.alone), self.provider, SINGLES, 0)
+        took = single_delays_ms(lambda: send(self.alone), self.provider, SINGLES, 0)
         self.out.add("test send to request at the provider, median", f"{statistics.median(took):.1f} ms", "-", True, f"p99 {p99(took):.1f} ms")
         make_workflow(self.alone, api_trigger("ask"), [step("ask", "SendPushNotification", {**TEXT, "audience": {"kind": "all"}})])
         caller = caller_of_routes(self.alone)
         self.world.start_runner()
-        took = single(lambda: caller.post("/workflows/api/ask", {}), self.provider, SINGLES, 0)
+        took = single_delays_ms(lambda: caller.post("/workflows/api/ask", {}), self.provider, SINGLES, 0)
         self.world.stop_runner()
         self.out.add("trigger of a workflow to request at the provider, median", f"{statistics.median(took):.1f} ms", "<= 20 ms",
                      statistics.median(took) <= 20, f"p99 {p99(took):.1f} ms; aim 5")
@@ -175,7 +175,7 @@ class Bench:
     def broadcast(self, name, count):
         """{"rate", "cpu_us"}: devices per second, and CPU time of the dispatcher per device."""
         before = cpu_seconds([self.pid])
-        rate = count / ended(self.world, self.schema, send(self.broadcaster, provider=name))
+        rate = count / seconds_to_end(self.world, self.schema, send(self.broadcaster, provider=name))
         return {"rate": rate, "cpu_us": (cpu_seconds([self.pid]) - before) * 1e6 / count}
 
     def rates(self):
@@ -184,7 +184,7 @@ class Bench:
         if reason:
             self.say(f"  clients of others: {reason}")
         seen = {"fcm": [], "web_push": [], "web-push": [], **{name: [] for name in FCM_PEERS}}
-        forget_peak(self.pid)
+        reset_peak(self.pid)
         for number in range(self.args.rounds):
             self.say(f"  round {number + 1} of {self.args.rounds}")
             seen["fcm"].append(self.broadcast("fcm", PHONES))
@@ -216,11 +216,11 @@ class Bench:
     def many(self):
         count = MANY_QUICK if self.args.quick else MANY
         add_phones(self.world, self.schema, PHONES + 1, count)
-        forget_peak(self.pid)
+        reset_peak(self.pid)
         number = send(self.broadcaster, provider="fcm")
-        took = single(lambda: send(self.alone), self.provider, SINGLES, 0.02)
+        took = single_delays_ms(lambda: send(self.alone), self.provider, SINGLES, 0.02)
         early = self.world.sql(f"select finished_at is not null from {self.schema}.push_sends where id = %s", number)[0][0]
-        seconds = ended(self.world, self.schema, number)
+        seconds = seconds_to_end(self.world, self.schema, number)
         self.out.add(f"single notification during another project's broadcast to {count:,}, p99", f"{p99(took):.0f} ms", "<= 500 ms",
                      p99(took) <= 500, f"median {statistics.median(took):.1f} ms; aim 100" + ("; the broadcast ended before" if early else ""))
         peak = peak_mb(self.pid)

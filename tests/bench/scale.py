@@ -75,23 +75,23 @@ def script(folder, tables):
     )
 
 
-def missed(world):
+def token_misses(world):
     """The number of tokens that had to be verified so far."""
     return float(re.search(r"^groundwork_token_cache_misses_total\S* (\S+)", world.gateway.metrics(), re.M).group(1))
 
 
-def warm(world, requests):
+def warm_up(world, requests):
     """Sends requests until all tokens are cached and the rate no longer rises."""
     begun, last = time.monotonic(), 0.0
     while time.monotonic() - begun < WARM_AT_MOST:
-        before = missed(world)
+        before = token_misses(world)
         rate = wrk(world.gateway.url, WINDOW, requests)["rate"]
-        if time.monotonic() - begun >= WARM_SECONDS and missed(world) == before and rate < last * 1.05:
+        if time.monotonic() - begun >= WARM_SECONDS and token_misses(world) == before and rate < last * 1.05:
             return
         last = max(last, rate)
 
 
-def theirs(world, folder, tables, args):
+def run_pgbench(world, folder, tables, args):
     """Runs pgbench. It accepts at most 128 scripts, so each script chooses among a share of the tables."""
     groups = min(len(tables), 100)
     share = len(tables) // groups
@@ -111,13 +111,13 @@ def measure(world, folder, tables, sizes, args, out, say, name):
     rates, others = {}, {}
     for size in sizes:
         requests = script(folder, tables[:size])
-        warm(world, requests)
+        warm_up(world, requests)
         results = [wrk(world.gateway.url, args.seconds, requests) for _ in range(args.rounds)]
         errors = sum(result["errors"] for result in results)
         if errors:
             raise RuntimeError(f"{errors} errors at {size} {name}")
         rates[size] = statistics.median(result["rate"] for result in results)
-        others[size] = theirs(world, folder, tables[:size], args)
+        others[size] = run_pgbench(world, folder, tables[:size], args)
         say(f"  {size} {name}: {rates[size]:,.0f}/s; pgbench with {CLIENTS} clients {others[size]:,.0f}/s")
     report(out, f"get, by number of {name}", rates, others)
 

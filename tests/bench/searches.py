@@ -236,7 +236,7 @@ def median(results, what="p50"):
     return statistics.median(result[what] for result in results)
 
 
-def turns(args, *runs):
+def run_rounds(args, *runs):
     """Runs each function in turn, args.rounds times; returns a list of results for each."""
     results = [[] for _ in runs]
     for _ in range(args.rounds):
@@ -245,9 +245,9 @@ def turns(args, *runs):
     return results
 
 
-def against_others(world, folder, shelf, args, out):
+def compare_peers(world, folder, shelf, args, out):
     point = SELECT_ID.format(table=shelf.table)
-    ours, theirs, select = turns(
+    ours, theirs, select = run_rounds(
         args,
         lambda: pgbench(world.servers, stage(world, shelf, "cotton"), args.seconds, clients=1),
         lambda: pgbench(world.servers, GIN_QUERY.format(q="cotton"), args.seconds, clients=1),
@@ -256,12 +256,12 @@ def against_others(world, folder, shelf, args, out):
     note = f"p50 {median(ours):.2f} ms; GIN {median(theirs):.1f} ms; pgbench -S {median(select):.3f} ms"
     out.add("search in 20 % of 100,000, database: GIN + ts_rank / ours", f"{ratio:.0f} x", ">= 30", ratio >= 30, note)
     out.add("the same, ours / pgbench -S", f"{times:.1f} x", "<= 8", times <= 8)
-    alone, = turns(args, lambda: http(world, folder, shelf, "cotton", args.seconds))
+    alone, = run_rounds(args, lambda: http(world, folder, shelf, "cotton", args.seconds))
     out.add("search over HTTP, one client, p50", f"{median(alone):.2f} ms", "<= 2 ms", median(alone) <= 2,
             f"p99 {median(alone, 'p99'):.1f} ms; 20 records, highlights, exact total; {sum(r['errors'] for r in alone)} errors")
     two = world.gateway_of(2).start()  # two processes, like docker-compose.yml: pgbench also uses both cores
     http(world, folder, shelf, "cotton", 1, clients=4, gateway=two)
-    ours, theirs, select = turns(
+    ours, theirs, select = run_rounds(
         args,
         lambda: http(world, folder, shelf, "cotton", args.seconds, clients=4, gateway=two),
         lambda: pgbench(world.servers, GIN_QUERY.format(q="cotton"), args.seconds, clients=4),
@@ -282,13 +282,13 @@ def classes(world, folder, shelf, args, out):
     """Compares searches under row rules and with mistyped words with the same search without them."""
     ruled = {"who owns a tenth": shelf.user, "who owns a thousandth": shelf.few, "whose role has all": shelf.all,
              "whose role has all but the newest": shelf.old}
-    plain, *theirs = turns(args, lambda: http(world, folder, shelf, "cotton", args.seconds),
-                           *(lambda client=client: http(world, folder, shelf, "cotton", args.seconds, client=client) for client in ruled.values()))
+    plain, *theirs = run_rounds(args, lambda: http(world, folder, shelf, "cotton", args.seconds),
+                                *(lambda client=client: http(world, folder, shelf, "cotton", args.seconds, client=client) for client in ruled.values()))
     for name, results in zip(ruled, theirs):
         ratio = median(results) / median(plain)
         out.add(f"search of a caller {name} / of one without rules", f"{ratio:.1f} x", "<= 4", ratio <= 4,
                 f"p50 {median(results):.2f} ms; {sum(r['errors'] for r in results)} errors")
-    exact, one, two, suggested, searched, both = turns(
+    exact, one, two, suggested, searched, both = run_rounds(
         args,
         lambda: http(world, folder, shelf, "astrolabe", args.seconds),
         lambda: http(world, folder, shelf, "astrolab", args.seconds),
@@ -323,7 +323,7 @@ def checkpoint(world):
     connection.close()
 
 
-def indexed(world, shelf, write):
+def index_rate(world, shelf, write):
     """(records per second, KB of WAL per record) of the indexer alone, for changes that already wait."""
     indexer = world.start("search-indexer")
     shelf.settled()
@@ -340,7 +340,7 @@ def indexed(world, shelf, write):
     return {"rate": rate, "wal": written}
 
 
-def gin_indexed(world, statement, count):
+def gin_index_rate(world, statement, count):
     checkpoint(world)
     before, began = wal(world), time.monotonic()
     connection = world.servers.connect()
@@ -366,12 +366,12 @@ def indexing(world, shelf, corpus, vector, args, out):
             shelf.admin.put(f"/entities/books/items/{number}", {"tags": " ".join(corpus.text(5, 5))}, expect=200)
         return CHANGED
 
-    new = indexed(world, shelf, write_new)
+    new = index_rate(world, shelf, write_new)
     world.sql(f"create table public.gin_new as select row_number() over () - 1 as n, {vector} as v from {shelf.table}"
               f" order by id desc limit {NEW}")
-    their_new = gin_indexed(world, "insert into public.gin (id, v) select 10000000 + n, v from public.gin_new where n >= %s and n < %s", NEW)
-    changed = indexed(world, shelf, write_changed)
-    their_changed = gin_indexed(
+    their_new = gin_index_rate(world, "insert into public.gin (id, v) select 10000000 + n, v from public.gin_new where n >= %s and n < %s", NEW)
+    changed = index_rate(world, shelf, write_changed)
+    their_changed = gin_index_rate(
         world, "update public.gin g set v = g.v || to_tsvector('simple', 'neu' || g.id || ' other') from public.gin_new n"
                " where g.id = 10000000 + n.n and n.n >= %s and n.n < %s", CHANGED)
     for name, ours, theirs, speed, size in (("new", new, their_new, 0.6, 0.8), ("changed", changed, their_changed, 1.2, 0.3)):
@@ -382,7 +382,7 @@ def indexing(world, shelf, corpus, vector, args, out):
                 f"{ours['wal']:.1f} KB against {theirs['wal']:.1f} KB")
 
 
-def found_after(shelf, seconds, rate=200):
+def write_to_hit_ms(shelf, seconds, rate=200):
     """Milliseconds from a write to its first search hit, for some of `rate` writes per second."""
     taken, ends = [], time.monotonic() + seconds
 
@@ -410,7 +410,7 @@ def found_after(shelf, seconds, rate=200):
     return sorted(taken)
 
 
-def spread(world, folder, corpus, args, out, say):
+def many_projects(world, folder, corpus, args, out, say):
     """Compares searches in many small projects, in turn, with searches in one of them."""
     count = FEW_PROJECTS if args.quick else PROJECTS
     say(f"  {count:,} projects of {SMALL:,} records")
@@ -428,7 +428,7 @@ def spread(world, folder, corpus, args, out, say):
         return wrk(world.gateway.url, args.seconds, script, clients=4)
 
     searched(shelves)  # the first search of each project reads its model
-    many, one = turns(args, lambda: searched(shelves), lambda: searched(shelves[:1]))
+    many, one = run_rounds(args, lambda: searched(shelves), lambda: searched(shelves[:1]))
     ratio = median(many, "rate") / median(one, "rate")
     out.add(f"search spread over {count:,} projects / one", f"{ratio:.2f} x", ">= 0.5", ratio >= 0.5 and not sum(r["errors"] for r in many),
             f"{median(many, 'rate'):,.0f}/s against {median(one, 'rate'):,.0f}/s; {sum(r['errors'] for r in many)} errors")
@@ -448,12 +448,12 @@ def searches(world, folder, args, out, say):
     indexer = world.start("search-indexer")
     say(f"  rebuilt: {shelf.rebuild():,.0f} records/s")
     vector = gin(world, shelf)
-    against_others(world, folder, shelf, args, out)
+    compare_peers(world, folder, shelf, args, out)
     classes(world, folder, shelf, args, out)
-    taken = found_after(shelf, 5 * args.seconds)
+    taken = write_to_hit_ms(shelf, 5 * args.seconds)
     p50, p99 = taken[len(taken) // 2], taken[int(len(taken) * 0.99)]
     out.add("written to found, at 200 writes a second, p50", f"{p50:.0f} ms", "<= 250 ms", p50 <= 250, f"{len(taken)} looked at")
     out.add("written to found, at 200 writes a second, p99", f"{p99:.0f} ms", "<= 1000 ms", p99 <= 1000)
-    spread(world, folder, corpus, args, out, say)
+    many_projects(world, folder, corpus, args, out, say)
     indexer.stop()
     indexing(world, shelf, corpus, vector, args, out)

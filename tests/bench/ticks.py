@@ -16,10 +16,10 @@ TICK_SECONDS = 2.0
 LATE_SECONDS = 20  # after which the benchmark no longer waits for jobs
 
 
-def family(pid):
+def process_tree(pid):
     """The process and all its descendants."""
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
-        return [pid, *(each for child in children.read().split() for each in family(int(child)))]
+        return [pid, *(each for child in children.read().split() for each in process_tree(int(child)))]
 
 
 def resident_mb(pid):
@@ -27,12 +27,12 @@ def resident_mb(pid):
         return sum(int(line.split()[1]) for line in text if line.startswith("Rss:")) / 1024
 
 
-def at_rest(world, out, name):
+def measure_idle(world, out, name):
     """Measures a runner without work: the CPU time of all its processes together, the memory of each."""
     runner = world.start_runner()
     try:
         time.sleep(5)
-        pids = family(runner.process.pid)
+        pids = process_tree(runner.process.pid)
         before = cpu_seconds(pids)
         time.sleep(IDLE_SECONDS)
         share = (cpu_seconds(pids) - before) / IDLE_SECONDS
@@ -45,7 +45,7 @@ def at_rest(world, out, name):
     out.add(f"CPU of an idle runner, {name}", f"{share:.2%}", "<= 1%", share <= 0.01, f"of a core, over {IDLE_SECONDS} s")
 
 
-class Many:
+class WorkflowSet:
     """Projects with one timed workflow each. The workflow of the first project is created over the API; the rows of the others are copies."""
 
     def __init__(self, world, count, say):
@@ -83,7 +83,7 @@ class Many:
             self.world.sql(f"update p_{number}.workflows set enabled = {enabled}, next_fire_at = {due}")
         self.world.sql(f"update platform.workflow_projects set next_fire_at = {due}")
 
-    def seen(self, minute):
+    def start_delays(self, minute):
         """[(seconds until queued, until started or None, until its first step or None)] of the jobs of a tick."""
         one = ("select extract(epoch from j.queued_at - j.trigger_at)::float, extract(epoch from j.started_at - j.trigger_at)::float,"
                " extract(epoch from s.started_at - j.trigger_at)::float"
@@ -102,10 +102,10 @@ def count_of(args):
 _made = []
 
 
-def many(world, args, say):
+def workflow_set(world, args, say):
     """Creates one set of projects for both measurements."""
     if not _made:
-        _made.append(Many(world, count_of(args), say))
+        _made.append(WorkflowSet(world, count_of(args), say))
     return _made[0]
 
 
@@ -114,14 +114,14 @@ def runner(world, folder, args, out, say):
     admin.post("/entities", {"name": "orders", "fields": [{"name": "name", "type": "varchar"}]}, expect=201)
     for _ in range(3):
         make_workflow(admin, event("orders"), [condition()])
-    at_rest(world, out, "1 project")
-    projects = many(world, args, say)
+    measure_idle(world, out, "1 project")
+    projects = workflow_set(world, args, say)
     projects.enable(False)
-    at_rest(world, out, f"{count_of(args):,} projects")
+    measure_idle(world, out, f"{count_of(args):,} projects")
 
 
 def ticks(world, folder, args, out, say):
-    projects = many(world, args, say)
+    projects = workflow_set(world, args, say)
     if time.time() % 60 > 40:  # leave enough time before the next minute
         time.sleep(61 - time.time() % 60)
     projects.enable(True)
@@ -131,7 +131,7 @@ def ticks(world, folder, args, out, say):
         say(f"  waiting {minute - time.time():.0f} s for the minute")
         while time.time() < minute + LATE_SECONDS:
             time.sleep(1 if time.time() > minute + TICK_SECONDS else max(0.1, minute + TICK_SECONDS + 1 - time.time()))
-            found = projects.seen(minute)
+            found = projects.start_delays(minute)
             if len(found) == len(projects.numbers) and all(step is not None for _, _, step in found):
                 break
     finally:

@@ -10,7 +10,7 @@ VIEW = {"name": "prices", "entity": "products", "group_by": [{"field": "price"}]
         "aggregates": [{"function": "count"}, {"function": "sum", "field": "price"}]}
 
 
-def made_anew(admin, begun_at):
+def refresh_ms(admin, begun_at):
     """Waits for the next refresh; returns its duration in milliseconds, as recorded in the view."""
     admin.post("/materialized-views/prices/refresh", expect=202)
     end = time.monotonic() + 60
@@ -40,7 +40,7 @@ def views(world, folder, args, out, say):
             for turn in range(args.rounds + 1):
                 say(f"  round {turn} of {args.rounds}")
                 cursor.execute(f"update {table} set {price} = {price} + 1 where id % {PRICES // 100} = 0")
-                ours, last = made_anew(admin, last)
+                ours, last = refresh_ms(admin, last)
                 begun = time.monotonic()
                 cursor.execute(f"refresh materialized view concurrently {schema}.beside")
                 if turn > 0:  # the first round warms up both

@@ -49,7 +49,7 @@ def event(number, type_="payment_intent.succeeded", at=None, status="succeeded")
     }
 
 
-def signed(body, at=None):
+def signature_headers(body, at=None):
     at = int(at or time.time())
     mac = hmac.new(SECRET.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
     return f"t={at},v1={mac}"
@@ -81,7 +81,7 @@ def write_requests(path, port, count):
         for number in range(count):
             body = json.dumps(event(number)).encode()
             head = (f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
-                    f"Stripe-Signature: {signed(body)}\r\nContent-Length: {len(body)}\r\n\r\n").encode()
+                    f"Stripe-Signature: {signature_headers(body)}\r\nContent-Length: {len(body)}\r\n\r\n").encode()
             file.write(f"{len(head) + len(body):08x}".encode() + head + body)
 
 
@@ -141,7 +141,7 @@ def send_evenly(port, events, rate, taken):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         for index in range(turn, len(events), SENDERS):
             body = events[index]
-            headers = {"Content-Type": "application/json", "Stripe-Signature": signed(body)}
+            headers = {"Content-Type": "application/json", "Stripe-Signature": signature_headers(body)}
             time.sleep(max(0.0, begin + index / rate - time.perf_counter()))
             at = time.perf_counter()
             connection.request("POST", PATH, body, headers)
@@ -168,7 +168,7 @@ def fill_payments(world, schema, count):
         " from generate_series(1, %s) n) s", count)
 
 
-def even(world, args, out, say):
+def measure_even(world, args, out, say):
     """Sends 500 events per second, which are applied as they arrive."""
     seconds = max(args.rounds * args.seconds // 2, 5)
     fill_payments(world, world.schema(SLUG), EVENLY * seconds)
@@ -256,7 +256,7 @@ def steps(world, admin, args, out, say):
             p50 <= 20 and not failed and len(found) == count, f"p99 {p99:.1f} ms; {len(found)} of {count}; {failed} errors")
 
 
-def at_rest(world, out, say):
+def measure_idle(world, out, say):
     say("  memory when idle")
     world.start_webhook()
     time.sleep(2)
@@ -271,13 +271,13 @@ def at_rest(world, out, say):
 def webhooks(world, folder, args, out, say):
     admin = configure(world, SLUG)
     try:
-        at_rest(world, out, say)
+        measure_idle(world, out, say)
         world.stop_webhook()
         world.start_webhook(APPLY_SLOTS=0, DB_WRITE_CONNECTIONS=CLIENTS)  # as many as pgbench has
         ingest(world, folder, args, out, say)
         world.stop_webhook()
         world.start_webhook()
-        even(world, args, out, say)
+        measure_even(world, args, out, say)
         backlog(world, out, say)
         steps(world, admin, args, out, say)
     finally:

@@ -36,27 +36,27 @@ class Jobs:
         self.connection = world.servers.connect()
         self.schema = world.schema(slug)
 
-    def ask(self, text, *params):
+    def query_row(self, text, *params):
         with self.connection.cursor() as cursor:
             cursor.execute(text.replace("{p}", self.schema), params)
             return cursor.fetchone()
 
     def newest(self):
-        return self.ask("select coalesce(max(id), 0) from {p}.jobs")[0]
+        return self.query_row("select coalesce(max(id), 0) from {p}.jobs")[0]
 
     def wait(self):
         """Waits until no job is open."""
         end = time.monotonic() + DRAIN_SECONDS
         pending = "exists (select 1 from {p}.outbox where pending & 1 <> 0)"
-        while self.ask(f"select exists (select 1 from {{p}}.job_leases) or {pending}")[0]:
+        while self.query_row(f"select exists (select 1 from {{p}}.job_leases) or {pending}")[0]:
             if time.monotonic() > end:
                 raise RuntimeError(f"jobs are open after {DRAIN_SECONDS} s")
             time.sleep(0.01)
 
-    def since(self, newest):
+    def results_since(self, newest):
         """{"jobs", "seconds", "rate", "errors"} of the jobs after `newest`, from the first to the end of the last, by
         the database's clock; errors are jobs that did not succeed."""
-        jobs, errors, seconds = self.ask(
+        jobs, errors, seconds = self.query_row(
             "select count(*), count(*) filter (where status <> 'succeeded'),"
             " extract(epoch from max(finished_at) - min(queued_at))::float from {p}.jobs where id > %s", newest)
         return {"jobs": jobs, "errors": errors, "seconds": seconds, "rate": jobs / seconds if seconds else 0.0}
@@ -81,7 +81,7 @@ def jobs(world, folder, args, out, say):
         newest = table.newest()
         sent = wrk(f"{caller.base_url}/workflows/api/noop", seconds, script, bearer(caller))
         table.wait()
-        done = table.since(newest)
+        done = table.results_since(newest)
         return {**done, "errors": done["errors"] + sent["errors"], "enqueue_rate": sent["rate"]}
 
     redis = peers.PlainRedis(folder)
@@ -143,7 +143,7 @@ def chain(world, folder, args, out, say):
         newest = table.newest()
         sent = wrk(f"{caller.base_url}/workflows/api/chain", args.seconds, script, bearer(caller), clients=AT_ONCE)
         table.wait()
-        done = table.since(newest)
+        done = table.results_since(newest)
         return {**done, "errors": done["errors"] + sent["errors"]}
 
     reason = n8n.install()
@@ -223,12 +223,12 @@ def listeners(world, folder, args, out, say):
         report_listeners(name, {entity: results[1:] for entity, results in seen.items()}, out)
 
     say("  without a runner")
-    rounds("ten listeners, creates", lambda: Running(world, False))
+    rounds("ten listeners, creates", lambda: RunnerContext(world, False))
     say("  with a runner")
-    rounds("ten listeners, creates beside their jobs", lambda: Running(world, True))
+    rounds("ten listeners, creates beside their jobs", lambda: RunnerContext(world, True))
 
 
-class Running:
+class RunnerContext:
     """A context in which a runner runs, or none."""
 
     def __init__(self, world, wanted):

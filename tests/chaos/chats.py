@@ -10,7 +10,7 @@ import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "flow"))
 
-from clients import Asker, events  # noqa: E402
+from clients import LoggingClient, events  # noqa: E402
 from groundwork.project import Project  # noqa: E402
 
 TURNS = 8  # questions in one conversation, then a new conversation begins
@@ -39,7 +39,7 @@ def set_up(world):
         connection.close()
 
 
-class Chatter(Asker):
+class Chatter(LoggingClient):
     """An administrator of one of the projects, with its own session and its own conversations."""
 
     def __init__(self, world, log, stop, seed, rate, number):
@@ -97,7 +97,7 @@ class Chatter(Asker):
                     state = "refused" if answer.status in (409, 429) else "unknown" if answer.status in (502, 503, 504) else "wrong"
                     self.log.write("chat", mark, state, status=answer.status, text=text)
                     return
-                self.hear(answer, heard)
+                self.read_events(answer, heard)
         except (OSError, http.client.HTTPException):
             pass
         end = time.monotonic() + PATIENCE + 8
@@ -106,7 +106,7 @@ class Chatter(Asker):
             self.follow(heard, mark)
         self.log.write("chat", mark, "acked" if heard["done"] else "unknown", **heard)
 
-    def hear(self, answer, heard):
+    def read_events(self, answer, heard):
         for kind, data, position in events(answer):
             data = json.loads(data) if data else {}
             if kind == "start":
@@ -126,7 +126,7 @@ class Chatter(Asker):
                                           **{"Last-Event-ID": str(heard["seen"])})
             with contextlib.closing(connection):
                 if answer.status == 200:
-                    self.hear(answer, heard)
+                    self.read_events(answer, heard)
                 elif answer.status not in (429, 502, 503, 504):
                     self.log.write("chat", mark, "wrong", status=answer.status, text=answer.read(300).decode(errors="replace"))
         except (OSError, http.client.HTTPException):
@@ -152,7 +152,7 @@ class Chatter(Asker):
         return last["content"] == mark and last["status"] == "complete"
 
 
-def running(cursor, room):
+def count_running(cursor, room):
     cursor.execute(f"select count(*) from {room['schema']}.ai_running where until >= now()")
     return cursor.fetchone()[0]
 
@@ -165,7 +165,7 @@ def settle(world, chatters, patience):
     connection.autocommit = True
     end = time.monotonic() + patience
     with connection.cursor() as cursor:
-        while any(running(cursor, room) for room in world.rooms) and time.monotonic() < end:
+        while any(count_running(cursor, room) for room in world.rooms) and time.monotonic() < end:
             time.sleep(0.5)
     connection.close()
 
@@ -188,7 +188,7 @@ def dump(world, query, cursor, folder):
             "usage": query(cursor, f"select user_id as user, model, sum(requests)::int as requests, sum(reserved)::int as reserved, "
                                    f"sum(prompt_tokens)::int as prompt, sum(completion_tokens)::int as completion "
                                    f"from {schema}.ai_usage group by user_id, model"),
-            "running": running(cursor, room),
+            "running": count_running(cursor, room),
         }
     (folder / "chats.json").write_text(json.dumps(data))
     return data

@@ -26,7 +26,7 @@ class ChatCheck:
     def say(self, invariant, text):
         self.found.append(f"{invariant}: {text}")
 
-    def pairs(self):
+    def check_pairs(self):
         """A1, A2"""
         for name, project in self.data["projects"].items():
             conversations = collections.defaultdict(list)
@@ -46,12 +46,12 @@ class ChatCheck:
                            for each in project["messages"]):
                     self.say("A2", f"{name}: the last conversation of user {user} does not go on")
 
-    def wanted(self, entry, asked):
+    def expected_text(self, entry, asked):
         """The expected text of a whole answer; None when it is not fixed."""
         way, _, rest = asked["content"].partition(" ")
         return rest if way in ("say", "slow", "silent", "liar") else None
 
-    def heard(self):
+    def check_received(self):
         """A3, A6"""
         for end in self.ends:
             asked, name = self.asked[end["mark"]], self.asked[end["mark"]]["project"]
@@ -72,14 +72,14 @@ class ChatCheck:
                 self.say("A3", f"{name}: of message {end['message']} {end['text'][:80]!r} was heard in place of {done['content'][:80]!r}")
             elif not (end["text"].startswith(done["content"]) or done["content"].startswith(end["text"])):
                 self.say("A3", f"{name}: message {end['message']} was heard as {end['text'][:80]!r} and is {done['content'][:80]!r}")
-            wanted = self.wanted(end, asked)
+            wanted = self.expected_text(end, asked)
             if wanted is not None and done["status"] == "complete" and done["content"] != wanted:
                 self.say("A3", f"{name}: the model said {wanted[:80]!r}, message {end['message']} says {done['content'][:80]!r}")
             if (asked["way"] == "call" and done["status"] == "complete" and self.data["secrets"][name] not in done["content"]
                     and not done["content"].startswith('{"error"')):
                 self.say("A3", f"{name}: message {end['message']} was made without what its tool found: {done['content'][:200]!r}")
 
-    def counted(self):
+    def check_usage(self):
         """A4"""
         for name, project in self.data["projects"].items():
             made = collections.defaultdict(lambda: {"requests": 0, "prompt": 0, "completion": 0, "lost": 0})
@@ -103,7 +103,7 @@ class ChatCheck:
                 if used["reserved"] < 0 or (used["reserved"] and not one["lost"]):
                     self.say("A4", f"{name}, {key}: {used['reserved']} tokens are reserved for {one['lost']} answers that were lost")
 
-    def apart(self):
+    def check_isolation(self):
         """A5"""
         for each in self.data["sent"]:
             if set(each["whispers"]) - {each["project"]}:
@@ -121,6 +121,6 @@ class ChatCheck:
 
 def check(folder):
     one = ChatCheck(folder)
-    for part in (one.pairs, one.heard, one.counted, one.apart):
+    for part in (one.check_pairs, one.check_received, one.check_usage, one.check_isolation):
         part()
     return one.found

@@ -43,34 +43,34 @@ class Check:
     def say(self, invariant, text):
         self.found.append(f"{invariant}: {text}")
 
-    def asked(self, what, state=None):
+    def marks_of(self, what, state=None):
         return {mark for (kind, mark), states in self.states.items() if kind == what and (state is None or state in states)}
 
     # --- I1 ---
 
-    def writes(self):
+    def check_writes(self):
         for what, entity in (("order", "orders"), ("echo", "echoes")):
             there = collections.Counter(row["mark"] for row in self.db[entity])
-            for mark in self.asked(what, "acked"):
+            for mark in self.marks_of(what, "acked"):
                 if not there[mark]:
                     self.say("I1", f"{entity}: {mark} was acknowledged and is not there")
-            for mark in there.keys() - self.asked(what):
+            for mark in there.keys() - self.marks_of(what):
                 self.say("I1", f"{entity}: {mark} is there and nobody asked for it")
         for mark, count in collections.Counter(row["mark"] for row in self.db["orders"]).items():
             if count > 1:
                 self.say("I1", f"orders: {mark} is there {count} times")
         for what in ("bulk", "branch"):
             started = collections.Counter((job["trigger_data"] or {}).get("mark") for job in self.jobs[what])
-            for mark in self.asked(what, "acked"):
+            for mark in self.marks_of(what, "acked"):
                 if started[mark] != 1:
                     self.say("I1", f"{what}: {mark} was acknowledged and has {started[mark]} jobs")
             for mark, count in started.items():
-                if count > 1 or mark not in self.asked(what):
-                    self.say("I1", f"{what}: {mark} has {count} jobs, asked for {int(mark in self.asked(what))}")
+                if count > 1 or mark not in self.marks_of(what):
+                    self.say("I1", f"{what}: {mark} has {count} jobs, asked for {int(mark in self.marks_of(what))}")
 
     # --- I2 ---
 
-    def one_job_each(self):
+    def check_jobs(self):
         for flow, entity in (("order", "orders"), ("echo", "echoes")):
             started = collections.Counter(job["trigger_id"] for job in self.jobs[flow])
             for row in self.db[entity]:
@@ -82,11 +82,11 @@ class Check:
         for trigger_at, count in ticks.items():
             if count != 1:
                 self.say("I2", f"tick {trigger_at} started {count} jobs")
-        self.every_minute(sorted(ticks))
+        self.check_ticks(sorted(ticks))
         if self.db["pending"]:
             self.say("I2", f"{self.db['pending']} events were never taken")
 
-    def every_minute(self, ticks):
+    def check_ticks(self, ticks):
         """Each minute has a tick: ticks are skipped only after five minutes, and every fault is shorter."""
         moments = [datetime.datetime.fromisoformat(text.replace("+00", "+00:00")) for text in ticks]
         for at, text in zip(moments, ticks):
@@ -98,7 +98,7 @@ class Check:
 
     # --- I3 ---
 
-    def effects(self):
+    def check_effects(self):
         made = collections.Counter(row["job"] for row in self.db["results"])
         for job in self.jobs["order"]:
             saved = self.steps.get((job["id"], "save"))
@@ -120,7 +120,7 @@ class Check:
 
     # --- I5 ---
 
-    def calls_once(self):
+    def check_calls(self):
         for job, count in self.calls.items():
             if count > 1:
                 self.say("I5", f"job {job}: the sink was called {count} times")
@@ -136,7 +136,7 @@ class Check:
 
     # --- ends ---
 
-    def ends(self):
+    def check_ends(self):
         for job in self.db["jobs"]:
             if job["status"] not in FINAL or job["status"] == "cancelled":
                 self.say("end", f"job {job['id']} of '{job['flow']}' is {job['status']}")
@@ -169,11 +169,11 @@ class Check:
             self.say("end", f"job {job['id']} of '{job['flow']}' failed: {job['error']}")
 
     def run(self):
-        self.writes()
-        self.one_job_each()
-        self.effects()
-        self.calls_once()
-        self.ends()
+        self.check_writes()
+        self.check_jobs()
+        self.check_effects()
+        self.check_calls()
+        self.check_ends()
         return self.found
 
 

@@ -20,7 +20,7 @@ class Log:
             self.file.write(json.dumps({"what": what, "mark": mark, "state": state, "at": time.time(), **more}) + "\n")
 
 
-class Asker(threading.Thread):
+class LoggingClient(threading.Thread):
     """A thread that calls step() about `rate` times a second and logs each call."""
 
     def __init__(self, world, log, stop, seed, rate):
@@ -70,7 +70,7 @@ def events(answer):
             kind, data, position = None, None, None
 
 
-class Caller(Asker):
+class Caller(LoggingClient):
     """One client: creates orders, sometimes a bulk job, a branch or an echo; about `rate` calls a second."""
 
     def call(self, what, path, body):

@@ -45,7 +45,7 @@ class Faults:
     def runner(self):
         return self.random.choice(self.world.runners)
 
-    def next(self):
+    def run_next(self):
         """Runs one fault and its repair."""
         kind = self.random.choice(self.kinds)
         self.done[kind] = self.done.get(kind, 0) + 1
@@ -66,9 +66,9 @@ class Faults:
         self.world.processor.resend()
         for daemon in self.world.daemons():
             if not daemon.is_running():
-                self.restart_hard(daemon)
+                self.restart_until_ready(daemon)
 
-    def restart_hard(self, daemon):
+    def restart_until_ready(self, daemon):
         """Restarts a daemon. The database may still be recovering, so a daemon that fails to start is started again."""
         for _ in range(30):
             try:
@@ -236,7 +236,7 @@ class Faults:
         daemon = self.runner()
         kill_group(daemon)
         daemon.prefix = faketime_prefix(self.random.choice(("+2h", "-2h")), daemon.binary)
-        self.restart_hard(daemon)
+        self.restart_until_ready(daemon)
         daemon.prefix = []
 
     # --- the payment processor ---

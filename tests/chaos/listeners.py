@@ -11,7 +11,7 @@ import uuid
 
 import requests
 
-from clients import Asker, events
+from clients import LoggingClient, events
 
 LANES = ("north", "south", "east", "west")
 ITEMS = "/entities/parcels/items"
@@ -29,7 +29,7 @@ def grantee(kind, number):
     return number * 4 + kind
 
 
-def person(world, name, role, **more):
+def make_listener(world, name, role, **more):
     """A signed-in listener, with the data that the check needs."""
     client = world.project.user(role_ids=[role["id"]], email=f"{name}@example.org")
     number = client.user["id"]
@@ -48,11 +48,11 @@ def set_up(world):
     world.taken = project.role(permissions=PERMISSIONS)
     blind = project.role(permissions=PERMISSIONS, field_access=[{"entity": "parcels", "action": "read", "fields": ["mark", "n"]}])
     maker = project.role(permissions=[*PERMISSIONS, "parcels:create", "parcels:update", "parcels:delete"])
-    everybody = person(world, "everything", project.role_named("Admin User"), all=True)
+    everybody = make_listener(world, "everything", project.role_named("Admin User"), all=True)
     world.hearers = [
-        everybody, {**everybody, "name": "filtered", "least": LEAST}, person(world, "maker", maker), person(world, "guest", role),
-        person(world, "member", role, ticket=True), person(world, "blind", blind, fields=["mark", "n"]),
-        person(world, "taken", world.taken, revoked=True)]
+        everybody, {**everybody, "name": "filtered", "least": LEAST}, make_listener(world, "maker", maker), make_listener(world, "guest", role),
+        make_listener(world, "member", role, ticket=True), make_listener(world, "blind", blind, fields=["mark", "n"]),
+        make_listener(world, "taken", world.taken, revoked=True)]
     by_name = {each["name"]: each for each in world.hearers}
     world.crew = project.admin.post("/groups", {"name": "crew"}, expect=201).json()["id"]
     members = [by_name[name] for name in ("member", "blind")]
@@ -64,7 +64,7 @@ def set_up(world):
     world.parcels = []  # ids of records that may exist
 
 
-class Mover(Asker):
+class ParcelWriter(LoggingClient):
     """Creates, changes, shares and deletes parcels; sometimes changes the model, or takes a permission from a role."""
 
     def values(self, mark):
@@ -171,11 +171,11 @@ class Listener(threading.Thread):
 
     def read(self, answer, stays):
         for kind, data, position in events(answer):
-            self.take(kind, data, position)
+            self.log_event(kind, data, position)
             if kind == "end" or not stays(kind):
                 return
 
-    def take(self, kind, data, position):
+    def log_event(self, kind, data, position):
         """Logs a complete event and remembers its id."""
         if position:
             self.position, self.got_at = position, time.time()
@@ -194,17 +194,17 @@ class Listener(threading.Thread):
         """Reads all remaining events, up to the next hello."""
         end = time.monotonic() + patience
         while not self.over.is_set() and time.monotonic() < end:
-            self.listen(self.goes_on)
+            self.listen(self.can_continue)
             time.sleep(0.2)
         self.note("over" if self.over.is_set() else "unheard", position=self.position)
 
-    def goes_on(self, kind):
+    def can_continue(self, kind):
         if kind == "hello":
             self.over.set()
         return kind != "hello"
 
 
-def begin(world, log, stop, plan):
+def start_listeners(world, log, stop, plan):
     """Starts the listeners; each must receive every later change that it may see."""
     made = [Listener(world, each, log, stop, plan.random()) for each in world.hearers]
     for each in made:
@@ -214,7 +214,7 @@ def begin(world, log, stop, plan):
     return made
 
 
-def shown(world):
+def view_rows(world):
     """The rows of the view as {lane: [sum, count]}; None when the view cannot be read now."""
     try:
         answer = world.project.admin.get(f"{VIEW}/rows", params={"limit": 100}, timeout=10)
@@ -256,7 +256,7 @@ def settle(world, movers, hearers, say, patience):
         cursor.execute(f"select {columns['lane']} as lane, {columns['n']} as n from {world.schema}.e_{entity}")
         wanted = sums({"lane": lane, "n": n} for lane, n in cursor.fetchall())
     connection.close()
-    while (have := shown(world)) != wanted and time.monotonic() < end:
+    while (have := view_rows(world)) != wanted and time.monotonic() < end:
         time.sleep(0.5)
     world.view = have
     say(f"listeners: {sum(each.turn for each in hearers)} connections of {len(hearers)}")

@@ -15,9 +15,9 @@ import pathlib
 CREATED, UPDATED, DELETED, GRANTED, AGAIN = 1, 2, 3, 4, 5
 FIELDS = ("mark", "lane", "n", "note")
 SYSTEM = {"id", "version", "created_at", "updated_at", "created_by"}
-HEARD = ("created", "updated", "deleted")
+EVENT_KINDS = ("created", "updated", "deleted")
 LINE = ("parcel", "parcels", "move", "show", "unload", "model", "rights")
-PASSING = {429, 502, 503, 504}  # statuses of a gateway whose servers are not available
+TEMPORARY_STATUSES = {429, 502, 503, 504}  # statuses of a gateway whose servers are not available
 
 
 class Position:
@@ -45,7 +45,7 @@ class Position:
         return self.upto is not None and self.has(self.upto, row["xid"]) and row["seq"] <= self.behind
 
 
-class Past:
+class History:
     """The changes of all records, each with the record before and after it."""
 
     def __init__(self, data):
@@ -53,17 +53,17 @@ class Past:
         self.now = {row["id"]: row for row in data["records"]}
         self.granted = {row["record_id"]: set(row["grants"]) for row in data["grants"]}
         self.rows = sorted(data["log"], key=lambda row: row["seq"])
-        self.of = collections.defaultdict(list)
+        self.changes_of = collections.defaultdict(list)
         for row in self.rows:
-            self.of[row["record_id"]].append(row)
-        for number, rows in self.of.items():
-            self.work_out(number, rows)
+            self.changes_of[row["record_id"]].append(row)
+        for number, rows in self.changes_of.items():
+            self.compute_images(number, rows)
 
     def values(self, image):
         return {"created_by": image["created_by"], "version": image["version"],
                 **{name: image.get(column) for name, column in self.columns.items()}}
 
-    def work_out(self, number, rows):
+    def compute_images(self, number, rows):
         """Computes the records backwards: the result of a change is the record before the next change, of the last one the current record."""
         now = self.now.get(number)
         image = now and {"created_by": now["created_by"], "version": now["version"], **{name: now[name] for name in FIELDS}}
@@ -119,7 +119,7 @@ class ListenerCheck:
         for text in (folder / "heard.jsonl").read_text().splitlines():
             line = json.loads(text)
             self.lines[line["mark"]].append(line)
-        self.past = Past(self.data)
+        self.history = History(self.data)
         self.found = []
 
     def say(self, invariant, text):
@@ -135,27 +135,27 @@ class ListenerCheck:
                 self.say("E1", f"{entry['what']} {entry['mark']} was answered wrong: {entry.get('status')} {entry.get('text')}")
             if entry["what"] == "parcel" and entry["state"] == "acked" and entry["mark"] not in there and entry["id"] not in asked:
                 self.say("E1", f"parcel {entry['mark']} was acknowledged and is not there")
-            if entry["what"] == "unload" and entry["state"] == "acked" and int(entry["mark"]) in self.past.now:
+            if entry["what"] == "unload" and entry["state"] == "acked" and int(entry["mark"]) in self.history.now:
                 self.say("E1", f"parcel {entry['mark']} was removed and is there")
 
     def log(self):
-        for number in self.past.now.keys() - self.past.of.keys():
+        for number in self.history.now.keys() - self.history.changes_of.keys():
             self.say("E1", f"record {number} is there, and the log has never heard of it")
-        for number, rows in self.past.of.items():
+        for number, rows in self.history.changes_of.items():
             kinds = [row["kind"] for row in rows if row["kind"] != GRANTED]
             if kinds.count(CREATED) != 1 or kinds[0] != CREATED or DELETED in kinds[:-1] or AGAIN in kinds:
                 self.say("E1", f"the log of record {number} is {kinds}")
             versions = [row["before"]["version"] for row in rows if row["before"]]
-            if number in self.past.now:
-                versions.append(self.past.now[number]["version"])
+            if number in self.history.now:
+                versions.append(self.history.now[number]["version"])
             if versions != list(range(1, len(versions) + 1)):
                 self.say("E1", f"the log of record {number} has the versions {versions[:20]}")
-            if (number in self.past.now) == (DELETED in kinds):
-                self.say("E1", f"the log of record {number} is {kinds}, and it is {'' if number in self.past.now else 'not '}there")
+            if (number in self.history.now) == (DELETED in kinds):
+                self.say("E1", f"the log of record {number} is {kinds}, and it is {'' if number in self.history.now else 'not '}there")
 
     # --- E6, and the events after each position ---
 
-    def again_for_position(self, name, line, got_at, before):
+    def check_invalid_position(self, name, line, got_at, before):
         """A position may become invalid only when PostgreSQL crashed after it: then transaction ids are assigned again."""
         crashed = [begin for begin, end in self.data["crashes"] if end > got_at and begin < line["at"]]
         if not crashed:
@@ -171,17 +171,17 @@ class ListenerCheck:
             if kind == "connected":
                 got_at = line["got_at"]
                 continue
-            if kind in HEARD and found:
+            if kind in EVENT_KINDS and found:
                 found[-1].heard[line["data"]["id"]].append(line)
                 found[-1].positions[here] += 1
             elif kind == "reset" and line["data"]["entity"] is None and line["data"]["reason"] == "position":
-                self.again_for_position(name, line, got_at, found[-1] if found else None)
+                self.check_invalid_position(name, line, got_at, found[-1] if found else None)
                 found.append(Segment(Position(here)))
             elif kind == "reset" and not (line["data"]["reason"] == "model" and model):
                 self.say("E6", f"{name} was told to read again: {line['data']}")
             elif kind in ("closed", "end") and not (hearer["revoked"] and line["data"]["code"] == "forbidden"):
                 self.say("E6", f"{name} was sent away: {line['data']}")
-            elif kind == "refused" and line["status"] not in PASSING and not (hearer["revoked"] and line["status"] == 403):
+            elif kind == "refused" and line["status"] not in TEMPORARY_STATUSES and not (hearer["revoked"] and line["status"] == 403):
                 self.say("E6", f"{name} was refused: {line['status']} {line.get('text')}")
             elif kind == "hello" and not found:
                 found.append(Segment(Position(here)))
@@ -193,7 +193,7 @@ class ListenerCheck:
 
     # --- E2 to E5 ---
 
-    def shown(self, hearer, line):
+    def event_content(self, hearer, line):
         """The content of the event in the form of event_of()."""
         if line["state"] == "deleted":
             return "deleted", ()
@@ -217,23 +217,23 @@ class ListenerCheck:
         if not missing and not more:
             self.say("E5", f"{place}: {heard} was heard in place of {wanted}")
 
-    def hearing(self, hearer):
+    def check_listener(self, hearer):
         for segment in self.segments(hearer):
             wanted = collections.defaultdict(list)
-            for row in self.past.rows:
+            for row in self.history.rows:
                 event = event_of(hearer, row) if segment.has(row) else None
                 if event:
                     wanted[row["record_id"]].append(event)
             for number in sorted(wanted.keys() | segment.heard.keys()):
-                heard = [self.shown(hearer, line) for line in segment.heard.get(number, [])]
+                heard = [self.event_content(hearer, line) for line in segment.heard.get(number, [])]
                 self.compare(hearer, number, wanted.get(number, []), heard)
             for position, count in segment.positions.items():
                 if count > 1:
                     self.say("E3", f"{hearer['name']} was given the position {position} {count} times")
 
-    def everybody(self):
+    def check_listeners(self):
         for hearer in self.data["hearers"]:
-            self.hearing(hearer)
+            self.check_listener(hearer)
 
     # --- V1 ---
 
@@ -249,6 +249,6 @@ class ListenerCheck:
 
 def check(folder):
     one = ListenerCheck(folder)
-    for part in (one.answers, one.log, one.everybody, one.view):
+    for part in (one.answers, one.log, one.check_listeners, one.view):
         part()
     return one.found

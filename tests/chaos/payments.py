@@ -6,7 +6,7 @@ import uuid
 import requests
 
 from world import step, workflow  # first: it makes the flow tests' library known
-from clients import Asker
+from clients import LoggingClient
 from groundwork.processor import PAY
 from processor.errors import ApiError
 
@@ -37,7 +37,7 @@ def set_up(world):
         world.flows[name] = admin.post("/workflows", flow, expect=201).json()["id"]
 
 
-class Payer(Asker):
+class Payer(LoggingClient):
     """Makes about `rate` charges and subscriptions a second. If a few tries do not give an outcome, the payer asks again at the end."""
 
     def __init__(self, world, log, stop, seed, rate):
@@ -54,7 +54,7 @@ class Payer(Asker):
             return None
         return None if answer.status_code in (409, 502, 503, 504) else answer
 
-    def once(self, what, mark, card):
+    def send_once(self, what, mark, card):
         """Sends the request once; True when the outcome is known."""
         if what == "charge":
             answer = self.post("/payments/charge-payment-method", mark, {
@@ -83,7 +83,7 @@ class Payer(Asker):
         while not self.stop.is_set():
             what, mark, card = self.random.choice(("charge",) * 4 + ("subscribe",)), uuid.uuid4().hex, self.random.random() < 0.15
             self.log.write(what, mark, "asked", card=int(card))
-            if not any(self.once(what, mark, int(card)) for _ in range(4)):
+            if not any(self.send_once(what, mark, int(card)) for _ in range(4)):
                 self.open.append((what, mark, int(card)))
             self.stop.wait(self.random.expovariate(self.rate))
 
@@ -91,13 +91,13 @@ class Payer(Asker):
         """Repeats the requests whose outcome is unknown."""
         end = time.monotonic() + patience
         while self.open and time.monotonic() < end:
-            self.open = [each for each in self.open if not self.once(*each)]
+            self.open = [each for each in self.open if not self.send_once(*each)]
             time.sleep(0.2)
         for what, mark, _ in self.open:
             self.log.write(what, mark, "open")
 
 
-def hurry(world):
+def expire_leases(world):
     """Simulates that time passes: no request holds a key any longer, and calls without an answer are due to be settled."""
     connection = world.servers.connect()
     with connection.cursor() as cursor:
@@ -116,10 +116,10 @@ def open_payments(cursor, world):
 
 def settle(world, payers, say, patience):
     """Waits until no payment work is open."""
-    hurry(world)
+    expire_leases(world)
     for payer in payers:
         payer.finish(patience / 2)
-    hurry(world)
+    expire_leases(world)
     connection = world.servers.connect()
     end = time.monotonic() + patience
     with connection.cursor() as cursor:

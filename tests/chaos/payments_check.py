@@ -8,7 +8,7 @@ import collections
 import json
 import pathlib
 
-TOLD = {"opened": lambda status: True, "paid": lambda status: status == "succeeded", "unpaid": lambda status: status == "failed"}
+EVENT_CONDITIONS = {"opened": lambda status: True, "paid": lambda status: status == "succeeded", "unpaid": lambda status: status == "failed"}
 
 
 class PaymentCheck:
@@ -26,7 +26,7 @@ class PaymentCheck:
     def say(self, invariant, text):
         self.found.append(f"{invariant}: {text}")
 
-    def charged(self):
+    def check_charges(self):
         """P1, P2"""
         by_mark = collections.Counter(each["metadata"]["mark"] for each in self.data["charges"] if "mark" in each["metadata"])
         for name in ("payment_intent", "key", "invoice"):
@@ -48,7 +48,7 @@ class PaymentCheck:
         for mark in by_mark.keys() - {mark for _, mark in self.states}:
             self.say("P1", f"{mark} was charged and nobody asked for it")
 
-    def as_there(self):
+    def check_states(self):
         """P3"""
         intents = collections.Counter(each["intent_id"] for each in self.data["payments"] if each["intent_id"])
         for each in self.data["charges"]:
@@ -75,30 +75,30 @@ class PaymentCheck:
             if what == "subscribe" and "acked" in states and marks[mark] != 1:
                 self.say("P3", f"{mark} subscribed and has {marks[mark]} subscriptions")
 
-    def emitted(self):
+    def check_events(self):
         """P4"""
         jobs = collections.defaultdict(collections.Counter)
         names = {number: name for name, number in self.db["flows"].items()}
         for job in self.db["jobs"]:
             jobs[names[job["workflow_id"]]][(job["trigger_data"] or {}).get("id")] += 1
-        for name, due in TOLD.items():
+        for name, due in EVENT_CONDITIONS.items():
             for each in self.data["payments"]:
-                self.count(name, jobs[name], each, each["intent_id"] is not None and due(each["status"]))
+                self.check_count(name, jobs[name], each, each["intent_id"] is not None and due(each["status"]))
         for name in ("joined", "active"):
             for each in self.data["subscriptions"]:
                 known = each["provider_subscription_id"] is not None
-                self.count(name, jobs[name], each, known and (name == "joined" or each["status"] == "active"))
+                self.check_count(name, jobs[name], each, known and (name == "joined" or each["status"] == "active"))
 
-    def count(self, name, jobs, row, due):
+    def check_count(self, name, jobs, row, due):
         # A failed payment may succeed later; the event of a mere request may have been emitted or not.
         least, most = int(due), 1
         if not least <= jobs[row["id"]] <= most:
             self.say("P4", f"'{name}' was started {jobs[row['id']]} times for {row['id']} ({row['status']})")
 
     def run(self):
-        self.charged()
-        self.as_there()
-        self.emitted()
+        self.check_charges()
+        self.check_states()
+        self.check_events()
         for each in self.data["events"]:
             if each["state"] not in ("applied", "ignored", "unsupported"):
                 self.say("P5", f"{each['type']} is {each['state']}: {each['error']}")

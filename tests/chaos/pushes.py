@@ -5,7 +5,7 @@ import uuid
 import requests
 
 from world import step, workflow
-from clients import Asker
+from clients import LoggingClient
 
 PHONES, BROWSERS = 40, 5
 RSVP = {"id": "rsvp", "actions": [{"id": "yes", "label": "Coming"}, {"id": "no", "label": "Not this time"}]}
@@ -28,7 +28,7 @@ def set_up(world):
     world.flows["tapped"] = admin.post("/workflows", flow, expect=201).json()["id"]
 
 
-class Sender(Asker):
+class Sender(LoggingClient):
     """Sends a notification to all devices; now and then taps a message that has arrived, often repeatedly."""
 
     def post(self, what, mark, path, body, token=None):

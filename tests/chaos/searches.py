@@ -2,7 +2,7 @@
 import json
 import uuid
 
-from clients import Asker
+from clients import LoggingClient
 
 WORDS = "astrolabe walnut linen cotton harbour lantern meadow cinder quartz thimble".split()
 NOTES = "/entities/notes/items"
@@ -20,7 +20,7 @@ def set_up(world):
     world.readers = project.admin.post("/groups", {"name": "readers"}, expect=201).json()["id"]
 
 
-class Writer(Asker):
+class Writer(LoggingClient):
     """Creates, changes, grants and deletes notes; now and then renames a shelf or rebuilds the index."""
 
     def __init__(self, world, log, stop, seed, rate):

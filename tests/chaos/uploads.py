@@ -8,7 +8,7 @@ import uuid
 import requests
 import urllib3
 
-from clients import Asker
+from clients import LoggingClient
 
 SIZES = (0, 1, 700, 65536, 150_000, 400_000)
 TUS = {"Tus-Resumable": "1.0.0"}
@@ -23,7 +23,7 @@ def set_up(world):
     world.project.entity("albums", [{"name": "mark", "type": "varchar"}, {"name": "cover", "type": "file"}])
 
 
-class Uploader(Asker):
+class Uploader(LoggingClient):
     """Knows the bytes of each acknowledged file, and reads some of the files again."""
 
     def __init__(self, world, log, stop, seed, rate):
@@ -39,7 +39,7 @@ class Uploader(Asker):
         except requests.RequestException:
             return None
 
-    def note(self, what, mark, answer, good, **more):
+    def log_outcome(self, what, mark, answer, good, **more):
         """Logs the outcome; True when the request was acknowledged."""
         if answer is not None and answer.status_code in good:
             self.log.write(what, mark, "acked", **more)
@@ -59,11 +59,11 @@ class Uploader(Asker):
         else:
             answer = self.ask("POST", "/files", files={"file": (mark, content)})
         number = answer.json()["id"] if answer is not None and answer.status_code == 201 else None
-        if self.note("file", mark, answer, (201,), id=number, sha256=digest, size=len(content)):
+        if self.log_outcome("file", mark, answer, (201,), id=number, sha256=digest, size=len(content)):
             self.mine[number] = digest
         return number
 
-    def leave(self, mark, content):
+    def abandon_upload(self, mark, content):
         """Starts an upload and disconnects in the middle of it."""
         def half():
             yield content[:len(content) // 2]
@@ -75,13 +75,13 @@ class Uploader(Asker):
         except (requests.RequestException, urllib3.exceptions.HTTPError, ConnectionError):  # requests lets some of the second through
             pass
 
-    def go_on(self, mark, content):
+    def resume_upload(self, mark, content):
         """Uploads by tus: asks for the offset and continues from there until the upload is complete."""
         self.log.write("file", mark, "asked")
         name = base64.b64encode(mark.encode()).decode()
         made = self.ask("POST", "/files/tus", headers={**TUS, "Upload-Length": str(len(content)), "Upload-Metadata": f"filename {name}"})
         if made is None or made.status_code != 201:
-            self.note("file", mark, made, ())
+            self.log_outcome("file", mark, made, ())
             return
         path = "/files/tus/" + made.headers["Location"].rpartition("/")[2]
         for _ in range(8):
@@ -92,14 +92,14 @@ class Uploader(Asker):
             done = int(state.headers["Upload-Offset"])
             if "Content-Location" in state.headers:
                 number = int(state.headers["Content-Location"].rpartition("/")[2])
-                self.note("file", mark, state, (200,), id=number, sha256=hashlib.sha256(content).hexdigest(), size=len(content))
+                self.log_outcome("file", mark, state, (200,), id=number, sha256=hashlib.sha256(content).hexdigest(), size=len(content))
                 self.mine[number] = hashlib.sha256(content).hexdigest()
                 return
             piece = content[done:done + max(1, len(content) // 3)]
             self.ask("PATCH", path, data=piece, headers={**TUS, "Upload-Offset": str(done), "Content-Type": "application/offset+octet-stream"})
         self.log.write("file", mark, "unknown")
 
-    def read(self):
+    def read_file(self):
         number = self.random.choice(list(self.mine))
         answer = self.ask("GET", f"/files/{number}/get")
         if answer is None or answer.status_code in (503, 504) or len(answer.content) < int(answer.headers.get("Content-Length", 0)):
@@ -111,9 +111,9 @@ class Uploader(Asker):
         number = self.random.choice(list(self.mine))
         del self.mine[number]
         self.log.write("unlink", str(number), "asked")
-        self.note("unlink", str(number), self.ask("DELETE", f"/files/{number}"), (204,))
+        self.log_outcome("unlink", str(number), self.ask("DELETE", f"/files/{number}"), (204,))
 
-    def cover(self, mark):
+    def replace_file(self, mark):
         """Replaces the file of a record; the old file must be removed."""
         number = self.upload(mark, self.content())
         if not number:
@@ -126,7 +126,7 @@ class Uploader(Asker):
             answer = self.ask("DELETE", f"/entities/albums/items/{self.albums.pop()}")
         else:
             answer = self.ask("POST", "/entities/albums/items", json={"mark": mark, "cover": number})
-        if self.note("cover", str(number), answer, (200, 201, 204)) and answer.status_code == 201:
+        if self.log_outcome("cover", str(number), answer, (200, 201, 204)) and answer.status_code == 201:
             self.albums.append(answer.json()["id"])
 
     def step(self):
@@ -134,13 +134,13 @@ class Uploader(Asker):
         if dice < 0.35 or not self.mine:
             self.upload(mark, self.content())
         elif dice < 0.45:
-            self.go_on(mark, self.content())
+            self.resume_upload(mark, self.content())
         elif dice < 0.5:
-            self.leave(mark, self.content())
+            self.abandon_upload(mark, self.content())
         elif dice < 0.6:
-            self.cover(mark)
+            self.replace_file(mark)
         elif dice < 0.85:
-            self.read()
+            self.read_file()
         else:
             self.delete()
 
@@ -157,7 +157,7 @@ def open_work(cursor, schema):
     return cursor.fetchone()[0]
 
 
-def stored(folder, number):
+def stored_files(folder, number):
     """The files in the store: name -> (bytes, SHA-256)."""
     found = {}
     for path in (pathlib.Path(folder) / "files" / number).rglob("*"):
@@ -177,7 +177,7 @@ def dump(world, query, cursor, folder):
         "garbage": query(cursor, f"select key from {schema}.file_garbage"),
         "totals": query(cursor, f"select bytes, files from {schema}.file_totals")[0],
         "covers": query(cursor, f"select id, f_{albums['field']} as cover from {schema}.e_{albums['entity']}"),
-        "stored": stored(folder, schema[2:]),
+        "stored": stored_files(folder, schema[2:]),
     }
     (folder / "uploads.json").write_text(json.dumps(data))
     return data

@@ -7,7 +7,7 @@ totals are the sums of the rows; F5 a file of a record belongs to no other recor
 import json
 import pathlib
 
-WHATS = ("file", "unlink", "read", "cover")
+OPERATIONS = ("file", "unlink", "read", "cover")
 
 
 class UploadCheck:
@@ -15,7 +15,7 @@ class UploadCheck:
         folder = pathlib.Path(folder)
         self.data = json.loads((folder / "uploads.json").read_text())
         self.entries = [json.loads(line) for line in (folder / "clients.jsonl").read_text().splitlines()]
-        self.entries = [entry for entry in self.entries if entry["what"] in WHATS]
+        self.entries = [entry for entry in self.entries if entry["what"] in OPERATIONS]
         self.found = []
 
     def say(self, invariant, text):

@@ -27,7 +27,7 @@ OPERATOR_TOKEN = "chaos-operator-token-chaos"
 BULK = 20
 
 
-class Dawdler(Sink):
+class SlowSink(Sink):
     """A sink that sometimes answers late, so that a runner can be killed while it waits for the answer."""
 
     def answer(self, handler, body):
@@ -51,7 +51,7 @@ class World:
         self.runner_binary = runner_binary or self.binaries / "workflow-runner"
         self.servers = Servers()
         self.servers.start()
-        self.sink = Dawdler()
+        self.sink = SlowSink()
         self.pg_proxy = Proxy(self.pg_socket())
         self.redis_proxy = Proxy(self.servers.redis_url.removeprefix("unix:"))
         self.processor = Processor(schemas=SCHEMAS if SCHEMAS.is_dir() else None)
@@ -80,7 +80,7 @@ class World:
             "MASTER_KEY": "0f1e2d3c4b5a69788796a5b4c3d2e1f0" * 2,
         }
 
-    def paying(self):
+    def processor_settings(self):
         """The additional settings of a daemon that calls the processor."""
         return {"PROCESSOR_URL": self.processor.url, "PROCESSOR_TIMEOUT_MS": 1000,
                 "FETCH_ALLOW": f"127.0.0.1:{self.processor.port},127.0.0.1:{self.model.port}"}
@@ -94,7 +94,7 @@ class World:
 
     def start_gateway(self):
         daemon = Daemon(str(self.binaries / "api-gateway"), self.next_log("gateway"), **self.settings(),
-                        **self.paying(), **uploads.settings(self.folder), PAYMENTS_URL=f"http://127.0.0.1:{self.webhook_port}",
+                        **self.processor_settings(), **uploads.settings(self.folder), PAYMENTS_URL=f"http://127.0.0.1:{self.webhook_port}",
                         OPERATOR_TOKEN=OPERATOR_TOKEN, WORKERS=1)
         if not self.gateways:
             done = daemon.run("--migrate")
@@ -113,7 +113,7 @@ class World:
     def start_webhook(self):
         """Starts a payments service. The first one receives the events; all of them apply events."""
         daemon = Daemon(str(self.binaries / "payments-webhook"), self.next_log("webhook"), **{
-            **self.settings(), **self.paying(), "WORKERS": 1, "LEASE_MS": LEASE_MS, "SWEEP_MS": 500, "EVENT_ATTEMPTS": 100,
+            **self.settings(), **self.processor_settings(), "WORKERS": 1, "LEASE_MS": LEASE_MS, "SWEEP_MS": 500, "EVENT_ATTEMPTS": 100,
             **({} if self.webhooks else {"PORT": self.webhook_port})})
         self.webhooks.append(daemon)
         return daemon

@@ -11,7 +11,7 @@ import string
 import urllib.parse
 
 # Operations that are not called, because they would end the sessions of the callers.
-LEFT_OUT = {("post", "/auth/v1/keys/rotate"), ("get", "/realtime")}  # the answer of the latter never ends
+EXCLUDED_ROUTES = {("post", "/auth/v1/keys/rotate"), ("get", "/realtime")}  # the answer of the latter never ends
 
 CALLS = {"none": 1, "user": 2, "key": 3, "admin": 5}
 # The member of an answer that fills a path parameter, if it is not the id.
@@ -21,7 +21,7 @@ WORDS = ["a", "orders", "x" * 300, "é", "日本語", "O'Brien", '"', "\\", "%",
          "1e400", "\u0000", "😀", "<b>", " ", "\t\n", "../..", "%00", "2026-02-30", "1,2,3", "id,", "-"]
 NUMBERS = [0, 1, -1, 2, 7, 255, 2**31 - 1, 2**31, 2**53, 2**53 + 1, 2**63 - 1, 2**63, -(2**63), 10**30, 1.5, -0.0, 1e308,
            99999999999999.99, 0.1]
-ANYTHING = [None, True, False, "", [], {}, [[]], [None], {"": None}, {"a": {"b": [1]}}]
+ANY_VALUES = [None, True, False, "", [], {}, [[]], [None], {"": None}, {"a": {"b": [1]}}]
 
 
 class Fuzzer:
@@ -45,7 +45,7 @@ class Fuzzer:
             for document in self.documents[self.which]
             for path, operations in document["paths"].items()
             for method, operation in operations.items()
-            if (method, path) not in LEFT_OUT
+            if (method, path) not in EXCLUDED_ROUTES
         ]
 
     def resolve(self, document, schema):
@@ -68,8 +68,8 @@ class Fuzzer:
     def chance(self, part):
         return self.random.random() < part
 
-    def anything(self):
-        return self.random.choice([self.random.choice(ANYTHING), self.random.choice(self.words), self.random.choice(NUMBERS)])
+    def any_value(self):
+        return self.random.choice([self.random.choice(ANY_VALUES), self.random.choice(self.words), self.random.choice(NUMBERS)])
 
     def value(self, document, schema, name="", depth=0):
         """A random value that the schema allows; conditions outside of the schema may be violated."""
@@ -97,7 +97,7 @@ class Fuzzer:
             return [self.value(document, schema.get("items", {}), name, depth + 1) for _ in range(count)]
         if kind == "object":
             return self.object(document, schema, depth)
-        return self.anything()
+        return self.any_value()
 
     def object(self, document, schema, depth):
         wanted = set(schema.get("required", []))
@@ -107,7 +107,7 @@ class Fuzzer:
             if name in wanted or (depth < 5 and self.chance(0.35))
         }
         if not schema.get("properties") and self.chance(0.5):
-            made[self.random.choice(["a", "mode", "x"])] = self.anything()
+            made[self.random.choice(["a", "mode", "x"])] = self.any_value()
         return made
 
     def text(self, schema, name):
@@ -138,17 +138,17 @@ class Fuzzer:
 
     # --- requests ---
 
-    def spoil(self, value, depth=0):
+    def corrupt(self, value, depth=0):
         """The value with one part made invalid."""
         if isinstance(value, dict) and value and depth < 4 and self.chance(0.8):
             key = self.random.choice(list(value))
-            return {**value, key: self.spoil(value[key], depth + 1)}
+            return {**value, key: self.corrupt(value[key], depth + 1)}
         if isinstance(value, dict) and self.chance(0.3):
-            return {**value, self.random.choice(["id", "created_at", "x", ""]): self.anything()}
+            return {**value, self.random.choice(["id", "created_at", "x", ""]): self.any_value()}
         if isinstance(value, list) and value and depth < 4 and self.chance(0.7):
             at = self.random.randrange(len(value))
-            return [*value[:at], self.spoil(value[at], depth + 1), *value[at + 1:]]
-        return self.anything()
+            return [*value[:at], self.corrupt(value[at], depth + 1), *value[at + 1:]]
+        return self.any_value()
 
     def path(self, document, path, operation, wrong):
         def fill(found):
@@ -205,7 +205,7 @@ class Fuzzer:
         content = operation.get("requestBody", {}).get("content", {})
         if "application/json" in content:
             body = self.value(document, content["application/json"]["schema"])
-            options["data"] = self.body(self.spoil(body) if wrong == "body" else body)
+            options["data"] = self.body(self.corrupt(body) if wrong == "body" else body)
             headers.setdefault("Content-Type", "application/json")
         elif "multipart/form-data" in content:
             text = self.random.choice(["title,amount\na,1\n", "[]", "\x00", "title\n" + "x," * 50])
@@ -239,7 +239,7 @@ class Fuzzer:
 
     # --- ids and names of answers ---
 
-    def look_around(self, client):
+    def collect_names(self, client):
         """Collects ids and names of existing objects, so that paths name existing objects."""
         for _, method, path, operation in self.operations:
             if method == "get" and "{" not in path.replace("{entity}", "orders"):
@@ -247,7 +247,7 @@ class Fuzzer:
 
     def learn(self, answer, path):
         if "ETag" in answer.headers:
-            self.keep("etag", answer.headers["ETag"])
+            self.store_name("etag", answer.headers["ETag"])
         if not answer.headers.get("Content-Type", "").startswith("application/json") or len(answer.content) > 50_000:
             return
         try:
@@ -261,13 +261,13 @@ class Fuzzer:
                 if not isinstance(item.get(name), (int, str)) or not item[name]:
                     continue
                 if name != "id" or isinstance(item[name], int):
-                    self.keep(name, item[name])
+                    self.store_name(name, item[name])
                 if not path.endswith("}"):
-                    self.keep((path, name), item[name])
+                    self.store_name((path, name), item[name])
                 if name == "id":
-                    self.keep((path.replace("{entity}", "orders"), name), item[name])
+                    self.store_name((path.replace("{entity}", "orders"), name), item[name])
 
-    def keep(self, name, value):
+    def store_name(self, name, value):
         known = self.pool.setdefault(name, [])
         known.append(value)
         if len(known) > 40:

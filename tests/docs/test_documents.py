@@ -11,7 +11,7 @@ GENERATED = HERE / "generated"
 
 
 @pytest.fixture(scope="module")
-def documented(session_gateway, operator, recorder):
+def documented_project(session_gateway, operator, recorder):
     """A project whose model has every type of field."""
     project = Project(session_gateway, operator, recorder)
     project.admin.post("/enums", {"name": "genre", "values": ["novel", "essay"]}, expect=201)
@@ -43,9 +43,9 @@ def documented(session_gateway, operator, recorder):
 
 
 @pytest.fixture(scope="module")
-def files(documented):
+def files(documented_project):
     """The documents as files: model.json, platform.json (and one for each further module)."""
-    body = documented.admin.get("/docs", expect=200).json()
+    body = documented_project.admin.get("/docs", expect=200).json()
     assert set(body) == {"data_model_documentation", "module_documentation"}
     GENERATED.mkdir(exist_ok=True)
     (GENERATED / "model.json").write_text(json.dumps(body["data_model_documentation"], indent=1))
@@ -55,13 +55,13 @@ def files(documented):
     return ["generated/model.json", "generated/platform.json"]
 
 
-def test_versions_and_servers(files, documented):
+def test_versions_and_servers(files, documented_project):
     model, platform = (json.loads((HERE / name).read_text()) for name in files)
     assert model["openapi"] == "3.0.3"
     assert model["info"]["title"] == "Data Model API"
     assert platform["openapi"] == "3.0.4"
     for document in (model, platform):
-        assert [server["url"] for server in document["servers"]] == [documented.base_url]
+        assert [server["url"] for server in document["servers"]] == [documented_project.base_url]
     assert [scheme["type"] for scheme in model["components"]["securitySchemes"].values()] == ["http"]
 
 
@@ -75,22 +75,22 @@ def test_swagger_parser_accepts(files, tools):
     assert "paths" in run("node", "validate.mjs", *files)
 
 
-def test_generated_client_works(files, tools, documented):
+def test_generated_client_works(files, tools, documented_project):
     for name in ("model", "platform"):
         run(tools / "openapi-typescript", f"generated/{name}.json", "-o", f"generated/{name}.d.ts")
     run(tools / "tsc", "-p", ".")
-    text = run("node", "generated/out/client.js", documented.base_url, ADMIN_EMAIL, PASSWORD)
+    text = run("node", "generated/out/client.js", documented_project.base_url, ADMIN_EMAIL, PASSWORD)
     assert "all right" in text
 
 
-def test_documents_follow_the_model(documented):
-    before = documented.admin.get("/docs", expect=200).json()["data_model_documentation"]
+def test_documents_follow_the_model(documented_project):
+    before = documented_project.admin.get("/docs", expect=200).json()["data_model_documentation"]
     assert "/entities/fresh/items" not in before["paths"]
-    documented.entity("fresh", [{"name": "note", "type": "text"}])
-    after = documented.admin.get("/docs", expect=200).json()["data_model_documentation"]
+    documented_project.entity("fresh", [{"name": "note", "type": "text"}])
+    after = documented_project.admin.get("/docs", expect=200).json()["data_model_documentation"]
     assert {"/entities/fresh/items", "/entities/fresh/items/{id}"} <= set(after["paths"])
-    documented.admin.delete("/entities/fresh")
-    again = documented.admin.get("/docs", expect=200).json()["data_model_documentation"]
+    documented_project.admin.delete("/entities/fresh")
+    again = documented_project.admin.get("/docs", expect=200).json()["data_model_documentation"]
     assert "/entities/fresh/items" not in again["paths"]
 
 

@@ -22,7 +22,7 @@ LIMITS = {"rate_read": 0, "rate_write": 0, "rate_heavy": 0, "rate_sign_in_accoun
 RENEW = 100  # requests until callers that have lost their rights get new ones
 
 
-class LockedOut(Exception):
+class PermissionsLost(Exception):
     """A request has taken permissions from the test's administrator that the test needs to continue."""
 
 
@@ -41,7 +41,7 @@ class Callers:
         try:
             self.renew_each()
         except AssertionError as error:
-            raise LockedOut from error
+            raise PermissionsLost from error
 
     def renew_each(self):
         project = self.project
@@ -103,11 +103,11 @@ def fuzz(new_project, count, seed):
             while sent < count:
                 callers.renew()
                 fuzzers[-1].read_documents()
-                fuzzers[-1].look_around(callers.keeper)
+                fuzzers[-1].collect_names(callers.keeper)
                 for _ in range(min(RENEW, count - sent)):
                     fuzzers[-1].send()
                     sent += 1
-        except LockedOut:
+        except PermissionsLost:
             continue
     return fuzzers
 

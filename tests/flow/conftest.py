@@ -17,14 +17,14 @@ LONGEST = """tours push_dispatcher provider script_sandbox webhooks_settle push_
     statements""".split()
 
 
-def turn(item):
+def sort_key(item):
     """Sort key: the test of the contract check, which summarizes the others, runs last."""
     name = item.path.stem.removeprefix("test_")
     return name == "contract", LONGEST.index(name) if name in LONGEST else len(LONGEST)
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=turn)
+    items.sort(key=sort_key)
 
 
 class Failures:

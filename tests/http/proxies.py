@@ -94,7 +94,7 @@ def nginx_command(buffering):
     return command
 
 
-def once(text, old, new):
+def replace_once(text, old, new):
     assert text.count(old) == 1, f"deploy/proxy/haproxy.cfg has {text.count(old)} times {old!r}"
     return text.replace(old, new)
 
@@ -103,14 +103,14 @@ def haproxy_command(proxy):
     """The shipped configuration, with other addresses and a log line for each request."""
     text = (ROOT / "deploy/proxy/haproxy.cfg").read_text()
     # Use one thread: a thread drops its log line when another thread writes for too long.
-    text = once(text, "\nglobal\n", "\nglobal\n    nbthread 1\n")
-    text = once(text, "log stdout format raw local0 notice", "log stdout format raw local0 info")
-    text = once(text, "bind :8080", f"""bind 127.0.0.1:{proxy.port}
+    text = replace_once(text, "\nglobal\n", "\nglobal\n    nbthread 1\n")
+    text = replace_once(text, "log stdout format raw local0 notice", "log stdout format raw local0 info")
+    text = replace_once(text, "bind :8080", f"""bind 127.0.0.1:{proxy.port}
     capture request header X-Request-Id len 64
     log-format "%[capture.req.hdr(0)] %s\"""")
-    text = once(text, "bind :8081", f"bind 127.0.0.1:{free_port()}")
-    text = once(text, "bind 127.0.0.1:8089", f"bind 127.0.0.1:{free_port()}")
-    text = once(text, "server-template gateway 16 api-gateway:8080", f"server gateway1 127.0.0.1:{proxy.gateway.port}")
+    text = replace_once(text, "bind :8081", f"bind 127.0.0.1:{free_port()}")
+    text = replace_once(text, "bind 127.0.0.1:8089", f"bind 127.0.0.1:{free_port()}")
+    text = replace_once(text, "server-template gateway 16 api-gateway:8080", f"server gateway1 127.0.0.1:{proxy.gateway.port}")
     (proxy.folder / "haproxy.cfg").write_text(text)
     proxy.log = pathlib.Path(proxy.output.name)
     return ["haproxy", "-db", "-f", str(proxy.folder / "haproxy.cfg")]

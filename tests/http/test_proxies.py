@@ -22,7 +22,7 @@ _victims = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
-def behind(start_gateway):
+def proxied_gateway(start_gateway):
     """One worker, so that the connections of a proxy all end in it."""
     gateway = start_gateway("behind_proxies", WORKERS=1)
     yield gateway
@@ -30,10 +30,10 @@ def behind(start_gateway):
 
 
 @pytest.fixture(params=COMMANDS)
-def proxy(request, behind, tmp_path_factory):
+def proxy(request, proxied_gateway, tmp_path_factory):
     if not available(request.param):
         pytest.skip(f"{request.param} is not installed")
-    own = Proxy(request.param, tmp_path_factory.mktemp("proxies"), behind, COMMANDS[request.param])
+    own = Proxy(request.param, tmp_path_factory.mktemp("proxies"), proxied_gateway, COMMANDS[request.param])
     yield own
     own.stop()
 
@@ -96,9 +96,9 @@ def settle(proxy, access, end, ids):
 
 
 @pytest.mark.parametrize("path", ["/nope", "BASE/auth/v1/token"])
-def test_h10_through_a_proxy(proxy, behind, shared_project, path):
+def test_h10_through_a_proxy(proxy, proxied_gateway, shared_project, path):
     path = path.replace("BASE", f"/org/{shared_project.id}")
-    access = AccessLog(behind)
+    access = AccessLog(proxied_gateway)
     proxy.start()
     victims = [Victim(proxy.port) for _ in range(2)]
     for victim in victims:

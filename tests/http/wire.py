@@ -31,7 +31,7 @@ class Answers:
         self.sock, self.data, self.ended = sock, b"", False
         self.patience = sock.gettimeout()
 
-    def more(self):
+    def receive(self):
         try:
             piece = self.sock.recv(65536)
         except ConnectionError:
@@ -45,7 +45,7 @@ class Answers:
         `within` seconds (None: the timeout of the socket)."""
         self.sock.settimeout(within or self.patience)
         while b"\r\n\r\n" not in self.data:
-            if not self.more():
+            if not self.receive():
                 return None
         head, self.data = self.data.split(b"\r\n\r\n", 1)
         status = int(head.split(b" ", 2)[1])
@@ -59,24 +59,24 @@ class Answers:
 
     def body(self, fields):
         if b"content-length" in fields:
-            return self.take(int(fields[b"content-length"]))
+            return self.read_bytes(int(fields[b"content-length"]))
         if fields.get(b"transfer-encoding") != b"chunked":
-            while self.more():
+            while self.receive():
                 pass
-            return self.take(len(self.data))
+            return self.read_bytes(len(self.data))
         whole = b""
         while True:
             while b"\r\n" not in self.data:
-                if not self.more():
+                if not self.receive():
                     return whole
             size, self.data = self.data.split(b"\r\n", 1)
-            piece = self.take(int(size, 16) + 2)[:-2]
+            piece = self.read_bytes(int(size, 16) + 2)[:-2]
             whole += piece
             if not piece:
                 return whole
 
-    def take(self, count):
-        while len(self.data) < count and self.more():
+    def read_bytes(self, count):
+        while len(self.data) < count and self.receive():
             pass
         taken, self.data = self.data[:count], self.data[count:]
         return taken

@@ -36,7 +36,7 @@ def descriptors():
 
 
 @pytest.fixture
-def lone(start_gateway, servers):
+def lone_gateway(start_gateway, servers):
     """A gateway with the default settings, and a project; `.neighbour` is another project."""
     gateway = start_gateway(WORKERS=2)
     operator = Client(f"{gateway.url}/org", token=servers.operator_token)
@@ -75,7 +75,7 @@ class Others:
             stdout=subprocess.PIPE, text=True,
         )
 
-    def seen(self):
+    def results(self):
         said, _ = self.process.communicate(timeout=120)
         found = json.loads(said)
         assert set(found["statuses"]) == {"200"}, found
@@ -109,36 +109,36 @@ def sanitized(gateway):
     return SANITIZED in str(gateway.binary) or b"__asan_init" in pathlib.Path(gateway.binary).read_bytes()
 
 
-def test_l1_ten_thousand_idle_connections(lone):
-    alone = Others(lone, 5).seen()
-    before = memory(lone.gateway)
+def test_l1_ten_thousand_idle_connections(lone_gateway):
+    alone = Others(lone_gateway, 5).results()
+    before = memory(lone_gateway.gateway)
     idle = []
     try:
         for _ in range(10000):
-            sock = connect(lone.gateway)
+            sock = connect(lone_gateway.gateway)
             sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
             idle.append(sock)
         assert {answer(sock) for sock in idle} == {200}
-        grown = (memory(lone.gateway) - before) / len(idle)
-        beside = Others(lone, 5).seen()
+        grown = (memory(lone_gateway.gateway) - before) / len(idle)
+        beside = Others(lone_gateway, 5).results()
         for sock in idle[::100]:
-            sock.sendall(head(lone))
+            sock.sendall(head(lone_gateway))
             assert answer(sock) == 200
     finally:
         close(idle)
     print(f"{grown:.0f} bytes a connection; p99 of the others {beside['p99']:.4f} s, alone {alone['p99']:.4f} s")
-    if not sanitized(lone.gateway):
+    if not sanitized(lone_gateway.gateway):
         assert grown <= 20 * 1024
     assert beside["p99"] < 2 * alone["p99"] + 0.02  # a time slice of the scheduler
 
 
-def test_l2_five_thousand_slow_heads(lone):
+def test_l2_five_thousand_slow_heads(lone_gateway):
     """Each client sends one byte in five seconds: all connections are closed after ten seconds."""
-    others = Others(lone, 14)
+    others = Others(lone_gateway, 14)
     poll, begun, ended = selectors.DefaultSelector(), {}, []
     try:
         for _ in range(5000):
-            sock = connect(lone.gateway)
+            sock = connect(lone_gateway.gateway)
             begun[sock] = time.monotonic()
             sock.sendall(b"GET / HTTP/1.1\r\nX")
             sock.setblocking(False)
@@ -158,30 +158,30 @@ def test_l2_five_thousand_slow_heads(lone):
         assert len(ended) == 5000, f"{5000 - len(ended)} are still open"
     finally:
         close(begun)
-    seen = others.seen()
+    seen = others.results()
     print(f"closed after {min(ended):.1f} to {max(ended):.1f} s; p99 of the others {seen['p99']:.4f} s")
     assert max(ended) < 12 and min(ended) > 8 and seen["p99"] < 1
 
 
-def test_l3_slow_bodies_and_slow_readers(lone):
+def test_l3_slow_bodies_and_slow_readers(lone_gateway):
     """A thousand bodies of a byte a second; fifty lists of ten megabytes for clients with a tiny window."""
-    lone.entity("pages", [{"name": "text", "type": "text"}])
+    lone_gateway.entity("pages", [{"name": "text", "type": "text"}])
     for _ in range(10):
-        lone.admin.post("/entities/pages/items/bulk", {"items": [{"text": "x" * 20000}] * 50}, expect=201)
-    whole = len(lone.admin.get("/entities/pages/items?limit=500", expect=200).content)
+        lone_gateway.admin.post("/entities/pages/items/bulk", {"items": [{"text": "x" * 20000}] * 50}, expect=201)
+    whole = len(lone_gateway.admin.get("/entities/pages/items?limit=500", expect=200).content)
     assert whole > 10e6
-    before, most = memory(lone.gateway), 0
-    others = Others(lone.neighbour, 20)
+    before, most = memory(lone_gateway.gateway), 0
+    others = Others(lone_gateway.neighbour, 20)
     slow, readers = {}, []
     try:
         for _ in range(1000):
-            sock = connect(lone.gateway)
-            sock.sendall(head(lone, "/users/me", "PUT", "Content-Type: application/json\r\nContent-Length: 100000\r\n"))
+            sock = connect(lone_gateway.gateway)
+            sock.sendall(head(lone_gateway, "/users/me", "PUT", "Content-Type: application/json\r\nContent-Length: 100000\r\n"))
             sock.setblocking(False)
             slow[sock] = time.monotonic()
         for _ in range(50):
-            sock = connect(lone.gateway, receive_bytes=1)
-            sock.sendall(head(lone, "/entities/pages/items?limit=500"))
+            sock = connect(lone_gateway.gateway, receive_bytes=1)
+            sock.sendall(head(lone_gateway, "/entities/pages/items?limit=500"))
             readers.append(sock)
         ended = []
         for _ in range(20):
@@ -194,35 +194,35 @@ def test_l3_slow_bodies_and_slow_readers(lone):
                     continue
                 except OSError:
                     ended.append(time.monotonic() - slow.pop(sock))
-            left = memory(lone.gateway) - before
+            left = memory(lone_gateway.gateway) - before
             most = max(most, left)
             time.sleep(0.8)
         assert not slow, f"{len(slow)} slow bodies are still waited for"
         limit = time.monotonic() + 20
         while left > most / 4 and time.monotonic() < limit:
             time.sleep(0.5)
-            left = memory(lone.gateway) - before
+            left = memory(lone_gateway.gateway) - before
     finally:
         close(slow)
         close(readers)
-    seen = others.seen()
+    seen = others.results()
     print(f"slow bodies ended after {min(ended):.1f} to {max(ended):.1f} s; {most >> 20} MB more for fifty readers of "
           f"{whole >> 20} MB, {left >> 20} MB when they had been given up; p99 of the others {seen['p99']:.3f} s")
     assert max(ended) < 15 and seen["p99"] < 2
     assert most < 50 * whole * 4, "more than four copies of what they asked for"
     assert left < most / 4, "readers at less than the least rate are not given up"
-    assert lone.admin.get("/entities/pages/items?limit=1", expect=200).json()["total_items"] == 500
+    assert lone_gateway.admin.get("/entities/pages/items?limit=1", expect=200).json()["total_items"] == 500
 
 
-def test_l8_five_hundred_sign_ins(lone):
-    body = json.dumps({"email": lone.admin.user["email"], "password": PASSWORD}).encode()
-    request = (f"POST /org/{lone.id}/auth/v1/token HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
+def test_l8_five_hundred_sign_ins(lone_gateway):
+    body = json.dumps({"email": lone_gateway.admin.user["email"], "password": PASSWORD}).encode()
+    request = (f"POST /org/{lone_gateway.id}/auth/v1/token HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
                f"Content-Length: {len(body)}\r\n\r\n").encode() + body
-    alone = Others(lone, 4).seen()
-    others, socks = Others(lone, 8), []
+    alone = Others(lone_gateway, 4).results()
+    others, socks = Others(lone_gateway, 8), []
     try:
         for _ in range(500):
-            sock = connect(lone.gateway)
+            sock = connect(lone_gateway.gateway)
             sock.settimeout(90)
             socks.append(sock)
         for sock in socks:
@@ -230,29 +230,29 @@ def test_l8_five_hundred_sign_ins(lone):
         statuses = [answer(sock) for sock in socks]
     finally:
         close(socks)
-    seen = others.seen()
+    seen = others.results()
     counts = {status: statuses.count(status) for status in set(statuses)}
     print(f"{counts}; p99 of the others {seen['p99']:.3f} s, alone {alone['p99']:.3f} s")
     assert set(statuses) <= {200, 429, 503} and statuses.count(200) >= 20
     assert seen["p99"] < 2 * alone["p99"] + 0.1  # every core computes hashes at the same time
 
 
-def test_l9_descriptors_exhausted_by_thousands(lone):
+def test_l9_descriptors_exhausted_by_thousands(lone_gateway):
     """Three thousand clients for a thousand descriptors, in both workers: no busy loop, and the gateway accepts again afterwards."""
-    for pid in lone.gateway.workers():
+    for pid in lone_gateway.gateway.workers():
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (1024, 1024))
     many = []
     try:
         for _ in range(3000):
             sock = socket.socket()
             sock.setblocking(False)
-            sock.connect_ex(("127.0.0.1", lone.gateway.port))
+            sock.connect_ex(("127.0.0.1", lone_gateway.gateway.port))
             many.append(sock)
         time.sleep(2)
-        used = [len(os.listdir(f"/proc/{pid}/fd")) for pid in lone.gateway.workers()]
-        before = cpu_seconds(lone.gateway.workers())
+        used = [len(os.listdir(f"/proc/{pid}/fd")) for pid in lone_gateway.gateway.workers()]
+        before = cpu_seconds(lone_gateway.gateway.workers())
         time.sleep(5)
-        spent = cpu_seconds(lone.gateway.workers()) - before
+        spent = cpu_seconds(lone_gateway.gateway.workers()) - before
     finally:
         close(many)
     print(f"{used} descriptors, {spent:.2f} s of processor time in 5 s")
@@ -263,8 +263,8 @@ def test_l9_descriptors_exhausted_by_thousands(lone):
     while good < 20:
         assert time.monotonic() < end, "does not recover"
         try:
-            status = requests.get(f"{lone.base_url}/users/me", timeout=3,
-                                  headers={"Authorization": f"Bearer {lone.admin.token}"}).status_code
+            status = requests.get(f"{lone_gateway.base_url}/users/me", timeout=3,
+                                  headers={"Authorization": f"Bearer {lone_gateway.admin.token}"}).status_code
             good += status == 200
         except requests.RequestException:
             good = 0

@@ -42,7 +42,7 @@ class Watch:
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
-    def look(self):
+    def sample(self):
         for name, daemon in self.daemons.items():
             with contextlib.suppress(OSError):
                 for pid in daemon.workers():
@@ -52,7 +52,7 @@ class Watch:
 
     def run(self):
         while not self.stop.wait(0.5):
-            self.look()
+            self.sample()
 
     def close(self):
         self.stop.set()
@@ -89,7 +89,7 @@ def table(report):
     return lines
 
 
-def most(kind, alone, floods):
+def p99_limit(kind, alone, floods):
     """The limit of a p99 in seconds: during one flood twice the p99 without it; more during all floods, which use the whole machine."""
     return 2 * alone["p99"] + TURN if floods == 1 else PATIENCE.get(kind, PATIENCE_OTHERS)
 
@@ -100,7 +100,7 @@ def judge(report, floods):
     for kind, found in report["phases"]["beside"].items():
         wrong += [f"{kind}: {count} x {status}" for status, count in found["errors"].items()]
         alone = report["phases"]["alone"].get(kind)
-        if alone and found["count"] >= FEW and alone["count"] >= FEW and found["p99"] > most(kind, alone, floods):
+        if alone and found["count"] >= FEW and alone["count"] >= FEW and found["p99"] > p99_limit(kind, alone, floods):
             wrong.append(f"{kind}: p99 {found['p99'] * 1000:.1f} ms, alone {alone['p99'] * 1000:.1f} ms")
     return wrong
 

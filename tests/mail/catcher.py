@@ -9,11 +9,11 @@ import time
 
 from aiosmtpd.controller import Controller
 
-KEPT = 500
+MAILS_MAX = 500
 LINK = re.compile(r"https?://[^\s\"'<>)]+")
 
 
-class Caught:
+class CaughtMail:
     def __init__(self, number, envelope):
         self.number, self.at = number, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self.sender, self.recipients = envelope.mail_from, list(envelope.rcpt_tos)
@@ -54,18 +54,18 @@ class Catcher:
 
     def add(self, envelope):
         with self.lock:
-            self.mails.append(Caught(next(self.numbers), envelope))
-            del self.mails[:-KEPT]
+            self.mails.append(CaughtMail(next(self.numbers), envelope))
+            del self.mails[:-MAILS_MAX]
 
-    def all(self, to=None):
+    def list_mails(self, to=None):
         """The mails, newest first."""
         with self.lock:
             return [one for one in reversed(self.mails) if to is None or to in one.recipients]
 
     def find(self, number):
-        return next((one for one in self.all() if one.number == number), None)
+        return next((one for one in self.list_mails() if one.number == number), None)
 
-    def forget(self):
+    def clear(self):
         with self.lock:
             self.mails.clear()
 

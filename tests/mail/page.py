@@ -30,7 +30,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def json(self, value, status=200):
         self.answer(status, json.dumps(value, ensure_ascii=False), "application/json; charset=utf-8")
 
-    def missing(self):
+    def reply_missing(self):
         self.json({"title": "There is no such mail"}, 404)
 
     def do_GET(self):
@@ -43,16 +43,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif url.path == "/smtp":
             self.answer(200, self.catcher.url, "text/plain")
         elif url.path == "/mails":
-            self.json([one.row() for one in self.catcher.all(query.get("to"))])
+            self.json([one.row() for one in self.catcher.list_mails(query.get("to"))])
         elif url.path.startswith("/mails/"):
-            self.one(*(url.path.split("/") + [None])[2:4], query)
+            self.reply_mail(*(url.path.split("/") + [None])[2:4], query)
         else:
-            self.missing()
+            self.reply_missing()
 
-    def one(self, which, view, query):
-        found = self.catcher.all(query.get("to"))[:1] if which == "last" else [self.catcher.find(int(which))] if which.isdigit() else []
+    def reply_mail(self, which, view, query):
+        found = self.catcher.list_mails(query.get("to"))[:1] if which == "last" else [self.catcher.find(int(which))] if which.isdigit() else []
         if not found or found[0] is None:
-            self.missing()
+            self.reply_missing()
         elif view == "html":
             self.answer(200, found[0].body("html") or "", "text/html; charset=utf-8", **{"Content-Security-Policy": MAIL_POLICY})
         elif view == "raw":
@@ -60,10 +60,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif view is None:
             self.json(found[0].whole())
         else:
-            self.missing()
+            self.reply_missing()
 
     def do_DELETE(self):
-        self.catcher.forget()
+        self.catcher.clear()
         self.answer(204, b"", "text/plain")
 
 

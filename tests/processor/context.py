@@ -17,12 +17,12 @@ class Context:
         self.key = key  # idempotency key
         self.url = processor.url
 
-    def inside(self, account):
+    def for_account(self, account):
         """A copy of the context for another account."""
         return Context(self.processor, self.platform, account, self.api, self.request_id, self.key)
 
     @property
-    def connected(self):
+    def is_connected(self):
         return self.account != self.platform
 
     def now(self):
@@ -40,7 +40,7 @@ class Context:
             raise missing(kind.replace("_", " ").replace(".", " "), id_, param or kind)
         return found
 
-    def at(self, kind, id_):
+    def get_by_path(self, kind, id_):
         """An object that the path names."""
         found = self.store.find(self.account, kind, id_)
         if not found or found.get("deleted"):

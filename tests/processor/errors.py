@@ -49,6 +49,6 @@ STATUS_ERRORS = {  # the error of each status that a fault can cause
 }
 
 
-def of_status(status):
+def status_error(status):
     type_, code, message = STATUS_ERRORS.get(status, ("api_error", None, "As asked: an error of the processor."))
     return ApiError(status, type_, message, code)

@@ -48,11 +48,11 @@ class Faults:
         with self.lock:
             self.cleared.wait_for(lambda: self.clearings > fault["clearings"], fault["seconds"])
 
-    def left(self):
+    def remaining(self):
         with self.lock:
             return [dict(each) for each in self.list]
 
-    def take(self, method, path, account):
+    def claim(self, method, path, account):
         with self.lock:
             for fault in self.list:
                 if not fnmatch.fnmatchcase(method, fault["method"]) or not fnmatch.fnmatchcase(path, fault["path"]):

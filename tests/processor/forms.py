@@ -94,10 +94,10 @@ def problems_of(value, schema, defs, where):
             return [(where, "Invalid array")]
         return [problem for n, each in enumerate(value)
                 for problem in problems_of(each, schema.get("items", {}), defs, f"{where}[{n}]")]
-    return [] if any(reads_as(value, kind) for kind in kinds) else [(where, f"Invalid {' or '.join(kinds)}: {value!r}")]
+    return [] if any(is_of_type(value, kind) for kind in kinds) else [(where, f"Invalid {' or '.join(kinds)}: {value!r}")]
 
 
-def reads_as(text, kind):
+def is_of_type(text, kind):
     if kind == "string":
         return True
     if kind == "integer":

@@ -4,7 +4,7 @@ import json
 
 from .errors import ApiError, invalid
 
-KEPT_SECONDS = 86400
+RETENTION_SECONDS = 86400
 
 
 class Results:
@@ -17,7 +17,7 @@ class Results:
         """The stored (status, body) of this key, or None: then this request holds the key until end() or forget()."""
         if len(key) > 255:
             raise invalid("Idempotency keys are at most 255 characters.")
-        self.tidy()
+        self.remove_expired()
         digest = hashlib.sha256(json.dumps([method, path, tree], sort_keys=True).encode()).hexdigest()
         place = f"{account} {key}"
         kept = self.store.results.get(place)
@@ -40,7 +40,7 @@ class Results:
     def forget(self, account, key):
         self.store.results.pop(f"{account} {key}", None)
 
-    def tidy(self):
-        oldest = self.store.now() - KEPT_SECONDS
+    def remove_expired(self):
+        oldest = self.store.now() - RETENTION_SECONDS
         for place in [place for place, kept in self.store.results.items() if kept["at"] < oldest]:
             del self.store.results[place]

@@ -25,7 +25,7 @@ def page(title, body, status=200):
     return status, {"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store"}, text.encode()
 
 
-def elsewhere(url, text):
+def redirect(url, text):
     if not url:
         return page(text, "<p>You can close this page.</p>")
     status, headers, body = page(text, f'<p><a href="{html.escape(url)}">Go on</a></p>', 303)
@@ -69,9 +69,9 @@ def checkout(processor, method, parts, p):
             if session["status"] != "open":
                 raise
             return show_checkout(processor.session(parts[0]), error)
-        return elsewhere(session["success_url"].replace("{CHECKOUT_SESSION_ID}", session["id"]), "Paid")
+        return redirect(session["success_url"].replace("{CHECKOUT_SESSION_ID}", session["id"]), "Paid")
     if action == "abandon":
-        return elsewhere(session["cancel_url"], "Nothing was paid")
+        return redirect(session["cancel_url"], "Nothing was paid")
     if action == "expire":
         processor.expire(parts[0])
         return page("This page has expired", "")
@@ -104,7 +104,7 @@ def setup(processor, method, parts, p):
     link = processor.link(account, token)
     if method == "GET" and len(parts) == 2:
         if not link["usable"]:
-            return elsewhere(link["refresh_url"], "This link has expired")
+            return redirect(link["refresh_url"], "This link has expired")
         processor.use_link(token)
         return page("Set up payments", f"<p>Account {html.escape(account)}</p>"
                     + form(f"/setup/{account}/{token}/complete", "Complete the onboarding", "go")
@@ -113,7 +113,7 @@ def setup(processor, method, parts, p):
         if parts[2] == "complete":
             processor.use_link(token)
             processor.onboard(account)
-        return elsewhere(link["return_url"], "Set up" if parts[2] == "complete" else "Not set up yet")
+        return redirect(link["return_url"], "Set up" if parts[2] == "complete" else "Not set up yet")
     return page("There is no such page", "", 404)
 
 
@@ -123,5 +123,5 @@ def authenticate(processor, method, parts, p):
         return page("Is it you?", form(f"{base}/complete", "Yes", "go") + form(f"{base}/fail", "No"))
     if method == "POST" and len(parts) == 2 and parts[1] in ("complete", "fail"):
         intent = processor.authenticate(parts[0], parts[1] == "complete")
-        return elsewhere(intent["_return_url"], "Thank you" if parts[1] == "complete" else "The payment was refused")
+        return redirect(intent["_return_url"], "Thank you" if parts[1] == "complete" else "The payment was refused")
     return page("There is no such page", "", 404)

@@ -10,7 +10,7 @@ from .errors import ApiError, invalid, missing
 from .faults import Faults
 from .forms import Params, Schemas
 from .idempotency import Results
-from .render import public, render
+from .render import public_copy, render
 from .server import make_server
 from .store import Store, new_id
 from .webhooks import Webhooks, post, sign
@@ -23,7 +23,7 @@ class Processor:
     # The methods that POST /_control/<name> may call.
     REMOTE = frozenset("""new_platform add_key new_account onboard add_endpoint update_endpoint remove_endpoint pause flush
         resend drain fault clear_faults faults_left requests violations charges assert_never_charged_twice objects get
-        events event_payload attempts complete abandon expire pay authenticate settle setup take renew fail_renewal
+        events event_payload attempts complete abandon expire pay authenticate settle setup set_quantity renew fail_renewal
         end_trial advance cancel refund dispute detach attach ping""".split())
 
     def __init__(self, port=0, host="127.0.0.1", state=None, schemas=None, backoff=0.2, url=None):
@@ -83,7 +83,7 @@ class Processor:
     def onboard(self, account, charges=True, payouts=True, due=()):
         """As if the account's owner had completed the onboarding page; account.updated is sent."""
         with self.store.lock:
-            return public(accounts.onboard(self._in(account), account, charges, payouts, due))
+            return public_copy(accounts.onboard(self._in(account), account, charges, payouts, due))
 
     def link(self, account, token):
         with self.store.lock:
@@ -120,7 +120,7 @@ class Processor:
 
     def resend(self, event=None, endpoint=None):
         """Sends the dropped events, or one event again; returns the number of deliveries."""
-        return self.webhooks.again(event, endpoint)
+        return self.webhooks.resend(event, endpoint)
 
     def drain(self, timeout=60, endpoint=None):
         """Waits until every event was taken (2xx)."""
@@ -136,12 +136,12 @@ class Processor:
         with self.store.lock:
             found = [event for space in ([account] if account else list(self.store.spaces))
                      for event in self.store.all(space, "event")]
-            return [public(event) for event in found if type in (None, event["type"])]
+            return [public_copy(event) for event in found if type in (None, event["type"])]
 
     def event_payload(self, event, api="dahlia"):
         """The text of an event for endpoints of that API generation."""
         with self.store.lock:
-            account, found = self.store.where("event", event)
+            account, found = self.store.find_owner("event", event)
             return self.webhooks.payload(found, api, account)
 
     @staticmethod
@@ -165,7 +165,7 @@ class Processor:
         self.faults.clear()
 
     def faults_left(self):
-        return self.faults.left()
+        return self.faults.remaining()
 
     def note(self, entry):
         with self.store.lock:
@@ -197,7 +197,7 @@ class Processor:
                 for charge in self.store.all(space, "charge"):
                     if charge["status"] == "succeeded" and captured in (None, charge["captured"]):
                         intent = self.store.find(space, "payment_intent", charge["payment_intent"])
-                        found.append({**public(charge), "account": space, "key": charge["_key"],
+                        found.append({**public_copy(charge), "account": space, "key": charge["_key"],
                                       "metadata": dict(intent["metadata"]), "invoice": intent.get("_invoice")})
             return found
 
@@ -218,7 +218,7 @@ class Processor:
     def objects(self, kind, account=None):
         """All objects of a kind ("payment_intent", "checkout.session", ...), oldest first."""
         with self.store.lock:
-            return [public(obj) for space in ([account] if account else list(self.store.spaces))
+            return [public_copy(obj) for space in ([account] if account else list(self.store.spaces))
                     for obj in self.store.all(space, kind) if not obj.get("deleted")]
 
     def get(self, id, api="dahlia", expand=()):  # pylint: disable=redefined-builtin
@@ -236,7 +236,7 @@ class Processor:
         return Context(self, self.store.platform_of(account), account)
 
     def _find(self, kind, id_):
-        account, found = self.store.where(kind, id_)
+        account, found = self.store.find_owner(kind, id_)
         if not found:
             raise missing(kind, id_, in_path=True)
         return self._in(account), found
@@ -248,7 +248,7 @@ class Processor:
     def complete(self, session, card="4242424242424242", email=None):
         """The payer completes the hosted page; raises ApiError (402) when the card fails."""
         with self.store.lock:
-            return public(checkout.complete(*self._find("checkout.session", session), card, email))
+            return public_copy(checkout.complete(*self._find("checkout.session", session), card, email))
 
     def abandon(self, session):
         """The payer leaves; nothing happens until the session expires. Returns the address that the payer is redirected to."""
@@ -260,7 +260,7 @@ class Processor:
             if found["status"] != "open":
                 raise invalid(f"This session is {found['status']}.")
             checkout.expire(ctx, found)
-            return public(found)
+            return public_copy(found)
 
     def pay(self, intent, card="4242424242424242"):
         """The payer's app confirms an intent with its client secret; raises ApiError (402) for a declined card."""
@@ -271,7 +271,7 @@ class Processor:
             cards.of_number(card)
             found["payment_method"] = customers.make_method(ctx, card)["id"]
             intents.confirm(ctx, found)
-            return public(found)
+            return public_copy(found)
 
     def authenticate(self, intent, ok=True):
         """The payer passes (or fails) the authentication that an intent waits for."""
@@ -299,7 +299,7 @@ class Processor:
                 raise invalid(f"This PaymentIntent is {found['status']}.")
             intents.settle(ctx, found, ok)
             checkout.settle_session(ctx, found)
-            return public(found)
+            return public_copy(found)
 
     def setup(self, setup_intent, card="4242424242424242"):
         """The payer's app confirms a setup intent; a card that is declined makes it fail (no exception)."""
@@ -312,20 +312,20 @@ class Processor:
             except ApiError as error:
                 if error.status != 402:
                     raise
-            return public(found)
+            return public_copy(found)
 
     def attach(self, customer, card="4242424242424242"):
         """Saves a card for a customer."""
         with self.store.lock:
             ctx, found = self._find("customer", customer)
-            return public(customers.attach(ctx, customers.make_method(ctx, card), found))
+            return public_copy(customers.attach(ctx, customers.make_method(ctx, card), found))
 
     def detach(self, payment_method):
         with self.store.lock:
             ctx, _ = self._find("payment_method", payment_method)
             return customers.detach_method(ctx, Params(), payment_method)
 
-    def take(self, subscription, quantity):
+    def set_quantity(self, subscription, quantity):
         """Changes the quantity of a subscription, from the dashboard."""
         with self.store.lock:
             ctx, found = self._find("subscription", subscription)
@@ -340,7 +340,7 @@ class Processor:
                 method["customer"] = found["customer"]
                 found["default_payment_method"] = method["id"]
             billing.renew(ctx, found)
-            return public(found)
+            return public_copy(found)
 
     def fail_renewal(self, subscription):
         """The period ends, and the card is declined from now on: past_due."""
@@ -354,13 +354,13 @@ class Processor:
             method["customer"] = found["customer"]
             found["default_payment_method"] = method["id"]
             billing.pay_invoice(ctx, ctx.get("invoice", found["latest_invoice"]), found)
-            return public(found)
+            return public_copy(found)
 
     def end_trial(self, subscription):
         with self.store.lock:
             ctx, found = self._find("subscription", subscription)
             billing.end_trial(ctx, found)
-            return public(found)
+            return public_copy(found)
 
     def cancel(self, subscription, reason="cancellation_requested", status="canceled"):
         """Ends a subscription immediately, from the dashboard; or sets it to `unpaid` or `paused`."""
@@ -369,8 +369,8 @@ class Processor:
             if status == "canceled":
                 billing.cancel(ctx, found, reason)
             else:
-                billing.move(ctx, found, status)
-            return public(found)
+                billing.set_status(ctx, found, status)
+            return public_copy(found)
 
     def refund(self, intent, amount=None):
         with self.store.lock:
@@ -383,7 +383,7 @@ class Processor:
         with self.store.lock:
             ctx, found = self._find("refund", refund)
             intents.fail_refund(ctx, found)
-            return public(found)
+            return public_copy(found)
 
     def dispute(self, intent):
         with self.store.lock:
@@ -396,5 +396,5 @@ class Processor:
             self.store.offset += seconds
             self.store.changed = True
             for account in list(self.store.spaces):
-                checkout.tick(self._in(account))
-                billing.tick(self._in(account))
+                checkout.expire_due_sessions(self._in(account))
+                billing.apply_due_changes(self._in(account))

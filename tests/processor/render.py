@@ -14,28 +14,28 @@ def generation(version):
     return OLD if version and version[:10] < "2025-03-31" else NEW
 
 
-def public(value):
+def public_copy(value):
     """A deep copy without members that begin with an underscore."""
     if isinstance(value, dict):
-        return {key: public(each) for key, each in value.items() if not key.startswith("_")}
+        return {key: public_copy(each) for key, each in value.items() if not key.startswith("_")}
     if isinstance(value, list):
-        return [public(each) for each in value]
+        return [public_copy(each) for each in value]
     return value
 
 
 def render(store, account, obj, api=NEW, expand=()):
-    shown = public(obj)
+    shown = public_copy(obj)
     for path in expand:
         parts = path.split(".")
         if len(parts) > 4:
             raise invalid("You cannot expand more than 4 levels.", "expand")
         expand_into(store, account, shown, parts, path)
-    return older(store, account, shown) if api == OLD else shown
+    return to_old_generation(store, account, shown) if api == OLD else shown
 
 
 def expand_into(store, account, node, parts, path):
     if node.get("object") == "invoice" and parts[0] == "payments":
-        payments = [public(each) for each in store.all(account, "invoice_payment") if each["invoice"] == node["id"]]
+        payments = [public_copy(each) for each in store.all(account, "invoice_payment") if each["invoice"] == node["id"]]
         node["payments"] = listing(payments, f"/v1/invoice_payments?invoice={node['id']}")
     if parts[0] not in node:
         raise invalid(f"This property cannot be expanded ({path}).", "expand")
@@ -44,7 +44,7 @@ def expand_into(store, account, node, parts, path):
         found = store.find_any(account, value)
         if not found:
             raise invalid(f"This property cannot be expanded ({path}).", "expand")
-        value = node[parts[0]] = public(found)
+        value = node[parts[0]] = public_copy(found)
     if len(parts) > 1 and isinstance(value, dict):
         if value.get("object") == "list" and parts[1] == "data":
             for each in value["data"]:
@@ -61,13 +61,13 @@ def listing(data, url, has_more=False):
 # --- the older generation --------------------------------------------------------------------------
 
 
-def older(store, account, node):
+def to_old_generation(store, account, node):
     """The object in the form of acacia and before: members that have moved since then are at their old place."""
     if isinstance(node, list):
-        return [older(store, account, each) for each in node]
+        return [to_old_generation(store, account, each) for each in node]
     if not isinstance(node, dict):
         return node
-    node = {key: older(store, account, value) for key, value in node.items()}
+    node = {key: to_old_generation(store, account, value) for key, value in node.items()}
     convert = {"subscription": older_subscription, "invoice": older_invoice, "payment_intent": older_intent,
                "charge": older_intent, "checkout.session": older_session}.get(node.get("object"))
     if convert:

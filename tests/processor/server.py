@@ -11,14 +11,14 @@ import urllib.parse
 
 from . import api, pages
 from .context import Context
-from .errors import ApiError, invalid, of_status
+from .errors import ApiError, invalid, status_error
 from .forms import Params, decode
 from .render import generation
 
 BODY_MAX = 1 << 20
 
 
-class Dropped(Exception):
+class ConnectionDropped(Exception):
     """Raised to close the connection without an answer."""
 
 
@@ -40,7 +40,7 @@ def make_server(processor, host, port):
                     answer = Call(processor, self, parts, body).run()
                 else:
                     answer = pages.answer(processor, self.command, parts.path, body)
-            except Dropped:
+            except ConnectionDropped:
                 self.close_connection = True
                 return
             self.reply(*answer)
@@ -129,9 +129,9 @@ class Call:
     def answer(self):
         platform = self.authenticate()
         self.account = self.choose_account(platform)
-        self.fault = fault = self.processor.faults.take(self.method, self.path, self.account)
+        self.fault = fault = self.processor.faults.claim(self.method, self.path, self.account)
         if fault and not fault["act"] and fault["kind"] != "delay":
-            return self.go_wrong_first(fault)
+            return self.fault_before(fault)
         self.tree = decode(self.text)
         self.validate()
         run, ids = api.find(self.method, self.path)
@@ -142,10 +142,10 @@ class Call:
         kept = self.begin()
         if kept:
             self.replayed = True
-            return self.go_wrong_after(fault, *kept)
+            return self.fault_after(fault, *kept)
         if fault and fault["kind"] == "delay":
             self.processor.faults.wait(fault)
-        return self.go_wrong_after(fault, *self.execute(run, context, ids))
+        return self.fault_after(fault, *self.execute(run, context, ids))
 
     # --- the parts ---
 
@@ -198,7 +198,7 @@ class Call:
             fault = self.fault
             told = (status, body)
             if fault and fault["kind"] == "status":
-                told = (fault["status"], of_status(fault["status"]).body())
+                told = (fault["status"], status_error(fault["status"]).body())
                 if fault["stored"]:
                     status, body = told
             if self.key:
@@ -210,10 +210,10 @@ class Call:
 
     # --- faults ---
 
-    def go_wrong_first(self, fault):
+    def fault_before(self, fault):
         """Causes a fault before the request is executed."""
         if fault["kind"] == "status":
-            error = of_status(fault["status"])
+            error = status_error(fault["status"])
             if fault["stored"] and self.key:
                 self.tree = decode(self.text)
                 with self.store.lock:
@@ -223,18 +223,18 @@ class Call:
                         return (*kept, None)
                     self.processor.results.end(self.account, self.key, fault["status"], error.body())
             raise error
-        return self.go_wrong_after(fault, 200, {})
+        return self.fault_after(fault, 200, {})
 
-    def go_wrong_after(self, fault, status, body):
+    def fault_after(self, fault, status, body):
         """Causes a fault after the request was executed."""
         kind = fault and fault["kind"]
         if kind == "timeout":
             self.hold(fault["seconds"])
-            raise Dropped
+            raise ConnectionDropped
         if kind == "reset":
             self.handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.handler.connection.close()
-            raise Dropped
+            raise ConnectionDropped
         return status, body, b'{"id": "pi_' if kind == "garbage" else None
 
     def hold(self, seconds):

@@ -41,7 +41,7 @@ class Store:
             for name, value in kept.items():
                 setattr(self, name, value)
 
-    SAVED = ("offset", "keys", "parents", "spaces", "results", "endpoints", "deliveries", "links")
+    SAVED_MEMBERS = ("offset", "keys", "parents", "spaces", "results", "endpoints", "deliveries", "links")
 
     def save(self):
         """Writes the changes since the last call, atomically."""
@@ -49,7 +49,7 @@ class Store:
             if not self.path or not self.changed:
                 return
             self.changed = False
-            text = json.dumps({name: getattr(self, name) for name in self.SAVED})
+            text = json.dumps({name: getattr(self, name) for name in self.SAVED_MEMBERS})
         new = self.path.with_suffix(".new")
         new.touch(mode=0o600)
         new.write_text(text)
@@ -82,7 +82,7 @@ class Store:
         """All objects of a kind, oldest first."""
         return list(self.spaces.get(account, {}).get(kind, {}).values())
 
-    def where(self, kind, id_):
+    def find_owner(self, kind, id_):
         """(account, object) in any account; (None, None) when no account has the object."""
         for account, kinds in self.spaces.items():
             if id_ in kinds.get(kind, {}):

@@ -8,7 +8,7 @@ import threading
 import time
 import urllib.parse
 
-from .render import VERSIONS, generation, public, older, OLD
+from .render import VERSIONS, generation, public_copy, to_old_generation, OLD
 from .store import new_id
 
 # The events for an endpoint that names none: the events that are useful for a payment backend.
@@ -104,16 +104,16 @@ class Webhooks:
         request = {"id": ctx.request_id, "idempotency_key": ctx.key}
         event = {"id": new_id("event"), "object": "event", "created": ctx.now(), "livemode": False, "type": type_,
                  "pending_webhooks": 1, "request": request, "data": data, "api_version": VERSIONS["endive"]}
-        if ctx.connected:
+        if ctx.is_connected:
             event["account"] = ctx.account
         self.store.add(ctx.account, event)
         for endpoint in self.store.endpoints:
-            if self.wants(endpoint, ctx, type_):
+            if self.is_subscribed(endpoint, ctx, type_):
                 self.queue(endpoint, event, ctx.account)
         return event
 
-    def wants(self, endpoint, ctx, type_):
-        if endpoint["platform"] != ctx.platform or endpoint["connect"] != ctx.connected:
+    def is_subscribed(self, endpoint, ctx, type_):
+        if endpoint["platform"] != ctx.platform or endpoint["connect"] != ctx.is_connected:
             return False
         if endpoint["accounts"] is not None and ctx.account not in endpoint["accounts"]:
             return False
@@ -123,10 +123,10 @@ class Webhooks:
 
     def payload(self, event, api, account):
         """The event in an endpoint's API generation; rendered once, then sent unchanged."""
-        shown = public(event)
+        shown = public_copy(event)
         shown["api_version"] = VERSIONS[api]
         if generation(VERSIONS[api]) == OLD:
-            shown["data"]["object"] = older(self.store, account, shown["data"]["object"])
+            shown["data"]["object"] = to_old_generation(self.store, account, shown["data"]["object"])
         return json.dumps(shown, separators=(",", ":"))
 
     def queue(self, endpoint, event, account):
@@ -140,7 +140,7 @@ class Webhooks:
                 "due": time.time() + delay, "dropped": endpoint["drop"], "running": False})
         self.changed.notify_all()
 
-    def again(self, event_id=None, endpoint=None, dropped_only=False):
+    def resend(self, event_id=None, endpoint=None, dropped_only=False):
         """Sends dropped deliveries (or one event, delivered or not) now."""
         with self.changed:
             count = 0
@@ -149,7 +149,7 @@ class Webhooks:
                     each.update(dropped=False, due=time.time())
                     count += 1
             if not dropped_only and event_id and not count:
-                account, event = self.store.where("event", event_id)
+                account, event = self.store.find_owner("event", event_id)
                 for target in self.store.endpoints:
                     if endpoint in (None, target["id"]) and event:
                         self.queue(target, event, account)

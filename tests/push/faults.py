@@ -35,7 +35,7 @@ class Faults:
             self.list.append({"kind": kind, "times": times, "on": on, "token": token, "status": status, "code": code,
                               "html": html, "retry_after": retry_after, "seconds": seconds, "act": act, "skip": skip})
 
-    def release(self):
+    def release_held(self):
         """Continues the held requests; later requests are held."""
         with self.lock:
             held, self.held = self.held, concurrent.futures.Future()
@@ -44,13 +44,13 @@ class Faults:
     def clear(self):
         with self.lock:
             self.list.clear()
-        self.release()
+        self.release_held()
 
-    def left(self):
+    def remaining(self):
         with self.lock:
             return [dict(each) for each in self.list]
 
-    def take(self, on, token):
+    def claim(self, on, token):
         with self.lock:
             for fault in self.list:
                 if fault["on"] != on or not fnmatch.fnmatchcase(token or "", fault["token"]):

@@ -33,7 +33,7 @@ PAYLOAD_MAX = 4096
 TTL_MAX = 2419200
 
 
-class Refused(Exception):
+class FcmError(Exception):
     def __init__(self, status, code, message, about=None):
         super().__init__(message)
         self.status, self.code, self.about = status, code, about
@@ -117,13 +117,13 @@ class Fcm:
 
     def release(self):
         """Continues the requests that a fault holds."""
-        self.faults.release()
+        self.faults.release_held()
 
     def clear_faults(self):
         self.faults.clear()
 
     def faults_left(self):
-        return self.faults.left()
+        return self.faults.remaining()
 
     # --- methods that report ---
 
@@ -209,11 +209,11 @@ class Fcm:
         record = {"at": time.time(), "connection": request.connection, "status": 0, "email": None}
         with self.lock:
             self._grants.append(record)
-        answer = await self.misbehave(self.faults.take("token", None))
+        answer = await self.misbehave(self.faults.claim("token", None))
         if not answer:
             try:
                 answer = json_answer(200, self.grant_token(request, record))
-            except (Refused, jwt.InvalidTokenError) as error:
+            except (FcmError, jwt.InvalidTokenError) as error:
                 answer = json_answer(400, {"error": "invalid_grant", "error_description": str(error)})
         record["status"] = answer.status
         return answer
@@ -221,21 +221,21 @@ class Fcm:
     def grant_token(self, request, record):
         form = dict(urllib.parse.parse_qsl(request.body.decode(), strict_parsing=True))
         if request.headers.get("content-type", "").split(";")[0] != "application/x-www-form-urlencoded":
-            raise Refused(400, None, "the body must be a form")
+            raise FcmError(400, None, "the body must be a form")
         if form.get("grant_type") != GRANT:
-            raise Refused(400, None, "unsupported grant_type")
+            raise FcmError(400, None, "unsupported grant_type")
         assertion = form.get("assertion", "")
         record["email"] = email = jwt.decode(assertion, options={"verify_signature": False}).get("iss")
         with self.lock:
             account = self.accounts.get(email)
         if not account:
-            raise Refused(400, None, "Invalid grant: account not found")
+            raise FcmError(400, None, "Invalid grant: account not found")
         claims = jwt.decode(assertion, account["key"], algorithms=["RS256"], audience=TOKEN_URL, leeway=60,
                             options={"require": ["iss", "aud", "iat", "exp"]})
         if claims.get("scope") != SCOPE:
-            raise Refused(400, None, "Invalid OAuth scope or ID token audience provided.")
+            raise FcmError(400, None, "Invalid OAuth scope or ID token audience provided.")
         if claims["exp"] - claims["iat"] > 3600:
-            raise Refused(400, None, "Invalid JWT: Token must be a short-lived token (60 minutes).")
+            raise FcmError(400, None, "Invalid JWT: Token must be a short-lived token (60 minutes).")
         token = "ya29." + secrets.token_urlsafe(90)
         with self.lock:
             self.tokens[token] = {"project": account["project"], "expires": time.time() + self.token_seconds}
@@ -253,7 +253,7 @@ class Fcm:
             pass
         with self.lock:
             self._sends.append(record)
-        fault = self.faults.take("send", record["token"])
+        fault = self.faults.claim("send", record["token"])
         record["fault"] = fault and fault["kind"]
         if fault and fault["act"]:
             self.deliver(request, project, record)
@@ -267,8 +267,8 @@ class Fcm:
             self.check(request, record["message"])
             with self.lock:
                 if record["token"] in self.dead:
-                    raise Refused(404, "UNREGISTERED", "Requested entity was not found.")
-        except Refused as error:
+                    raise FcmError(404, "UNREGISTERED", "Requested entity was not found.")
+        except FcmError as error:
             record["code"] = error.code or STATUS.get(error.status)
             if error.status in (400, 403):
                 self.violation(error.about or "send", str(error))
@@ -281,30 +281,30 @@ class Fcm:
         with self.lock:
             known = self.tokens.get(token)
         if scheme != "Bearer" or not known or known["expires"] < time.time():
-            raise Refused(401, None, "Request had invalid authentication credentials.")
+            raise FcmError(401, None, "Request had invalid authentication credentials.")
         if known["project"] != project:
-            raise Refused(403, None, "Permission denied on resource project.", project)
+            raise FcmError(403, None, "Permission denied on resource project.", project)
 
     def check(self, request, message):
         if request.headers.get("content-type", "").split(";")[0] != "application/json":
-            raise Refused(400, None, "Content-Type must be application/json", "content-type")
+            raise FcmError(400, None, "Content-Type must be application/json", "content-type")
         if not isinstance(message, dict):
-            raise Refused(400, None, "Invalid JSON payload received.", "message")
+            raise FcmError(400, None, "Invalid JSON payload received.", "message")
         if self.validator:
             for error in self.validator.iter_errors(json.loads(request.body)):
-                raise Refused(400, None, error.message, ".".join(map(str, error.absolute_path)))
+                raise FcmError(400, None, error.message, ".".join(map(str, error.absolute_path)))
         if [name for name in ("token", "topic", "condition") if message.get(name)] != ["token"]:
-            raise Refused(400, "INVALID_ARGUMENT", "exactly one of token, topic or condition", "message")
+            raise FcmError(400, "INVALID_ARGUMENT", "exactly one of token, topic or condition", "message")
         data = message.get("data") or {}
         for name in data:
             if name in ("from", "message_type") or name.startswith(("google", "gcm")):
-                raise Refused(400, "INVALID_ARGUMENT", f"Invalid data payload key: {name}", f"message.data.{name}")
+                raise FcmError(400, "INVALID_ARGUMENT", f"Invalid data payload key: {name}", f"message.data.{name}")
         travels = json.dumps([message.get("notification"), data], ensure_ascii=False, separators=(",", ":"))
         if len(travels.encode()) > PAYLOAD_MAX:
-            raise Refused(400, "INVALID_ARGUMENT", "Message is too big", "message")
+            raise FcmError(400, "INVALID_ARGUMENT", "Message is too big", "message")
         ttl = (message.get("android") or {}).get("ttl", "0s")
         if not re.fullmatch(r"\d+(\.\d{1,9})?s", ttl) or float(ttl[:-1]) > TTL_MAX:
-            raise Refused(400, "INVALID_ARGUMENT", "Invalid ttl", "message.android.ttl")
+            raise FcmError(400, "INVALID_ARGUMENT", "Invalid ttl", "message.android.ttl")
 
 
 def json_answer(status, value, headers=None):

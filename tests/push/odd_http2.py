@@ -124,9 +124,9 @@ class Server:
             self.open -= 1
 
 
-ALL = (quits, lingers, pushes, interim, shut, silent, babbles, hasty)
+BEHAVIOURS = (quits, lingers, pushes, interim, shut, silent, babbles, hasty)
 
 
 def start(context):
     """Starts the servers; returns them by name of their behaviour."""
-    return {behave.__name__: Server(behave, context) for behave in ALL}
+    return {behave.__name__: Server(behave, context) for behave in BEHAVIOURS}

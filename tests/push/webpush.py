@@ -22,7 +22,7 @@ DAY = 86400
 TTL_MAX = 2419200
 
 
-class Refused(Exception):
+class WebPushError(Exception):
     def __init__(self, status, text):
         super().__init__(text)
         self.status = status
@@ -130,13 +130,13 @@ class PushService:
 
     def release(self):
         """Continues the requests that a fault holds."""
-        self.faults.release()
+        self.faults.release_held()
 
     def clear_faults(self):
         self.faults.clear()
 
     def faults_left(self):
-        return self.faults.left()
+        return self.faults.remaining()
 
     # --- methods that report ---
 
@@ -172,50 +172,50 @@ class PushService:
         with self.lock:
             subscription = self.subscriptions.get(record["id"])
         if not subscription:
-            raise Refused(404, "no such subscription")
+            raise WebPushError(404, "no such subscription")
         self.check_headers(headers, body)
         record["vapid"] = self.check_vapid(headers, subscription)
         if subscription["gone"]:
-            raise Refused(subscription["gone"], "gone")
+            raise WebPushError(subscription["gone"], "gone")
         try:
             text = decrypt(body, subscription["private"], subscription["auth"])
             record["text"] = text.decode()
             record["message"] = json.loads(text)
         except Exception as error:  # InvalidTag, no point, no UTF-8, no JSON: each is an error of the sender
-            raise Refused(400, f"cannot be read: {error!r}") from None
+            raise WebPushError(400, f"cannot be read: {error!r}") from None
         record["acted"] = True
 
     def check_headers(self, headers, body):
         if len(body) > BODY_MAX:
-            raise Refused(413, "too large")
+            raise WebPushError(413, "too large")
         if headers.get("Content-Encoding") != "aes128gcm":
-            raise Refused(400, "Content-Encoding must be aes128gcm")
+            raise WebPushError(400, "Content-Encoding must be aes128gcm")
         if not re.fullmatch(r"\d{1,9}", headers.get("TTL") or "") or int(headers["TTL"]) > TTL_MAX:
-            raise Refused(400, "TTL is missing or wrong")
+            raise WebPushError(400, "TTL is missing or wrong")
         if headers.get("Urgency", "normal") not in ("very-low", "low", "normal", "high"):
-            raise Refused(400, "no such Urgency")
+            raise WebPushError(400, "no such Urgency")
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", headers.get("Topic", "t")):
-            raise Refused(400, "no such Topic")
+            raise WebPushError(400, "no such Topic")
 
     def check_vapid(self, headers, subscription):
         found = re.fullmatch(r"vapid t=([A-Za-z0-9_.-]+), ?k=([A-Za-z0-9_-]+)", headers.get("Authorization", ""))
         if not found:
-            raise Refused(401, "Authorization must be vapid t=..., k=...")
+            raise WebPushError(401, "Authorization must be vapid t=..., k=...")
         try:
             key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), unb64(found[2]))
             claims = jwt.decode(found[1], key, algorithms=["ES256"], audience=self.origin,
                                 options={"require": ["aud", "exp", "sub"]})
         except (ValueError, jwt.InvalidTokenError) as error:
-            raise Refused(403, f"VAPID: {error!r}") from None
+            raise WebPushError(403, f"VAPID: {error!r}") from None
         if claims["exp"] > time.time() + DAY:
-            raise Refused(403, "VAPID: exp is more than a day away")
+            raise WebPushError(403, "VAPID: exp is more than a day away")
         if not claims["sub"].startswith(("mailto:", "https://")):
-            raise Refused(403, "VAPID: sub is no contact")
+            raise WebPushError(403, "VAPID: sub is no contact")
         if subscription["key"] not in (None, found[2]):
-            raise Refused(403, "VAPID: another key than the subscription was made for")
+            raise WebPushError(403, "VAPID: another key than the subscription was made for")
         return {**claims, "key": found[2]}
 
-    def refused(self, record, error):
+    def record_refusal(self, record, error):
         record["reason"] = str(error)
         if error.status not in (404, 410):
             with self.lock:
@@ -257,7 +257,7 @@ def make_server(service, host, port):
                       "acted": False, "reason": None, "fault": None}
             with service.lock:
                 service._sends.append(record)
-            fault = service.faults.take("send", record["id"])
+            fault = service.faults.claim("send", record["id"])
             record["fault"] = fault and fault["kind"]
             if fault and fault["act"]:
                 self.work(body, record)
@@ -276,8 +276,8 @@ def make_server(service, host, port):
             try:
                 service.receive(self.path, self.headers, body, record)
                 return 201
-            except Refused as error:
-                service.refused(record, error)
+            except WebPushError as error:
+                service.record_refusal(record, error)
                 return error.status
 
         def reply(self, record, status, headers, body=b""):

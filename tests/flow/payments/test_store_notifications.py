@@ -234,7 +234,7 @@ def test_life(outlet, with_status):
 def test_what_changes_nothing(outlet, kind, subtype):
     one = outlet.new_subscription(status=False)
     before = check(outlet, [one.buy(), one.fail(DAY)], "past_due", "in_grace")
-    after = check(outlet, [one.tell(kind, subtype)], "past_due", "in_grace")
+    after = check(outlet, [one.make_step(kind, subtype)], "past_due", "in_grace")
     for name in ("current_period_end", "grace_end", "plan_id", "cancel_at_period_end"):
         assert after[name] == before[name]
     assert len(outlet.history(one.original)) == 3
@@ -244,7 +244,7 @@ def test_what_changes_nothing(outlet, kind, subtype):
                                             (None, "active")])
 def test_offers(outlet, subtype, status):
     one = outlet.new_subscription(status=False)
-    row = check(outlet, [one.tell("OFFER_REDEEMED", subtype, offerType=3, offerIdentifier="SPRING")], status, None)
+    row = check(outlet, [one.make_step("OFFER_REDEEMED", subtype, offerType=3, offerIdentifier="SPRING")], status, None)
     assert row["metadata"]["offer_id"] == "SPRING"
 
 
@@ -252,7 +252,7 @@ def test_offers(outlet, subtype, status):
 def test_trials(outlet, period, days):
     one = outlet.new_subscription()
     one.extra = {"offerType": 1, "offerDiscountType": "FREE_TRIAL", "price": 0, **({"offerPeriod": period} if period else {})}
-    row = check(outlet, [one.tell("SUBSCRIBED", "INITIAL_BUY")], "trialing", None, trial_length_days=days)
+    row = check(outlet, [one.make_step("SUBSCRIBED", "INITIAL_BUY")], "trialing", None, trial_length_days=days)
     assert ms(row["trial_end"]) == one.expires
     # The paid period ends the trial, but trial_length_days stays.
     check(outlet, [one.renew()], "active", None, trial_length_days=days)
@@ -262,7 +262,7 @@ def test_trials(outlet, period, days):
                                              (4, "past_due", "in_grace"), (5, "canceled", "revoked"), (9, "active", None)])
 def test_the_status_of_the_store_counts(outlet, status, api, word):
     one = outlet.new_subscription()
-    check(outlet, [one.tell("DID_RENEW", status=status)], api, word)
+    check(outlet, [one.make_step("DID_RENEW", status=status)], api, word)
 
 
 def test_prorated_refund(outlet):
@@ -308,7 +308,7 @@ def test_types_without_a_purchase(outlet):
 
 def test_types_that_are_new(outlet):
     one = outlet.new_subscription()
-    state, about, _ = outlet.deliver(outlet.sandbox, *one.tell("SOMETHING_NEW", "VERY_NEW"))
+    state, about, _ = outlet.deliver(outlet.sandbox, *one.make_step("SOMETHING_NEW", "VERY_NEW"))
     assert state == "unsupported" and about is None and outlet.subscription(one.original) is None
     # New values in known members, and new members.
     kind, subtype, options = one.buy()
@@ -325,7 +325,7 @@ FAMILIES = {
     "grace and recovery": lambda s: [s.buy(), s.fail(16 * DAY), s.grace_over(), s.renew(recovered=True)],
     "refund and reversal": lambda s: [s.buy(trial="P1W"), s.renew(), s.refund(), s.refund_reversed()],
     "upgrade, revoked, back": lambda s: [s.buy(), s.upgrade("pro_yearly"), s.revoke(), s.resubscribe()],
-    "prorated, price, expired": lambda s: [s.buy(), s.refund("REFUND_PRORATED"), s.tell("PRICE_INCREASE", "PENDING"), s.expire()],
+    "prorated, price, expired": lambda s: [s.buy(), s.refund("REFUND_PRORATED"), s.make_step("PRICE_INCREASE", "PENDING"), s.expire()],
 }
 
 

@@ -165,7 +165,7 @@ def test_another_plan_for_several(shop, payments):
     life = Life(shop, trial_period_days=0)
     life.processor.complete(life.session)
     life.wait("active")
-    life.processor.take(life.id, 3)
+    life.processor.set_quantity(life.id, 3)
     life.wait("active", amount=37.5)
     big = life.admin.post(PLANS, GOLD | {"name": "Big", "amount": 20}, expect=201).json()
     moved = life.admin.put(f"{SUBSCRIPTIONS}/{life.made['id']}", {"plan_id": big["id"]}, expect=200).json()

@@ -24,7 +24,7 @@ STEPS = {
 }
 
 
-def happen(store, app, bought, words):
+def run_step(store, app, bought, words):
     """Carries out one command. Returns the text to print."""
     if words[0] in ("buy", "charge") and len(words) <= 2:
         token = words[1] if len(words) == 2 else None
@@ -47,7 +47,7 @@ def main():
     parser.add_argument("--environment", choices=("Sandbox", "Production"), default="Sandbox")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
-    store = Store(asked.port, chain=Chain.kept(asked.folder))
+    store = Store(asked.port, chain=Chain.load_or_create(asked.folder))
     for environment in ("Sandbox", "Production"):
         store.register(environment, asked.url)
     credentials = {**store.key(), "bundle_id": BUNDLE, "app_apple_id": APP_ID}
@@ -56,7 +56,7 @@ def main():
           f"GROUNDWORK_STORE_ROOTS_FILE={(asked.folder / 'roots.pem').resolve()}\n"
           f"credentials: {asked.folder / 'credentials.json'}", flush=True)
     app, bought = store.app(asked.environment), []
-    store.control = lambda line: happen(store, app, bought, line.split() or [""])
+    store.control = lambda line: run_step(store, app, bought, line.split() or [""])
     for line in sys.stdin:
         if line.strip():
             print(store.control(line), flush=True)

@@ -115,7 +115,7 @@ class Subscription:
             info["expirationIntent"] = self.intent
         return info
 
-    def tell(self, kind, subtype=None, status=1, **transaction):
+    def make_step(self, kind, subtype=None, status=1, **transaction):
         """Moves the clock, and returns the step with the current state of the subscription."""
         self.clock += 1000
         return kind, subtype, {
@@ -126,55 +126,55 @@ class Subscription:
     def buy(self, trial=None):
         if trial:
             self.extra = {"offerType": 1, "offerDiscountType": "FREE_TRIAL", "offerPeriod": trial, "price": 0}
-        return self.tell("SUBSCRIBED", "INITIAL_BUY")
+        return self.make_step("SUBSCRIBED", "INITIAL_BUY")
 
     def resubscribe(self):
         self.auto_renew, self.grace, self.intent, self.extra = 1, None, None, {}
         self.new_period(self.clock)
-        return self.tell("SUBSCRIBED", "RESUBSCRIBE")
+        return self.make_step("SUBSCRIBED", "RESUBSCRIBE")
 
     def renew(self, recovered=False):
         self.grace, self.extra = None, {"transactionReason": "RENEWAL"}
         self.new_period(self.expires)
-        return self.tell("DID_RENEW", "BILLING_RECOVERY" if recovered else None)
+        return self.make_step("DID_RENEW", "BILLING_RECOVERY" if recovered else None)
 
     def renewal(self, enabled):
         self.auto_renew = int(enabled)
-        return self.tell("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_ENABLED" if enabled else "AUTO_RENEW_DISABLED")
+        return self.make_step("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_ENABLED" if enabled else "AUTO_RENEW_DISABLED")
 
     def upgrade(self, product):
         self.product = self.next_product = product
         self.new_period(self.clock)
-        return self.tell("DID_CHANGE_RENEWAL_PREF", "UPGRADE")
+        return self.make_step("DID_CHANGE_RENEWAL_PREF", "UPGRADE")
 
     def downgrade(self, product):
         self.next_product = product
-        return self.tell("DID_CHANGE_RENEWAL_PREF", "DOWNGRADE")
+        return self.make_step("DID_CHANGE_RENEWAL_PREF", "DOWNGRADE")
 
     def fail(self, grace_ms=None):
         self.intent = 2
         self.grace = self.expires + grace_ms if grace_ms else None
-        return self.tell("DID_FAIL_TO_RENEW", "GRACE_PERIOD" if grace_ms else None, status=4 if grace_ms else 3)
+        return self.make_step("DID_FAIL_TO_RENEW", "GRACE_PERIOD" if grace_ms else None, status=4 if grace_ms else 3)
 
     def grace_over(self):
-        return self.tell("GRACE_PERIOD_EXPIRED", status=3)
+        return self.make_step("GRACE_PERIOD_EXPIRED", status=3)
 
     def expire(self, why="VOLUNTARY"):
         self.grace = None
-        return self.tell("EXPIRED", why, status=2)
+        return self.make_step("EXPIRED", why, status=2)
 
     def refund(self, kind="REFUND_FULL", **transaction):
         share = {"revocationPercentage": 50000} if kind == "REFUND_PRORATED" else {}
-        return self.tell("REFUND", status=5 if kind == "REFUND_FULL" else 1, revocationDate=self.clock,
-                         revocationReason=0, revocationType=kind, **share, **transaction)
+        return self.make_step("REFUND", status=5 if kind == "REFUND_FULL" else 1, revocationDate=self.clock,
+                              revocationReason=0, revocationType=kind, **share, **transaction)
 
     def refund_reversed(self):
-        return self.tell("REFUND_REVERSED", status=1)
+        return self.make_step("REFUND_REVERSED", status=1)
 
     def revoke(self):
-        return self.tell("REVOKE", status=5, revocationDate=self.clock, revocationType="FAMILY_REVOKE",
-                         inAppOwnershipType="FAMILY_SHARED")
+        return self.make_step("REVOKE", status=5, revocationDate=self.clock, revocationType="FAMILY_REVOKE",
+                              inAppOwnershipType="FAMILY_SHARED")
 
     def extend(self, days):
         self.expires += days * DAY
-        return self.tell("RENEWAL_EXTENDED")
+        return self.make_step("RENEWAL_EXTENDED")

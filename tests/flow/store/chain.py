@@ -63,7 +63,7 @@ class Chain:
             f"{name} Signer", self.leaf_key, self.authority, self.authority_key, **{"mark": LEAF_MARK, **(leaf or {})})
 
     @classmethod
-    def kept(cls, folder, name="Test Store"):
+    def load_or_create(cls, folder, name="Test Store"):
         """Returns a chain under the root in the folder, so that services that trust this root trust the chain. Makes the root if there is none."""
         key, pem = folder / "root-key.pem", folder / "roots.pem"
         if not key.exists():

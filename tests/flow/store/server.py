@@ -25,7 +25,7 @@ from .chain import Chain
 ENVIRONMENTS = ("Production", "Sandbox")
 
 
-class Refused(Exception):
+class StoreError(Exception):
     def __init__(self, status, code=None, text=None):
         super().__init__(text)
         self.status, self.code, self.text = status, code, text
@@ -98,13 +98,13 @@ class Store:
         """Sends one notification, without repeating it. Returns the status of the answer."""
         options = options or {}
         payload = app.notification(kind, subtype, **options)
-        self.remember(app, options)
+        self.record_transaction(app, options)
         status = self.post(app.environment, app.chain.sign(payload), url)
         with self.lock:
             self.sent.append((app.environment, payload["notificationUUID"], status))
         return status
 
-    def remember(self, app, options):
+    def record_transaction(self, app, options):
         transaction = options.get("transaction")
         if not transaction:
             return
@@ -139,25 +139,25 @@ class Store:
             assert claims["exp"] - claims["iat"] <= 3600 and abs(claims["iat"] - time.time()) < 300
             assert claims["bid"] == self.app().bundle
         except (AssertionError, KeyError, TypeError, jwt.InvalidTokenError):
-            raise Refused(401) from None
+            raise StoreError(401) from None
 
     def call(self, method, path, authorization):
         found = re.match(r"/(production|sandbox)(/.*)$", path)
         if not found:
-            raise Refused(404)
+            raise StoreError(404)
         environment, path = found[1].capitalize(), found[2].split("?")[0]
         with self.lock:
             self.calls.append((method, path))
         if self.delay:
             time.sleep(self.delay)
         if self.fail_with:
-            raise Refused(self.fail_with, 5000000, "An unknown error occurred.")
+            raise StoreError(self.fail_with, 5000000, "An unknown error occurred.")
         self.check_token(authorization)
         for known, pattern, answer in self.routes():
             matched = re.fullmatch(pattern, path)
             if known == method and matched:
                 return answer(environment, *matched.groups())
-        raise Refused(404)
+        raise StoreError(404)
 
     def routes(self):
         return (
@@ -169,8 +169,8 @@ class Store:
 
     def test_begin(self, environment):
         if environment not in self.urls:
-            raise Refused(404, 4040007, "No App Store Server Notification URL found for provided app. "
-                                        "Check that a URL is configured in App Store Connect for this environment.")
+            raise StoreError(404, 4040007, "No App Store Server Notification URL found for provided app. "
+                                           "Check that a URL is configured in App Store Connect for this environment.")
         token = f"{uuid.uuid4()}_{now_ms()}"
         threading.Thread(target=self.send_test, args=(environment, token), daemon=True).start()
         return {"testNotificationToken": token}
@@ -178,18 +178,18 @@ class Store:
     def test_outcome(self, _, token):
         with self.lock:
             if token not in self.tests:
-                raise Refused(404, 4040008, "Either the test notification token is expired or the notification and "
-                                            "status are not yet available.")
+                raise StoreError(404, 4040008, "Either the test notification token is expired or the notification and "
+                                               "status are not yet available.")
             return self.tests[token]
 
     def transaction(self, _, ident):
         if ident not in self.transactions:
-            raise Refused(404, 4040010, "Transaction id not found.")
+            raise StoreError(404, 4040010, "Transaction id not found.")
         return {"signedTransactionInfo": self.transactions[ident]}
 
     def statuses(self, environment, ident):
         if ident not in self.subscriptions:
-            raise Refused(404, 4040010, "Transaction id not found.")
+            raise StoreError(404, 4040010, "Transaction id not found.")
         transaction, renewal, status = self.subscriptions[ident]
         app = self.app(environment)
         return {"environment": environment, "bundleId": app.bundle, "appAppleId": app.app_id, "data": [{
@@ -209,7 +209,7 @@ class Store:
                         status, body = 200, {"result": told}
                     else:
                         status, body = 200, store.call(self.command, self.path, self.headers.get("Authorization"))
-                except Refused as refused:
+                except StoreError as refused:
                     status = refused.status
                     body = {"errorCode": refused.code, "errorMessage": refused.text} if refused.code else None
                 data = b"" if body is None else json.dumps(body).encode()
@@ -227,7 +227,7 @@ class Store:
         return Handler
 
 
-def decoded(token):
+def decode_payload(token):
     """Returns the payload of a JWS without verifying it."""
     body = token.split(".")[1]
     return json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))

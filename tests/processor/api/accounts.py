@@ -41,7 +41,7 @@ def new_account(store, id_, country="US", email=None, ready=False, **more):
 
 @route("POST", "/v1/accounts")
 def create(ctx, p):
-    if ctx.connected:
+    if ctx.is_connected:
         raise invalid("A connected account cannot create accounts.", status=403)
     if p.has("type") and p.has("controller"):
         raise invalid("You may not specify both `type` and `controller`.", "type")
@@ -79,7 +79,7 @@ def update(ctx, p, id_):
         if p.has(name):
             account[name] = p.str(name)
     account["metadata"] = p.metadata(account["metadata"])
-    changed(ctx, account)
+    emit_update(ctx, account)
     return ctx.show(account, p)
 
 
@@ -105,8 +105,8 @@ def link(ctx, p):
             "url": f"{ctx.url}/setup/{account['id']}/{token}"}
 
 
-def changed(ctx, account, previous=None):
-    inner = ctx.inside(account["id"])
+def emit_update(ctx, account, previous=None):
+    inner = ctx.for_account(account["id"])
     inner.emit("account.updated", account, previous)
 
 
@@ -120,5 +120,5 @@ def onboard(ctx, id_, charges=True, payouts=True, due=()):
                    requirements=requirements(due))
     for name in account["capabilities"]:
         account["capabilities"][name] = "active" if charges else "inactive"
-    changed(ctx, account, previous)
+    emit_update(ctx, account, previous)
     return account

@@ -3,8 +3,8 @@ import calendar
 import datetime
 
 from . import route
-from .catalog import discounted, new_price, reduced
-from .customers import attach, use
+from .catalog import apply_discounts, new_price, apply_coupon
+from .customers import attach, find_method
 from .intents import check_account, confirm, new_intent
 from .. import cards
 from ..errors import ApiError, invalid
@@ -14,7 +14,7 @@ FINAL = ("canceled", "incomplete_expired")
 INCOMPLETE_SECONDS = 23 * 3600
 
 
-def later(at, interval, count):
+def add_interval(at, interval, count):
     """`at` (seconds) plus whole intervals; the 31st becomes the last day of a shorter month."""
     if interval in ("day", "week"):
         return at + count * (86400 if interval == "day" else 604800)
@@ -28,7 +28,7 @@ def later(at, interval, count):
 def check_percent(ctx, percent, param="application_fee_percent"):
     if percent is None:
         return None
-    if not ctx.connected:
+    if not ctx.is_connected:
         raise invalid("Can only apply an application_fee_percent when the request is made on behalf of another account.",
                       param)
     if not 0 <= percent <= 100 or round(percent, 2) != percent:
@@ -50,7 +50,7 @@ def new_subscription(ctx, customer, price, quantity=1, metadata=None, trial_days
         raise invalid(f"The price specified is inactive: {price['id']}.", "items[0][price]", "price_inactive")
     now = ctx.now()
     trial_end = now + trial_days * 86400 if trial_days else None
-    end = trial_end or later(now, price["recurring"]["interval"], price["recurring"]["interval_count"])
+    end = trial_end or add_interval(now, price["recurring"]["interval"], price["recurring"]["interval_count"])
     subscription = ctx.make(
         "subscription", application=None, application_fee_percent=percent, automatic_tax={"enabled": False},
         billing_cycle_anchor=end if trial_end else now, billing_mode={"type": "classic"}, cancel_at=None,
@@ -93,7 +93,7 @@ def method_of(ctx, subscription):
     return method if method and not method.get("_detached") else None
 
 
-def move(ctx, subscription, status, type_="customer.subscription.updated", **changes):
+def set_status(ctx, subscription, status, type_="customer.subscription.updated", **changes):
     previous = {name: subscription.get(name) for name in ("status", *changes)}
     subscription.update(status=status, **changes)
     ctx.emit(type_, subscription, {k: v for k, v in previous.items() if subscription.get(k) != v})
@@ -114,12 +114,12 @@ def create(ctx, p):
     if len(items) != 1:
         raise invalid("Missing required param: items.", "items", "parameter_missing")
     price = price_of(ctx, items[0])
-    method = use(ctx, p.str("default_payment_method")) if p.str("default_payment_method") else None
+    method = find_method(ctx, p.str("default_payment_method")) if p.str("default_payment_method") else None
     if method and not method["customer"]:
         attach(ctx, method, customer)
     behavior = p.str("payment_behavior", "allow_incomplete",
                      choices=("allow_incomplete", "default_incomplete", "error_if_incomplete", "pending_if_incomplete"))
-    _, coupons = discounted(ctx, price["unit_amount"], p.subs("discounts"))
+    _, coupons = apply_discounts(ctx, price["unit_amount"], p.subs("discounts"))
     trial = p.int("trial_period_days", 0, least=1, most=730)
     usable = method or method_of(ctx, {"customer": customer["id"], "default_payment_method": None})
     if not usable and not trial and behavior != "default_incomplete":
@@ -143,7 +143,7 @@ def create(ctx, p):
 
 @route("GET", "/v1/subscriptions/{id}")
 def get(ctx, p, id_):
-    return ctx.show(ctx.at("subscription", id_), p)
+    return ctx.show(ctx.get_by_path("subscription", id_), p)
 
 
 @route("GET", "/v1/subscriptions")
@@ -163,7 +163,7 @@ def list_subscriptions(ctx, p):
 
 @route("POST", "/v1/subscriptions/{id}")
 def update(ctx, p, id_):
-    subscription = ctx.at("subscription", id_)
+    subscription = ctx.get_by_path("subscription", id_)
     if subscription["status"] in FINAL:
         raise invalid("A canceled subscription can only update its cancellation_details and metadata.", executed=True)
     previous = {"metadata": subscription["metadata"]}
@@ -176,10 +176,10 @@ def update(ctx, p, id_):
                             canceled_at=ctx.now() if wanted else None)
         subscription["cancellation_details"]["reason"] = "cancellation_requested" if wanted else None
     if p.str("default_payment_method"):
-        method = attach(ctx, use(ctx, p.str("default_payment_method")), ctx.get("customer", subscription["customer"]))
+        method = attach(ctx, find_method(ctx, p.str("default_payment_method")), ctx.get("customer", subscription["customer"]))
         subscription["default_payment_method"] = method["id"]
     for given in p.subs("items"):
-        swap(ctx, subscription, given, p.str("proration_behavior", "create_prorations"))
+        replace_price(ctx, subscription, given, p.str("proration_behavior", "create_prorations"))
     if p.str("trial_end") == "now" and subscription["status"] == "trialing":
         end_trial(ctx, subscription)
     if p.has("pause_collection"):
@@ -190,7 +190,7 @@ def update(ctx, p, id_):
     return ctx.show(subscription, p)
 
 
-def swap(ctx, subscription, given, proration):
+def replace_price(ctx, subscription, given, proration):
     """Replaces the price of an item; the difference is added to the next invoice, or charged immediately."""
     item = subscription["items"]["data"][0]
     if given.str("id") not in (None, item["id"]):
@@ -207,7 +207,7 @@ def swap(ctx, subscription, given, proration):
     if (old["recurring"]["interval"], old["recurring"]["interval_count"]) != (
             price["recurring"]["interval"], price["recurring"]["interval_count"]) and subscription["status"] != "trialing":
         item["current_period_start"] = ctx.now()
-        item["current_period_end"] = later(ctx.now(), price["recurring"]["interval"], price["recurring"]["interval_count"])
+        item["current_period_end"] = add_interval(ctx.now(), price["recurring"]["interval"], price["recurring"]["interval_count"])
     if proration == "always_invoice" and price["unit_amount"] > old["unit_amount"]:
         pay_invoice(ctx, new_invoice(ctx, subscription, "subscription_update",
                                      price["unit_amount"] - old["unit_amount"]), subscription)
@@ -215,7 +215,7 @@ def swap(ctx, subscription, given, proration):
 
 @route("DELETE", "/v1/subscriptions/{id}")
 def delete(ctx, p, id_):
-    subscription = ctx.at("subscription", id_)
+    subscription = ctx.get_by_path("subscription", id_)
     if subscription["status"] in FINAL:
         raise invalid(f"No such subscription: '{id_}'", "id", "resource_missing", 404)
     cancel(ctx, subscription, "cancellation_requested")
@@ -225,16 +225,16 @@ def delete(ctx, p, id_):
 def cancel(ctx, subscription, reason):
     now = ctx.now()
     subscription["cancellation_details"]["reason"] = reason
-    move(ctx, subscription, "canceled", "customer.subscription.deleted", ended_at=now,
-         canceled_at=subscription["canceled_at"] or now)
+    set_status(ctx, subscription, "canceled", "customer.subscription.deleted", ended_at=now,
+               canceled_at=subscription["canceled_at"] or now)
 
 
 @route("POST", "/v1/subscriptions/{id}/resume")
 def resume(ctx, p, id_):
-    subscription = ctx.at("subscription", id_)
+    subscription = ctx.get_by_path("subscription", id_)
     if subscription["status"] != "paused":
         raise invalid("This subscription is not paused.", executed=True)
-    move(ctx, subscription, "active", pause_collection=None)
+    set_status(ctx, subscription, "active", pause_collection=None)
     ctx.emit("customer.subscription.resumed", subscription)
     return ctx.show(subscription, p)
 
@@ -257,15 +257,15 @@ def renew(ctx, subscription):
     item = subscription["items"]["data"][0]
     recurring = item["price"]["recurring"]
     start = subscription["trial_end"] if subscription["status"] == "trialing" else item["current_period_end"]
-    item.update(current_period_start=start, current_period_end=later(start, recurring["interval"], recurring["interval_count"]))
-    move(ctx, subscription, "active" if subscription["status"] == "trialing" else subscription["status"])
+    item.update(current_period_start=start, current_period_end=add_interval(start, recurring["interval"], recurring["interval_count"]))
+    set_status(ctx, subscription, "active" if subscription["status"] == "trialing" else subscription["status"])
     try:
         pay_invoice(ctx, new_invoice(ctx, subscription, "subscription_cycle"), subscription)
     except ApiError:
         pass  # past_due now
 
 
-def tick(ctx):
+def apply_due_changes(ctx):
     """Applies the changes that are due by the clock in this account."""
     now = ctx.now()
     for subscription in ctx.store.all(ctx.account, "subscription"):
@@ -273,7 +273,7 @@ def tick(ctx):
                 subscription["items"]["data"][0]["current_period_end"] <= now):
             renew(ctx, subscription)
         if subscription["status"] == "incomplete" and subscription["created"] + INCOMPLETE_SECONDS <= now:
-            move(ctx, subscription, "incomplete_expired", ended_at=now)
+            set_status(ctx, subscription, "incomplete_expired", ended_at=now)
 
 
 # --- invoices --------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ def new_invoice(ctx, subscription, reason, amount=None):
     for entry in subscription["_coupons"]:
         coupon = ctx.store.find(ctx.account, "coupon", entry[0])
         if amount is None and coupon and entry[1]:
-            due, entry[1] = reduced(due, coupon), entry[1] - 1 if entry[1] > 0 else -1
+            due, entry[1] = apply_coupon(due, coupon), entry[1] - 1 if entry[1] > 0 else -1
     customer = ctx.get("customer", subscription["customer"])
     invoice = ctx.make(
         "invoice", account_country="US", amount_due=due, amount_paid=0, amount_remaining=due, attempt_count=0,
@@ -337,28 +337,28 @@ def pay_invoice(ctx, invoice, subscription, method=None):
                            payment={"type": "payment_intent", "payment_intent": intent["id"]},
                            status_transitions={"canceled_at": None, "paid_at": None})
     if not method:
-        failed(ctx, invoice, subscription)
+        mark_failed(ctx, invoice, subscription)
         return
     intent["payment_method"] = method["id"]
     try:
         confirm(ctx, intent, off_session=invoice["billing_reason"] == "subscription_cycle")
     except ApiError:
-        failed(ctx, invoice, subscription)
+        mark_failed(ctx, invoice, subscription)
         raise
     if intent["status"] == "succeeded":
         finish_invoice(ctx, invoice, payment)
         entered(ctx, subscription)
 
 
-def failed(ctx, invoice, subscription):
+def mark_failed(ctx, invoice, subscription):
     ctx.emit("invoice.payment_failed", invoice)
     if subscription["status"] in ("active", "trialing"):
-        move(ctx, subscription, "past_due")
+        set_status(ctx, subscription, "past_due")
 
 
 def entered(ctx, subscription):
     if subscription["status"] in ("incomplete", "past_due", "unpaid"):
-        move(ctx, subscription, "active")
+        set_status(ctx, subscription, "active")
 
 
 def finish_invoice(ctx, invoice, payment):
@@ -375,7 +375,7 @@ def finish_invoice(ctx, invoice, payment):
 
 @route("GET", "/v1/invoices/{id}")
 def get_invoice(ctx, p, id_):
-    return ctx.show(ctx.at("invoice", id_), p)
+    return ctx.show(ctx.get_by_path("invoice", id_), p)
 
 
 @route("GET", "/v1/invoices")
@@ -388,17 +388,17 @@ def list_invoices(ctx, p):
 
 @route("POST", "/v1/invoices/{id}/pay")
 def pay(ctx, p, id_):
-    invoice = ctx.at("invoice", id_)
+    invoice = ctx.get_by_path("invoice", id_)
     if invoice["status"] == "paid":
         raise invalid("Invoice is already paid", code="invoice_already_paid", executed=True)
-    method = use(ctx, p.str("payment_method")) if p.str("payment_method") else None
+    method = find_method(ctx, p.str("payment_method")) if p.str("payment_method") else None
     pay_invoice(ctx, invoice, ctx.get("subscription", invoice["parent"]["subscription_details"]["subscription"]), method)
     return ctx.show(invoice, p)
 
 
 @route("GET", "/v1/invoice_payments/{id}")
 def get_invoice_payment(ctx, p, id_):
-    return ctx.show(ctx.at("invoice_payment", id_), p)
+    return ctx.show(ctx.get_by_path("invoice_payment", id_), p)
 
 
 @route("GET", "/v1/invoice_payments")

@@ -30,12 +30,12 @@ def create_product(ctx, p):
 
 @route("GET", "/v1/products/{id}")
 def get_product(ctx, p, id_):
-    return ctx.show(ctx.at("product", id_), p)
+    return ctx.show(ctx.get_by_path("product", id_), p)
 
 
 @route("POST", "/v1/products/{id}")
 def update_product(ctx, p, id_):
-    product = ctx.at("product", id_)
+    product = ctx.get_by_path("product", id_)
     for name in PLAIN:
         if p.has(name):
             product[name] = p.str(name, required=name == "name")
@@ -50,7 +50,7 @@ def update_product(ctx, p, id_):
 
 @route("DELETE", "/v1/products/{id}")
 def delete_product(ctx, _p, id_):
-    product = ctx.at("product", id_)
+    product = ctx.get_by_path("product", id_)
     if any(price["product"] == id_ for price in ctx.store.all(ctx.account, "price")):
         raise invalid("This product cannot be deleted because it has one or more user-created prices.")
     product["deleted"] = True
@@ -127,12 +127,12 @@ def create_price(ctx, p):
 
 @route("GET", "/v1/prices/{id}")
 def get_price(ctx, p, id_):
-    return ctx.show(ctx.at("price", id_), p)
+    return ctx.show(ctx.get_by_path("price", id_), p)
 
 
 @route("POST", "/v1/prices/{id}")
 def update_price(ctx, p, id_):
-    price = ctx.at("price", id_)
+    price = ctx.get_by_path("price", id_)
     active = p.bool("active", price["active"])
     product = ctx.store.find(ctx.account, "product", price["product"])
     if not active and product and product["default_price"] == id_:
@@ -177,16 +177,16 @@ def create_coupon(ctx, p):
 
 @route("GET", "/v1/coupons/{id}")
 def get_coupon(ctx, p, id_):
-    return ctx.show(ctx.at("coupon", id_), p)
+    return ctx.show(ctx.get_by_path("coupon", id_), p)
 
 
 @route("DELETE", "/v1/coupons/{id}")
 def delete_coupon(ctx, _p, id_):
-    ctx.at("coupon", id_)["deleted"] = True
+    ctx.get_by_path("coupon", id_)["deleted"] = True
     return {"id": id_, "object": "coupon", "deleted": True}
 
 
-def discounted(ctx, amount, discounts):
+def apply_discounts(ctx, amount, discounts):
     """The amount after the coupons of a `discounts` parameter, and the coupons."""
     coupons = []
     for each in discounts:
@@ -195,11 +195,11 @@ def discounted(ctx, amount, discounts):
             continue
         coupon = ctx.get("coupon", id_, each.name("coupon"))
         coupons.append(coupon)
-        amount = reduced(amount, coupon)
+        amount = apply_coupon(amount, coupon)
     return amount, coupons
 
 
-def reduced(amount, coupon):
+def apply_coupon(amount, coupon):
     if coupon["percent_off"] is not None:
         return amount - int(amount * coupon["percent_off"] / 100 + 0.5)
     return max(0, amount - coupon["amount_off"])

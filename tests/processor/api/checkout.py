@@ -1,7 +1,7 @@
 """Checkout sessions: the contents of a hosted page, and the effects of completing or abandoning the page."""
 from . import route
 from .billing import check_percent, new_subscription
-from .catalog import currency, discounted, new_price
+from .catalog import currency, apply_discounts, new_price
 from .customers import attach, fail, make_method, new_setup, succeed
 from .customers import create as create_customer
 from .intents import check_account, check_amount, check_fee, confirm, new_intent
@@ -29,7 +29,7 @@ def create(ctx, p):
     lines, total = ([], 0) if mode == "setup" else line_items(ctx, p, mode)
     code = lines[0]["currency"] if lines else currency(p)
     subtotal = total
-    total, coupons = discounted(ctx, total, p.subs("discounts"))
+    total, coupons = apply_discounts(ctx, total, p.subs("discounts"))
     if mode == "payment" and total:
         check_amount(total, code, "line_items")
         check_fee(ctx, p.sub("payment_intent_data").int("application_fee_amount"), total,
@@ -86,7 +86,7 @@ def line_items(ctx, p, mode):
 
 @route("GET", "/v1/checkout/sessions/{id}")
 def get(ctx, p, id_):
-    return ctx.show(ctx.at("checkout.session", id_), p)
+    return ctx.show(ctx.get_by_path("checkout.session", id_), p)
 
 
 @route("GET", "/v1/checkout/sessions")
@@ -98,7 +98,7 @@ def list_sessions(ctx, p):
 
 @route("GET", "/v1/checkout/sessions/{id}/line_items")
 def get_lines(ctx, _p, id_):
-    session = ctx.at("checkout.session", id_)
+    session = ctx.get_by_path("checkout.session", id_)
     return listing([{"id": f"li_{id_[8:20]}{n}", "object": "item", "amount_total": line["amount"], "currency": line["currency"],
                      "description": line["name"], "quantity": line["quantity"],
                      "price": ctx.show(ctx.get("price", line["price"]))} for n, line in enumerate(session["_lines"])],
@@ -107,7 +107,7 @@ def get_lines(ctx, _p, id_):
 
 @route("POST", "/v1/checkout/sessions/{id}/expire")
 def expire_session(ctx, p, id_):
-    session = ctx.at("checkout.session", id_)
+    session = ctx.get_by_path("checkout.session", id_)
     if session["status"] != "open":
         raise invalid(f"Only Checkout Sessions with a status in [\"open\"] can be expired. This one is {session['status']}.",
                       executed=True)
@@ -120,7 +120,7 @@ def expire(ctx, session):
     ctx.emit("checkout.session.expired", session)
 
 
-def tick(ctx):
+def expire_due_sessions(ctx):
     for session in ctx.store.all(ctx.account, "checkout.session"):
         if session["status"] == "open" and session["expires_at"] <= ctx.now():
             expire(ctx, session)

@@ -15,7 +15,7 @@ def create(ctx, p):
         invoice_prefix=new_id("event")[4:12].upper(), tax_exempt="none", next_invoice_sequence=1, test_clock=None,
         invoice_settings={"custom_fields": None, "default_payment_method": None, "footer": None})
     if p.has("payment_method"):
-        attach(ctx, use(ctx, p.str("payment_method")), customer)
+        attach(ctx, find_method(ctx, p.str("payment_method")), customer)
     ctx.emit("customer.created", customer)
     return ctx.show(customer, p)
 
@@ -25,12 +25,12 @@ def get(ctx, p, id_):
     found = ctx.store.find(ctx.account, "customer", id_)
     if found and found.get("deleted"):
         return {"id": id_, "object": "customer", "deleted": True}
-    return ctx.show(ctx.at("customer", id_), p)
+    return ctx.show(ctx.get_by_path("customer", id_), p)
 
 
 @route("POST", "/v1/customers/{id}")
 def update(ctx, p, id_):
-    customer = ctx.at("customer", id_)
+    customer = ctx.get_by_path("customer", id_)
     for name in FIELDS:
         if p.has(name):
             customer[name] = p.str(name)
@@ -44,7 +44,7 @@ def update(ctx, p, id_):
 
 @route("DELETE", "/v1/customers/{id}")
 def delete(ctx, _p, id_):
-    customer = ctx.at("customer", id_)
+    customer = ctx.get_by_path("customer", id_)
     customer["deleted"] = True
     ctx.emit("customer.deleted", customer)
     return {"id": id_, "object": "customer", "deleted": True}
@@ -78,7 +78,7 @@ def make_method(ctx, text, email=None):
     return ctx.make("payment_method", **values)
 
 
-def use(ctx, id_, param="payment_method"):
+def find_method(ctx, id_, param="payment_method"):
     """The payment method that a parameter names: a method of this account, or a test card by its name."""
     method = ctx.store.find(ctx.account, "payment_method", id_) or make_method(ctx, id_)
     if not method:
@@ -103,12 +103,12 @@ def attach(ctx, method, customer):
 
 @route("GET", "/v1/payment_methods/{id}")
 def get_method(ctx, p, id_):
-    return ctx.show(ctx.at("payment_method", id_), p)
+    return ctx.show(ctx.get_by_path("payment_method", id_), p)
 
 
 @route("POST", "/v1/payment_methods/{id}")
 def update_method(ctx, p, id_):
-    method = ctx.at("payment_method", id_)
+    method = ctx.get_by_path("payment_method", id_)
     method["metadata"] = p.metadata(method["metadata"])
     ctx.emit("payment_method.updated", method)
     return ctx.show(method, p)
@@ -121,7 +121,7 @@ def list_methods(ctx, p):
 
 @route("GET", "/v1/customers/{id}/payment_methods")
 def list_of_customer(ctx, p, id_):
-    ctx.at("customer", id_)
+    ctx.get_by_path("customer", id_)
     return methods_of(ctx, p, id_, f"/v1/customers/{id_}/payment_methods")
 
 
@@ -133,8 +133,8 @@ def methods_of(ctx, p, customer, url):
 
 @route("GET", "/v1/customers/{customer}/payment_methods/{id}")
 def get_of_customer(ctx, p, customer, id_):
-    ctx.at("customer", customer)
-    method = ctx.at("payment_method", id_)
+    ctx.get_by_path("customer", customer)
+    method = ctx.get_by_path("payment_method", id_)
     if method["customer"] != customer:
         raise missing("PaymentMethod", id_, in_path=True)
     return ctx.show(method, p)
@@ -143,12 +143,12 @@ def get_of_customer(ctx, p, customer, id_):
 @route("POST", "/v1/payment_methods/{id}/attach")
 def attach_method(ctx, p, id_):
     customer = ctx.get("customer", p.str("customer", required=True))
-    return ctx.show(attach(ctx, use(ctx, id_, "id"), customer), p)
+    return ctx.show(attach(ctx, find_method(ctx, id_, "id"), customer), p)
 
 
 @route("POST", "/v1/payment_methods/{id}/detach")
 def detach_method(ctx, p, id_):
-    method = ctx.at("payment_method", id_)
+    method = ctx.get_by_path("payment_method", id_)
     if not method["customer"]:
         raise invalid("The payment method you provided is not attached to a customer so detachment is impossible.")
     previous, method["customer"], method["_detached"] = method["customer"], None, True
@@ -166,7 +166,7 @@ def create_setup(ctx, p):
         ctx.get("customer", customer)
     intent = new_setup(ctx, customer, p.metadata(), p.str("usage", "off_session", choices=("off_session", "on_session")))
     if p.has("payment_method"):
-        intent["payment_method"] = use(ctx, p.str("payment_method"))["id"]
+        intent["payment_method"] = find_method(ctx, p.str("payment_method"))["id"]
         intent["status"] = "requires_confirmation"
     if p.bool("confirm"):
         confirm(ctx, intent)
@@ -185,31 +185,31 @@ def new_setup(ctx, customer, metadata, usage="off_session"):
 
 @route("GET", "/v1/setup_intents/{id}")
 def get_setup(ctx, p, id_):
-    return ctx.show(ctx.at("setup_intent", id_), p)
+    return ctx.show(ctx.get_by_path("setup_intent", id_), p)
 
 
 @route("POST", "/v1/setup_intents/{id}")
 def update_setup(ctx, p, id_):
-    intent = ctx.at("setup_intent", id_)
+    intent = ctx.get_by_path("setup_intent", id_)
     intent["metadata"] = p.metadata(intent["metadata"])
     return ctx.show(intent, p)
 
 
 @route("POST", "/v1/setup_intents/{id}/confirm")
 def confirm_setup(ctx, p, id_):
-    intent = ctx.at("setup_intent", id_)
+    intent = ctx.get_by_path("setup_intent", id_)
     if intent["status"] in ("succeeded", "canceled"):
         raise invalid(f"You cannot confirm this SetupIntent because it has a status of {intent['status']}.",
                       code="setup_intent_unexpected_state", executed=True)
     if p.has("payment_method"):
-        intent["payment_method"] = use(ctx, p.str("payment_method"))["id"]
+        intent["payment_method"] = find_method(ctx, p.str("payment_method"))["id"]
     confirm(ctx, intent)
     return ctx.show(intent, p)
 
 
 @route("POST", "/v1/setup_intents/{id}/cancel")
 def cancel_setup(ctx, p, id_):
-    intent = ctx.at("setup_intent", id_)
+    intent = ctx.get_by_path("setup_intent", id_)
     if intent["status"] in ("succeeded", "canceled"):
         raise invalid("This SetupIntent cannot be canceled.", code="setup_intent_unexpected_state", executed=True)
     intent.update(status="canceled", cancellation_reason=p.str("cancellation_reason"))

@@ -1,7 +1,7 @@
 """Payment intents, and their charges and refunds."""
 from . import route
 from .catalog import currency
-from .customers import attach, use
+from .customers import attach, find_method
 from .. import cards
 from ..errors import ApiError, invalid, unexpected_state
 from ..store import new_id
@@ -26,7 +26,7 @@ def check_fee(ctx, fee, amount, param="application_fee_amount"):
     """An application's fee: only on behalf of a connected account, at most the amount."""
     if fee is None:
         return None
-    if not ctx.connected:
+    if not ctx.is_connected:
         raise invalid("Can only apply an application_fee_amount when the PaymentIntent is attempting a direct payment "
                       "(using an OAuth key or Stripe-Account header) or destination payment.", param)
     if fee < 1 or fee > amount:
@@ -67,7 +67,7 @@ def create(ctx, p):
     customer = p.str("customer") and ctx.get("customer", p.str("customer"))["id"]
     if p.bool("off_session") and not p.bool("confirm"):
         raise invalid("You can only set off_session when confirming.", "off_session")
-    method = use(ctx, p.str("payment_method")) if p.str("payment_method") else None
+    method = find_method(ctx, p.str("payment_method")) if p.str("payment_method") else None
     check_method(customer, method)
     values = dict(customer=customer, description=p.str("description"), metadata=p.metadata(),
                   application_fee_amount=check_fee(ctx, p.int("application_fee_amount"), amount),
@@ -91,7 +91,7 @@ def check_method(customer, method):
 
 @route("GET", "/v1/payment_intents/{id}")
 def get(ctx, p, id_):
-    return ctx.show(ctx.at("payment_intent", id_), p)
+    return ctx.show(ctx.get_by_path("payment_intent", id_), p)
 
 
 @route("GET", "/v1/payment_intents")
@@ -102,7 +102,7 @@ def list_intents(ctx, p):
 
 @route("POST", "/v1/payment_intents/{id}")
 def update(ctx, p, id_):
-    intent = ctx.at("payment_intent", id_)
+    intent = ctx.get_by_path("payment_intent", id_)
     if p.has("amount"):
         if intent["status"] not in OPEN:
             raise unexpected_state("This PaymentIntent's amount could not be updated because it has a status of "
@@ -113,20 +113,20 @@ def update(ctx, p, id_):
             intent[name] = p.str(name)
     intent["metadata"] = p.metadata(intent["metadata"])
     if p.str("payment_method"):
-        intent["payment_method"] = use(ctx, p.str("payment_method"))["id"]
+        intent["payment_method"] = find_method(ctx, p.str("payment_method"))["id"]
     ctx.store.changed = True
     return ctx.show(intent, p)
 
 
 @route("POST", "/v1/payment_intents/{id}/confirm")
 def confirm_intent(ctx, p, id_):
-    intent = ctx.at("payment_intent", id_)
+    intent = ctx.get_by_path("payment_intent", id_)
     if intent["status"] not in OPEN:
         raise unexpected_state("You cannot confirm this PaymentIntent because it has already "
                                f"{'succeeded' if intent['status'] == 'succeeded' else 'been ' + intent['status']}.",
                                payment_intent=ctx.show(intent))
     if p.str("payment_method"):
-        method = use(ctx, p.str("payment_method"))
+        method = find_method(ctx, p.str("payment_method"))
         check_method(intent["customer"], method)
         intent["payment_method"] = method["id"]
     if not intent["payment_method"]:
@@ -137,7 +137,7 @@ def confirm_intent(ctx, p, id_):
 
 @route("POST", "/v1/payment_intents/{id}/capture")
 def capture_intent(ctx, p, id_):
-    intent = ctx.at("payment_intent", id_)
+    intent = ctx.get_by_path("payment_intent", id_)
     if intent["status"] != "requires_capture":
         raise unexpected_state(f"This PaymentIntent could not be captured because it has a status of {intent['status']}. "
                                "Only a PaymentIntent with one of the following statuses may be captured: requires_capture.",
@@ -157,7 +157,7 @@ def capture_intent(ctx, p, id_):
 
 @route("POST", "/v1/payment_intents/{id}/cancel")
 def cancel_intent(ctx, p, id_):
-    intent = ctx.at("payment_intent", id_)
+    intent = ctx.get_by_path("payment_intent", id_)
     if intent["status"] not in (*OPEN, "requires_capture", "processing"):
         raise unexpected_state(f"You cannot cancel this PaymentIntent because it has a status of {intent['status']}.",
                                payment_intent=ctx.show(intent))
@@ -279,7 +279,7 @@ def settle(ctx, intent, ok=True):
 
 @route("GET", "/v1/charges/{id}")
 def get_charge(ctx, p, id_):
-    return ctx.show(ctx.at("charge", id_), p)
+    return ctx.show(ctx.get_by_path("charge", id_), p)
 
 
 # --- refunds ---------------------------------------------------------------------------------------
@@ -315,7 +315,7 @@ def create_refund(ctx, p):
 
 @route("GET", "/v1/refunds/{id}")
 def get_refund(ctx, p, id_):
-    return ctx.show(ctx.at("refund", id_), p)
+    return ctx.show(ctx.get_by_path("refund", id_), p)
 
 
 def fail_refund(ctx, refund):

@@ -5,28 +5,28 @@ from ..store import new_id
 
 @route("GET", "/v1/events/{id}")
 def get_event(ctx, p, id_):
-    return ctx.show(ctx.at("event", id_), p)
+    return ctx.show(ctx.get_by_path("event", id_), p)
 
 
 @route("GET", "/v1/events")
 def list_events(ctx, p):
     type_, types = p.str("type"), p.list("types")
     return ctx.page("event", p, "/v1/events",
-                    lambda each: (not type_ or fits(each["type"], type_)) and (not types or each["type"] in types))
+                    lambda each: (not type_ or matches(each["type"], type_)) and (not types or each["type"] in types))
 
 
-def fits(type_, wanted):
+def matches(type_, wanted):
     return type_ == wanted or wanted.endswith("*") and type_.startswith(wanted[:-1])
 
 
 @route("GET", "/v1/balance_transactions/{id}")
 def get_balance_transaction(ctx, p, id_):
-    return ctx.show(ctx.at("balance_transaction", id_), p)
+    return ctx.show(ctx.get_by_path("balance_transaction", id_), p)
 
 
 @route("GET", "/v1/application_fees/{id}")
 def get_application_fee(ctx, p, id_):
-    return ctx.show(ctx.at("application_fee", id_), p)
+    return ctx.show(ctx.get_by_path("application_fee", id_), p)
 
 
 @route("POST", "/v1/billing_portal/sessions")
