@@ -4,10 +4,10 @@ import re
 from groundwork.push_keys import service_account
 from groundwork.workflows import document
 
-NONE = "424242"  # an id that no object has
+ABSENT_ID = "424242"  # an id that no object has
 PAY = "/integrations/svcpay"
 # The object that the parameter after these segments of a path names, by its name in Shared.
-PLACES = {
+OBJECT_BY_PATH = {
     "/org/{}": "project",
     "/users/{}": "user", "/user-profiles/{}": "user", "/roles/{}": "role", "/groups/{}": "group", "/members/{}": "user",
     "/api-keys/{}": "api_key", "/entities/{}": "entity", "/fields/{}": "field", "/enums/{}": "enum",
@@ -30,7 +30,7 @@ OWNED = {"record", "version", "file", "upload", "folder", "dashboard", "widget",
          "device", "job", "task"}
 # The statement that writes a record also checks access to it. These bodies are valid, so that the request reaches the statement;
 # the test sends them only when the request must be refused.
-SOUND = {
+VALID_BODIES = {
     "PUT /entities/{entity}/items/{id}": {"name": "y"}, "DELETE /entities/{entity}/items/{id}": None,
     "POST /entities/{entity}/items/{id}/lock": {"ttl_seconds": 1}, "DELETE /entities/{entity}/items/{id}/lock": None,
 }
@@ -38,12 +38,12 @@ FIXED = {"field": "name", "version": "1", "filename": "explained.txt", "provider
          "status": "succeeded", "operation": "op"}
 
 
-def free_of_limits(project):
+def raise_limits(project):
     limits = ("read", "write", "heavy", "sign_in_account", "sign_in_address")
     project.admin.put("/", {"settings": {f"rate_{name}": 1000000 for name in limits}}, expect=200)
 
 
-class Shared:
+class SharedObjects:
     """Objects that no particular user owns."""
 
     def __init__(self, project, db):
@@ -86,8 +86,8 @@ class Shared:
         self.db.commit()
         return number
 
-    def own(self, client):
-        """Objects of a user who may create them, together with the objects of Shared."""
+    def user_objects(self, client):
+        """Objects of a user who may create them, together with the objects of SharedObjects."""
         def make(path, body, member="id"):
             return client.post(path, body, expect=201).json()[member]
 
@@ -110,27 +110,27 @@ class Shared:
         return made
 
 
-def place(template, at):
+def parameter_object(template, at):
     """Returns the name of the object for the parameter at this position of a route's path."""
     if template.startswith(("/entities/{entity}/items/{id}", "/entities/{entity}/public/items/{id}")) and template[at:].startswith("{id}"):
         return "record"
     if template[at:].startswith("{itemId}"):
         return "menu_item"
-    before = [known for known in PLACES if template[:at].endswith(known.removesuffix("{}"))]
+    before = [known for known in OBJECT_BY_PATH if template[:at].endswith(known.removesuffix("{}"))]
     assert before, f"{template}: PLACES does not name the object at {template[at:]}"
-    return PLACES[max(before, key=len)]
+    return OBJECT_BY_PATH[max(before, key=len)]
 
 
-def places(template):
-    return [place(template, match.start()) for match in re.finditer(r"{\w+}", template)]
+def parameter_objects(template):
+    return [parameter_object(template, match.start()) for match in re.finditer(r"{\w+}", template)]
 
 
-def filled(template, objects, absent=False):
+def fill_path(template, objects, absent=False):
     """Returns the path with these objects' ids. Uses NONE for objects that are missing, and with `absent` also for the last
     parameter."""
-    values = [str(objects.get(name, NONE)) for name in places(template)]
+    values = [str(objects.get(name, ABSENT_ID)) for name in parameter_objects(template)]
     if absent:
-        values[-1] = NONE
+        values[-1] = ABSENT_ID
     rest = iter(values)
     return re.sub(r"{\w+}", lambda _: next(rest), template)
 
@@ -141,7 +141,7 @@ class Route:
     def __init__(self, line):
         self.method, self.path, self.auth = line.split(None, 2)
         self.name = f"{self.method} {self.path}"
-        self.places = places(self.path)
+        self.places = parameter_objects(self.path)
 
     @property
     def permission(self):
@@ -156,11 +156,11 @@ class Route:
 
     def paths(self, own, other):
         """Paths about the caller's own object, another user's object and a missing object, each path once."""
-        found = [filled(self.path, own)]
+        found = [fill_path(self.path, own)]
         if OWNED & set(self.places):
-            found.append(filled(self.path, other))
+            found.append(fill_path(self.path, other))
         if self.places:
-            found.append(filled(self.path, own, absent=True))
+            found.append(fill_path(self.path, own, absent=True))
         return list(dict.fromkeys(found))
 
 

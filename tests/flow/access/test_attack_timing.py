@@ -109,7 +109,7 @@ def compare(pairs, one, other, wanted):
 
 
 @pytest.fixture(scope="module")
-def timed(start_gateway, servers):
+def timed_project(start_gateway, servers):
     """A project on a gateway without other clients."""
     gateway = start_gateway("timing", WORKERS=1)
     project = Project(gateway, Client(f"{gateway.url}/org", token=servers.operator_token), None)
@@ -123,22 +123,22 @@ def sign_in(timer, email, password="wrong password"):
 
 
 @pytest.mark.full
-def test_t8_unknown_and_known_accounts(timed):
+def test_t8_unknown_and_known_accounts(timed_project):
     pairs = 10000 if FULL else 120
-    timer = Timer(timed)
+    timer = Timer(timed_project)
     compare(pairs, sign_in(timer, ADMIN_EMAIL), sign_in(timer, "nobod@example.org"), a_hash)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("path", ["/auth/v1/recover", "/auth/v1/magic-link"])
-def test_t8_links_by_mail(timed, db, path):
+def test_t8_links_by_mail(timed_project, db, path):
     """Uses each address once: a minute allows only a few mails to one address, and about a hundred for a project."""
     each, pairs = 52, 151
 
     def timers():
         """Yields a Timer of a new project each time."""
         while True:
-            project = Project(timed.gateway, timed.operator, None)
+            project = Project(timed_project.gateway, timed_project.operator, None)
             project.admin.put("/", {"settings": {**RATES, "auth_page_url": "https://app.example.com/"}}, expect=200)
             with db.cursor() as cursor:
                 cursor.execute(f"insert into {project.schema(db)}.users (email, email_confirmed_at)"
@@ -157,11 +157,11 @@ def test_t8_links_by_mail(timed, db, path):
 
 
 @pytest.mark.full
-def test_t8_accounts_without_a_password(timed, db):
+def test_t8_accounts_without_a_password(timed_project, db):
     with db.cursor() as cursor:
-        cursor.execute(f"insert into {timed.schema(db)}.users (email, email_confirmed_at) values (%s, now())",
+        cursor.execute(f"insert into {timed_project.schema(db)}.users (email, email_confirmed_at) values (%s, now())",
                        ("bare1@example.org",))
-    timer = Timer(timed)
+    timer = Timer(timed_project)
     compare(5000 if FULL else 100, sign_in(timer, "bare1@example.org"), sign_in(timer, "nobod@example.org"), a_hash)
 
 
@@ -172,30 +172,30 @@ def other_key(key, count):
 
 @pytest.mark.full
 @pytest.mark.parametrize("right", [16, -1], ids=["sixteen", "all_but_one"])
-def test_t9_keys_that_begin_right(timed, right):
-    key = timed.key(["svc_users:read"]).key
-    timer = Timer(timed)
+def test_t9_keys_that_begin_right(timed_project, right):
+    key = timed_project.key(["svc_users:read"]).key
+    timer = Timer(timed_project)
     calls = [lambda wrong=other_key(key, count): timer("GET", "/users", 401, headers={"x-api-key": wrong})
              for count in (right, 3)]
     compare(10000 if FULL else 1200, *calls, some_milliseconds)
 
 
 @pytest.mark.full
-def test_t9_tokens_that_begin_right(timed):
+def test_t9_tokens_that_begin_right(timed_project):
     """The signature of an access token is wrong in its first or in its last byte."""
-    head, signature = timed.admin.token.rsplit(".", 1)
+    head, signature = timed_project.admin.token.rsplit(".", 1)
     flipped = {"A": "Q", "Q": "A", "g": "w", "w": "g"}[signature[-1]]
     early, late = f"{head}.{other_key(signature, 0)[:1]}{signature[1:]}", f"{head}.{signature[:-1]}{flipped}"
-    timer = Timer(timed)
+    timer = Timer(timed_project)
     calls = [lambda wrong=token: timer("GET", "/users/me", 401, headers={"Authorization": f"Bearer {wrong}"})
              for token in (late, early)]
     compare(10000 if FULL else 1200, *calls, some_milliseconds)
 
 
 @pytest.mark.full
-def test_t9_operator_tokens_that_begin_right(timed, servers):
+def test_t9_operator_tokens_that_begin_right(timed_project, servers):
     token = servers.operator_token
-    connection = http.client.HTTPConnection("127.0.0.1", timed.gateway.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", timed_project.gateway.port, timeout=60)
 
     def ask(wrong):
         begun = time.perf_counter()
@@ -217,9 +217,9 @@ def other_digit(value, at):
 
 
 @pytest.mark.full
-def test_t9_webhook_signatures_that_begin_right(timed, start_webhook, db):
+def test_t9_webhook_signatures_that_begin_right(timed_project, start_webhook, db):
     daemon = start_webhook(WORKERS=1)
-    hooks = Hooks(timed, daemon, db)
+    hooks = Hooks(timed_project, daemon, db)
     connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=60)
     body = json.dumps(event("customer.created", {"id": "cus_1"})).encode()
     head, value = sign(body, hooks.secret, int(time.time()) + 200).split(",v1=")
@@ -227,7 +227,7 @@ def test_t9_webhook_signatures_that_begin_right(timed, start_webhook, db):
     def ask(wrong):
         fields = {"Stripe-Signature": f"{head},v1={wrong}", "Content-Type": "application/json"}
         begun = time.perf_counter()
-        connection.request("POST", f"/webhooks/processor/{timed.id}", body, fields)
+        connection.request("POST", f"/webhooks/processor/{timed_project.id}", body, fields)
         answer = connection.getresponse()
         answer.read()
         assert answer.status == 400

@@ -39,7 +39,7 @@ def other_letter(text, at):
 # --- counted work ---------------------------------------------------------------------------------------
 
 
-class House:
+class CountedProject:
     """A project on its own PostgreSQL and Redis, which count their work; a gateway with one worker is their only client."""
 
     def __init__(self):
@@ -89,8 +89,8 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def house():
-    own = House()
+def counted_project():
+    own = CountedProject()
     try:
         own.start()
         yield own
@@ -98,7 +98,7 @@ def house():
         own.close()
 
 
-def same(house, asks):
+def measure_equal_work(house, asks):
     """Returns the work of each call, after asserting that it is the same for all."""
     for ask in asks.values():
         ask(0)  # the first call on a connection also prepares its statements
@@ -109,67 +109,67 @@ def same(house, asks):
     return first
 
 
-def test_t8_sign_ins_do_the_same_work(house):
+def test_t8_sign_ins_do_the_same_work(counted_project):
     """Each sign-in hashes one password, whether or not the account exists, has a password, or may sign in."""
     for email, status in (("bare@example.org", "active"), ("suspended@example.org", "suspended"), ("invited@example.org", "invited")):
-        house.account(email, status)
-    execute(house.db, f"update {house.schema}.users set password_hash = (select password_hash from {house.schema}.users"
+        counted_project.account(email, status)
+    execute(counted_project.db, f"update {counted_project.schema}.users set password_hash = (select password_hash from {counted_project.schema}.users"
                       " where email = %s) where email like 'suspended%%' or email like 'invited%%'", ADMIN_EMAIL)
 
     def sign_in(email, password="wrong password", status=401):
-        return lambda _: house.caller.post("/auth/v1/token", {"email": email, "password": password}, expect=status)
+        return lambda _: counted_project.caller.post("/auth/v1/token", {"email": email, "password": password}, expect=status)
 
     emails = ("nobody@example.org", ADMIN_EMAIL, "bare@example.org", "suspended@example.org", "invited@example.org")
-    work = same(house, {email: sign_in(email) for email in emails})
+    work = measure_equal_work(counted_project, {email: sign_in(email) for email in emails})
     assert work["check"] == TIMES and "store" not in work
     assert work["counted in Redis"] == 2 * TIMES, "by address and by account"
-    statements = [(query, calls) for query, calls in work.items() if f"{house.schema}." in query]
+    statements = [(query, calls) for query, calls in work.items() if f"{counted_project.schema}." in query]
     assert len(statements) == 1 and statements[0][1] == TIMES, statements
-    assert house.work(sign_in(ADMIN_EMAIL, PASSWORD, 200)) != work, "the measurement does not notice more work"
+    assert counted_project.work(sign_in(ADMIN_EMAIL, PASSWORD, 200)) != work, "the measurement does not notice more work"
 
 
 @pytest.mark.parametrize("path", ["/auth/v1/recover", "/auth/v1/magic-link"])
-def test_t8_links_by_mail_do_the_same_work(house, path):
+def test_t8_links_by_mail_do_the_same_work(counted_project, path):
     """Each request writes one row for the mail; the process that sends the mail looks up the account."""
     word = path.rpartition("/")[2]
     for number in range(TIMES):
-        house.account(f"{word}{number}@example.org")
+        counted_project.account(f"{word}{number}@example.org")
 
     def ask(name):
-        return lambda number: house.caller.post(path, {"email": f"{name}{number}@example.org"}, expect=202)
+        return lambda number: counted_project.caller.post(path, {"email": f"{name}{number}@example.org"}, expect=202)
 
-    work = same(house, {name: ask(name) for name in (f"nobody-{word}", word)})
+    work = measure_equal_work(counted_project, {name: ask(name) for name in (f"nobody-{word}", word)})
     assert not {"check", "store"} & set(work)
-    assert [calls for query, calls in work.items() if f"{house.schema}." in query] == [TIMES], work
-    assert not [query for query in work if f"{house.schema}.users" in query]
+    assert [calls for query, calls in work.items() if f"{counted_project.schema}." in query] == [TIMES], work
+    assert not [query for query in work if f"{counted_project.schema}.users" in query]
 
 
-def test_t9_keys_that_begin_right_do_the_same_work(house):
+def test_t9_keys_that_begin_right_do_the_same_work(counted_project):
     """A key is found by its digest, and an attacker cannot choose how a digest begins."""
-    right = house.project.key(["svc_users:read"]).key
+    right = counted_project.project.key(["svc_users:read"]).key
     wrong = {f"from letter {at}": right[:at] + secrets.token_hex(len(right))[:len(right) - at] for at in (3, 16, len(right) - 1)}
     wrong["the last letter"] = other_letter(right, -1)
 
     def ask(key, status=401):
-        return lambda _: house.caller.get("/users", headers={"x-api-key": key}, expect=status)
+        return lambda _: counted_project.caller.get("/users", headers={"x-api-key": key}, expect=status)
 
-    work = same(house, {name: ask(key) for name, key in wrong.items()})
-    (query, calls), = [(query, calls) for query, calls in work.items() if f"{house.schema}." in query]
+    work = measure_equal_work(counted_project, {name: ask(key) for name, key in wrong.items()})
+    (query, calls), = [(query, calls) for query, calls in work.items() if f"{counted_project.schema}." in query]
     assert calls == TIMES and "k.hash = ?" in query
-    assert rows(house.db, f"select hash = %s from {house.schema}.api_keys", hashlib.sha256(right.encode()).digest()) == [(True,)]
-    assert house.work(ask(right, 200)) != work, "the measurement does not notice more work"
+    assert rows(counted_project.db, f"select hash = %s from {counted_project.schema}.api_keys", hashlib.sha256(right.encode()).digest()) == [(True,)]
+    assert counted_project.work(ask(right, 200)) != work, "the measurement does not notice more work"
 
 
-def test_t9_tokens_that_begin_right_do_the_same_work(house):
+def test_t9_tokens_that_begin_right_do_the_same_work(counted_project):
     """A signature is verified with a public key, so there is no comparison with a secret."""
-    head, signature = house.project.admin.token.rsplit(".", 1)
+    head, signature = counted_project.project.admin.token.rsplit(".", 1)
     wrong = {at: f"{head}.{other_letter(signature, at)}" for at in (0, 40, -2)}
 
     def ask(token, status=401):
-        return lambda _: house.caller.get("/users/me", headers={"Authorization": f"Bearer {token}"}, expect=status)
+        return lambda _: counted_project.caller.get("/users/me", headers={"Authorization": f"Bearer {token}"}, expect=status)
 
-    work = same(house, {at: ask(token) for at, token in wrong.items()})
-    assert [calls for query, calls in work.items() if f"{house.schema}." in query] == [TIMES], work
+    work = measure_equal_work(counted_project, {at: ask(token) for at, token in wrong.items()})
+    assert [calls for query, calls in work.items() if f"{counted_project.schema}." in query] == [TIMES], work
 
 
 # --- comparisons in constant time -----------------------------------------------------------------------------------
@@ -196,8 +196,8 @@ int CRYPTO_memcmp(const void *one, const void *other, size_t length)
 
 
 @pytest.fixture(scope="module")
-def telling(tmp_path_factory):
-    """telling(start, ...) starts a daemon that records its constant-time comparisons. Returns the daemon and compared(), which
+def start_recorded(tmp_path_factory):
+    """start_recorded(start, ...) starts a daemon that records its constant-time comparisons. Returns the daemon and compared(), which
     returns the comparisons since its last call as (number of bytes, number of equal bytes at the beginning)."""
     folder = tmp_path_factory.mktemp("compared")
     (folder / "compare.c").write_text(COMPARE)
@@ -221,8 +221,8 @@ def telling(tmp_path_factory):
     return start_it
 
 
-def test_t9_operator_tokens_are_compared_in_constant_time(start_gateway, servers, telling):
-    gateway, compared = telling(start_gateway, WORKERS=1)
+def test_t9_operator_tokens_are_compared_in_constant_time(start_gateway, servers, start_recorded):
+    gateway, compared = start_recorded(start_gateway, WORKERS=1)
     token = servers.operator_token
 
     def ask(given):
@@ -237,8 +237,8 @@ def test_t9_operator_tokens_are_compared_in_constant_time(start_gateway, servers
     gateway.stop()
 
 
-def test_t9_webhook_signatures_are_compared_in_constant_time(start_webhook, shared_project, db, telling):
-    daemon, compared = telling(start_webhook)
+def test_t9_webhook_signatures_are_compared_in_constant_time(start_webhook, shared_project, db, start_recorded):
+    daemon, compared = start_recorded(start_webhook)
     hooks = Hooks(shared_project, daemon, db)
     body = json.dumps(event("customer.created", {"id": "cus_1"})).encode()
     head, value = sign(body, hooks.secret, int(time.time()) + 200).split(",v1=")

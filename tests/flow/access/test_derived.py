@@ -23,7 +23,7 @@ VOLATILE = re.compile(r'"(?:as_of|request_id|last_seen_at|last_used_at|last_sign
 ELSEWHERE = re.compile(r"/(?:integrations/svcpay|push|email-templates|tenant-|mail|auth|secrets|ai|cors|storage|enums|org|healthz|\.well-known|realtime)")
 # Callers who may read workflows and the audit log learn that something was done, but not what: these answers grow, without hidden
 # values.
-TOLD = re.compile(r"/(?:workflows/jobs|workflows/\d+/jobs|audit-log)")
+NOTIFYING_PATHS = re.compile(r"/(?:workflows/jobs|workflows/\d+/jobs|audit-log)")
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ class World:
             yield f"/search?q={text}&entities=wages&facets=person,{HIDDEN_FIELD['wages']}"
             yield f"/search?q={text}&entities=staff&facets=wage,{HIDDEN_FIELD['staff']}"
 
-    def ask(self, client, headers):
+    def read_all(self, client, headers):
         """Returns the answer to each path, without members that always differ."""
         told = {}
         for path in dict.fromkeys(self.paths()):
@@ -154,12 +154,12 @@ READS = [f"svc_{name}:read" for name in (
 ).split()]
 
 
-def known(world):
+def permission_names(world):
     items = world.admin.get("/permissions", params={"limit": 500}, expect=200).json()["items"]
     return [item["name"] for item in items]
 
 
-def member(world):
+def group_member(world):
     """A user who sees one record, as a member of a group to which the record was granted."""
     client = world.project.user(role_ids=[world.project.role(permissions=[*world.reads, "wages:read"])["id"]])
     group = world.admin.post("/groups", {"name": "Payroll"}, expect=201).json()["id"]
@@ -169,14 +169,14 @@ def member(world):
     return client, {"X-Group-Id": str(group)}
 
 
-def ruled(world):
+def row_rule_user(world):
     """A user who sees its own record, and not the others."""
     client = world.project.user(role_ids=[world.project.role(permissions=[*world.reads, "wages:read", "wages:create"])["id"]])
     world.project.item("wages", client, person="Own", code="O1", **{HIDDEN_FIELD["wages"]: 1})
     return client, {}
 
 
-def masked(world):
+def field_rule_user(world):
     """A user who reads records of `staff`, in which a field rule hides the hidden field."""
     role = world.project.role(permissions=[*world.reads, "staff:read"], field_access=[
         {"entity": "staff", "action": "read", "fields": ["name"]}])
@@ -188,9 +188,9 @@ CALLERS = {
     "standard": lambda world: (world.project.user(), {}),
     "reader of settings": lambda world: (world.project.user_with(*world.reads), {}),
     "reader of records alone": lambda world: (world.project.user_with("wages:read"), {}),
-    "under a row rule": ruled,
-    "under a field rule": masked,
-    "member of a group": member,
+    "under a row rule": row_rule_user,
+    "under a field rule": field_rule_user,
+    "member of a group": group_member,
     "key of an administrator": lambda world: (world.project.key(world.reads), {}),
     "key of a user under a row rule": lambda world: (world.project.key(["svc_entities:read", "wages:read"], client=world.project.user(
         permissions=["svc_entities:read", "wages:read", "svc_api_keys:create"])), {}),
@@ -205,7 +205,7 @@ def world(shared_project, session_gateway, start_runner, start_indexer, servers)
     assert listed.returncode == 0, listed.stderr
     connection = servers.connect()
     made = World(shared_project, connection, listed.stdout.splitlines())
-    made.reads = [name for name in READS if name in known(made)]
+    made.reads = [name for name in READS if name in permission_names(made)]
     assert len(made.reads) > 12
     made.callers = {name: make(made) for name, make in CALLERS.items()}
     made.settle()
@@ -216,14 +216,14 @@ def world(shared_project, session_gateway, start_runner, start_indexer, servers)
 
 def differences(before, after):
     return [f"{path}: {before[path]} became {after[path]}"[:700] for path in before
-            if before[path] != after[path] and not TOLD.match(path)]
+            if before[path] != after[path] and not NOTIFYING_PATHS.match(path)]
 
 
 def check(world, caller):
     client, headers = world.callers[caller]
-    before = world.ask(client, headers)
+    before = world.read_all(client, headers)
     world.change()
-    after = world.ask(client, headers)
+    after = world.read_all(client, headers)
     assert not differences(before, after), "\n".join(differences(before, after))[:6000]
     named = [path for path, (_, body) in after.items() for name in NAMES if name in body and name not in path]
     assert not named, named
@@ -271,5 +271,5 @@ def test_a_right_that_was_taken_away_closes_what_was_made_with_it(world):
     world.admin.put(f"/roles/{role}", {"permissions": world.reads}, expect=200)
     settle()
     check(world, "under a row rule")
-    named = [path for path, (_, body) in world.ask(client, headers).items() if '"Own"' in body]
+    named = [path for path, (_, body) in world.read_all(client, headers).items() if '"Own"' in body]
     assert not named, named

@@ -5,11 +5,11 @@ request to a writing route is made so that the route refuses it with 400 when al
 import pytest
 
 from groundwork.project import Project
-from objects import SOUND, Shared, free_of_limits, listed_routes
+from objects import VALID_BODIES, SharedObjects, raise_limits, listed_routes
 
 REFUSED = (401, 403, 404)
 # "METHOD PATH": the reason why the test cannot request it.
-UNJUDGED = {
+EXCLUDED_ROUTES = {
     "POST /auth/v1/logout": "it ends the session of the caller, whatever the request says besides",
 }
 
@@ -17,36 +17,36 @@ UNJUDGED = {
 @pytest.fixture(scope="module")
 def routes(session_gateway):
     every = [route for route in listed_routes(session_gateway) if not route.path.startswith(("/org", "/healthz"))]
-    assert set(UNJUDGED) <= {route.name for route in every}
-    return [route for route in every if route.name not in UNJUDGED]
+    assert set(EXCLUDED_ROUTES) <= {route.name for route in every}
+    return [route for route in every if route.name not in EXCLUDED_ROUTES]
 
 
 @pytest.fixture(scope="module")
 def world(session_gateway, servers, operator, recorder):
     project = Project(session_gateway, operator, recorder)
-    free_of_limits(project)
+    raise_limits(project)
     with servers.connect() as db:
-        project.shared = Shared(project, db)
+        project.shared = SharedObjects(project, db)
     project.admin.is_administrator = True
     project.every = [item["name"] for item in project.admin.get("/permissions", params={"limit": 500}).json()["items"]]
-    project.other = project.shared.own(project.user_with(*project.every))
-    project.admins = project.shared.own(project.admin)
+    project.other = project.shared.user_objects(project.user_with(*project.every))
+    project.admins = project.shared.user_objects(project.admin)
     return project
 
 
-def told_and_answered(client, route, path):
+def explain_and_request(client, route, path):
     """Returns the explanation of a request, and the answer to the request."""
     told = client.get("/permissions/explain", params={"method": route.method, "path": path}, expect=200).json()
     options = {"allow_redirects": False, "headers": {"Tus-Resumable": "1.0.0"} if "/tus" in path else {}}
-    if route.name in SOUND and not told["allowed"]:
-        options["json"] = SOUND[route.name]
+    if route.name in VALID_BODIES and not told["allowed"]:
+        options["json"] = VALID_BODIES[route.name]
     elif route.method != "GET":
         options |= {"params": {"surprise": "1"}, "json": {"surprise": 1}}
     return told, client.request(route.method, path, **options)
 
 
 def differences(client, route, path):
-    told, answer = told_and_answered(client, route, path)
+    told, answer = explain_and_request(client, route, path)
     status = answer.status_code
     if status not in REFUSED:
         if not told["allowed"]:
@@ -85,7 +85,7 @@ def test_a_user_with_the_permission_alone(world, routes):
     role = world.role(permissions=world.every)
     holder = world.user(role_ids=[role["id"]])
     holder.is_administrator = False
-    own = world.shared.own(holder)
+    own = world.shared.user_objects(holder)
     held = None
 
     def asked(route):

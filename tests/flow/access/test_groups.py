@@ -100,7 +100,7 @@ def test_group_scope_needs_the_permission_and_the_group(project):
 
 
 @pytest.fixture
-def granted(project):
+def granted_record(project):
     """A record that only the administrator and members of a group see."""
     project.entity("orders")
     item = project.item("orders", name="hidden")
@@ -114,8 +114,8 @@ def add(client, path, *users, expect=200):
     return client.post(f"{path}/members", {"user_ids": [user.user["id"] for user in users]}, expect=expect)
 
 
-def test_who_does_not_see_what_a_group_gives_adds_nobody(project, granted):
-    item, group, _ = granted
+def test_who_does_not_see_what_a_group_gives_adds_nobody(project, granted_record):
+    item, group, _ = granted_record
     manager = project.user_with("svc_groups:update", "orders:read")
     friend = project.user_with("orders:read")
     seen = f"/entities/orders/items/{item['id']}"
@@ -128,9 +128,9 @@ def test_who_does_not_see_what_a_group_gives_adds_nobody(project, granted):
     await_status(lambda: friend.get(seen), 200)
 
 
-def test_a_key_adds_to_a_group_that_gives_records_when_its_creator_is_a_member(project, granted):
+def test_a_key_adds_to_a_group_that_gives_records_when_its_creator_is_a_member(project, granted_record):
     """An administrator's key cannot grant records, so it adds a member to such a group only if its creator is a member."""
-    _, group, _ = granted
+    _, group, _ = granted_record
     manager = project.user_with("svc_groups:update", "svc_api_keys:create")
     of_manager, of_admin = project.key(["svc_groups:update"], client=manager), project.key(["svc_groups:update"])
     for key in (of_manager, of_admin):
@@ -177,8 +177,8 @@ def test_a_group_that_opens_nothing_is_anybodys(project):
     manager.put(f"/groups/{group['id']}", {"name": "Renamed", "role_ids": []}, expect=200)
 
 
-def test_a_role_that_records_were_granted_to_is_given_by_its_holders(project, granted):
-    item, _, _ = granted
+def test_a_role_that_records_were_granted_to_is_given_by_its_holders(project, granted_record):
+    item, _, _ = granted_record
     role = project.role(permissions=["orders:read"])
     grants = {"items": [{"role_id": role["id"], "can_update": False, "can_delete": False}]}
     project.admin.put(f"/entities/orders/items/{item['id']}/rls-groups", grants, expect=200)

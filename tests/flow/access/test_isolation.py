@@ -8,7 +8,7 @@ from groundwork.soon import await_status
 CANARY = "canary-7f3a9"
 
 
-def said(response):
+def response_content(response):
     """Status and body of an answer, without the request id."""
     body = response.json()
     body.pop("request_id", None)
@@ -19,7 +19,7 @@ def said(response):
 
 
 @pytest.fixture
-def two(make_project, gateway):
+def two_projects(make_project, gateway):
     """Two projects with the same model; only the second has records."""
     mine, theirs = make_project(gateway), make_project(gateway)
     for project in (mine, theirs):
@@ -29,36 +29,36 @@ def two(make_project, gateway):
     return mine, theirs
 
 
-def test_a1_ids_of_another_project_are_unknown(two):
-    mine, theirs = two
+def test_a1_ids_of_another_project_are_unknown(two_projects):
+    mine, theirs = two_projects
     user = theirs.user()
     group = theirs.admin.post("/groups", {"name": CANARY}, expect=201).json()
     role = theirs.role(CANARY)
     key = theirs.key(["svc_files:read"])
     for number in range(1, 12):  # ids that exist in the other project, and ids that exist nowhere
-        missing = said(mine.admin.get(f"/entities/orders/items/{number}"))
-        assert missing == said(mine.admin.get("/entities/orders/items/424242")) and missing[0] == 404
+        missing = response_content(mine.admin.get(f"/entities/orders/items/{number}"))
+        assert missing == response_content(mine.admin.get("/entities/orders/items/424242")) and missing[0] == 404
     assert user and group and role and key
     for path in ("/users", "/roles", "/groups", "/api-keys", "/audit-log", "/entities", "/user-profiles",
                  "/entities/orders/items", "/entities/orders/items/export?format=jsonl"):
         assert CANARY not in mine.admin.get(path, expect=200).text
 
 
-def test_a1_tokens_and_keys_work_in_their_own_project_only(two):
-    mine, theirs = two
+def test_a1_tokens_and_keys_work_in_their_own_project_only(two_projects):
+    mine, theirs = two_projects
     key = theirs.key(["orders:read"])
     for token, api_key in ((theirs.admin.token, None), (theirs.user(entities=["orders"]).token, None), (None, key.key)):
         stranger = mine.client(token=token, key=api_key)
         nobody = mine.client(token="x" if token else None, key="ak_x" if api_key else None)
         for path in ("/entities/orders/items", "/entities/orders/items/1", "/users/me", "/docs"):
             assert stranger.get(path).status_code == 401
-            assert said(stranger.get(path))[1].keys() == said(nobody.get(path))[1].keys()
+            assert response_content(stranger.get(path))[1].keys() == response_content(nobody.get(path))[1].keys()
         stranger.post("/entities/orders/items", {"name": "x"}, expect=401)
     assert mine.admin.get("/entities/orders/items").json()["total_items"] == 0
 
 
-def test_a1_a_refresh_token_of_another_project(two):
-    mine, theirs = two
+def test_a1_a_refresh_token_of_another_project(two_projects):
+    mine, theirs = two_projects
     mine.client().post("/auth/v1/refresh", {"refresh_token": theirs.admin.refresh_token}, expect=401)
     theirs.client().post("/auth/v1/refresh", {"refresh_token": theirs.admin.refresh_token}, expect=200)
 
@@ -112,7 +112,7 @@ ITEMS = "/entities/orders/items"
 def test_a10_hidden_from_reading(rows):
     hidden, missing = f"{ITEMS}/{rows.hidden['id']}", f"{ITEMS}/424242"
     for query in ("", "?fields=id", "?expand=customer"):
-        assert said(rows.alice.get(hidden + query)) == said(rows.alice.get(missing + query))
+        assert response_content(rows.alice.get(hidden + query)) == response_content(rows.alice.get(missing + query))
     everything = rows.alice.get(ITEMS, params={"limit": 500, "expand": "customer"}, expect=200)
     assert everything.json()["total_items"] == 1 and CANARY not in everything.text
 
@@ -145,13 +145,13 @@ def test_a10_hidden_from_export(rows):
 
 def test_a10_hidden_from_changes(rows):
     hidden, missing = f"{ITEMS}/{rows.hidden['id']}", f"{ITEMS}/424242"
-    assert said(rows.alice.put(hidden, {"name": "x"})) == said(rows.alice.put(missing, {"name": "x"}))
-    assert said(rows.alice.put(hidden, {"name": 7})) == said(rows.alice.put(missing, {"name": 7}))
-    assert said(rows.alice.delete(hidden)) == said(rows.alice.delete(missing))
-    assert said(rows.alice.post(f"{hidden}/lock", {})) == said(rows.alice.post(f"{missing}/lock", {}))
-    assert said(rows.alice.delete(f"{hidden}/lock")) == said(rows.alice.delete(f"{missing}/lock"))
+    assert response_content(rows.alice.put(hidden, {"name": "x"})) == response_content(rows.alice.put(missing, {"name": "x"}))
+    assert response_content(rows.alice.put(hidden, {"name": 7})) == response_content(rows.alice.put(missing, {"name": 7}))
+    assert response_content(rows.alice.delete(hidden)) == response_content(rows.alice.delete(missing))
+    assert response_content(rows.alice.post(f"{hidden}/lock", {})) == response_content(rows.alice.post(f"{missing}/lock", {}))
+    assert response_content(rows.alice.delete(f"{hidden}/lock")) == response_content(rows.alice.delete(f"{missing}/lock"))
     stale = {"If-Match": '"1-0"'}
-    assert said(rows.alice.put(hidden, {"name": "x"}, headers=stale)) == said(
+    assert response_content(rows.alice.put(hidden, {"name": "x"}, headers=stale)) == response_content(
         rows.alice.put(missing, {"name": "x"}, headers=stale))
     many = rows.alice.post(f"{ITEMS}/delete-many", {"ids": [rows.hidden["id"], 424242]}, expect=200).json()
     assert many["deleted"] == 0 and sorted(many["not_found"]) == sorted([rows.hidden["id"], 424242])
@@ -167,13 +167,13 @@ def test_a2_relations_to_hidden_records_are_as_to_missing_ones(rows):
 
         hidden = rows.alice.post(ITEMS, {"name": "x", member: value(rows.hidden_customer["id"])}, expect=400)
         missing = rows.alice.post(ITEMS, {"name": "x", member: value(424242)}, expect=400)
-        assert said(hidden) == said(missing)
+        assert response_content(hidden) == response_content(missing)
         hidden = rows.alice.put(f"{ITEMS}/{rows.own['id']}", {member: value(rows.hidden_customer["id"])}, expect=400)
         missing = rows.alice.put(f"{ITEMS}/{rows.own['id']}", {member: value(424242)}, expect=400)
-        assert said(hidden) == said(missing)
+        assert response_content(hidden) == response_content(missing)
     bulk = [rows.alice.post(f"{ITEMS}/bulk", {"items": [{"name": "x", "customer": number}], "atomic": False})
             for number in (rows.hidden_customer["id"], 424242)]
-    assert said(bulk[0]) == said(bulk[1])
+    assert response_content(bulk[0]) == response_content(bulk[1])
 
 
 def test_a10_an_upsert_does_not_touch_hidden_records(rows):
@@ -222,8 +222,8 @@ def test_a11_a_hidden_field_is_as_an_unknown_one(rows, name):
         for where in ("", "/export"):
             mark = "&format=jsonl" if where else ""
             refused = reader.get(f"{ITEMS}{where}?{query}{mark}", expect=400)
-            assert json.dumps(said(refused)).replace(name, "*") == json.dumps(
-                said(reader.get(f"{ITEMS}{where}?{query.replace(name, 'zzz')}{mark}"))).replace("zzz", "*")
+            assert json.dumps(response_content(refused)).replace(name, "*") == json.dumps(
+                response_content(reader.get(f"{ITEMS}{where}?{query.replace(name, 'zzz')}{mark}"))).replace("zzz", "*")
     for query in (f"sum={name}", f"group_by={name}&count=*", f"max={name}"):
         reader.get(f"{ITEMS}/aggregate?{query}", expect=400)
     assert reader.post(ITEMS, {"name": "x", name: 1}, expect=400).json()["errors"][0]["code"] == "unknown_field"
@@ -236,7 +236,7 @@ def test_a11_a_hidden_field_is_as_an_unknown_one(rows, name):
                                    "filter[password][null]=false", "filter[customer.password]=1"])
 def test_a11_secrets_are_not_asked_about(rows, query):
     answers = [rows.bob.get(f"{ITEMS}?{query.replace('canary', guess)}", expect=400) for guess in ("a", CANARY)]
-    assert said(answers[0])[1]["code"] == said(answers[1])[1]["code"]
+    assert response_content(answers[0])[1]["code"] == response_content(answers[1])[1]["code"]
 
 
 def test_a11_secrets_are_never_shown(rows):
@@ -264,8 +264,8 @@ def test_a12_only_public_fields_of_public_entities(project):
     assert "cost" not in nobody.get(f"{path}/{article['id']}", expect=200).json()
     for query in ("filter[cost]=3", "sort=cost", "fields=cost", "filter[key]=x", "filter[created_by]=1"):
         nobody.get(f"{path}?{query}", expect=400)
-    missing = said(nobody.get("/entities/nothing/public/items"))
-    assert said(nobody.get("/entities/drafts/public/items")) == missing and missing[0] == 404
+    missing = response_content(nobody.get("/entities/nothing/public/items"))
+    assert response_content(nobody.get("/entities/drafts/public/items")) == missing and missing[0] == 404
     assert nobody.get(f"/entities/drafts/public/items/{draft['id']}").status_code == 404
     project.admin.put("/entities/articles", {"public_read": False}, expect=200)
     await_status(lambda: nobody.get(path), 404)

@@ -8,7 +8,7 @@ import pytest
 from groundwork.client import Client
 from groundwork.project import Project
 from groundwork.soon import await_status
-from objects import FIXED, NONE, SOUND, Shared, documented_bodies, filled, free_of_limits, listed_routes
+from objects import FIXED, ABSENT_ID, VALID_BODIES, SharedObjects, documented_bodies, fill_path, raise_limits, listed_routes
 
 ROOT = pathlib.Path(__file__).parents[3]
 
@@ -20,15 +20,15 @@ QUERIES = {
     "GET /integrations/svcpay/iap-store/test-notification/{token}": "?environment=x",
 }
 # Permissions that give access to a route as an alternative to the listed permission.
-OR_ELSE = {
+ALTERNATIVE_PERMISSIONS = {
     "GET /integrations/svcpay/payment-methods": "svc_payment_methods:read",
     "GET /integrations/svcpay/payment-methods/{id}": "svc_payment_methods:read",
     "POST /integrations/svcpay/payment-methods/setup-intent": "svc_payment_methods:create",
     "DELETE /integrations/svcpay/payment-methods/{id}": "svc_payment_methods:delete",
 }
 TOKENS = ("/auth/v1/token", "/auth/v1/refresh", "/auth/v1/verify", "/auth/v1/email-change/confirm", "/files/{id}/shared")  # these answer 401 themselves
-PASSED_ON = {"/mail/previews/{token}", "/files/{id}/shared", "/files/{id}/public"}  # links, to which other sites add utm_source
-OUTSIDE = ("/healthz", "/org")  # routes that are not below a project
+LINK_PATHS = {"/mail/previews/{token}", "/files/{id}/shared", "/files/{id}/public"}  # links, to which other sites add utm_source
+PATHS_WITHOUT_PROJECT = ("/healthz", "/org")  # routes that are not below a project
 
 ALLOWED, ANONYMOUS, REFUSED = "anything but 401, 403 and 5xx", {401}, {403}
 
@@ -41,9 +41,9 @@ def routes(session_gateway, world):
     bodies = documented_bodies(world.admin)
     assert len(bodies) > 100 and set(bodies) <= {route.name for route in every}
     for route in every:
-        route.outside = route.path.startswith(OUTSIDE)
-        route.example = filled(route.path, {**FIXED, "entity": "things"}) + QUERIES.get(route.name, "" if route.method == "GET" else "?surprise=1")
-        route.body = SOUND.get(route.name, {"surprise": 1}) if route.name in bodies else None
+        route.outside = route.path.startswith(PATHS_WITHOUT_PROJECT)
+        route.example = fill_path(route.path, {**FIXED, "entity": "things"}) + QUERIES.get(route.name, "" if route.method == "GET" else "?surprise=1")
+        route.body = VALID_BODIES.get(route.name, {"surprise": 1}) if route.name in bodies else None
         route.is_required, route.is_object = bodies.get(route.name, (False, False))
     return every
 
@@ -53,7 +53,7 @@ def world(session_gateway, operator, recorder):
     """A project with one entity, and callers that are created on first use."""
     project = Project(session_gateway, operator, recorder)
     project.entity("things", public_read=True)
-    free_of_limits(project)
+    raise_limits(project)
     project.plain = project.user(role_ids=[project.role("Nothing")["id"]])
     project.holders = {}
     return project
@@ -121,7 +121,7 @@ def test_a_key_without_the_permission(world, routes):
     check(routes, caller(world.key([])), expected)
 
 
-def holder(world, permissions):
+def user_with(world, permissions):
     """A user with exactly these permissions."""
     if permissions not in world.holders:
         world.holders[permissions] = world.user_with(*permissions)
@@ -130,16 +130,16 @@ def holder(world, permissions):
 
 def test_a_user_with_the_permission(world, routes):
     def call(route):
-        return caller(holder(world, route.permissions))(route)
+        return caller(user_with(world, route.permissions))(route)
 
     check(routes, call, lambda route: ALLOWED if route.permission else None)
 
 
 def test_a_user_with_the_other_permission(world, routes):
     def call(route):
-        return caller(holder(world, (OR_ELSE[route.name],)))(route)
+        return caller(user_with(world, (ALTERNATIVE_PERMISSIONS[route.name],)))(route)
 
-    check(routes, call, lambda route: ALLOWED if route.name in OR_ELSE else None)
+    check(routes, call, lambda route: ALLOWED if route.name in ALTERNATIVE_PERMISSIONS else None)
 
 
 # No endpoint requires these: svc_modules and svc_subscriptions are reserved, and permissions are created and deleted only with
@@ -163,11 +163,11 @@ def test_every_permission_takes_something_away(world, routes):
             await_status(call, status)
 
     for permission in every:
-        others = [route for route in routes if OR_ELSE.get(route.name) == permission]
+        others = [route for route in routes if ALTERNATIVE_PERMISSIONS.get(route.name) == permission]
         probe = others + [route for route in routes if permission in route.permissions]
         calls = {route.name: lambda route=route: caller(user)(route) for route in probe}
         if probe:
-            closed = {permission} | {OR_ELSE.get(route.name) for route in probe} | {route.permission for route in others}
+            closed = {permission} | {ALTERNATIVE_PERMISSIONS.get(route.name) for route in probe} | {route.permission for route in others}
             without(closed, calls.values())
             without(closed - {permission}, [calls[route.name] for route in others], set(range(200, 500)) - {403})
             lost.add(permission)
@@ -356,21 +356,21 @@ def test_other_methods_are_405_with_allow(world, routes):
 
 
 @pytest.fixture(scope="module")
-def furnished(session_gateway, servers, operator, recorder):
+def populated_project(session_gateway, servers, operator, recorder):
     """A project with objects of its administrator: a route finds errors of a body only if its object exists."""
     project = Project(session_gateway, operator, recorder)
-    free_of_limits(project)
+    raise_limits(project)
     with servers.connect() as db:
-        project.objects = Shared(project, db).own(project.admin)
+        project.objects = SharedObjects(project, db).user_objects(project.admin)
     return project
 
 
-def missing(path, response):
+def is_absent(path, response):
     """Whether the answer is 404 because an object of this kind does not exist: some kinds need a processor."""
-    return response.status_code == 404 and NONE in path
+    return response.status_code == 404 and ABSENT_ID in path
 
 
-def test_j2_duplicate_keys_in_every_body(furnished, routes):
+def test_j2_duplicate_keys_in_every_body(populated_project, routes):
     """J2: the checked value must be the stored value, so a body with duplicate names is refused."""
     wrong = []
     for route in routes:
@@ -382,9 +382,9 @@ def test_j2_duplicate_keys_in_every_body(furnished, routes):
         nested = '{"nested":{"a":1,"a":2},' + text[1:]
         escaped = text[:-1] + f',"\\u{ord(first[1]):04x}{first[2:]}:null' + "}"
         for body in (doubled, nested, escaped):
-            path = filled(route.path, furnished.objects)
-            response = furnished.admin.request(route.method, path, data=body.encode(), headers={"Content-Type": "application/json"})
-            if (response.status_code != 400 or response.json()["code"] != "invalid_json") and not missing(path, response):
+            path = fill_path(route.path, populated_project.objects)
+            response = populated_project.admin.request(route.method, path, data=body.encode(), headers={"Content-Type": "application/json"})
+            if (response.status_code != 400 or response.json()["code"] != "invalid_json") and not is_absent(path, response):
                 wrong.append(f"{route.name} {body}: {response.status_code} {response.text[:120]}")
     assert not wrong, "\n".join(wrong)
 
@@ -392,28 +392,28 @@ def test_j2_duplicate_keys_in_every_body(furnished, routes):
 def test_unknown_query_parameters_are_named(world, routes):
     wrong = []
     for route in routes:
-        if route.outside or route.method != "GET" or route.path.startswith(("/docs/ui", "/auth/")) or route.path in PASSED_ON:
+        if route.outside or route.method != "GET" or route.path.startswith(("/docs/ui", "/auth/")) or route.path in LINK_PATHS:
             continue
         mark = "&" if "?" in route.example else "?"
         response = world.admin.get(f"{route.example}{mark}surprise=1")
-        missing = response.status_code == 404 and NONE in route.example
+        missing = response.status_code == 404 and ABSENT_ID in route.example
         if not missing and (response.status_code != 400 or "surprise" not in response.text):
             wrong.append(f"{route.name}: {response.status_code} {response.text[:120]}")
     assert not wrong, "\n".join(wrong)
 
 
-def test_a_body_that_is_no_object_is_400_everywhere(furnished, routes):
+def test_a_body_that_is_no_object_is_400_everywhere(populated_project, routes):
     wrong = []
     for route in routes:
         if route.body is None or route.outside:
             continue
-        path = filled(route.path, furnished.objects)
+        path = fill_path(route.path, populated_project.objects)
         others = ("[]", "null", "1", '"x"') if route.is_object else ()
         for body in ("{", "\ufeff{}", "{}{}", *others, *([""] if route.is_required else ())):
-            response = furnished.admin.request(route.method, path, data=body.encode(), headers={"Content-Type": "application/json"})
-            if response.status_code != 400 and not missing(path, response):
+            response = populated_project.admin.request(route.method, path, data=body.encode(), headers={"Content-Type": "application/json"})
+            if response.status_code != 400 and not is_absent(path, response):
                 wrong.append(f"{route.name} {body!r}: {response.status_code} {response.text[:120]}")
-        response = furnished.admin.request(route.method, path, data=json.dumps(route.body), headers={"Content-Type": "text/plain"})
-        if response.status_code not in (415, 400) and not missing(path, response):
+        response = populated_project.admin.request(route.method, path, data=json.dumps(route.body), headers={"Content-Type": "text/plain"})
+        if response.status_code not in (415, 400) and not is_absent(path, response):
             wrong.append(f"{route.name} text/plain: {response.status_code} {response.text[:120]}")
     assert not wrong, "\n".join(wrong)

@@ -71,7 +71,7 @@ def unmoved_project(provider_gateway, servers, recorder):
 
 
 @pytest.fixture
-def unmoved(unmoved_project, issuer):
+def unchanged_issuer_project(unmoved_project, issuer):
     """One project for all attempts that must fail."""
     configure(unmoved_project, **OPEN, **issuer.settings)
     return unmoved_project
@@ -105,7 +105,7 @@ def query(db, project, text, *params):
     return rows
 
 
-def untouched(db, project):
+def assert_no_new_accounts(db, project):
     """Asserts that no user, identity or session was created in addition to the administrator's."""
     assert query(db, project, "select email from {p}.users") == [(ADMIN_EMAIL,)]
     assert query(db, project, "select count(*) from {p}.identities") == [(0,)]
@@ -138,16 +138,16 @@ def test_redirects_the_browser(project, issuer):
     ("https://app.example.org:443/cb", "https://app.example.org/cb"), ("https://app.example.org/cb", "https://app.example.org:443/cb"),
     ("http://localhost:80", "http://localhost/"),
 ])
-def test_apps_and_the_schemes_own_port(unmoved, listed, asked):
+def test_apps_and_the_schemes_own_port(unchanged_issuer_project, listed, asked):
     """RFC 8252: an app is reached by its own URI scheme. The provider gets the address exactly as requested."""
-    configure(unmoved, redirect_urls=[PAGE, listed])
+    configure(unchanged_issuer_project, redirect_urls=[PAGE, listed])
     try:
-        url = unmoved.client().get(AUTHORIZE, params={"redirect_to": asked}, expect=302).headers["Location"]
+        url = unchanged_issuer_project.client().get(AUTHORIZE, params={"redirect_to": asked}, expect=302).headers["Location"]
         assert dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))["redirect_uri"] == asked
-        refused = unmoved.client().get(AUTHORIZE, params={"redirect_to": asked + "x"}, expect=400).json()
+        refused = unchanged_issuer_project.client().get(AUTHORIZE, params={"redirect_to": asked + "x"}, expect=400).json()
         assert refused["code"] == "redirect_not_allowed"
     finally:
-        configure(unmoved, redirect_urls=[PAGE])
+        configure(unchanged_issuer_project, redirect_urls=[PAGE])
 
 
 def test_endpoint_with_a_query(project, issuer):
@@ -161,9 +161,9 @@ def test_endpoint_with_a_query(project, issuer):
      "https://app.example.org@evil.example/signed-in", "https://app.example.org.evil.example/signed-in",
      "https://app.example.org\\@evil.example", "javascript:alert(1)", "/signed-in", PAGE + "\r\nX: y", None],
 )
-def test_t6_open_redirect(unmoved, redirect_to):
+def test_t6_open_redirect(unchanged_issuer_project, redirect_to):
     params = {} if redirect_to is None else {"redirect_to": redirect_to}
-    answer = unmoved.client().get(AUTHORIZE, params=params, expect=400).json()
+    answer = unchanged_issuer_project.client().get(AUTHORIZE, params=params, expect=400).json()
     assert answer["code"] == "redirect_not_allowed"
 
 
@@ -172,8 +172,8 @@ def test_t6_open_redirect(unmoved, redirect_to):
     [{"code_challenge": "short"}, {"code_challenge": "=" * 43}, {"code_challenge": "A" * 44}, {"code_challenge": ""},
      {"code_challenge": "A" * 43, "code_challenge_method": "plain"}, {"surprise": "1"}, {"state": "mine"}],
 )
-def test_bad_start(unmoved, params):
-    unmoved.client().get(AUTHORIZE, params={"redirect_to": PAGE, **params}, expect=400)
+def test_bad_start(unchanged_issuer_project, params):
+    unchanged_issuer_project.client().get(AUTHORIZE, params={"redirect_to": PAGE, **params}, expect=400)
 
 
 def test_flows_are_stored_hashed_and_sealed(project, db):
@@ -221,13 +221,13 @@ def test_as_a_form(project, issuer):
 def test_sign_up_can_be_off(project, issuer, db):
     configure(project, sign_up=False)
     assert sign_in(project, issuer, expect=403)["code"] == "signup_disabled"
-    untouched(db, project)
+    assert_no_new_accounts(db, project)
 
 
 @pytest.mark.parametrize("body, field", [({}, "state"), ({"code": "x"}, "state"), ({"state": "x"}, "code"),
                                          ({"code": "", "state": "x"}, "code"), ({"code": 1, "state": "x"}, "code")])
-def test_bad_callbacks(unmoved, body, field):
-    assert finish(unmoved, body, 400)["errors"][0]["field"] == field
+def test_bad_callbacks(unchanged_issuer_project, body, field):
+    assert finish(unchanged_issuer_project, body, 400)["errors"][0]["field"] == field
 
 
 def test_t6_states(project, issuer, db, provider_gateway, servers, recorder):
@@ -243,7 +243,7 @@ def test_t6_states(project, issuer, db, provider_gateway, servers, recorder):
           hashlib.sha256(expired["state"].encode()).digest())
     assert finish(project, expired, 400)["code"] == "flow_state_invalid"
     assert issuer.hits["token"] == 0
-    untouched(db, project)
+    assert_no_new_accounts(db, project)
     finish(project, back)
     assert finish(project, back, 400)["code"] == "flow_state_invalid"
     assert issuer.hits["token"] == 1
@@ -254,7 +254,7 @@ def test_t6_a_failed_finish_spends_the_state(project, issuer, db):
     assert finish(project, {**back, "iss": "https://evil.example"}, 400)["code"] == "flow_state_invalid"
     assert finish(project, back, 400)["code"] == "flow_state_invalid"
     assert issuer.hits["token"] == 0
-    untouched(db, project)
+    assert_no_new_accounts(db, project)
 
 
 @pytest.mark.parametrize("given, expect", [("right", 200), ("wrong", 400), (None, 400), ("", 400)])
@@ -279,7 +279,7 @@ def test_t6_code_replay(project, issuer, db):
     back = issuer.approve(start(project), sub="s1", email="ann@example.org")
     issuer.codes.clear()
     assert finish(project, back, 401)["code"] == "invalid_credentials"
-    untouched(db, project)
+    assert_no_new_accounts(db, project)
 
 
 def test_t6_settings_change_under_way(project, issuer, issuers, db):
@@ -309,10 +309,10 @@ LATER = NOW + 7 * 86400
         {"sub": ""}, {"sub": ...}, {"sub": 7}, {"sub": "x" * 256},
     ],
 )
-def test_t6_claims_of_the_id_token(unmoved, issuer, db, claims):
+def test_t6_claims_of_the_id_token(unchanged_issuer_project, issuer, db, claims):
     issuer.claims = claims
-    assert sign_in(unmoved, issuer, expect=401)["code"] == "invalid_credentials"
-    untouched(db, unmoved)
+    assert sign_in(unchanged_issuer_project, issuer, expect=401)["code"] == "invalid_credentials"
+    assert_no_new_accounts(db, unchanged_issuer_project)
 
 
 @pytest.mark.parametrize("claims", [{"at_hash": ...}, {"azp": ...}, {"aud": ["the-client"]},
@@ -347,18 +347,18 @@ def public_pem():
          sign_rs256(rsa_key(name="stranger"))),
     ],
 )
-def test_t1_algorithms_and_keys(unmoved, issuer, db, header, sign):
+def test_t1_algorithms_and_keys(unchanged_issuer_project, issuer, db, header, sign):
     issuer.header = {**issuer.header, **header}
     issuer.sign = sign
-    assert sign_in(unmoved, issuer, expect=401)["code"] == "invalid_credentials"
-    untouched(db, unmoved)
+    assert sign_in(unchanged_issuer_project, issuer, expect=401)["code"] == "invalid_credentials"
+    assert_no_new_accounts(db, unchanged_issuer_project)
 
 
 def test_a_token_without_kid_is_of_the_only_key(project, issuer, db):
     issuer.header = {"alg": "RS256", "kid": ...}
     issuer.jwks = [rsa_jwk(issuer.key, "k1"), rsa_jwk(rsa_key(name="other"), "k2")]
     assert sign_in(project, issuer, expect=401)["code"] == "invalid_credentials", "the token may be signed by either key"
-    untouched(db, project)
+    assert_no_new_accounts(db, project)
 
 
 def test_a_token_without_kid(project, issuer):
@@ -371,11 +371,11 @@ def test_a_token_without_kid(project, issuer):
 
 @pytest.mark.parametrize("change", [{"use": "enc"}, {"alg": "RS512"}, {"kty": "oct"}, {"n": "AQAB"}, {"e": "AQ"},
                                     {"n": "not base64!"}, {"n": ...}])
-def test_bad_keys(unmoved, issuer, db, change):
+def test_bad_keys(unchanged_issuer_project, issuer, db, change):
     jwk = rsa_jwk(issuer.key, "k1", **change)
     issuer.jwks = [{k: v for k, v in jwk.items() if v is not ...}, "no key", {}]
-    assert sign_in(unmoved, issuer, expect=401)["code"] == "invalid_credentials"
-    untouched(db, unmoved)
+    assert sign_in(unchanged_issuer_project, issuer, expect=401)["code"] == "invalid_credentials"
+    assert_no_new_accounts(db, unchanged_issuer_project)
 
 
 def test_short_rsa_keys(project, issuer):
@@ -394,10 +394,10 @@ def test_es256(project, issuer):
 @pytest.mark.parametrize("tamper", [lambda t: t[:-1], lambda t: t + "A", lambda t: t + ".", lambda t: t.replace(".", ".."),
                                     lambda t: "", lambda t: 7, lambda t: None, lambda t: "x" * 9000,
                                     lambda t: t.split(".")[0] + "." + part({"sub": "s1"}) + "." + t.split(".")[2]])
-def test_t3_forms_of_the_id_token(unmoved, issuer, db, tamper):
+def test_t3_forms_of_the_id_token(unchanged_issuer_project, issuer, db, tamper):
     issuer.tamper = tamper
-    assert sign_in(unmoved, issuer, expect=401 if isinstance(tamper("a.b.c"), str) and tamper("a.b.c") else 502)
-    untouched(db, unmoved)
+    assert sign_in(unchanged_issuer_project, issuer, expect=401 if isinstance(tamper("a.b.c"), str) and tamper("a.b.c") else 502)
+    assert_no_new_accounts(db, unchanged_issuer_project)
 
 
 def test_unknown_keys_do_not_hammer_the_issuer(project, issuer):
@@ -416,11 +416,11 @@ def test_unknown_keys_do_not_hammer_the_issuer(project, issuer):
     [(500, {}), (503, b"<html>"), (200, b"no json"), (200, {}), (200, b"[]"), (400, {"error": "invalid_request"}),
      (401, {"error": "invalid_client"}), (302, {}), (200, b"{" + b" " * 2000000 + b"}")],
 )
-def test_token_endpoint_in_trouble(unmoved, issuer, db, answer):
+def test_token_endpoint_in_trouble(unchanged_issuer_project, issuer, db, answer):
     issuer.answer = answer
-    assert sign_in(unmoved, issuer, expect=502)["code"] == "provider_error"
+    assert sign_in(unchanged_issuer_project, issuer, expect=502)["code"] == "provider_error"
     assert issuer.hits["token"] == 1, "the code was not sent exactly once"
-    untouched(db, unmoved)
+    assert_no_new_accounts(db, unchanged_issuer_project)
 
 
 @pytest.mark.parametrize(
@@ -429,9 +429,9 @@ def test_token_endpoint_in_trouble(unmoved, issuer, db, answer):
      {"authorization_endpoint": "javascript:alert(1)"}, {"authorization_endpoint": "https://a.example/\r\nX: y"},
      {"authorization_endpoint": 7}, {"authorization_endpoint": "https://a.example/?x=" + "a" * 20000}],
 )
-def test_discovery_that_lies(unmoved, issuer, change):
+def test_discovery_that_lies(unchanged_issuer_project, issuer, change):
     issuer.discovery = change
-    answer = unmoved.client().get(AUTHORIZE, params={"redirect_to": PAGE}, expect=502).json()
+    answer = unchanged_issuer_project.client().get(AUTHORIZE, params={"redirect_to": PAGE}, expect=502).json()
     assert answer["code"] == "provider_error"
 
 
@@ -459,15 +459,15 @@ def test_s7_issuers_out_of_reach_look_alike(project, issuers, closed_port):
 @pytest.mark.parametrize("claims", [{"email_verified": False}, {"email_verified": ...}, {"email_verified": "false"},
                                     {"email_verified": 1}, {"email": ...}, {"email": "no address"}, {"email": 7},
                                     {"email_verified": None}, {"email": ADMIN_EMAIL, "email_verified": False, "hd": "x"}])
-def test_t7_unverified_addresses(unmoved, issuer, db, claims):
-    assert sign_in(unmoved, issuer, expect=403, **claims)["code"] == "email_not_verified"
-    untouched(db, unmoved)
+def test_t7_unverified_addresses(unchanged_issuer_project, issuer, db, claims):
+    assert sign_in(unchanged_issuer_project, issuer, expect=403, **claims)["code"] == "email_not_verified"
+    assert_no_new_accounts(db, unchanged_issuer_project)
 
 
 def test_t7_verified_is_not_enough_to_link(project, issuer, db):
     answer = sign_in(project, issuer, expect=409, email=ADMIN_EMAIL)
     assert answer["code"] == "identity_link_required"
-    untouched(db, project)
+    assert_no_new_accounts(db, project)
 
 
 @pytest.mark.parametrize("email, hd", [(ADMIN_EMAIL, "example.org"), ("victor@gmail.com", ...),

@@ -18,7 +18,7 @@ def events(response):
             number = None
 
 
-def leave(response):
+def disconnect(response):
     response.raw._fp.fp.raw._sock.shutdown(2)
     response.close()
 
@@ -32,7 +32,7 @@ def ask(client, content, conversation=None, expect=200, **body):
     return conversation, client.post(f"/ai/conversations/{conversation}/messages", {"content": content, **body}, stream=True, expect=expect)
 
 
-def answered(client, content, conversation=None, **body):
+def ask_and_read(client, content, conversation=None, **body):
     """Returns the streamed text, and the stored message."""
     _, response = ask(client, content, conversation, **body)
     assert response.headers["Content-Type"] == "text/event-stream"
@@ -41,20 +41,20 @@ def answered(client, content, conversation=None, **body):
     return "".join(data["text"] for kind, data, _ in found if kind == "delta"), found[-1][1]
 
 
-def elsewhere(client, gateway):
+def client_at(client, gateway):
     """This user as a client of another gateway."""
     other = client.project.client(token=client.token)
     other.base_url = client.base_url.replace(client.project.gateway.url, gateway.url)
     return other
 
 
-def kept(client, message):
+def stored_message(client, message):
     return client.get(f"/ai/conversations/{message['conversation_id']}/messages/{message['id']}", expect=200).json()
 
 
-def call(client, *calls, word="call"):
+def call_tools(client, *calls, word="call"):
     """Makes the model call these tools; returns their results in order, and the message."""
-    text, message = answered(client, f"{word} " + json.dumps([[name, json.dumps(arguments)] for name, arguments in calls]))
+    text, message = ask_and_read(client, f"{word} " + json.dumps([[name, json.dumps(arguments)] for name, arguments in calls]))
     assert message["status"] == "complete"
     return [json.loads(line) for line in text.split("\n")], message
 

@@ -14,19 +14,19 @@ def model(servers):
 
 
 @pytest.fixture(scope="module")
-def asking(start_gateway, session_gateway, model):
+def ai_gateway(start_gateway, session_gateway, model):
     return start_gateway("gateway-ai", WORKERS=2, FETCH_ALLOW=f"127.0.0.1:{model.port}")
 
 
 @pytest.fixture(scope="module")
-def other(start_gateway, session_gateway, model):
+def other_ai_gateway(start_gateway, session_gateway, model):
     return start_gateway("gateway-ai-other", WORKERS=1, FETCH_ALLOW=f"127.0.0.1:{model.port}")
 
 
 @pytest.fixture(scope="module")
-def home(asking, servers, recorder, model):
+def ai_project(ai_gateway, servers, recorder, model):
     """One project for each file."""
-    made = Project(asking, Client(f"{asking.url}/org", token=servers.operator_token, recorder=recorder), recorder)
+    made = Project(ai_gateway, Client(f"{ai_gateway.url}/org", token=servers.operator_token, recorder=recorder), recorder)
     limits = {f"rate_{name}": 1000000 for name in ("read", "write", "heavy")}
     made.admin.put("/", {"settings": limits}, expect=200)
     made.admin.put("/ai/config", {"endpoint": f"{model.url}/", "api_key": KEY, "default_model": "small"}, expect=200)
@@ -34,10 +34,10 @@ def home(asking, servers, recorder, model):
 
 
 @pytest.fixture(scope="module")
-def ann(home):
-    return home.user()
+def ann(ai_project):
+    return ai_project.user()
 
 
 @pytest.fixture(autouse=True)
-def fresh(model):
+def reset_model(model):
     model.released.clear()

@@ -3,19 +3,19 @@ import json
 import threading
 
 import pytest
-from assistant import answered, ask, begin, call, complete, events, lines
+from assistant import ask_and_read, ask, begin, call_tools, complete, events, lines
 from groundwork.deadline import until
 from groundwork.search import *  # noqa: F401,F403
 from groundwork.workflows import workflow
 
 @pytest.fixture(scope="module")
-def shop(home):
+def shop(ai_project):
     """An entity whose prices are hidden from some users and whose records belong to their creators, an entity that other users
     cannot read, and an assistant with tools."""
-    home.entity("chairs", [{"name": "name", "type": "varchar", "searchable": True}, {"name": "price", "type": "integer"}])
-    home.entity("hidden", [{"name": "name", "type": "varchar"}])
-    home.admin.put("/ai/config", {"tools": True, "user_daily_tokens": 10**7, "project_daily_tokens": 10**7}, expect=200)
-    return home
+    ai_project.entity("chairs", [{"name": "name", "type": "varchar", "searchable": True}, {"name": "price", "type": "integer"}])
+    ai_project.entity("hidden", [{"name": "name", "type": "varchar"}])
+    ai_project.admin.put("/ai/config", {"tools": True, "user_daily_tokens": 10**7, "project_daily_tokens": 10**7}, expect=200)
+    return ai_project
 
 
 def test_tools_see_what_the_caller_sees(shop, model):
@@ -23,11 +23,11 @@ def test_tools_see_what_the_caller_sees(shop, model):
         {"entity": "chairs", "action": "read", "fields": ["name"]}])
     bob = shop.user(role_ids=[role["id"]])
     mine, theirs = shop.item("chairs", client=bob, name="Bob's"), shop.item("chairs", name="Theirs", price=7)
-    found, message = call(bob, ("list_entities", {}), ("list_records", {"entity": "chairs", "query": "sort=-id&limit=5"}),
-                          ("get_record", {"entity": "chairs", "id": theirs["id"]}), ("get_record", {"entity": "chairs", "id": mine["id"]}),
-                          ("list_records", {"entity": "chairs", "query": "filter[price][gte]=1"}),
-                          ("list_records", {"entity": "hidden"}), ("aggregate_records", {"entity": "chairs", "query": "count=*"}),
-                          ("list_records", {"entity": "nothing"}), ("delete_record", {"entity": "chairs", "id": mine["id"]}))
+    found, message = call_tools(bob, ("list_entities", {}), ("list_records", {"entity": "chairs", "query": "sort=-id&limit=5"}),
+                                ("get_record", {"entity": "chairs", "id": theirs["id"]}), ("get_record", {"entity": "chairs", "id": mine["id"]}),
+                                ("list_records", {"entity": "chairs", "query": "filter[price][gte]=1"}),
+                                ("list_records", {"entity": "hidden"}), ("aggregate_records", {"entity": "chairs", "query": "count=*"}),
+                                ("list_records", {"entity": "nothing"}), ("delete_record", {"entity": "chairs", "id": mine["id"]}))
     entities, listed, foreign, own, filtered, hidden, counted, nothing, unknown = found
     assert [each["name"] for each in entities] == ["chairs"] and "price" not in json.dumps(entities)
     assert [each["id"] for each in listed["items"]] == [mine["id"]] and "price" not in listed["items"][0]
@@ -41,14 +41,14 @@ def test_tools_see_what_the_caller_sees(shop, model):
     logged = shop.admin.get("/audit-log", params={"limit": 100}, expect=200).json()["items"]
     logged = [each for each in logged if each["action"] == "ai.tool"]
     assert len(logged) == 9 and logged[0]["detail"]["message_id"] == message["id"]
-    assert call(shop.admin, ("list_records", {"entity": "nothing"}))[0][0]["error"]["code"] == "not_found"
+    assert call_tools(shop.admin, ("list_records", {"entity": "nothing"}))[0][0]["error"]["code"] == "not_found"
 
 
 @pytest.mark.parametrize("word", ["onward", "alike", "nameless", "objects"])
 def test_calls_as_servers_write_them(shop, word):
     item = shop.item("chairs", name="Red")
     asked = ("get_record", {"entity": "chairs", "id": item["id"]}), ("list_entities", {})
-    assert call(shop.admin, *asked, word=word)[0] == call(shop.admin, *asked)[0]
+    assert call_tools(shop.admin, *asked, word=word)[0] == call_tools(shop.admin, *asked)[0]
     text = f"{word} " + json.dumps([[name, json.dumps(arguments)] for name, arguments in asked])
     parts = [part for line in lines(complete(shop.admin, text, stream=True))[:-1]
              for part in json.loads(line)["choices"][0]["delta"].get("tool_calls", [])]
@@ -70,9 +70,9 @@ def test_tools_reach_nothing_through_relations(shop):
     asked = [("list_records", {"entity": "boats", "query": query}) for query in (
         "expand=owner", "filter[owner.name]=Nemo", "filter[owner.name][icontains]=N", "sort=owner.name", "fields=owner.name")]
     asked += [("aggregate_records", {"entity": "boats", "query": query}) for query in ("group_by=owner.name&count=*", "min=owner.name")]
-    found, _ = call(user, *asked, ("get_record", {"entity": "owners", "id": owner}), ("list_records", {"entity": "svc_users"}),
-                    ("get_record", {"entity": "boats", "id": str(boat)}), ("get_record", {"entity": ["boats"], "id": -1}),
-                    ("list_records", {"entity": "boats", "query": "%zz"}), ("list_records", {"entity": "boats", "query": 7}), ("search", {"words": 7}))
+    found, _ = call_tools(user, *asked, ("get_record", {"entity": "owners", "id": owner}), ("list_records", {"entity": "svc_users"}),
+                          ("get_record", {"entity": "boats", "id": str(boat)}), ("get_record", {"entity": ["boats"], "id": -1}),
+                          ("list_records", {"entity": "boats", "query": "%zz"}), ("list_records", {"entity": "boats", "query": 7}), ("search", {"words": 7}))
     assert "Nemo" not in json.dumps(found)
     assert all("error" in each for each in found[1:-2]), found
     assert [each["id"] for each in found[-2]["items"]] == [boat], "a query that is not a text should be ignored"
@@ -84,7 +84,7 @@ def test_what_records_say_gains_nothing(shop):
     user = shop.user(entities=["chairs"])
     shop.item("hidden", name="top secret")
     made = shop.item("chairs", client=user, name=evil)
-    found, message = call(user, ("get_record", {"entity": "chairs", "id": made["id"]}))
+    found, message = call_tools(user, ("get_record", {"entity": "chairs", "id": made["id"]}))
     assert found[0]["name"] == evil and "top secret" not in json.dumps(message)
 
 
@@ -95,8 +95,8 @@ def test_search_finds_what_the_caller_may_read(shop, indexer):
     def found(client):
         return {each["id"] for each in client.get("/search", params={"q": "velvet"}, expect=200).json()["items"]}
     until(lambda: found(shop.admin) == {mine["id"], theirs["id"]} and found(cara) == {mine["id"]})
-    found, _ = call(cara, ("search", {"words": "velvet"}), ("search", {"words": "sofa & more", "entity": "chairs"}),
-                    ("search", {"words": "velvet", "entity": "hidden"}), ("search", {"words": "velvet&e=hidden"}), ("search", {}))
+    found, _ = call_tools(cara, ("search", {"words": "velvet"}), ("search", {"words": "sofa & more", "entity": "chairs"}),
+                          ("search", {"words": "velvet", "entity": "hidden"}), ("search", {"words": "velvet&e=hidden"}), ("search", {}))
     assert [each["id"] for each in found[0]["items"]] == [mine["id"]] and found[1]["items"] == [] == found[3]["items"]
     assert found[2]["error"]["code"] == cara.get("/search", params={"q": "velvet", "e": "hidden"}, expect=400).json()["code"]
     assert found[4]["error"]["code"] == "required" and "sofa" not in json.dumps(found[0])
@@ -104,9 +104,9 @@ def test_search_finds_what_the_caller_may_read(shop, indexer):
 
 def test_documentation_is_of_what_the_caller_may_call(shop):
     blind = shop.user_with("svc_ai_chat:create", "svc_ai_chat:read")
-    assert call(blind, ("read_documentation", {}))[0][0]["error"]["code"] == "forbidden" == blind.get("/docs", expect=403).json()["code"]
+    assert call_tools(blind, ("read_documentation", {}))[0][0]["error"]["code"] == "forbidden" == blind.get("/docs", expect=403).json()["code"]
     user = shop.user_with("svc_ai_chat:create", "svc_ai_chat:read", "svc_documentation:read")
-    listed, whole, foreign, nothing, all_of_it = call(
+    listed, whole, foreign, nothing, all_of_it = call_tools(
         user, ("read_documentation", {"words": "Begin CONVERSATION"}), ("read_documentation", {"operation": "ai_messages_create"}),
         ("read_documentation", {"operation": "ai_config_update"}), ("read_documentation", {"words": "no such word"}),
         ("read_documentation", {}))[0]
@@ -117,15 +117,15 @@ def test_documentation_is_of_what_the_caller_may_call(shop):
     assert foreign["error"]["code"] == "not_found" and nothing == [] and 10 < len(all_of_it) <= 60
 
 
-def turn(client, conversation, *calls):
+def tool_results(client, conversation, *calls):
     """Returns the results of the tools, as stored in the conversation."""
-    _, message = answered(client, "use " + json.dumps([[name, json.dumps(arguments)] for name, arguments in calls]), conversation)
+    _, message = ask_and_read(client, "use " + json.dumps([[name, json.dumps(arguments)] for name, arguments in calls]), conversation)
     items = client.get(f"/ai/conversations/{conversation}/messages", params={"limit": 100}, expect=200).json()["items"]
     return [json.loads(each["content"]) for each in items if each["role"] == "tool" and each["id"] > message["id"]]
 
 
 def read(client, *asked):
-    return turn(client, begin(client), *[("read_documentation", each) for each in asked])
+    return tool_results(client, begin(client), *[("read_documentation", each) for each in asked])
 
 
 def test_documentation_is_of_the_projects_own_entities(shop):
@@ -170,15 +170,15 @@ def test_documentation_of_large_entities_is_chosen_by_words(shop):
     assert listed[0]["entity"] == "wide"
     for n in range(2):
         shop.entity(f"wider_{n}", [{"name": f"{kind}_{n}_{'x' * 38}", "type": "secret"} for kind in ("left", "right") for n in range(100)])
-    refused, = turn(shop.admin, begin(shop.admin), ("list_entities", {}))
+    refused, = tool_results(shop.admin, begin(shop.admin), ("list_entities", {}))
     assert refused["error"]["code"] == "too_large_answer" and "read_documentation" in refused["error"]["detail"]
 
 
 # --- later turns ---
 
-def told(client, conversation, model):
+def sent_messages(client, conversation, model):
     """Returns the messages of the conversation that the gateway sends to the model with the next question."""
-    answered(client, "say so", conversation)
+    ask_and_read(client, "say so", conversation)
     return model.requests[-1][0]["messages"]
 
 
@@ -186,9 +186,9 @@ def test_later_turns_know_what_tools_told(shop, model):
     admin = shop.admin
     made = shop.item("chairs", name="Rocking", price=3)
     conversation = begin(admin)
-    turn(admin, conversation, ("get_record", {"entity": "chairs", "id": made["id"]}), ("no such tool", {}), ("list_records", {"entity": "nothing"}))
-    turn(admin, conversation, ("list_records", {"entity": "chairs", "query": "fields=name&limit=1&sort=-id"}))
-    messages = told(admin, conversation, model)
+    tool_results(admin, conversation, ("get_record", {"entity": "chairs", "id": made["id"]}), ("no such tool", {}), ("list_records", {"entity": "nothing"}))
+    tool_results(admin, conversation, ("list_records", {"entity": "chairs", "query": "fields=name&limit=1&sort=-id"}))
+    messages = sent_messages(admin, conversation, model)
     assert [each["role"] for each in messages] == [
         "user", "assistant", "tool", "tool", "assistant", "user", "assistant", "tool", "assistant", "user"]
     calls, first, second, text = messages[1:5]
@@ -199,8 +199,8 @@ def test_later_turns_know_what_tools_told(shop, model):
     assert text["content"] == "used"
     assert json.loads(messages[7]["content"])["items"] == [{"id": made["id"], "name": "Rocking"}]
     shop.admin.put("/ai/config", {"tools": None}, expect=200)
-    assert {each["role"] for each in told(admin, conversation, model)} == {"user", "assistant"}, "the model still gets messages of tools"
-    assert not any("tool_calls" in each for each in told(admin, conversation, model))
+    assert {each["role"] for each in sent_messages(admin, conversation, model)} == {"user", "assistant"}, "the model still gets messages of tools"
+    assert not any("tool_calls" in each for each in sent_messages(admin, conversation, model))
     shop.admin.put("/ai/config", {"tools": True}, expect=200)
 
 
@@ -209,19 +209,19 @@ def test_results_are_bounded_the_oldest_go_first(shop, model):
     made = [shop.item("books", text="%d " % n + "x" * size)["id"] for n, size in enumerate([20000] + [7000] * 8)]
     conversation = begin(shop.admin)
     for number in made:
-        turn(shop.admin, conversation, ("get_record", {"entity": "books", "id": number}))
-    found = [each["content"] for each in told(shop.admin, conversation, model) if each["role"] == "tool"]
+        tool_results(shop.admin, conversation, ("get_record", {"entity": "books", "id": number}))
+    found = [each["content"] for each in sent_messages(shop.admin, conversation, model) if each["role"] == "tool"]
     whole = [each for each in found if "left_out" not in each]
     assert 4 <= len(whole) <= 6 and found[-len(whole):] == whole and sum(len(each) for each in found) < 50_000
     assert all(json.loads(each)["left_out"].startswith("The result is too old") for each in found[:-len(whole)])
     conversation = begin(shop.admin)
-    turn(shop.admin, conversation, ("get_record", {"entity": "books", "id": made[0]}))
-    found, = [each["content"] for each in told(shop.admin, conversation, model) if each["role"] == "tool"]
+    tool_results(shop.admin, conversation, ("get_record", {"entity": "books", "id": made[0]}))
+    found, = [each["content"] for each in sent_messages(shop.admin, conversation, model) if each["role"] == "tool"]
     assert 8000 < len(found) < 8300 and found.endswith("(cut: call the tool again and request less)")
 
 
 def left_out(client, conversation, model):
-    return ["left_out" in each["content"] for each in told(client, conversation, model) if each["role"] == "tool"]
+    return ["left_out" in each["content"] for each in sent_messages(client, conversation, model) if each["role"] == "tool"]
 
 
 def test_what_rights_no_longer_reach_is_not_told_again(shop, model):
@@ -240,11 +240,11 @@ def test_what_rights_no_longer_reach_is_not_told_again(shop, model):
     conversation = begin(user)
     def becomes(wanted):  # another process applies the change of a role within a second
         until(lambda: left_out(user, conversation, model) == wanted)
-    turn(user, conversation, ("get_record", {"entity": "deals", "id": mine}), ("get_record", {"entity": "deals", "id": theirs}),
-         ("list_records", {"entity": "deals", "query": "fields=name&sort=price&filter[name]=kept"}), ("list_records", {"entity": "deals"}),
-         ("list_records", {"entity": "deals", "query": "fields=name&filter[name]=kept&filter[price][gt]=0"}),
-         ("list_records", {"entity": "deals", "query": "fields=name&filter[name]=kept"}), ("list_workflows", {}),
-         ("aggregate_records", {"entity": "deals", "query": "sum=price"}), ("list_entities", {}))
+    tool_results(user, conversation, ("get_record", {"entity": "deals", "id": mine}), ("get_record", {"entity": "deals", "id": theirs}),
+                 ("list_records", {"entity": "deals", "query": "fields=name&sort=price&filter[name]=kept"}), ("list_records", {"entity": "deals"}),
+                 ("list_records", {"entity": "deals", "query": "fields=name&filter[name]=kept&filter[price][gt]=0"}),
+                 ("list_records", {"entity": "deals", "query": "fields=name&filter[name]=kept"}), ("list_workflows", {}),
+                 ("aggregate_records", {"entity": "deals", "query": "sum=price"}), ("list_entities", {}))
     becomes([False] * 7 + [True] * 2)
     grant(theirs)
     becomes([False, True, False, True, False, False, False, True, True])
@@ -260,7 +260,7 @@ def jobs(project, made):
     return project.admin.get(f"/workflows/{made['id']}/jobs", expect=200).json()["items"]
 
 
-def waiting(client, conversation):
+def waiting_job(client, conversation):
     items = client.get(f"/ai/conversations/{conversation}/messages", expect=200).json()["items"]
     return [each for each in items if each["status"] == "waiting"]
 
@@ -273,7 +273,7 @@ def test_workflows_wait_for_their_user(shop):
               ["run_workflow", json.dumps({"workflow_id": event["id"]})], ["run_workflow", json.dumps({"workflow_id": made["id"]})]]
     conversation, response = ask(user, "call " + json.dumps(wanted))
     found = list(events(response))
-    proposed, other = waiting(user, conversation)
+    proposed, other = waiting_job(user, conversation)
     assert [data["message_id"] for kind, data, _ in found if kind == "confirm"] == [proposed["id"], other["id"]]
     told = [json.loads(line) for line in found[-1][1]["content"].split("\n")]
     assert told[0] == [{"id": made["id"], "name": made["name"]}] and told[2]["error"]["code"] == "not_found"
@@ -302,24 +302,24 @@ def test_workflows_wait_for_their_user(shop):
 
 def test_workflows_are_proposed_to_those_who_may_start_them(shop):
     made, user = workflow(shop.admin, enabled=True), shop.user_with("svc_ai_chat:create", "svc_ai_chat:read", "svc_ai_chat:update")
-    found, message = call(user, ("list_workflows", {}), ("run_workflow", {"workflow_id": made["id"]}))
-    assert [each["error"]["code"] for each in found] == ["forbidden"] * 2 and waiting(user, message["conversation_id"]) == []
+    found, message = call_tools(user, ("list_workflows", {}), ("run_workflow", {"workflow_id": made["id"]}))
+    assert [each["error"]["code"] for each in found] == ["forbidden"] * 2 and waiting_job(user, message["conversation_id"]) == []
     starter = shop.user()
-    _, message = call(starter, ("run_workflow", {"workflow_id": made["id"]}))
+    _, message = call_tools(starter, ("run_workflow", {"workflow_id": made["id"]}))
     shop.admin.put(f"/workflows/{made['id']}", {"enabled": False}, expect=200)
-    path = f"/ai/conversations/{message['conversation_id']}/messages/{waiting(starter, message['conversation_id'])[0]['id']}/confirm"
+    path = f"/ai/conversations/{message['conversation_id']}/messages/{waiting_job(starter, message['conversation_id'])[0]['id']}/confirm"
     assert starter.post(path, {"run": True}, expect=409).json()["code"] == "workflow_disabled"
-    assert call(starter, ("run_workflow", {"workflow_id": made["id"]}))[0][0]["error"]["code"] == "workflow_disabled"
-    assert len(waiting(starter, message["conversation_id"])) == 1
+    assert call_tools(starter, ("run_workflow", {"workflow_id": made["id"]}))[0][0]["error"]["code"] == "workflow_disabled"
+    assert len(waiting_job(starter, message["conversation_id"])) == 1
 
 
 def test_rounds_are_bounded_and_tools_may_be_off(shop, model):
     user, before = shop.user(entities=["chairs"]), len(model.requests)
-    _, message = answered(user, 'again [["list_entities", "{}"]]')
+    _, message = ask_and_read(user, 'again [["list_entities", "{}"]]')
     assert (message["status"], message["code"]) == ("interrupted", "provider_error") and len(model.requests) == before + 6
     assert len(model.requests[-1][0]["messages"]) == 11
     shop.admin.put("/ai/config", {"tools": None}, expect=200)
-    _, message = answered(user, 'call [["list_entities", "{}"]]')
+    _, message = ask_and_read(user, 'call [["list_entities", "{}"]]')
     assert message["content"] == "" and "tools" not in model.requests[-1][0]
 
 

@@ -43,7 +43,7 @@ def metric(**changes):
     return {"kind": "metric", "group_by": [], "aggregates": [{"function": "count"}], **changes}
 
 
-def shows(client, path, rows):
+def wait_rows(client, path, rows):
     """Waits until `path` shows `rows`: cached data is up to a second old, and other workers learn of grants within a second."""
     until(lambda: client.get(path, expect=200).json()["rows"] == rows, f"{path} does not show {rows}")
 
@@ -168,11 +168,11 @@ def test_each_caller_sees_its_own_rows_and_fields(shop):
     shop.item("sales", clerk, region="west", total=3)
     assert clerk.get(path, expect=200).json()["rows"] == [[1]]
     shop.admin.put("/entities/sales/items/1/rls-users", {"items": [{"user_id": clerk.user["id"]}]}, expect=200)
-    shows(clerk, path, [[2]])
+    wait_rows(clerk, path, [[2]])
     assert shop.key(["svc_entities:read", "sales:read"], clerk).get(path, expect=200).json()["rows"] == [[2]]
     # data that is cached for one caller is not shown to another caller
     assert shop.admin.get(path.split("?")[0], expect=200).json()["rows"] == [[6]]
-    shows(clerk, path.split("?")[0], [[2]])
+    wait_rows(clerk, path.split("?")[0], [[2]])
     # a relation to a hidden row has no value; a relation to an entity that the caller may not read is not a field
     cities = shop.admin.post("/charts", chart(group_by=[{"field": "shop.city"}]), expect=201).json()["id"]
     refused = clerk.get(f"/charts/{cities}/data", expect=403).json()
@@ -180,7 +180,7 @@ def test_each_caller_sees_its_own_rows_and_fields(shop):
     reader = shop.user(permissions=["sales:read", "shops:read"])
     assert reader.get(f"/charts/{cities}/data", expect=200).json()["rows"] == []
     shop.admin.put("/entities/sales/items/2/rls-users", {"items": [{"user_id": reader.user["id"]}]}, expect=200)
-    shows(reader, f"/charts/{cities}/data", [[None, 20]])
+    wait_rows(reader, f"/charts/{cities}/data", [[None, 20]])
     stranger = shop.user()
     assert "sales:read" in stranger.get(path, expect=403).json()["detail"]
     assert "sales:read" in preview(shop, 403, stranger)["detail"]
@@ -236,7 +236,7 @@ def test_a_change_shows_within_seconds(shop):
     made = shop.item("sales", region="east", total=1)
     assert shop.admin.get(f"{path}?fresh=true", expect=200).json()["rows"] == [[1]]
     shop.admin.delete(f"/entities/sales/items/{made['id']}", expect=204)
-    shows(shop.admin, path, [[0]])
+    wait_rows(shop.admin, path, [[0]])
 
 
 def test_many_at_once(shop):

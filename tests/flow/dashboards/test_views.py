@@ -152,7 +152,7 @@ def test_asked_for_timed_and_by_change(mill):
         mill.admin.delete(f"{VIEW}/{name}", expect=204)
 
 
-def held_by(mill, db, name):
+def view_storage(mill, db, name):
     """Returns the table that the view selects from, the table of views, and the view's id."""
     schema = mill.schema(db)
     with db.cursor() as cursor:
@@ -165,7 +165,7 @@ def test_a_refresh_that_fails_leaves_what_was_there(mill, db, servers):
     mill.entity("brief", [{"name": "kind", "type": "varchar"}, {"name": "n", "type": "integer"}], row_level_security=False)
     mill.item("brief", kind="a", n=1)
     made = make(mill, "brief_kinds", entity="brief", group_by=[{"field": "kind"}], aggregates=[{"function": "sum", "field": "n"}])
-    source, _, _ = held_by(mill, db, "brief_kinds")
+    source, _, _ = view_storage(mill, db, "brief_kinds")
     with TableLock(servers, source):
         mill.admin.post(f"{VIEW}/brief_kinds/refresh", expect=202)
         failed = view_until(mill, "brief_kinds", "failed")
@@ -185,7 +185,7 @@ def test_a_runner_that_is_killed_in_a_refresh(mill, db, servers, start_runner):
     runner left."""
     made = make(mill, "cut_down", group_by=[{"field": "grain"}], aggregates=[{"function": "count"}])
     before = rows(mill.admin, "cut_down")["items"]
-    source, views, number = held_by(mill, db, "cut_down")
+    source, views, number = view_storage(mill, db, "cut_down")
     load = mill.item("loads", grain="rye", tons=1)
 
     def lease():
@@ -233,7 +233,7 @@ def test_a_gateway_that_is_killed_while_it_asks_for_a_refresh(mill, db, servers,
     made = make(mill, "unasked")
     one = start_gateway("views-killed", WORKERS=1)
     client = Client(f"{one.url}/org/{mill.admin.project.id}", token=mill.admin.token)
-    _, views, _ = held_by(mill, db, "unasked")
+    _, views, _ = view_storage(mill, db, "unasked")
     with TableLock(servers, views, mode="share") as held, concurrent.futures.ThreadPoolExecutor(1) as pool:
         answer = pool.submit(client.post, f"{VIEW}/unasked/refresh")
         until(lambda: held.is_awaited(db), "the refresh is being requested")
@@ -285,7 +285,7 @@ NEWS = {"entity": "news", "aggregates": [{"function": "count"}], "group_by": []}
 EDITOR = ["svc_entities:read", "svc_entities:create", "svc_entities:update", "svc_entities:delete"]
 
 
-def unmade(payroll, name):
+def make_unfinished_view(payroll, name):
     """Makes the view and kills the runner, so that no later change of the definition is carried out."""
     make(payroll, name, **WAGES)
     kill(payroll.runner)
@@ -294,7 +294,7 @@ def unmade(payroll, name):
 def test_rows_are_served_by_what_they_were_made_of(payroll, start_runner):
     """A change of the definition gives no access to rows of the former definition."""
     editor = payroll.user(permissions=["news:read", *EDITOR])
-    unmade(payroll, "pay")
+    make_unfinished_view(payroll, "pay")
     try:
         payroll.admin.put(f"{VIEW}/pay", NEWS, expect=200)
         assert "Ann" not in editor.get(f"{VIEW}/pay/rows", expect=403).text
@@ -319,7 +319,7 @@ def test_a_definition_over_fields_of_others_is_not_the_callers_to_change(payroll
 def test_sharing_holds_for_the_definition_that_was_shared(payroll, start_runner):
     """A view that an administrator redefines and shares in one request gives no access to rows of the former definition."""
     reader = payroll.user(permissions=["svc_entities:read"])
-    unmade(payroll, "pay")
+    make_unfinished_view(payroll, "pay")
     try:
         payroll.admin.put(f"{VIEW}/pay", {**NEWS, "role_ids": reader.user["role_ids"]}, expect=200)
         assert "Ann" not in rows(reader, "pay", expect=403)["detail"]

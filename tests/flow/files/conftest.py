@@ -30,8 +30,8 @@ def post():
 
 
 @pytest.fixture
-def stored(servers, db):
-    """stored(project) returns {key: path} of all files in the project's store."""
+def stored_files(servers, db):
+    """stored_files(project) returns {key: path} of all files in the project's store."""
     def look(project):
         number = project.schema(db)[2:]
         folder = pathlib.Path(servers.folder / "files" / number)
@@ -55,8 +55,8 @@ def ledger(db):
 
 
 @pytest.fixture
-def time_is_over(db):
-    """time_is_over(project, seconds) makes the remains of uploads due for the collector at once; otherwise they are due after
+def expire_uploads(db):
+    """expire_uploads(project, seconds) makes the remains of uploads due for the collector at once; otherwise they are due after
     twice the `seconds` that an upload may take."""
     def skip(project, seconds):
         garbage = f"{project.schema(db)}.file_garbage"

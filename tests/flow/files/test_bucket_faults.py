@@ -26,49 +26,49 @@ def project(shared_project):
 
 
 @pytest.fixture
-def clean(bucket, project, stored, ledger):
-    """clean(count) waits until the store has `count` more files than before the test, no garbage and no open upload, and checks
+def wait_clean(bucket, project, stored_files, ledger):
+    """wait_clean(count) waits until the store has `count` more files than before the test, no garbage and no open upload, and checks
     that each stored file has a row."""
-    before = len(stored(project))
+    before = len(stored_files(project))
 
     def look(count):
-        until(lambda: len(stored(project)) == before + count and not ledger(project)[1] and not bucket.uploads(), "removed")
-        assert ledger(project)[0] == set(stored(project))
+        until(lambda: len(stored_files(project)) == before + count and not ledger(project)[1] and not bucket.uploads(), "removed")
+        assert ledger(project)[0] == set(stored_files(project))
     return look
 
 
-def whole(client, made, content):
+def is_whole(client, made, content):
     assert made["sha256"] == hashlib.sha256(content).hexdigest() and made["size"] == len(content)
     got = client.get(f"/files/{made['id']}/get", expect=200).content
     assert hashlib.sha256(got).digest() == hashlib.sha256(content).digest()
 
 
-def test_in_one_request_and_in_parts(bucket, admin, put, clean):
-    whole(admin, put(admin, "small", SMALL), SMALL)
+def test_in_one_request_and_in_parts(bucket, admin, put, wait_clean):
+    is_whole(admin, put(admin, "small", SMALL), SMALL)
     assert [each for each in bucket.asked() if each not in ("list", "listUploads")] == ["put", "get"]
-    whole(admin, put(admin, "large", LARGE), LARGE)
+    is_whole(admin, put(admin, "large", LARGE), LARGE)
     assert bucket.asked().count("part") == 3 and bucket.asked().count("complete") == 1 and bucket.asked().count("put") == 1
     edge = LARGE[:16 << 20]
-    whole(admin, put(admin, "edge", edge), edge)
+    is_whole(admin, put(admin, "edge", edge), edge)
     assert bucket.asked().count("begin") == 1 and bucket.asked().count("put") == 2
-    clean(3)
+    wait_clean(3)
 
 
 @pytest.mark.parametrize("operation", ["put", "get", "begin", "part", "complete"])
 @pytest.mark.parametrize("fault", [dict(kind="refuse", status=500, code="InternalError"), dict(kind="refuse", status=503, code="SlowDown"),
                                    dict(kind="refuse", status=400, code="RequestTimeout"), dict(kind="lose"), dict(kind="hang")],
                          ids=lambda each: each.get("code", each["kind"]))
-def test_what_passes_is_tried_again(bucket, admin, put, clean, operation, fault):
+def test_what_passes_is_tried_again(bucket, admin, put, wait_clean, operation, fault):
     content = SMALL if operation in ("put", "get") else LARGE
     if operation == "get" and fault["kind"] == "lose":
         pytest.skip("an answer that is cut: test_a_download_that_is_cut")
     bucket.fault(operation=operation, **fault)
-    whole(admin, put(admin, "x", content), content)
+    is_whole(admin, put(admin, "x", content), content)
     assert bucket.asked().count(operation) >= 2
-    clean(1)
+    wait_clean(1)
 
 
-def test_what_does_not_pass(bucket, admin, put, clean, project):
+def test_what_does_not_pass(bucket, admin, put, wait_clean, project):
     """A refusal that is final, or that lasts too long, fails the upload with 503 or 507, and nothing stays."""
     for fault in (dict(kind="refuse", status=403, code="AccessDenied"), dict(kind="refuse", status=503, code="SlowDown", count=5)):
         bucket.fault(operation="put", **fault)
@@ -77,31 +77,31 @@ def test_what_does_not_pass(bucket, admin, put, clean, project):
     assert put(admin, "x", SMALL, expect=507)["code"] == "storage_full"
     bucket.fault(operation="part", kind="refuse", status=403, code="AccessDenied", skip=1)
     put(admin, "x", LARGE, expect=503)
-    clean(0)
+    wait_clean(0)
 
 
-def test_an_error_in_an_answer_of_200(bucket, admin, put, clean):
+def test_an_error_in_an_answer_of_200(bucket, admin, put, wait_clean):
     bucket.fault(operation="complete", kind="hidden", count=2)
-    whole(admin, put(admin, "x", LARGE), LARGE)
+    is_whole(admin, put(admin, "x", LARGE), LARGE)
     bucket.fault(operation="complete", kind="hidden", count=5)
     put(admin, "y", LARGE, expect=503)
-    clean(1)
+    wait_clean(1)
 
 
 @pytest.mark.parametrize("operation, content", [("put", SMALL), ("part", LARGE)], ids=["put", "part"])
-def test_a_tag_of_another_kind(bucket, admin, put, clean, operation, content):
+def test_a_tag_of_another_kind(bucket, admin, put, wait_clean, operation, content):
     """An ETag of another kind proves nothing: the gateway reads the object back, and the object is right."""
     bucket.fault(operation=operation, kind="etag")
-    whole(admin, put(admin, "x", content), content)
+    is_whole(admin, put(admin, "x", content), content)
     assert bucket.asked().count("get") == 2
-    clean(1)
+    wait_clean(1)
 
 
 @pytest.mark.parametrize("operation, content", [("put", SMALL), ("complete", LARGE)], ids=["put", "complete"])
-def test_other_bytes_than_were_sent(bucket, admin, put, clean, operation, content):
+def test_other_bytes_than_were_sent(bucket, admin, put, wait_clean, operation, content):
     bucket.fault(operation=operation, kind="corrupt")
     assert put(admin, "x", content, expect=503)["code"] == "dependency_unavailable"
-    clean(0)
+    wait_clean(0)
 
 
 def test_a_download_that_is_cut(bucket, admin, put):
@@ -109,7 +109,7 @@ def test_a_download_that_is_cut(bucket, admin, put):
     made = put(admin, "x", LARGE)
     bucket.fault(operation="get", kind="cut", bytes=5_000_000)
     bucket.fault(operation="get", kind="cut", bytes=7_000_000)
-    whole(admin, made, LARGE)
+    is_whole(admin, made, LARGE)
     assert bucket.asked().count("get") == 3
 
 
@@ -127,30 +127,30 @@ def test_an_answer_that_is_another(bucket, admin, put, fault):
         admin.get(path, expect=503)
 
 
-def test_what_is_read_back_is_short(bucket, admin, put, clean):
+def test_what_is_read_back_is_short(bucket, admin, put, wait_clean):
     """The gateway refuses an upload whose ETag proves nothing and whose object has lost its end."""
     bucket.fault(operation="put", kind="etag")
     bucket.fault(operation="get", kind="short", bytes=1)
     assert put(admin, "x", SMALL, expect=503)["code"] == "dependency_unavailable"
-    clean(0)
+    wait_clean(0)
 
 
 def test_a_download_that_stops(bucket, admin, put):
     """The gateway requests the rest of a download again when the store stops sending."""
     made = put(admin, "x", LARGE)
     bucket.fault(operation="get", kind="stall", bytes=5_000_000)
-    whole(admin, made, LARGE)
+    is_whole(admin, made, LARGE)
     assert bucket.asked().count("get") == 2
 
 
 @pytest.mark.parametrize("operation, kind", [("begin", "flood"), ("begin", "junk"), ("put", "junk"), ("complete", "flood"), ("part", "junk")])
-def test_an_answer_that_is_none(bucket, admin, put, clean, operation, kind):
+def test_an_answer_that_is_none(bucket, admin, put, wait_clean, operation, kind):
     """An answer that is not HTTP, or an answer without an end, of which 2 MB are read, fails the upload without a second
     attempt."""
     bucket.fault(operation=operation, kind=kind)
     assert put(admin, "x", SMALL if operation == "put" else LARGE, expect=503)["code"] == "dependency_unavailable"
     assert bucket.asked().count(operation) == 1
-    clean(0)
+    wait_clean(0)
 
 
 @pytest.mark.parametrize("ahead_ms", [-3_600_000, 3_600_000])
@@ -164,10 +164,10 @@ def test_clocks_that_differ(bucket, start_gateway, servers, admin, put, ahead_ms
         start_gateway(WORKERS=1)
     assert "RequestTimeTooSkewed" in str(refused.value)
     bucket.clock(ahead=0)
-    whole(admin, made, SMALL)
+    is_whole(admin, made, SMALL)
 
 
-def test_a_bucket_that_goes(bucket, start_gateway, project, admin, put, clean):
+def test_a_bucket_that_goes(bucket, start_gateway, project, admin, put, wait_clean):
     """While the bucket is missing, the gateway treats no file as deleted and forgets no removal."""
     made = put(admin, "x", SMALL)
     other = put(admin, "y", SMALL)
@@ -179,8 +179,8 @@ def test_a_bucket_that_goes(bucket, start_gateway, project, admin, put, clean):
     admin.delete(f"/files/{other['id']}", expect=204)
     time.sleep(1)
     bucket.gone(yes=False)
-    whole(admin, made, SMALL)
-    clean(1)
+    is_whole(admin, made, SMALL)
+    wait_clean(1)
     collecting.stop()
 
 
@@ -197,7 +197,7 @@ def test_a_client_that_reads_slowly(bucket, project, gateway, admin, put):
     assert digest.hexdigest() == made["sha256"]
 
 
-def test_removals_of_a_store_that_hangs(bucket, start_gateway, project, servers, put, clean):
+def test_removals_of_a_store_that_hangs(bucket, start_gateway, project, servers, put, wait_clean):
     """The number of removals that wait for a hanging store is bounded; the collector does the rest."""
     daemon = start_gateway(WORKERS=1, S3_TIMEOUT_MS=60000)
     client = project.client(token=project.admin.token)
@@ -218,10 +218,10 @@ def test_removals_of_a_store_that_hangs(bucket, start_gateway, project, servers,
     bucket.clear()
     client.get("/files", expect=200)
     daemon.stop()
-    clean(0)
+    wait_clean(0)
 
 
-def test_uploads_that_were_left(bucket, start_gateway, project, clean, time_is_over):
+def test_uploads_that_were_left(bucket, start_gateway, project, wait_clean, expire_uploads):
     """The collector aborts the multipart upload of a gateway that was killed between parts."""
     daemon = start_gateway(WORKERS=1, FILES_COLLECT_MS=300, UPLOAD_TIME_MS=120000, S3_TIMEOUT_MS=60000)
     client = project.client(token=project.admin.token)
@@ -234,8 +234,8 @@ def test_uploads_that_were_left(bucket, start_gateway, project, clean, time_is_o
             os.kill(worker, 9)
         with pytest.raises(requests.RequestException):
             sender.result()
-    time_is_over(project, 120)
-    clean(0)
+    expire_uploads(project, 120)
+    wait_clean(0)
     daemon.stop()
 
 

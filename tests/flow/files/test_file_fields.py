@@ -15,9 +15,9 @@ def pets(project):
 
 
 @pytest.fixture
-def clean(project, stored, ledger):
+def wait_clean(project, stored_files, ledger):
     def look(count):
-        until(lambda: len(stored(project)) == count and not ledger(project)[1], "removed")
+        until(lambda: len(stored_files(project)) == count and not ledger(project)[1], "removed")
         assert ledger(project)[2][1] == count
     return look
 
@@ -45,7 +45,7 @@ def test_attached_with_the_record(pets, admin, put):
     assert admin.get("/storage", expect=200).json()["entities"] == [{"entity": "pets", "bytes": 5, "files": 1}]
 
 
-def test_attached_by_the_upload(pets, admin, put, post, clean):
+def test_attached_by_the_upload(pets, admin, put, post, wait_clean):
     rex = admin.post(PETS, {"name": "Rex"}, expect=201).json()
     where = {"entity": "pets", "entityId": rex["id"], "fieldName": "photo"}
     first = put(admin, "one.png", b"one", **where)
@@ -57,7 +57,7 @@ def test_attached_by_the_upload(pets, admin, put, post, clean):
     for wrong, status in (({"entity": "cats"}, 404), ({"entityId": 424242}, 404), ({"fieldName": "name"}, 400), ({"fieldName": None}, 400)):
         put(admin, "x", b"x", expect=status, **{key: value for key, value in {**where, **wrong}.items() if value})
     post(admin, [("a", b"a"), ("b", b"b")], expect=400, **where)
-    clean(1)
+    wait_clean(1)
 
 
 def test_attached_as_the_contract_writes_it(pets, admin, put, post):
@@ -123,7 +123,7 @@ def test_the_records_rule_decides(pets, admin, put):
     admin.get(f"/files/{own}/get", expect=200)
 
 
-def test_nothing_dangles(pets, admin, put, clean):
+def test_nothing_dangles(pets, admin, put, wait_clean):
     """Deletions of files, records, fields and entities leave no reference without its file and no bytes without their row."""
     numbers = [put(admin, f"{n}", b"x" * n)["id"] for n in range(1, 9)]
     rows = [admin.post(PETS, {"name": str(n), "photo": number}, expect=201).json()["id"] for n, number in enumerate(numbers)]
@@ -131,19 +131,19 @@ def test_nothing_dangles(pets, admin, put, clean):
     admin.delete(f"/files/{numbers[0]}", expect=204)
     after = admin.get(f"{PETS}/{rows[0]}", expect=200)
     assert after.json()["photo"] is None and after.headers["ETag"] != before.headers["ETag"]
-    clean(7)
+    wait_clean(7)
     admin.delete(f"{PETS}/{rows[1]}", expect=204)
     admin.get(f"/files/{numbers[1]}", expect=404)
     admin.put(f"{PETS}/{rows[2]}", {"photo": None}, expect=200)
     admin.put(f"{PETS}/{rows[3]}", {"name": "kept", "photo": numbers[3]}, expect=200)
     admin.get(f"/files/{numbers[3]}", expect=200)
-    clean(5)
+    wait_clean(5)
     admin.post(f"{PETS}/delete-many", {"ids": rows[4:6]}, expect=200)
-    clean(3)
+    wait_clean(3)
     admin.delete("/entities/pets/fields/papers", expect=204)
-    clean(3)
+    wait_clean(3)
     admin.delete("/entities/pets", expect=204)
-    clean(0)
+    wait_clean(0)
     assert admin.get("/storage", expect=200).json()["files"] == 0
 
 
@@ -158,7 +158,7 @@ def test_a_required_file(project, admin, put):
     admin.get(f"/files/{picture}", expect=404)
 
 
-def test_a_field_that_is_added_and_removed(project, admin, put, clean):
+def test_a_field_that_is_added_and_removed(project, admin, put, wait_clean):
     project.entity("notes", [{"name": "text", "type": "varchar"}])
     note = admin.post("/entities/notes/items", {"text": "x"}, expect=201).json()["id"]
     admin.post("/entities/notes/fields", {"name": "scan", "type": "file"}, expect=201)
@@ -166,7 +166,7 @@ def test_a_field_that_is_added_and_removed(project, admin, put, clean):
     scan = put(admin, "scan.pdf", b"%PDF-1.4\n", entity="notes", entityId=note, fieldName="scan")["id"]
     admin.delete("/entities/notes/fields/scan", expect=204)
     admin.get(f"/files/{scan}", expect=404)
-    clean(0)
+    wait_clean(0)
 
 
 def test_imports_and_exports_have_ids(pets, admin, put):

@@ -94,7 +94,7 @@ def test_storage(project, admin, put, db):
 
 
 @pytest.mark.parametrize("quota", [0, 100_000])
-def test_storage_is_true_under_concurrency(project, admin, db, put, quota, stored, ledger):
+def test_storage_is_true_under_concurrency(project, admin, db, put, quota, stored_files, ledger):
     """During concurrent uploads, deletions and refusals, the sums of /storage equal those of the rows and never exceed the
     quota."""
     admin.put("/", {"settings": {"storage_quota": quota}}, expect=200)
@@ -130,7 +130,7 @@ def test_storage_is_true_under_concurrency(project, admin, db, put, quota, store
     report = admin_report(admin)
     assert (report["bytes"], report["files"]) == sums(project, db)
     assert report["quota_bytes"] == (quota or None)
-    until(lambda: len(stored(project)) == report["files"] and not ledger(project)[1], "removed")
+    until(lambda: len(stored_files(project)) == report["files"] and not ledger(project)[1], "removed")
 
 
 def test_the_operators_ceiling(start_gateway, project):

@@ -22,7 +22,7 @@ def png(width=3, height=2):
         chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
-def test_one_file_by_a_form(admin, project, post, stored, ledger):
+def test_one_file_by_a_form(admin, project, post, stored_files, ledger):
     content = os.urandom(200_000)
     made = post(admin, [("report.bin", content)])
     assert made["filename"] == "report.bin" and made["size"] == len(content)
@@ -33,7 +33,7 @@ def test_one_file_by_a_form(admin, project, post, stored, ledger):
     answer = admin.get(f"/files/{made['id']}/get", expect=200)
     assert answer.content == content and answer.headers["Content-Length"] == str(len(content))
     files, garbage, totals = ledger(project)
-    assert set(stored(project)) == files and not garbage and totals == (len(content), 1)
+    assert set(stored_files(project)) == files and not garbage and totals == (len(content), 1)
 
 
 @pytest.mark.parametrize("size", [0, 1, 65535, 65536, 65537, 1_000_000, 5_000_000])
@@ -44,7 +44,7 @@ def test_sizes(shared_project, put, size):
     assert admin.get(f"/files/{made['id']}/get", expect=200).content == content
 
 
-def test_several_files_are_all_or_none(admin, project, post, stored, ledger):
+def test_several_files_are_all_or_none(admin, project, post, stored_files, ledger):
     made = post(admin, [("a.txt", b"one"), ("b.txt", b"two" * 50_000), ("c.txt", b"")])
     assert [item["filename"] for item in made["items"]] == ["a.txt", "b.txt", "c.txt"]
     assert ledger(project)[2] == (3 + 150_000, 3)
@@ -53,7 +53,7 @@ def test_several_files_are_all_or_none(admin, project, post, stored, ledger):
     refused = post(admin, [("d.txt", b"x"), ("e.txt", b"y" * 60_000)], expect=413)
     assert refused["code"] == "payload_too_large"
     assert admin.get("/files", expect=200).json()["total_items"] == 3
-    until(lambda: len(stored(project)) == 3 and not ledger(project)[1], "removed")
+    until(lambda: len(stored_files(project)) == 3 and not ledger(project)[1], "removed")
     # An upload may use the remaining quota to the byte.
     post(admin, [("f.txt", b"z" * (200_000 - 150_003))])
     post(admin, [("g.txt", b"z")], expect=413)
@@ -278,7 +278,7 @@ def test_rows_of_others(project, admin, put):
     put(only, "x.txt", b"x", expect=403)
 
 
-def test_update_and_delete(admin, project, put, stored, ledger):
+def test_update_and_delete(admin, project, put, stored_files, ledger):
     folder = admin.post("/folders", {"name": "Here"}, expect=201).json()["id"]
     one, two = put(admin, "one.txt", b"one line")["id"], put(admin, "two.txt", b"two lines")["id"]
     changed = admin.put(f"/files/{one}", {"filename": "uno.txt", "folder_id": folder}, expect=200).json()
@@ -295,7 +295,7 @@ def test_update_and_delete(admin, project, put, stored, ledger):
     admin.delete(f"/files/{one}", expect=404)
     admin.get(f"/files/{one}/get", expect=404)
     assert admin.delete("/files", json={"ids": [one, two]}, expect=200).json() == {"deleted": 1, "not_found": [one]}
-    until(lambda: not stored(project) and not ledger(project)[1], "removed")
+    until(lambda: not stored_files(project) and not ledger(project)[1], "removed")
     assert ledger(project)[2] == (0, 0)
 
 
@@ -309,7 +309,7 @@ def test_many_at_once(admin, project, ledger):
     assert ledger(project)[2] == (40_000_000, 40)
 
 
-def test_deleted_under_a_download(admin, project, gateway, put, stored):
+def test_deleted_under_a_download(admin, project, gateway, put, stored_files):
     """A download that has begun receives the whole file although the file is deleted."""
     content = os.urandom(20_000_000)
     number = put(admin, "x.bin", content)["id"]
@@ -318,7 +318,7 @@ def test_deleted_under_a_download(admin, project, gateway, put, stored):
                   f"Authorization: Bearer {admin.token}\r\n\r\n".encode())
         answer = s.recv(65536)
         admin.delete(f"/files/{number}", expect=204)
-        until(lambda: not stored(project), "removed")
+        until(lambda: not stored_files(project), "removed")
         while piece := s.recv(1 << 20):
             answer += piece
     assert answer.partition(b"\r\n\r\n")[2] == content
@@ -349,7 +349,7 @@ def test_folders(admin):
     make("too deep", below, expect=400)
 
 
-def test_broken_uploads(admin, project, gateway, stored, ledger):
+def test_broken_uploads(admin, project, gateway, stored_files, ledger):
     """F4: a broken form is refused, and neither a broken form nor a client that leaves stores anything."""
     def raw(body, boundary="b", length=None):
         head = (f"POST /org/{project.id}/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {admin.token}\r\nContent-Length: "
@@ -371,11 +371,11 @@ def test_broken_uploads(admin, project, gateway, stored, ledger):
     raw(part + os.urandom(500_000), length=1_000_000)
     assert raw(part + b"data\r\n--b--\r\n") == 201
     admin.post("/files", data=b"x", headers={"Content-Type": "text/plain"}, expect=415)
-    until(lambda: len(stored(project)) == 1 and not ledger(project)[1], "removed")
+    until(lambda: len(stored_files(project)) == 1 and not ledger(project)[1], "removed")
     assert ledger(project)[2] == (4, 1)
 
 
-def test_limits_of_size(start_gateway, servers, project, put, stored, ledger):
+def test_limits_of_size(start_gateway, servers, project, put, stored_files, ledger):
     """An upload above the limit is refused: before it is read if it declares its length, otherwise as soon as the limit is
     passed."""
     small = start_gateway(UPLOAD_BYTES=100_000, WORKERS=1)
@@ -385,7 +385,7 @@ def test_limits_of_size(start_gateway, servers, project, put, stored, ledger):
     put(client, "x", iter([b"x" * 60_000] * 2), expect=413)
     client.post("/files", files={"file": ("x", b"x" * 100_001)}, expect=413)
     put(client, "x", b"x" * 100_000)
-    until(lambda: len(stored(project)) == 1 and not ledger(project)[1], "removed")
+    until(lambda: len(stored_files(project)) == 1 and not ledger(project)[1], "removed")
 
 
 def test_without_a_store(start_gateway, project, admin, put):

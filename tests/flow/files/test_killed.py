@@ -17,7 +17,7 @@ from groundwork.pictures import draw_image, encode_image, decode_image
 CONTENT = os.urandom(150_000)
 MARK = "groundwork-files"
 UPLOAD_SECONDS = 120
-KILLED = (requests.ConnectionError, requests.Timeout)
+KILL_ERRORS = (requests.ConnectionError, requests.Timeout)
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace kills at a system call")
 
@@ -61,7 +61,7 @@ def killed_at(victim, call, count):
         strace.stderr.close()
 
 
-def consistent(project, stored, ledger, look, time_is_over):
+def check_consistency(project, stored, ledger, look, time_is_over):
     """Checks that every row has its bytes now, and that the collector removes everything else once uploads had their time.
     Returns the files."""
     files, _, totals = ledger(project)
@@ -88,36 +88,36 @@ def caller(victim, project):
 def attempt(caller, method, path, **options):
     try:
         return caller.request(method, path, timeout=60, **options).status_code
-    except KILLED:
+    except KILL_ERRORS:
         return None
 
 
 @pytest.mark.parametrize("call, count", UPLOAD)
-def test_uploads(victim, project, admin, caller, stored, ledger, time_is_over, call, count):
+def test_uploads(victim, project, admin, caller, stored_files, ledger, expire_uploads, call, count):
     caller.get("/files", expect=200)
     with killed_at(victim, call, count):
         status = attempt(caller, "PUT", "/files/upload/x.bin", data=CONTENT)
-    items = consistent(project, stored, ledger, admin, time_is_over)
+    items = check_consistency(project, stored_files, ledger, admin, expire_uploads)
     assert status in (None, 201) and (status is None or len(items) == 1)
     victim.wait_ready()
     caller.put("/files/upload/y.bin", data=CONTENT, expect=201)
 
 
 @pytest.mark.parametrize("call, count", DELETION)
-def test_deletions(victim, project, admin, caller, stored, ledger, time_is_over, put, call, count):
+def test_deletions(victim, project, admin, caller, stored_files, ledger, expire_uploads, put, call, count):
     number = put(admin, "x.bin", CONTENT)["id"]
     put(admin, "y.bin", CONTENT)
     caller.get("/files", expect=200)
     with killed_at(victim, call, count):
         status = attempt(caller, "DELETE", f"/files/{number}")
         time.sleep(0.3)  # the gateway removes the bytes after its answer
-    items = consistent(project, stored, ledger, admin, time_is_over)
+    items = check_consistency(project, stored_files, ledger, admin, expire_uploads)
     assert status in (None, 204) and (status is None or len(items) == 1)
     victim.wait_ready()
 
 
 @pytest.mark.parametrize("call, count", VARIANT)
-def test_variants(victim, project, admin, caller, stored, ledger, time_is_over, put, db, call, count):
+def test_variants(victim, project, admin, caller, stored_files, ledger, expire_uploads, put, db, call, count):
     """A gateway that is killed while it makes a variant leaves a row with its bytes, or nothing."""
     made = put(admin, "x.png", encode_image(draw_image(), "PNG"))
     caller.get("/files", expect=200)
@@ -129,15 +129,15 @@ def test_variants(victim, project, admin, caller, stored, ledger, time_is_over, 
         with db.cursor() as cursor:
             cursor.execute(f"select key from {project.schema(db)}.file_variants")
             return ledger(project)[0] | {row[0] for row in cursor.fetchall()}
-    assert all_keys() <= set(stored(project))
-    time_is_over(project, UPLOAD_SECONDS)
-    until(lambda: set(stored(project)) == all_keys() and not ledger(project)[1], "removed")
-    assert status is None or len(stored(project)) == 2
+    assert all_keys() <= set(stored_files(project))
+    expire_uploads(project, UPLOAD_SECONDS)
+    until(lambda: set(stored_files(project)) == all_keys() and not ledger(project)[1], "removed")
+    assert status is None or len(stored_files(project)) == 2
     assert decode_image(admin.get(f"/files/{made['id']}/get", params={"width": 50}, expect=200).content).size == (50, 33)
     victim.wait_ready()
 
 
-def test_slow_uploads_end(start_gateway, project, stored, ledger, admin, time_is_over):
+def test_slow_uploads_end(start_gateway, project, stored_files, ledger, admin, expire_uploads):
     """An upload that takes longer than allowed is refused and stores nothing."""
     daemon = start_gateway(WORKERS=1, UPLOAD_TIME_MS=1000)
     caller = project.client(token=admin.token)
@@ -150,23 +150,23 @@ def test_slow_uploads_end(start_gateway, project, stored, ledger, admin, time_is
     try:
         answer = caller.put("/files/upload/x", data=slowly())
         assert answer.status_code in (408, 504), answer.text
-    except KILLED:
+    except KILL_ERRORS:
         pass
-    assert consistent(project, stored, ledger, admin, time_is_over) == []
+    assert check_consistency(project, stored_files, ledger, admin, expire_uploads) == []
     daemon.stop()
 
 
-def test_a_deleted_project_leaves_nothing(victim, project, put, stored, db, servers):
+def test_a_deleted_project_leaves_nothing(victim, project, put, stored_files, db, servers):
     put(project.admin, "x.bin", CONTENT)
     number = project.schema(db)[2:]
     folder = servers.folder / "files" / number
-    assert stored(project)
+    assert stored_files(project)
     project.delete()
     until(lambda: not (any(path.is_file() for path in folder.rglob("*")) if bucket.wanted() else folder.exists()), "files of the deleted project are left")
 
 
 @pytest.mark.skipif(bucket.wanted(), reason="a bucket that is away: test_bucket_faults.py")
-def test_a_store_that_is_away(start_gateway, servers, project, stored, ledger):
+def test_a_store_that_is_away(start_gateway, servers, project, stored_files, ledger):
     """D9: requests get 503 while the volume is gone, and files are available again without a restart."""
     away = servers.folder / "away"
     away.mkdir()
@@ -188,7 +188,7 @@ def test_a_store_that_is_away(start_gateway, servers, project, stored, ledger):
 
 
 @pytest.mark.skipif(bucket.wanted(), reason="a bucket that is gone: test_bucket_faults.py")
-def test_a_volume_that_is_not_mounted(victim, start_gateway, servers, project, admin, put, stored, ledger, time_is_over):
+def test_a_volume_that_is_not_mounted(victim, start_gateway, servers, project, admin, put, stored_files, ledger, expire_uploads):
     """D9: the gateway does not take an empty mount point for its store: it writes nothing there and treats no file as gone."""
     one, two = [put(admin, name, CONTENT)["id"] for name in "ab"]
     place, aside = servers.folder / "files", servers.folder / "unmounted"
@@ -207,4 +207,4 @@ def test_a_volume_that_is_not_mounted(victim, start_gateway, servers, project, a
     finally:
         place.rmdir()
         aside.rename(place)
-    assert [item["id"] for item in consistent(project, stored, ledger, admin, time_is_over)] == [one]
+    assert [item["id"] for item in check_consistency(project, stored_files, ledger, admin, expire_uploads)] == [one]

@@ -21,7 +21,7 @@ def facts(made):
     return made["width"], made["height"], made["duration"]
 
 
-def told(client, made):
+def wait_facts(client, made):
     """Returns the facts of a file; asks again if the sandbox took longer to start than an upload waits."""
     return facts(made) if made["width"] else facts(client.post(f"/files/{made['id']}/probe", expect=200).json())
 
@@ -78,11 +78,11 @@ def test_the_sandbox_is_killed(start_gateway, project, put, sandboxes):
     client = project.client(token=project.admin.token)
     client.base_url = f"{daemon.url}/org/{project.id}"
     for _ in range(3):
-        assert told(client, put(client, "x.png", encode_image(draw_image(), "PNG"))) == (600, 400, None)
+        assert wait_facts(client, put(client, "x.png", encode_image(draw_image(), "PNG"))) == (600, 400, None)
         for number in sandboxes(daemon):
             os.kill(number, signal.SIGKILL)
     until(lambda: not sandboxes(daemon), "gone")
-    assert told(client, put(client, "x.png", encode_image(draw_image(), "PNG"))) == (600, 400, None)
+    assert wait_facts(client, put(client, "x.png", encode_image(draw_image(), "PNG"))) == (600, 400, None)
     assert len(sandboxes(daemon)) == 1
     daemon.stop()
 

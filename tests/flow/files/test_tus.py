@@ -40,10 +40,10 @@ def offset(client, path):
 
 
 @pytest.fixture
-def clean(project, stored, ledger):
+def wait_clean(project, stored_files, ledger):
     def look(count):
-        until(lambda: len(stored(project)) == count and not ledger(project)[1],
-              lambda: f"in the store {sorted(stored(project))}, files and garbage {ledger(project)}")
+        until(lambda: len(stored_files(project)) == count and not ledger(project)[1],
+              lambda: f"in the store {sorted(stored_files(project))}, files and garbage {ledger(project)}")
     return look
 
 
@@ -62,7 +62,7 @@ def is_file(client, answer, content, name="x.bin"):
     return made
 
 
-def test_in_one_request(admin, clean):
+def test_in_one_request(admin, wait_clean):
     content = os.urandom(100_000)
     folder = admin.post("/folders", {"name": "Here"}, expect=201).json()["id"]
     path = begin(admin, len(content), "na\u00efve.bin", folder_id=folder)
@@ -72,10 +72,10 @@ def test_in_one_request(admin, clean):
     assert is_file(admin, answer, content, "na\u00efve.bin")["folder_id"] == folder
     state = admin.get(path, headers=TUS, expect=200)
     assert state.json()["file_id"] and state.json()["offset"] == state.json()["length"] == len(content)
-    clean(1)
+    wait_clean(1)
 
 
-def test_in_many_requests(admin, clean):
+def test_in_many_requests(admin, wait_clean):
     """Each PATCH begins at the offset where the last one ended and may have any size, also more than one stored part."""
     path = begin(admin, len(LARGE))
     done = 0
@@ -86,15 +86,15 @@ def test_in_many_requests(admin, clean):
         assert answer.headers["Upload-Offset"] == str(done) and offset(admin, path) == done
     is_file(admin, answer, LARGE)
     assert send(admin, path, done, b"").headers["Content-Location"], "a complete upload stays complete"
-    clean(1)
+    wait_clean(1)
     assert admin.get("/storage", expect=200).json()["bytes"] == len(LARGE)
 
 
-def test_nothing(admin, clean):
+def test_nothing(admin, wait_clean):
     path = begin(admin, 0)
     state = admin.get(path, headers=TUS, expect=200).json()
     assert state["file_id"] and admin.get(f"/files/{state['file_id']}", expect=200).json()["size"] == 0
-    clean(1)
+    wait_clean(1)
 
 
 def test_the_protocol(admin, gateway, project):
@@ -159,7 +159,7 @@ def test_its_creators_alone(project, admin):
 
 
 @pytest.mark.parametrize("way", ["tus", "body"])
-def test_rights_that_go_meanwhile(project, gateway, admin, clean, way):
+def test_rights_that_go_meanwhile(project, gateway, admin, wait_clean, way):
     """An upload stores nothing if its user has lost the right to upload before the last byte arrives."""
     alice = project.user()
     content = os.urandom(200_000)
@@ -173,19 +173,19 @@ def test_rights_that_go_meanwhile(project, gateway, admin, clean, way):
         s.sendall(content[-1:])
         assert s.recv(65536).split()[1] in (b"401", b"403")
     assert admin.get("/files", expect=200).json()["total_items"] == 0
-    clean(0)
+    wait_clean(0)
 
 
-def test_termination(admin, clean):
+def test_termination(admin, wait_clean):
     path = begin(admin, len(LARGE))
     send(admin, path, 0, LARGE[:PART + 5])
     admin.delete(path, headers=TUS, expect=204)
     admin.head(path, headers=TUS, expect=404)
     admin.delete(path, headers=TUS, expect=404)
-    clean(0)
+    wait_clean(0)
 
 
-def test_quota(project, admin, clean):
+def test_quota(project, admin, wait_clean):
     """Unfinished uploads count against the quota: an upload that cannot fit is refused when it begins."""
     admin.put("/", {"settings": {"storage_quota": 1000}}, expect=200)
     settle()
@@ -196,7 +196,7 @@ def test_quota(project, admin, clean):
     path = begin(admin, 1000)
     send(admin, path, 0, b"x" * 1000)
     begin(admin, 1, expect=413)
-    clean(1)
+    wait_clean(1)
 
 
 def fill_up(project, db, count, user_id, expires="now() + interval '1 hour'", file_id="null"):
@@ -277,7 +277,7 @@ def client_program():
     return run
 
 
-def test_tus_js_client(admin, tmp_path, client_program, clean):
+def test_tus_js_client(admin, tmp_path, client_program, wait_clean):
     path = tmp_path / "large.bin"
     path.write_bytes(LARGE)
     for chunk in (50 << 20, 3_000_000):
@@ -291,9 +291,9 @@ def test_tus_js_client(admin, tmp_path, client_program, clean):
     resumed = client_program(admin, path, chunk=5_000_000, resume=stopped["url"])
     assert resumed.get("done") and resumed["requests"][0] == ["HEAD", 200], resumed
     assert len(resumed["requests"]) == 1 + -(-(len(LARGE) - 20_000_000) // 5_000_000)
-    clean(3)
+    wait_clean(3)
     client_program(admin, path, chunk=5_000_000, stopAfter=10_000_000, terminate=True)
-    clean(3)
+    wait_clean(3)
 
 
 def test_a_gateway_that_dies(admin, project, start_gateway):

@@ -75,7 +75,7 @@ def test_turned(admin, put, kind, orientation):
     assert distance(decode_image(variant(admin, made, width=50, height=50, format="png").content), square) < 4
 
 
-def above(image, color):
+def composite_over(image, color):
     """Returns the image composited over `color`, because transparent pixels have no colour to compare."""
     return Image.alpha_composite(Image.new("RGBA", image.size, (*color, 255)), image.convert("RGBA")).convert("RGB")
 
@@ -106,9 +106,9 @@ def test_kinds(admin, put, name):
     assert (made["width"], made["height"]) == image.size
     got = decode_image(variant(admin, made, format="png").content)
     assert got.size == image.size
-    assert distance(above(got, (9, 99, 200)), above(image, (9, 99, 200))) < (5 if name == "cmyk" else 3)
-    assert distance(decode_image(variant(admin, made, format="jpeg").content), above(image, (255, 255, 255))) < 15
-    assert distance(above(decode_image(variant(admin, made, format="webp").content), (9, 99, 200)), above(image, (9, 99, 200))) < 15
+    assert distance(composite_over(got, (9, 99, 200)), composite_over(image, (9, 99, 200))) < (5 if name == "cmyk" else 3)
+    assert distance(decode_image(variant(admin, made, format="jpeg").content), composite_over(image, (255, 255, 255))) < 15
+    assert distance(composite_over(decode_image(variant(admin, made, format="webp").content), (9, 99, 200)), composite_over(image, (9, 99, 200))) < 15
 
 
 def test_avif(admin, put):
@@ -176,7 +176,7 @@ def test_who_may(admin, project, put):
 
 
 @pytest.fixture(scope="module")
-def patient(start_gateway, project):
+def patient_admin(start_gateway, project):
     """The administrator, at a gateway that gives large pictures as much time as a busy machine needs."""
     daemon = start_gateway(WORKERS=1, REQUEST_TIMEOUT_MS=600000)
     client = project.client(token=project.admin.token)
@@ -188,20 +188,20 @@ def patient(start_gateway, project):
 
 
 @pytest.mark.timed
-def test_bombs(patient, put):
+def test_bombs(patient_admin, put):
     """A bomb is refused by its head, or when memory or time run out, and the next picture is still scaled."""
-    good = put(patient, "x.png", encode_image(draw_image(), "PNG"))
+    good = put(patient_admin, "x.png", encode_image(draw_image(), "PNG"))
     bombs = [flat_png(30000, 30000), flat_png(9000, 9000, interlaced=True), flat_png(4, 4, told=(30000, 30000)),
              flat_png(1, 1, told=(1, 999_999_999))]
     for bomb in bombs[:2]:
-        made = put(patient, "bomb.png", bomb)
+        made = put(patient_admin, "bomb.png", bomb)
         assert made["size"] < 200_000
         with at_most(15, "a bomb"):
-            answer = variant(patient, made, expect=422, width=50).json()
+            answer = variant(patient_admin, made, expect=422, width=50).json()
         assert answer["code"] == "picture_too_large"
     for bomb in bombs[2:]:
-        assert variant(patient, put(patient, "bomb.png", bomb), expect=422, width=50).json()["code"] in ("picture_too_large", "picture_broken")
-    assert decode_image(variant(patient, good, width=50).content).size == (50, 33)
+        assert variant(patient_admin, put(patient_admin, "bomb.png", bomb), expect=422, width=50).json()["code"] in ("picture_too_large", "picture_broken")
+    assert decode_image(variant(patient_admin, good, width=50).content).size == (50, 33)
 
 
 def test_takes_too_long(start_gateway, admin, project, put):
@@ -215,19 +215,19 @@ def test_takes_too_long(start_gateway, admin, project, put):
     daemon.stop()
 
 
-def test_large_and_no_bomb(patient, put):
-    made = put(patient, "x.png", flat_png(9000, 9000))
+def test_large_and_no_bomb(patient_admin, put):
+    made = put(patient_admin, "x.png", flat_png(9000, 9000))
     assert (made["width"], made["height"]) == (9000, 9000)
-    assert decode_image(variant(patient, made, width=50).content).size == (50, 50)
+    assert decode_image(variant(patient_admin, made, width=50).content).size == (50, 50)
 
 
-def test_large_avif(patient, put):
+def test_large_avif(patient_admin, put):
     """The largest possible variant is made as AVIF, and made from AVIF, within the memory of one picture."""
-    made = put(patient, "x.png", encode_image(draw_image(4096, 4096), "PNG", compress_level=1))
-    content = variant(patient, made, format="avif", width=4096).content
-    again = put(patient, "x.avif", content)
+    made = put(patient_admin, "x.png", encode_image(draw_image(4096, 4096), "PNG", compress_level=1))
+    content = variant(patient_admin, made, format="avif", width=4096).content
+    again = put(patient_admin, "x.avif", content)
     assert (again["width"], again["height"]) == (4096, 4096)
-    assert distance(decode_image(variant(patient, again, width=300, format="png").content), draw_image(4096, 4096).resize((300, 300), Image.Resampling.LANCZOS)) < 4
+    assert distance(decode_image(variant(patient_admin, again, width=300, format="png").content), draw_image(4096, 4096).resize((300, 300), Image.Resampling.LANCZOS)) < 4
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])

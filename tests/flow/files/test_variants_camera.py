@@ -24,7 +24,7 @@ def tiff(image, **options):
     return encode_image(image, "TIFF", **options)
 
 
-def tiled(image, side=16):
+def tiled_tiff(image, side=16):
     """Returns a TIFF of tiles, which Pillow does not write."""
     library = ctypes.CDLL("libtiff.so.6")
     library.TIFFOpen.restype = ctypes.c_void_p
@@ -40,7 +40,7 @@ def tiled(image, side=16):
         return file.read()
 
 
-def told_tiff(width, height, compression=1, strip=bytes(300)):
+def declared_tiff(width, height, compression=1, strip=bytes(300)):
     """Returns a gray TIFF of one strip whose head declares any size."""
     tags = [(WIDTH, 4, 1, width), (HEIGHT, 4, 1, height), (BITS, 3, 1, 8), (COMPRESSION, 3, 1, compression), (PHOTOMETRIC, 3, 1, 1),
             (STRIP, 4, 1, 122), (SAMPLES, 3, 1, 1), (STRIP_ROWS, 4, 1, height), (STRIP_BYTES, 4, 1, len(strip))]
@@ -106,7 +106,7 @@ def test_kinds_of_tiff(admin, put, compression, mode):
 
 
 def test_tiles(admin, put):
-    assert distance(decode_image(variant(admin, put(admin, "x.tif", tiled(draw_image(100, 70))), format="png").content), draw_image(100, 70)) < 1
+    assert distance(decode_image(variant(admin, put(admin, "x.tif", tiled_tiff(draw_image(100, 70))), format="png").content), draw_image(100, 70)) < 1
 
 
 def test_sixteen_bits(admin, put):
@@ -149,7 +149,7 @@ def test_rows_of_tiff(admin, put):
 # --- bad pictures ---
 
 
-def flat(size):
+def flat_strip(size):
     """Returns a compressed strip of `size` * `size` black pixels."""
     packer = zlib.compressobj(9)
     return b"".join([*(packer.compress(bytes(size)) for _ in range(size)), packer.flush()])
@@ -158,12 +158,12 @@ def flat(size):
 @pytest.mark.parametrize("told", [(60000, 60000), (9999, 9999, 5), (1, 99_999_999), (99_999_999, 1)])
 def test_bombs_of_tiff(admin, put, told):
     """A TIFF that declares a wrong size is refused by its head, or where its bytes end."""
-    answer = variant(admin, put(admin, "x.tif", told_tiff(*told)), expect=422, width=50).json()
+    answer = variant(admin, put(admin, "x.tif", declared_tiff(*told)), expect=422, width=50).json()
     assert answer["code"] in ("picture_too_large", "picture_broken")
 
 
 def test_a_strip_beyond_memory(admin, put):
-    made = put(admin, "x.tif", told_tiff(9900, 9900, 8, flat(9900)))
+    made = put(admin, "x.tif", declared_tiff(9900, 9900, 8, flat_strip(9900)))
     assert made["size"] < 200_000
     assert variant(admin, made, expect=422, width=50).json()["code"] == "picture_too_large"
 

@@ -33,7 +33,7 @@ def is_near(pixel, color, alpha=255):
     return abs(pixel[3] - alpha) < 10 and (alpha == 0 or all(abs(a - b) < 40 for a, b in zip(pixel, COLORS[color])))
 
 
-def moving(kind, **options):
+def animation(kind, **options):
     turns = [draw_image(60, 40), draw_image(60, 40).rotate(180), draw_image(60, 40).transpose(Image.Transpose.FLIP_LEFT_RIGHT)]
     return turns, encode_image(turns[0], kind, save_all=True, append_images=turns[1:], duration=[50, 120, 300], **options)
 
@@ -41,7 +41,7 @@ def moving(kind, **options):
 @pytest.mark.parametrize("kind, options", [("GIF", {"loop": 0}), ("WEBP", {"lossless": True, "loop": 0}), ("WEBP", {"quality": 90, "loop": 0})])
 @pytest.mark.parametrize("query", [dict(), dict(format="webp"), dict(format="auto")])
 def test_goes_on_moving(admin, put, kind, options, query):
-    turns, content = moving(kind, **options)
+    turns, content = animation(kind, **options)
     made = put(admin, "x", content)
     got = variant(admin, made, width=30, headers={"Accept": "image/webp"}, **query)
     assert got.headers["Content-Type"] == "image/webp"
@@ -53,7 +53,7 @@ def test_goes_on_moving(admin, put, kind, options, query):
 
 @pytest.mark.parametrize("fit, size", [("cover", (30, 30)), ("contain", (30, 30)), ("fill", (30, 30)), ("inside", (30, 20))])
 def test_fits(admin, put, fit, size):
-    _, content = moving("GIF", loop=0)
+    _, content = animation("GIF", loop=0)
     frames, _, _ = frames_of(variant(admin, put(admin, "x", content), width=30, height=30, fit=fit).content)
     assert len(frames) == 3 and all(frame.size == size for frame in frames)
 
@@ -62,7 +62,7 @@ def test_fits(admin, put, fit, size):
 @pytest.mark.parametrize("query", [dict(frame="first"), dict(frame="first", format="webp"), dict(format="png"), dict(format="jpeg"), dict(format="avif")])
 def test_first_frame(admin, put, kind, query):
     """A variant has only the first frame if requested, and in formats without animation."""
-    turns, content = moving(kind, loop=0)
+    turns, content = animation(kind, loop=0)
     got = put(admin, "again", variant(admin, put(admin, "x", content), width=30, **query).content)
     shown = decode_image(variant(admin, got, format="png").content)
     assert distance(shown, turns[0].resize((30, 20), Image.Resampling.LANCZOS)) < 15
@@ -71,7 +71,7 @@ def test_first_frame(admin, put, kind, query):
 
 
 def test_first_frame_and_all_of_them_are_two_variants(admin, put):
-    _, content = moving("GIF", loop=0)
+    _, content = animation("GIF", loop=0)
     made = put(admin, "x", content)
     counts = [decode_image(variant(admin, made, width=30, frame=frame).content).n_frames for frame in ("all", "first", "all")]
     assert counts == [3, 1, 3]
@@ -82,7 +82,7 @@ def test_turned(admin, put):
     """The frames of an animated WebP are turned as its Exif orientation says."""
     exif = Image.Exif()
     exif[pictures.ORIENTATION] = 6
-    turns, content = moving("WEBP", lossless=True, loop=0, exif=exif.tobytes())
+    turns, content = animation("WEBP", lossless=True, loop=0, exif=exif.tobytes())
     frames, _, _ = frames_of(variant(admin, put(admin, "x", content), width=20).content)
     for frame, turn in zip(frames, turns, strict=True):
         assert distance(frame, turn.transpose(pictures.TURNS[6]).resize((20, 30), Image.Resampling.LANCZOS)) < 15
@@ -96,7 +96,7 @@ def test_loops_of_gif(admin, put, loops, plays):
 
 
 def test_loops_of_webp(admin, put):
-    _, content = moving("WEBP", loop=3)
+    _, content = animation("WEBP", loop=3)
     assert frames_of(variant(admin, put(admin, "x.webp", content), width=30).content)[2] == 3
 
 
@@ -176,7 +176,7 @@ def test_a_variant_has_no_more_pixels_than_its_picture_may(admin, put):
 
 @pytest.mark.parametrize("kind", ["GIF", "WEBP"])
 def test_cut(admin, put, kind):
-    _, whole = moving(kind, loop=0)
+    _, whole = animation(kind, loop=0)
     for part in (0.3, 0.6, 0.9):
         made = put(admin, "x", whole[:int(len(whole) * part)])
         assert variant(admin, made, expect=422, width=30).json()["code"] == "picture_broken"
@@ -192,7 +192,7 @@ def test_without_an_end(admin, put):
 def test_broken_anywhere(admin, put):
     """A picture with bytes changed at random places gives a variant or a 422."""
     for kind in ("GIF", "WEBP"):
-        content = bytearray(moving(kind, loop=0)[1])
+        content = bytearray(animation(kind, loop=0)[1])
         for n in range(12):
             content[(n * 7919 + 40) % len(content)] ^= 0x5A
             answer = admin.get(pictures.GET.format(put(admin, "x", bytes(content))["id"]), params={"width": 30}, expect=None)

@@ -15,7 +15,7 @@ def api(servers):
 
 
 @pytest.fixture(scope="module")
-def other(servers):
+def other_api(servers):
     """A second such API at another address, which must not receive what belongs to the first."""
     own = Api()
     servers.allowed_ports.append(own.port)
@@ -24,15 +24,15 @@ def other(servers):
 
 
 @pytest.fixture(scope="module")
-def calling(start_gateway, session_gateway, api, other):
+def calling_gateway(start_gateway, session_gateway, api, other_api):
     """A gateway that may connect to the two APIs and to nothing else on this machine."""
-    return start_gateway("gateway-integrations", WORKERS=2, FETCH_ALLOW=f"127.0.0.1:{api.port},127.0.0.1:{other.port}")
+    return start_gateway("gateway-integrations", WORKERS=2, FETCH_ALLOW=f"127.0.0.1:{api.port},127.0.0.1:{other_api.port}")
 
 
 @pytest.fixture(scope="module")
-def crm(calling, servers, recorder):
+def crm(calling_gateway, servers, recorder):
     """One project for all tests of a file."""
-    operator = Client(f"{calling.url}/org", token=servers.operator_token, recorder=recorder)
-    made = Project(calling, operator, recorder)
+    operator = Client(f"{calling_gateway.url}/org", token=servers.operator_token, recorder=recorder)
+    made = Project(calling_gateway, operator, recorder)
     made.admin.put("/", {"settings": {"redirect_urls": ["https://app.example.org/connected"]}}, expect=200)
     return made

@@ -23,7 +23,7 @@ def consenting(api, **members):
 
 
 @pytest.fixture(autouse=True)
-def honest(api):
+def reset_token_server(api):
     """Each test begins with a token server that behaves correctly."""
     api.expires_in, api.delay, api.refuse, api.rotates, api.packed = 3600, 0, None, True, False
     api.going.set()
@@ -32,7 +32,7 @@ def honest(api):
 
 
 @pytest.fixture
-def ours(crm, api):
+def own_integration(crm, api):
     return make(crm, api.url, auth=consenting(api), operations=[operation(path="/guarded")])
 
 
@@ -50,17 +50,17 @@ def consented(crm, api, made, client=None, **body):
     return finish(client, api.consent(begin(client, connection)["url"]))
 
 
-def test_token_servers_that_pack_and_mark(crm, api, ours):
+def test_token_servers_that_pack_and_mark(crm, api, own_integration):
     """The gateway reads tokens from an answer with gzip, a byte order mark and a number beyond 64 bits."""
     api.packed = True
-    connection = consented(crm, api, ours)
+    connection = consented(crm, api, own_integration)
     api.packed = False
     assert connection["status"] == "active"
-    assert run(crm, ours)["status_code"] == 200
+    assert run(crm, own_integration)["status_code"] == 200
 
 
-def test_consent_that_is_not_given(crm, api, ours):
-    connection = connect(crm, ours, {})
+def test_consent_that_is_not_given(crm, api, own_integration):
+    connection = connect(crm, own_integration, {})
     answer = {**api.consent(begin(crm.admin, connection)["url"]), "scope": "read", "authuser": "0"}
     refused = {name: value for name, value in answer.items() if name != "code"} | {"error": "access_denied"}
     assert finish(crm.admin, refused, 403)["code"] == "forbidden"
@@ -95,11 +95,11 @@ def test_in_the_body(crm, api):
     assert api.grants == [{"grant_type": "client_credentials", "client_id": "id", "client_secret": "in-the-body"}]
 
 
-def test_one_fetches_for_all_gateways(crm, api, calling, start_gateway, other, recorder):
+def test_one_fetches_for_all_gateways(crm, api, calling_gateway, start_gateway, other_api, recorder):
     """Eight concurrent calls to two gateways without a token make one request for a token."""
     made = make(crm, api.url, auth=consenting(api), operations=[operation(path="/guarded")])
     connection = consented(crm, api, made)
-    second = start_gateway("gateway-integrations-2", WORKERS=2, FETCH_ALLOW=f"127.0.0.1:{api.port},127.0.0.1:{other.port}")
+    second = start_gateway("gateway-integrations-2", WORKERS=2, FETCH_ALLOW=f"127.0.0.1:{api.port},127.0.0.1:{other_api.port}")
     there = Client(f"{second.url}/org/{crm.id}", token=crm.admin.token, recorder=recorder)
     api.grants.clear()
     api.live.clear()
@@ -112,19 +112,19 @@ def test_one_fetches_for_all_gateways(crm, api, calling, start_gateway, other, r
     second.stop()
 
 
-def test_who_asked_leaves_and_the_token_stays(crm, api, ours):
+def test_who_asked_leaves_and_the_token_stays(crm, api, own_integration):
     """A fetched token is stored although the caller has left: a server that rotates has already forgotten the old refresh
     token."""
-    connection = consented(crm, api, ours)
+    connection = consented(crm, api, own_integration)
     api.live.clear()
     api.delay = 1
     with pytest.raises(Exception, match="[Tt]imed out"):
-        crm.admin.session.post(f"{crm.base_url}/integrations/{ours['id']}/operations/op/run", json={}, timeout=0.4,
+        crm.admin.session.post(f"{crm.base_url}/integrations/{own_integration['id']}/operations/op/run", json={}, timeout=0.4,
                                headers={"Authorization": f"Bearer {crm.admin.token}"})
-    assert run(crm, ours)["status_code"] == 200
+    assert run(crm, own_integration)["status_code"] == 200
     api.delay = 0
     api.live.clear()
-    assert run(crm, ours)["status_code"] == 200
+    assert run(crm, own_integration)["status_code"] == 200
     assert crm.admin.get(f"/connections/{connection['id']}", expect=200).json()["status"] == "active"
 
 
@@ -150,9 +150,9 @@ def test_what_comes_too_late_is_dropped(crm, api, db):
     assert [grant["client_id"] for grant in api.grants] == ["before", "after"]
 
 
-def test_a_consent(crm, api, ours):
-    connection = connect(crm, ours, {})
-    assert connection["status"] == "pending" and "consent" in run(crm, ours, expect=409)["detail"]
+def test_a_consent(crm, api, own_integration):
+    connection = connect(crm, own_integration, {})
+    assert connection["status"] == "pending" and "consent" in run(crm, own_integration, expect=409)["detail"]
     url = begin(crm.admin, connection)["url"]
     asked = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))
     assert url.startswith("https://login.example.org/authorize?x=1&response_type=code&")
@@ -160,14 +160,14 @@ def test_a_consent(crm, api, ours):
     assert "client-secret-1" not in url
     done = finish(crm.admin, api.consent(url))
     assert done["status"] == "active" and done["credentials"] == {"access_token": "********", "refresh_token": "********"}
-    assert run(crm, ours)["status_code"] == 200
+    assert run(crm, own_integration)["status_code"] == 200
     grant, = api.grants
     assert grant["grant_type"] == "authorization_code" and len(grant["code_verifier"]) == 43
 
 
-def test_a_state_serves_once_and_its_user(crm, api, ours):
+def test_a_state_serves_once_and_its_user(crm, api, own_integration):
     ann, bob = crm.user(), crm.user()
-    connection = connect(crm, ours, {}, client=ann, own=True)
+    connection = connect(crm, own_integration, {}, client=ann, own=True)
     begin(bob, connection, expect=404)
     begin(crm.admin, connection, expect=404)
     assert begin(ann, connection, expect=400, page="https://evil.example/")["code"] == "redirect_not_allowed"
@@ -187,63 +187,63 @@ def test_a_state_serves_once_and_its_user(crm, api, ours):
 
 
 @pytest.mark.parametrize("status, error, expected", [(400, "invalid_grant", 409), (401, "invalid_client", 409), (500, "server_error", 502), (400, "a b\"<", 502)])
-def test_refusals_of_the_token_server(crm, api, ours, calling, status, error, expected):
-    connection = consented(crm, api, ours)
+def test_refusals_of_the_token_server(crm, api, own_integration, calling_gateway, status, error, expected):
+    connection = consented(crm, api, own_integration)
     api.live.clear()
     api.refuse = (status, error)
-    answer = run(crm, ours, expect=expected)
+    answer = run(crm, own_integration, expect=expected)
     shown = crm.admin.get(f"/connections/{connection['id']}", expect=200).json()
     assert shown["status"] == ("failed" if expected == 409 else "active")
     assert shown["last_error"] == (error if re.fullmatch(r"\w+", error) else "no_answer")
-    assert "secret-of-the-server" not in json.dumps([answer, shown]) + calling.log()
+    assert "secret-of-the-server" not in json.dumps([answer, shown]) + calling_gateway.log()
     api.refuse = None
-    assert run(crm, ours, expect=200 if expected == 502 else 409) is not None
+    assert run(crm, own_integration, expect=200 if expected == 502 else 409) is not None
     if expected == 409:
         assert finish(crm.admin, api.consent(begin(crm.admin, connection)["url"]))["status"] == "active"
-        assert run(crm, ours)["status_code"] == 200
+        assert run(crm, own_integration)["status_code"] == 200
 
 
-def test_revoked_here_and_there(crm, api, ours):
-    connection = consented(crm, api, ours)
+def test_revoked_here_and_there(crm, api, own_integration):
+    connection = consented(crm, api, own_integration)
     path = f"/connections/{connection['id']}"
-    run(crm, ours)
+    run(crm, own_integration)
     done = crm.admin.post(f"{path}/revoke", expect=200).json()
     assert done["status"] == "revoked" and done["credentials"] == {}
     assert len(api.revoked) == 2 and api.revoked[0].startswith("refresh-")
-    assert "revoked" in run(crm, ours, expect=409)["detail"]
+    assert "revoked" in run(crm, own_integration, expect=409)["detail"]
     crm.admin.post(f"{path}/revoke", expect=200)
     assert len(api.revoked) == 2
     assert finish(crm.admin, api.consent(begin(crm.admin, connection)["url"]))["status"] == "active"
-    crm.admin.put(f"/integrations/{ours['id']}", {"auth": {**consenting(api), "revocation_url": f"{api.url}/nothing", "client_secret": "********"}})
+    crm.admin.put(f"/integrations/{own_integration['id']}", {"auth": {**consenting(api), "revocation_url": f"{api.url}/nothing", "client_secret": "********"}})
     crm.admin.post(f"{path}/revoke", expect=200)
     crm.admin.post("/connections/424242/revoke", expect=404)
 
 
-def test_the_clients_secret_goes_nowhere_else(crm, api, other, ours):
-    path = f"/integrations/{ours['id']}"
-    assert ours["auth"]["client_secret"] == "********"
-    crm.admin.put(path, {"auth": ours["auth"]}, expect=200)  # sent back as it was read
-    consented(crm, api, ours)
-    moved = {**ours["auth"], "token_url": f"{other.url}/oauth/token"}
+def test_the_clients_secret_goes_nowhere_else(crm, api, other_api, own_integration):
+    path = f"/integrations/{own_integration['id']}"
+    assert own_integration["auth"]["client_secret"] == "********"
+    crm.admin.put(path, {"auth": own_integration["auth"]}, expect=200)  # sent back as it was read
+    consented(crm, api, own_integration)
+    moved = {**own_integration["auth"], "token_url": f"{other_api.url}/oauth/token"}
     assert crm.admin.put(path, {"auth": moved}, expect=400).json()["errors"][0]["field"] == "auth.client_secret"
     crm.admin.put(path, {"auth": {**moved, "client_secret": None}}, expect=200)
-    assert "another host" in run(crm, ours, expect=409)["detail"], "nor do the tokens"
-    assert not other.requests_to("/oauth/token")
+    assert "another host" in run(crm, own_integration, expect=409)["detail"], "nor do the tokens"
+    assert not other_api.requests_to("/oauth/token")
 
 
-def test_a_code_goes_to_nobody_else(crm, api, other, ours):
+def test_a_code_goes_to_nobody_else(crm, api, other_api, own_integration):
     """After the integration moves to another host, a consent that began before is invalid, and the new host receives neither
     code nor verifier."""
-    connection = connect(crm, ours, {})
+    connection = connect(crm, own_integration, {})
     answer = api.consent(begin(crm.admin, connection)["url"])
-    moved = {**ours["auth"], "token_url": f"{other.url}/oauth/token", "client_secret": None}
-    crm.admin.put(f"/integrations/{ours['id']}", {"auth": moved}, expect=200)
+    moved = {**own_integration["auth"], "token_url": f"{other_api.url}/oauth/token", "client_secret": None}
+    crm.admin.put(f"/integrations/{own_integration['id']}", {"auth": moved}, expect=200)
     assert finish(crm.admin, answer, expect=400)["code"] == "flow_state_invalid"
-    assert not other.requests_to("/oauth/token") and not api.grants
+    assert not other_api.requests_to("/oauth/token") and not api.grants
 
 
-def test_nothing_is_stored_open(crm, api, ours, db):
-    consented(crm, api, ours)
+def test_nothing_is_stored_open(crm, api, own_integration, db):
+    consented(crm, api, own_integration)
     schema = crm.schema(db)
     with db.cursor() as cursor:
         for table in ("integrations", "connections", "connection_flows", "integration_calls", "audit_log"):

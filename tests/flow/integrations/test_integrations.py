@@ -59,7 +59,7 @@ def test_create_read_update_delete(crm):
     crm.admin.put(path, {"name": "x"}, expect=404)
 
 
-BAD = [
+INVALID_BODIES = [
     ({"base_url": "ftp://x.example"}, "base_url"), ({"base_url": "https://u:p@x.example"}, "base_url"),
     ({"base_url": "https://x.example/?a=1"}, "base_url"), ({"name": "9"}, "name"), ({"name": "a b"}, "name"),
     ({"auth": {"scheme": "magic"}}, "auth.scheme"), ({"auth": {"scheme": "header"}}, "auth.name"),
@@ -89,7 +89,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("body, field", BAD)
+@pytest.mark.parametrize("body, field", INVALID_BODIES)
 def test_what_is_refused(crm, body, field):
     refused = crm.admin.post("/integrations", {"name": "wrong", "base_url": "https://x.example", **body}, expect=400).json()
     assert field in [error["field"] for error in refused["errors"]], refused
@@ -233,7 +233,7 @@ def test_s6_answers_end(crm, api):
     ({"scheme": "query", "name": "api_key"}, {"token": "tok secret 2"}, ("query", "a=1&api_key=tok%20secret%202")),
     ({"scheme": "basic"}, {"username": "ann", "password": "pass-secret-3"}, ("authorization", "Basic YW5uOnBhc3Mtc2VjcmV0LTM=")),
     ({"scheme": "bearer"}, {"token": "tok-secret-4"}, ("authorization", "Bearer tok-secret-4"))])
-def test_credentials_go_where_they_belong_and_are_never_shown(crm, api, calling, scheme, credentials, sent):
+def test_credentials_go_where_they_belong_and_are_never_shown(crm, api, calling_gateway, scheme, credentials, sent):
     made = make(crm, api.url, auth=scheme, operations=[operation(params=[param("a", default="1"), param("pin", "header", secret=True)])])
     assert run(crm, made, expect=409)["code"] == "conflict", "the integration has no connection yet"
     connection = connect(crm, made, credentials)
@@ -243,7 +243,7 @@ def test_credentials_go_where_they_belong_and_are_never_shown(crm, api, calling,
     assert (request.query if sent[0] == "query" else request.headers[sent[0]]) == sent[1]
     assert request.headers["pin"] == "pin-9876"
     shown = json.dumps([connection, answer, crm.admin.get(f"/connections/{connection['id']}").json(), crm.admin.get("/connections").json(),
-                        crm.admin.get(f"/integrations/{made['id']}/calls").json(), crm.admin.get("/audit-log").json()]) + calling.log()
+                        crm.admin.get(f"/integrations/{made['id']}/calls").json(), crm.admin.get("/audit-log").json()]) + calling_gateway.log()
     for secret in (*secrets, "pin-9876", "YW5uOnBhc3Mt"):
         assert secret not in shown, "a credential is shown"
     assert "********" in json.dumps(answer["data"]), "a credential that the API shows is not masked"
@@ -271,33 +271,33 @@ def test_the_log_of_calls_shows_no_credential_that_a_caller_passes(crm, api, db)
     assert "9191" in api.requests[-1].path and "wire-9292" in api.requests[-1].query, "the API receives unmasked values"
 
 
-def test_credentials_stay_with_their_host(crm, api, other):
+def test_credentials_stay_with_their_host(crm, api, other_api):
     made = make(crm, api.url, auth={"scheme": "bearer"}, operations=[operation()])
     connection = connect(crm, made, {"token": "stays-at-home"})
     run(crm, made)
-    crm.admin.put(f"/integrations/{made['id']}", {"base_url": other.url}, expect=200)
+    crm.admin.put(f"/integrations/{made['id']}", {"base_url": other_api.url}, expect=200)
     assert "another host" in run(crm, made, expect=409)["detail"]
-    assert not other.requests_to("/echo")
+    assert not other_api.requests_to("/echo")
     crm.admin.put(f"/connections/{connection['id']}", {"credentials": {"token": "for-the-new"}}, expect=200)
     run(crm, made)
-    assert [request.headers["authorization"] for request in other.requests_to("/echo")] == ["Bearer for-the-new"]
-    crm.admin.put(f"/integrations/{made['id']}", {"base_url": f"{other.url}/v2"}, expect=200)
+    assert [request.headers["authorization"] for request in other_api.requests_to("/echo")] == ["Bearer for-the-new"]
+    crm.admin.put(f"/integrations/{made['id']}", {"base_url": f"{other_api.url}/v2"}, expect=200)
     run(crm, made)
     crm.admin.put(f"/integrations/{made['id']}", {"auth": {"scheme": "header", "name": "X-A"}}, expect=200)
     assert "another scheme" in run(crm, made, expect=409)["detail"]
 
 
 @pytest.mark.parametrize("follows", [False, True])
-def test_s3_redirects_lead_to_no_other_host(crm, api, other, follows):
+def test_s3_redirects_lead_to_no_other_host(crm, api, other_api, follows):
     made = make(crm, api.url, auth={"scheme": "bearer"}, operations=[
         operation(path="/to", params=[param("url"), param("status", type="integer")], follow_redirects=follows),
         operation("POST", "/to", "post", params=[param("url")], follow_redirects=follows)])
     connect(crm, made, {"token": "not-for-others"})
-    before = len(other.requests)
-    for url in (f"{other.url}/echo", f"//127.0.0.1:{other.port}/echo", "file:///etc/passwd", "http://10.0.0.1/", f"http://127.0.0.1:{api.port}0/",
-                f"http://a@127.0.0.1:{api.port}/echo", f"http://127.0.0.1:{api.port}@127.0.0.1:{other.port}/", "http://169.254.169.254/"):
+    before = len(other_api.requests)
+    for url in (f"{other_api.url}/echo", f"//127.0.0.1:{other_api.port}/echo", "file:///etc/passwd", "http://10.0.0.1/", f"http://127.0.0.1:{api.port}0/",
+                f"http://a@127.0.0.1:{api.port}/echo", f"http://127.0.0.1:{api.port}@127.0.0.1:{other_api.port}/", "http://169.254.169.254/"):
         assert run(crm, made, {"url": url})["status_code"] == 302
-    assert len(other.requests) == before
+    assert len(other_api.requests) == before
     answer = run(crm, made, {"url": "/echo?a=1", "status": 307})
     assert (answer["status_code"], answer["ok"]) == ((200, True) if follows else (307, False))
     assert run(crm, made, {"url": f"{api.url}/to?url=/to%3Furl=/to%3Furl=/to%3Furl=/echo"})["status_code"] == 302, "the number of redirects is limited"
@@ -404,7 +404,7 @@ def document(**members):
     return {"openapi": "3.0.3", "info": {"title": f"Shop {next(_numbers)}", "version": "1"}, "servers": [{"url": "https://shop.example.org/v1"}], **members}
 
 
-def bring(crm, wanted, expect=201, **body):
+def import_document(crm, wanted, expect=201, **body):
     return crm.admin.post("/integrations/import", {"document": wanted, **body}, expect=expect).json()
 
 
@@ -426,7 +426,7 @@ def test_an_import_that_runs(crm, api):
                 "requestBody": {"required": True, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Order"}}}}},
             "get": {"parameters": [{"name": "sid", "in": "cookie", "required": True}]}},
             "/upload": {"post": {"operationId": "upload", "requestBody": {"required": True, "content": {"image/png": {}}}}}})
-    made = bring(crm, wanted)
+    made = import_document(crm, wanted)
     assert made["auth"] == {"scheme": "header", "name": "X-Key"} and [one["name"] for one in made["operations"]] == ["put_order"]
     assert {one["operation"] for one in made["skipped"]} == {"get_orders_id", "upload"}
     connect(crm, made, {"token": "k-1234"})
@@ -447,7 +447,7 @@ GET = {"get": {"operationId": "a", "responses": {}}}
     (document(paths={"/a": {"$ref": "#/components/a"}}, components={"a": {"$ref": "#/components/b"}, "b": {"$ref": "#/components/a"}}), "document.paths./a"),
     (document(paths={f"/{n}": GET for n in range(201)}), "document.paths")])
 def test_documents_that_are_refused(crm, wanted, field):
-    refused = bring(crm, wanted, expect=400)
+    refused = import_document(crm, wanted, expect=400)
     assert field in [error["field"] for error in refused["errors"]], refused
 
 
@@ -458,14 +458,14 @@ def costly(count=700):
 
 
 def test_a_document_that_takes_too_much_is_refused(crm):
-    refused = bring(crm, costly(), expect=400)["errors"][0]
+    refused = import_document(crm, costly(), expect=400)["errors"][0]
     assert refused["field"] == "document" and 'list fewer names in "operations"' in refused["message"], refused
 
 
 def test_yaml_is_named_in_its_refusal(crm):
     yaml = "openapi: 3.0.3\ninfo: {title: Shop}\npaths: {}\n"
     for text, more in ((yaml, {}), (yaml + "#" * (1 << 20), {"operations": ["a"]})):
-        [error] = bring(crm, text, expect=400, **more)["errors"]
+        [error] = import_document(crm, text, expect=400, **more)["errors"]
         assert error["field"] == "document" and "YAML" in error["message"]
     refused = crm.admin.post("/integrations/import", data=yaml.encode(), headers={"Content-Type": "application/yaml"}, expect=415)
     assert "YAML" in refused.json()["detail"]
@@ -505,18 +505,18 @@ def test_some_of_a_document_of_megabytes(crm):
     few, many = of_kilobytes(700, 450), of_kilobytes(15500)
     assert 500_000 < len(json.dumps(few)) < 1_000_000 and 15_000_000 < len(json.dumps(many)) < 16 << 20
     wanted = ["a7", "get_a_44", "a449"]
-    made = [bring(crm, each, operations=wanted, name=f"part{n}") for n, each in enumerate((few, many))]
+    made = [import_document(crm, each, operations=wanted, name=f"part{n}") for n, each in enumerate((few, many))]
     assert [one["name"] for one in made[0]["operations"]] == wanted
     for member in ("operations", "auth", "base_url", "skipped"):
         assert made[0][member] == made[1][member]
-    assert bring(crm, many, expect=400)["errors"][0]["field"] == "operations"
-    assert bring(crm, many, expect=400, operations=["a7", "b"])["errors"][0]["field"] == "operations[1]"
-    assert bring(crm, many, expect=400, operations=["a7"], colour=1)["errors"][0]["field"] == "colour"
-    assert bring(crm, many, expect=400, operations=["a7"], name="x" * 70000)["errors"][0]["field"] == "name"
-    assert bring(crm, {**many, "openapi": "2"}, expect=400, operations=["a7"])["errors"][0]["field"] == "document.openapi"
-    assert bring(crm, {**many, "x": many["paths"], "paths": []}, expect=400, operations=["a7"])["errors"][0]["field"] == "document.paths"
-    assert bring(crm, [many], expect=400, operations=["a7"])["errors"][0]["field"] == "document"
-    assert bring(crm, {**many, "x": "y" * (1 << 20)}, expect=413, operations=["a7"])["code"] == "payload_too_large"
+    assert import_document(crm, many, expect=400)["errors"][0]["field"] == "operations"
+    assert import_document(crm, many, expect=400, operations=["a7", "b"])["errors"][0]["field"] == "operations[1]"
+    assert import_document(crm, many, expect=400, operations=["a7"], colour=1)["errors"][0]["field"] == "colour"
+    assert import_document(crm, many, expect=400, operations=["a7"], name="x" * 70000)["errors"][0]["field"] == "name"
+    assert import_document(crm, {**many, "openapi": "2"}, expect=400, operations=["a7"])["errors"][0]["field"] == "document.openapi"
+    assert import_document(crm, {**many, "x": many["paths"], "paths": []}, expect=400, operations=["a7"])["errors"][0]["field"] == "document.paths"
+    assert import_document(crm, [many], expect=400, operations=["a7"])["errors"][0]["field"] == "document"
+    assert import_document(crm, {**many, "x": "y" * (1 << 20)}, expect=413, operations=["a7"])["code"] == "payload_too_large"
     for broken in (json.dumps({"document": many, "operations": ["a7"]})[:-1], '{"document": {"paths": {"/a": %s}}}' % ("[" * 2000000)):
         refused = crm.admin.post("/integrations/import", data=broken.encode(), headers={"Content-Type": "application/json"}, expect=400)
         assert refused.json()["code"] == "invalid_json"
@@ -524,7 +524,7 @@ def test_some_of_a_document_of_megabytes(crm):
 
 def test_some_of_a_large_document(crm):
     wanted = document(paths={f"/a/{n}": {"get": {"operationId": f"a{n}"}} for n in range(900)})
-    made = bring(crm, wanted, operations=["a7", "a800"], base_url="https://other.example.org", name="some", auth={"scheme": "bearer"})
+    made = import_document(crm, wanted, operations=["a7", "a800"], base_url="https://other.example.org", name="some", auth={"scheme": "bearer"})
     assert [one["path"] for one in made["operations"]] == ["/a/7", "/a/800"] and made["base_url"] == "https://other.example.org"
-    assert bring(crm, wanted, expect=400, operations=["b"])["errors"][0]["field"] == "operations[0]"
-    assert bring(crm, wanted, expect=409, operations=["a7"], name="some")["code"] == "unique_violation"
+    assert import_document(crm, wanted, expect=400, operations=["b"])["errors"][0]["field"] == "operations[0]"
+    assert import_document(crm, wanted, expect=409, operations=["a7"], name="some")["code"] == "unique_violation"

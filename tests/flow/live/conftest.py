@@ -8,7 +8,7 @@ _names = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
-def home(shared_project):
+def live_project(shared_project):
     """The file's project, which has had a listener already: the first listener waits until all gateways know of it."""
     shared_project.entity("orders", [
         {"name": "name", "type": "varchar"}, {"name": "total", "type": "integer"}, {"name": "note", "type": "text"},
@@ -35,10 +35,10 @@ def listen():
 
 
 @pytest.fixture
-def mark(home):
+def mark(live_project):
     """mark(*streams) makes a record and returns, for each stream, the events before that record's event."""
     def fence(*streams):
         name = f"fence {next(_names)}"
-        made = home.item("orders", name=name)
+        made = live_project.item("orders", name=name)
         return [stream.until(lambda event: (event.data["entity"], event.data.get("id")) == ("orders", made["id"]))[:-1] for stream in streams]
     return fence

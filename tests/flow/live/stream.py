@@ -95,5 +95,5 @@ class Stream:
         self.thread.join(5)
 
 
-def seen(events):
+def event_ids(events):
     return [(event.kind, event.data.get("id")) for event in events]

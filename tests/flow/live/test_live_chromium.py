@@ -61,7 +61,7 @@ class Site(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def page(home):
+def page(live_project):
     """page(gateway, client) opens a listening page and returns a function: function(count) waits for `count` events and returns
     all."""
     if not Chromium.path():
@@ -69,12 +69,12 @@ def page(home):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     origin = f"http://127.0.0.1:{server.server_port}"
-    home.admin.put("/", {"allowed_origins": [origin]}, expect=200)
+    live_project.admin.put("/", {"allowed_origins": [origin]}, expect=200)
     chromium = Chromium()
 
     def start(gateway, client):
         session = chromium.page(origin)
-        chromium.run(session, PAGE % (json.dumps(f"{gateway.url}/org/{home.id}"), json.dumps(client.token)))
+        chromium.run(session, PAGE % (json.dumps(f"{gateway.url}/org/{live_project.id}"), json.dumps(client.token)))
 
         def told(count):
             chromium.run(session, f"window.live.until({count})")
@@ -85,24 +85,24 @@ def page(home):
     chromium.close()
     server.shutdown()
     server.server_close()
-    home.admin.put("/", {"allowed_origins": []}, expect=200)
+    live_project.admin.put("/", {"allowed_origins": []}, expect=200)
 
 
-def test_a_page_that_outlives_its_gateway(home, page, start_gateway):
+def test_a_page_that_outlives_its_gateway(live_project, page, start_gateway):
     gateway = start_gateway("live-page", WORKERS=1)
-    user = home.user(entities=["orders"])
+    user = live_project.user(entities=["orders"])
     told = page(gateway, user)
     assert told(1) == [{"kind": "hello"}]
-    made = [home.item("orders", client=user, name="before \u20ac\n\U0001f35d")]
+    made = [live_project.item("orders", client=user, name="before \u20ac\n\U0001f35d")]
     assert told(2)[1] == {"kind": "created", "entity": "orders", "id": made[0]["id"], "record": made[0]}
     kill(gateway)
-    made += [home.item("orders", client=user, name=f"missed {n}") for n in range(5)]
-    home.item("orders", name="somebody else's")
+    made += [live_project.item("orders", client=user, name=f"missed {n}") for n in range(5)]
+    live_project.item("orders", name="somebody else's")
     gateway.start()
     # The ticket was valid once: the page takes another ticket, with the id of the last event.
     events = told(8)
     assert [event["record"] for event in events[2:7]] == made[1:] and events[7]["kind"] == "hello"
-    home.admin.delete(f"/entities/orders/items/{made[0]['id']}", expect=204)
+    live_project.admin.delete(f"/entities/orders/items/{made[0]['id']}", expect=204)
     assert told(9)[8] == {"kind": "deleted", "entity": "orders", "id": made[0]["id"]}
     user.post("/auth/v1/logout", expect=204)
     assert [event["kind"] for event in told(11)[9:]] == ["end", "signed out"]

@@ -5,7 +5,7 @@ import time
 import pytest
 from groundwork.deadline import at_most, until
 from groundwork.soon import PROMISE, SLACK, wait_served
-from stream import Stream, seen
+from stream import Stream, event_ids
 
 
 def write(client, stop, made):
@@ -19,24 +19,24 @@ def write(client, stop, made):
 
 
 @pytest.mark.timed
-def test_without_redis(home, listen, servers):
-    stream = listen(home.admin)
+def test_without_redis(live_project, listen, servers):
+    stream = listen(live_project.admin)
     servers.redis("stop")
     try:
-        made = home.item("orders", name="nobody rings")
+        made = live_project.item("orders", name="nobody rings")
         with at_most(PROMISE + SLACK, "a change"):
             assert stream.next("created").data["id"] == made["id"]
     finally:
         servers.redis("start")
 
 
-def test_postgres_that_crashes(home, listen, servers):
+def test_postgres_that_crashes(live_project, listen, servers):
     """Each committed change arrives once, at a listener that stays and at one that resumes from an earlier position."""
-    stream = listen(home.admin)
-    home.item("orders", name="first")
+    stream = listen(live_project.admin)
+    live_project.item("orders", name="first")
     left = stream.next("created").position
     stop, made = threading.Event(), []
-    thread = threading.Thread(target=write, args=(home.client(token=home.admin.token), stop, made))
+    thread = threading.Thread(target=write, args=(live_project.client(token=live_project.admin.token), stop, made))
     thread.start()
     try:
         until(lambda: len(made) >= 5, "records are written")
@@ -50,29 +50,29 @@ def test_postgres_that_crashes(home, listen, servers):
     finally:
         stop.set()
         thread.join()
-    wait_served(home.admin, "/entities/orders/items?limit=1")
-    last = home.item("orders", name="last")
+    wait_served(live_project.admin, "/entities/orders/items?limit=1")
+    last = live_project.item("orders", name="last")
     events = stream.until(lambda event: event.data["id"] == last["id"])
     # A write whose answer was lost may have been committed, too.
-    assert [each for each in seen(events) if each[1] in made or each[1] == last["id"]] == [("created", each) for each in [*made, last["id"]]]
-    assert len(set(seen(events))) == len(events)
-    with Stream(home.admin, entities="orders", position=left) as again:
-        assert seen(again.before) == seen(events)
+    assert [each for each in event_ids(events) if each[1] in made or each[1] == last["id"]] == [("created", each) for each in [*made, last["id"]]]
+    assert len(set(event_ids(events))) == len(events)
+    with Stream(live_project.admin, entities="orders", position=left) as again:
+        assert event_ids(again.before) == event_ids(events)
 
 
-def test_a_position_claims_nothing_that_a_crash_takes_back(home, db):
+def test_a_position_claims_nothing_that_a_crash_takes_back(live_project, db):
     """A position does not cover the number of a rolled-back transaction: after a crash PostgreSQL may assign that number again,
     and the listener must then see its changes."""
-    with Stream(home.admin, entities="orders"):
+    with Stream(live_project.admin, entities="orders"):
         pass
     with db.cursor() as cursor:
         cursor.execute("begin")
         cursor.execute("select pg_current_xact_id()::text::bigint")
         number = cursor.fetchone()[0]
         cursor.execute("rollback")
-    with Stream(home.admin, entities="orders") as stream:
+    with Stream(live_project.admin, entities="orders") as stream:
         low, high, _ = stream.position.split(".")[1].split(":")
         assert int(low) <= int(high) <= number
-        made = home.item("orders", name="afterwards")
+        made = live_project.item("orders", name="afterwards")
         assert stream.next("created").data["id"] == made["id"]
         assert int(stream.position.split(".")[1].split("~")[0].split(":")[1]) > number

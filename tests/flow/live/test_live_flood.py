@@ -12,9 +12,9 @@ LISTENING = ["bales:read", "orders:read", "svc_realtime:read"]
 
 
 @pytest.fixture(scope="module")
-def bales(home):
-    home.entity("bales", [{"name": "n", "type": "integer"}, {"name": "weight", "type": "integer"}], row_level_security=False)
-    return home
+def bales(live_project):
+    live_project.entity("bales", [{"name": "n", "type": "integer"}, {"name": "weight", "type": "integer"}], row_level_security=False)
+    return live_project
 
 
 class Flood(threading.Thread):
@@ -37,33 +37,33 @@ class Flood(threading.Thread):
         self.join()
 
 
-def take_permission(home, user, role):
-    home.admin.put(f"/roles/{role['id']}", {"permissions": ["svc_realtime:read"]}, expect=200)
+def take_permission(live_project, user, role):
+    live_project.admin.put(f"/roles/{role['id']}", {"permissions": ["svc_realtime:read"]}, expect=200)
 
 
-def sign_out(home, user, role):
+def sign_out(live_project, user, role):
     user.post("/auth/v1/logout", expect=204)
 
 
-def suspend(home, user, role):
-    home.admin.put(f"/users/{user.user['id']}", {"status": "suspended"}, expect=200)
+def suspend(live_project, user, role):
+    live_project.admin.put(f"/users/{user.user['id']}", {"status": "suspended"}, expect=200)
 
 
 @pytest.mark.timed
 def test_who_may_not_listen_any_more_hears_nothing_more(bales, listen):
     """A listener that loses its rights receives nothing after a second, however much waits to be sent; other listeners
     continue."""
-    home, ways = bales, {take_permission: "forbidden", sign_out: "unauthorized", suspend: "unauthorized"}
-    control, listeners = listen(home.admin, entities="bales"), {}
+    live_project, ways = bales, {take_permission: "forbidden", sign_out: "unauthorized", suspend: "unauthorized"}
+    control, listeners = listen(live_project.admin, entities="bales"), {}
     for way in ways:
-        role = home.role(permissions=LISTENING)
-        user = home.user(role_ids=[role["id"]])
+        role = live_project.role(permissions=LISTENING)
+        user = live_project.user(role_ids=[role["id"]])
         listeners[way] = user, role, listen(user, entities="bales")
-    floods = [Flood(home.client(token=home.admin.token), first) for first in (0, 1_000_000)]
+    floods = [Flood(live_project.client(token=live_project.admin.token), first) for first in (0, 1_000_000)]
     try:
         for way, (user, role, stream) in listeners.items():
             stream.until(lambda event: event.data["record"]["n"] in (5, 1_000_005), within=15)  # in the middle of the flood
-            way(home, user, role)
+            way(live_project, user, role)
             taken = time.monotonic()
             events = stream.until(lambda event: event.kind == "end")
             assert events[-1].data == {"code": ways[way]} and stream.ended.wait(60)
@@ -73,7 +73,7 @@ def test_who_may_not_listen_any_more_hears_nothing_more(bales, listen):
     finally:
         for flood in floods:
             flood.end()
-    last = home.item("bales", n=-1)
+    last = live_project.item("bales", n=-1)
     assert control.until(lambda event: event.data["id"] == last["id"], within=15)
     assert not control.ended.is_set()
 
@@ -93,17 +93,17 @@ def events_until_reset(user, position, change):
 
 def test_who_catches_up_while_its_rights_change_misses_nothing(bales):
     """A listener that must read one entity again continues where it was in the other, also after its connection is cut."""
-    home = bales
-    role = home.role(permissions=LISTENING)
-    user = home.user(role_ids=[role["id"]])
+    live_project = bales
+    role = live_project.role(permissions=LISTENING)
+    user = live_project.user(role_ids=[role["id"]])
     with Stream(user, entities="bales,orders") as stream:
         left = stream.position
     ids = []
     for n in range(5):
-        made = home.admin.post(f"{BALES}/bulk", {"items": [{"n": n}] * 1000}, expect=201).json()
+        made = live_project.admin.post(f"{BALES}/bulk", {"items": [{"n": n}] * 1000}, expect=201).json()
         ids += [result["id"] for result in made["results"]]
     narrow = [{"entity": "orders", "action": "read", "fields": ["name"]}]
-    events = events_until_reset(user, left, lambda: home.admin.put(f"/roles/{role['id']}", {"field_access": narrow}, expect=200))
+    events = events_until_reset(user, left, lambda: live_project.admin.put(f"/roles/{role['id']}", {"field_access": narrow}, expect=200))
     assert events[-1].data == {"entity": "orders", "reason": "rights"}
     heard = [event.data["id"] for event in events if event.kind == "created"]
     with Stream(user, entities="bales,orders", position=events[-1].position) as stream:

@@ -45,16 +45,16 @@ def line(process, kind):
     return found["data"]
 
 
-def test_it_comes_back_to_a_gateway_that_was_killed(home, program, start_gateway):
+def test_it_comes_back_to_a_gateway_that_was_killed(live_project, program, start_gateway):
     one = start_gateway("live-npm", WORKERS=1)
-    process = program(f"{one.url}/org/{home.id}/realtime?entities=orders", f"Bearer {home.admin.token}")
+    process = program(f"{one.url}/org/{live_project.id}/realtime?entities=orders", f"Bearer {live_project.admin.token}")
     line(process, "hello")
-    made = [home.item("orders", name="before")]
+    made = [live_project.item("orders", name="before")]
     assert line(process, "created")["record"] == made[0]
     kill(one)
-    made += [home.item("orders", name=f"missed {n}") for n in range(5)]
+    made += [live_project.item("orders", name=f"missed {n}") for n in range(5)]
     one.start()
-    made.append(home.item("orders", name="after"))
+    made.append(live_project.item("orders", name="after"))
     seen = []
     while len(seen) < 6:
         found = read(process)
@@ -64,13 +64,13 @@ def test_it_comes_back_to_a_gateway_that_was_killed(home, program, start_gateway
     one.stop()
 
 
-def test_it_stops_when_its_session_does(home, program):
-    user = home.user(entities=["orders"])
+def test_it_stops_when_its_session_does(live_project, program):
+    user = live_project.user(entities=["orders"])
     ticket = user.post("/realtime/ticket", expect=200).json()["ticket"]
     query = urllib.parse.urlencode({"entities": "orders", "ticket": ticket})
     process = program(f"{user.base_url}/realtime?{query}")
     line(process, "hello")
-    assert line(process, "created" if home.item("orders", client=user, name="mine") else "")["record"]["name"] == "mine"
+    assert line(process, "created" if live_project.item("orders", client=user, name="mine") else "")["record"]["name"] == "mine"
     user.post("/auth/v1/logout", expect=204)
     assert line(process, "end") == {"code": "unauthorized"}
     while (found := line(process, "error")) is None:  # the end of the stream; then the ticket is no longer valid

@@ -9,7 +9,7 @@ import pytest
 
 from groundwork.chaos import kill
 from groundwork.records import execute
-from test_mail_queue import ask, ended, row
+from test_mail_queue import ask, wait_mail_ended, row
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="strace kills at a system call")
 
@@ -48,9 +48,9 @@ def test_killed_at_any_point(site, mailbox, servers, mailer, start_runner):
         kill(runner)
         runner = start_runner(**settings)
         for email in emails:  # a mail during which several runners were killed would be given up
-            ended(servers, site, email)
+            wait_mail_ended(servers, site, email)
     for email in left:
-        status = ended(servers, site, email)[0]
+        status = wait_mail_ended(servers, site, email)[0]
         taken = len(mailbox.messages_to(email))
         assert (status, taken) in (("sent", 1), ("unknown", 0), ("unknown", 1)), (email, status, taken)
     assert any("queued" in states or "sending" in states for states in seen.values()), "no mail was in progress when its runner was killed"

@@ -37,11 +37,11 @@ def row_once(servers, site, recipient, condition):
     return found
 
 
-def ended(servers, site, recipient):
+def wait_mail_ended(servers, site, recipient):
     return row_once(servers, site, recipient, lambda found: found[0] not in ("queued", "sending"))
 
 
-def tried(servers, site, recipient, times):
+def wait_tried(servers, site, recipient, times):
     """Waits until the mail has had `times` attempts. Returns its row."""
     return row_once(servers, site, recipient, lambda found: found[2] >= times)
 
@@ -56,7 +56,7 @@ def ask(site, name):
 def test_sent_once(site, mailbox, servers):
     email = ask(site, "once")
     mailbox.wait(email)
-    assert ended(servers, site, email)[:5] == ("sent", None, 1, 0, True) or ended(servers, site, email)[0] == "sent"
+    assert wait_mail_ended(servers, site, email)[:5] == ("sent", None, 1, 0, True) or wait_mail_ended(servers, site, email)[0] == "sent"
     time.sleep(1)
     assert len(mailbox.messages_to(email)) == 1
 
@@ -66,11 +66,11 @@ def test_4xx_is_tried_again(site, mailbox, servers, stage):
     name = f"later-{stage.lower()}"
     mailbox.answers[name] = (stage, "451 try again later")
     email = ask(site, name)
-    found = tried(servers, site, email, 2)
+    found = wait_tried(servers, site, email, 2)
     assert found[:2] in (("queued", "mail_unreachable"), ("sending", "mail_unreachable")) and "451" in found[5]
     del mailbox.answers[name]
     mailbox.wait(email)
-    assert ended(servers, site, email)[0] == "sent"
+    assert wait_mail_ended(servers, site, email)[0] == "sent"
     assert len(mailbox.messages_to(email)) == 1
 
 
@@ -78,14 +78,14 @@ def test_4xx_is_tried_again(site, mailbox, servers, stage):
 def test_5xx_has_bounced(site, mailbox, servers, stage):
     name = f"never-{stage.lower()}"
     mailbox.answers[name] = (stage, "550 no such user")
-    found = ended(servers, site, ask(site, name))
+    found = wait_mail_ended(servers, site, ask(site, name))
     assert found[:3] == ("refused", "mail_refused", 1) and "550" in found[5] and found[4]
 
 
 def test_closed_after_data_is_not_sent_again(site, mailbox, servers):
     mailbox.answers["closed"] = ("DATA", "close")
     email = ask(site, "closed")
-    found = ended(servers, site, email)
+    found = wait_mail_ended(servers, site, email)
     assert found[0] in ("unknown", "queued", "sent") and found[0] == "unknown", found
     time.sleep(1.5)
     assert len(mailbox.messages_to(email)) == 1, "sent twice"
@@ -136,7 +136,7 @@ class Tarpit(threading.Thread):
 
 
 @pytest.fixture
-def alone(mailer, servers, start_runner):
+def start_alone(mailer, servers, start_runner):
     """Starts runners for this test alone, which see no mails of other tests. A runner that is to be killed needs the shortest lease, LEASE_MS=2000."""
     started = []
     kill(mailer)
@@ -155,43 +155,43 @@ def alone(mailer, servers, start_runner):
     mailer.start()
 
 
-def test_nobody_listens_then_somebody_does(site, mailbox, servers, alone):
-    first = alone(SMTP_URL=f"smtp+plain://127.0.0.1:{free_port()}", MAIL_RETRY_MS=100, LEASE_MS=2000)
+def test_nobody_listens_then_somebody_does(site, mailbox, servers, start_alone):
+    first = start_alone(SMTP_URL=f"smtp+plain://127.0.0.1:{free_port()}", MAIL_RETRY_MS=100, LEASE_MS=2000)
     email = ask(site, "waits")
-    assert tried(servers, site, email, 1)[1] == "mail_unreachable"
+    assert wait_tried(servers, site, email, 1)[1] == "mail_unreachable"
     kill(first)
-    alone(SMTP_URL=mailbox.url)
+    start_alone(SMTP_URL=mailbox.url)
     mailbox.wait(email)
 
 
-def test_killed_between_data_and_its_answer(site, servers, mailbox, alone):
+def test_killed_between_data_and_its_answer(site, servers, mailbox, start_alone):
     pit = Tarpit(silent_after_data=True)
-    first = alone(SMTP_URL=pit.url, LEASE_MS=2000)
+    first = start_alone(SMTP_URL=pit.url, LEASE_MS=2000)
     email = ask(site, "killed")
     until(pit.got.is_set, "the text has arrived")
     kill(first)
-    alone(SMTP_URL=mailbox.url)
-    assert ended(servers, site, email)[:2] == ("unknown", "mail_unknown")
+    start_alone(SMTP_URL=mailbox.url)
+    assert wait_mail_ended(servers, site, email)[:2] == ("unknown", "mail_unknown")
     time.sleep(1)
     assert not mailbox.messages_to(email), "sent twice, knowingly"
     mailbox.wait(ask(site, "after"))
 
 
-def test_killed_before_the_text(site, servers, mailbox, alone):
+def test_killed_before_the_text(site, servers, mailbox, start_alone):
     """The runner is killed when sender and recipient are accepted, but no text was sent: another runner sends the mail."""
     pit = Tarpit(silent_at=b"DATA")
-    first = alone(SMTP_URL=pit.url, LEASE_MS=2000)
+    first = start_alone(SMTP_URL=pit.url, LEASE_MS=2000)
     email = ask(site, "before")
     until(pit.got.is_set, "the text is announced")
     kill(first)
-    alone(SMTP_URL=mailbox.url)
+    start_alone(SMTP_URL=mailbox.url)
     mailbox.wait(email)
-    assert ended(servers, site, email)[0] == "sent"
+    assert wait_mail_ended(servers, site, email)[0] == "sent"
     time.sleep(1)
     assert len(mailbox.messages_to(email)) == 1
 
 
-class Leaving(threading.Thread):
+class LeavingServer(threading.Thread):
     """A server that accepts a mail and then closes the connection, or answers 421 to the next command."""
 
     def __init__(self, how):
@@ -229,14 +229,14 @@ class Leaving(threading.Thread):
 
 
 @pytest.mark.parametrize("how", ["close", "421", "stay"])
-def test_one_connection_after_another(site, servers, alone, how):
+def test_one_connection_after_another(site, servers, start_alone, how):
     """A connection carries one mail after another. The runner replaces a closed connection before it hands over a mail."""
-    server = Leaving(how)
-    alone(SMTP_URL=server.url)
+    server = LeavingServer(how)
+    start_alone(SMTP_URL=server.url)
     emails = []
     for number in range(6):
         emails.append(ask(site, f"{how}-{number}"))
-        found = ended(servers, site, emails[-1])
+        found = wait_mail_ended(servers, site, emails[-1])
         assert found[:3] == ("sent", None, 1), (number, found)
     assert len(server.mails) == 6
     assert server.connections == (1 if how == "stay" else 6)
@@ -256,28 +256,28 @@ def test_many_mails_over_few_connections(site, mailbox, servers):
     assert len(peers) <= 8, f"{len(peers)} connections for 200 mails"
 
 
-def test_without_a_server_mails_expire_and_say_so(site, servers, alone):
-    alone(SMTP_URL=None)
+def test_without_a_server_mails_expire_and_say_so(site, servers, start_alone):
+    start_alone(SMTP_URL=None)
     waits, late = ask(site, "stays"), ask(site, "over")
     with servers.connect() as db:
         execute(db, f"update {site.schema(db)}.mails set give_up_at = now() where recipient = %s", late)
         db.commit()
-    assert ended(servers, site, late)[:2] == ("expired", "mail_not_configured")
+    assert wait_mail_ended(servers, site, late)[:2] == ("expired", "mail_not_configured")
     assert row(servers, site, waits)[0] == "queued"
 
 
-def test_a_server_that_drips_holds_nobody_for_long(site, servers, alone):
-    alone(SMTP_URL=Tarpit().url, MAIL_TIMEOUT_MS=1000, MAIL_RETRY_MS=100)
-    tried(servers, site, ask(site, "drips"), 2)
+def test_a_server_that_drips_holds_nobody_for_long(site, servers, start_alone):
+    start_alone(SMTP_URL=Tarpit().url, MAIL_TIMEOUT_MS=1000, MAIL_RETRY_MS=100)
+    wait_tried(servers, site, ask(site, "drips"), 2)
 
 
-def test_given_up_after_a_while(site, servers, alone):
+def test_given_up_after_a_while(site, servers, start_alone):
     email = ask(site, "late")
     with servers.connect() as db:
         execute(db, f"update {site.schema(db)}.mails set give_up_at = now()")
         db.commit()
-    alone(SMTP_URL="smtp+plain://127.0.0.1:1")
-    assert ended(servers, site, email)[:2] == ("expired", "expired")
+    start_alone(SMTP_URL="smtp+plain://127.0.0.1:1")
+    assert wait_mail_ended(servers, site, email)[:2] == ("expired", "expired")
 
 
 @pytest.mark.full

@@ -13,7 +13,7 @@ import pytest
 from groundwork.chaos import kill
 from groundwork.records import execute
 from groundwork.runs import step
-from test_mail_queue import ended, row_once, run
+from test_mail_queue import wait_mail_ended, row_once, run
 
 _numbers = itertools.count(1)
 PASSWORD = "open-sesame-42"
@@ -30,10 +30,10 @@ class Liar(threading.Thread):
         self.server = socket.create_server(("127.0.0.1", 0))
         self.port, self.tls = self.server.getsockname()[1], tls
         self.clients = []
-        self.be()
+        self.set_answers()
         self.start()
 
-    def be(self, **says):
+    def set_answers(self, **says):
         """Sets other answers, clears `heard` and `texts`, and closes all connections."""
         self.says, self.heard, self.texts = says, [], []
         for client in self.clients:
@@ -133,7 +133,7 @@ def ask(site, name):
 
 
 @pytest.fixture(autouse=True)
-def forgotten(site, servers):
+def delete_mails(site, servers):
     """Deletes the mails that a test leaves."""
     yield
     with servers.connect() as db:
@@ -142,7 +142,7 @@ def forgotten(site, servers):
         db.commit()
 
 
-def tried(servers, site, email, times=2):
+def wait_tried(servers, site, email, times=2):
     """Waits until the server has refused a mail `times` times, and asserts that the mail is queued. Returns its row."""
     def is_tried(found):
         assert found[2] >= times or found[0] in ("queued", "sending"), found
@@ -184,20 +184,20 @@ def pour(piece):
 ], ids=lambda says: "-".join(f"{stage}-{str(answer)[:12]}" for stage, answer in says.items()))
 def test_trouble_with_the_server_is_no_bounce(site, servers, liar, says):
     """An error of the server concerns all mails, so the mails wait. Projects cannot read the server's answers, which are for the operator."""
-    liar.be(**says)
+    liar.set_answers(**says)
     email = ask(site, "waits")
-    found = tried(servers, site, email)
+    found = wait_tried(servers, site, email)
     assert found[1] == "mail_unreachable" and found[5] == GENERIC, found
     assert not liar.texts
-    liar.be()
-    assert ended(servers, site, email)[0] == "sent"
+    liar.set_answers()
+    assert wait_mail_ended(servers, site, email)[0] == "sent"
     assert len(liar.texts) == 1
 
 
 @pytest.mark.parametrize("stage", ["MAIL", "RCPT", "DATA", "TEXT"])
 def test_what_it_says_of_a_mail_is_recorded(site, servers, liar, stage):
-    liar.be(**{stage: b"550-5.7.1 no\x00 \xff\x1b[31m\r\n550-5.7.1 second line\r\n550 5.7.1 \xc3\xbcnwanted " + b"x" * 3000 + b"\r\n"})
-    found = ended(servers, site, ask(site, "bounced"))
+    liar.set_answers(**{stage: b"550-5.7.1 no\x00 \xff\x1b[31m\r\n550-5.7.1 second line\r\n550 5.7.1 \xc3\xbcnwanted " + b"x" * 3000 + b"\r\n"})
+    found = wait_mail_ended(servers, site, ask(site, "bounced"))
     assert found[:3] == ("refused", "mail_refused", 1)
     assert found[5].startswith("550-5.7.1 no") and "\x1b" not in found[5] and "second line" in found[5] and "ünwanted" in found[5]
     assert len(found[5]) <= 200
@@ -206,15 +206,15 @@ def test_what_it_says_of_a_mail_is_recorded(site, servers, liar, stage):
 
 @pytest.mark.parametrize("answer", [b"250-taken\r\n250-indeed\r\n250 queued as 1\r\n", b"251 will do\r\n", b"299\r\n"])
 def test_any_2xx_has_taken_it(site, servers, liar, answer):
-    liar.be(TEXT=answer)
-    assert ended(servers, site, ask(site, "taken"))[:3] == ("sent", None, 1)
+    liar.set_answers(TEXT=answer)
+    assert wait_mail_ended(servers, site, ask(site, "taken"))[:3] == ("sent", None, 1)
     assert len(liar.texts) == 1
 
 
 @pytest.mark.parametrize("answer", ["hang", "close", "reset", b"354 more\r\n", b"hello?\r\n", b"\x00" * 50000, b"250-and so on\r\n" * 3])
 def test_no_answer_to_the_text_is_unknown(site, servers, liar, answer):
-    liar.be(TEXT=answer)
-    found = ended(servers, site, ask(site, "lost"))
+    liar.set_answers(TEXT=answer)
+    found = wait_mail_ended(servers, site, ask(site, "lost"))
     assert found[:2] == ("unknown", "mail_unknown"), found
     time.sleep(1)
     assert len(liar.texts) == 1, "sent twice, knowingly"
@@ -223,17 +223,17 @@ def test_no_answer_to_the_text_is_unknown(site, servers, liar, answer):
 def test_cut_off_in_the_middle_of_the_text(site, servers, liar):
     """A text without its end is no mail, so it is sent again. If the runner had already sent the whole text when the connection was closed, the
     server may have the mail: it is never sent again."""
-    liar.be(HALF=lambda client: client.close())
+    liar.set_answers(HALF=lambda client: client.close())
     email = ask(site, "half")
     found = row_once(servers, site, email, lambda found: found[2] >= 1)
     assert found[0] in ("queued", "sending", "unknown") and not liar.texts
-    liar.be()
-    assert ended(servers, site, email)[0] == ("unknown" if found[0] == "unknown" else "sent")
+    liar.set_answers()
+    assert wait_mail_ended(servers, site, email)[0] == ("unknown" if found[0] == "unknown" else "sent")
 
 
 def test_an_answer_before_the_text(site, servers, liar):
-    liar.be(DATA=b"354 go\r\n250 taken\r\n", TEXT="close")
-    found = ended(servers, site, ask(site, "early"))
+    liar.set_answers(DATA=b"354 go\r\n250 taken\r\n", TEXT="close")
+    found = wait_mail_ended(servers, site, ask(site, "early"))
     assert found[0] in ("sent", "unknown")
     assert len(liar.texts) <= 1
 
@@ -242,10 +242,10 @@ def test_an_answer_before_the_text(site, servers, liar):
 @pytest.mark.parametrize("piece", [b"250-still talking, and on and on\r\n" * 100, b"x" * 65536], ids=["lines", "one line"])
 def test_a_server_without_end(site, servers, liar, mailer, stage, piece):
     """An endless answer is cut off by the timeout and does not fill the runner's memory."""
-    liar.be()
-    ended(servers, site, ask(site, "warm"))
+    liar.set_answers()
+    wait_mail_ended(servers, site, ask(site, "warm"))
     before = rss(mailer)
-    liar.be(**{stage: pour(piece)})
+    liar.set_answers(**{stage: pour(piece)})
     email = ask(site, "endless")
     sizes = []
 
@@ -261,7 +261,7 @@ def test_a_server_without_end(site, servers, liar, mailer, stage, piece):
 def test_all_recipients_or_none(site, servers, liar):
     """A mail to three recipients, of whom one is refused, is sent to none of them: a mail has one outcome."""
     said = iter([b"250 fine\r\n", b"550 not him\r\n"])
-    liar.be(RCPT=lambda client: client.sendall(next(said, b"250 fine\r\n")))
+    liar.set_answers(RCPT=lambda client: client.sendall(next(said, b"250 fine\r\n")))
     job = run(site, [step("mail", "SendEmail", {"to": ["a@x.example", "b@x.example", "c@x.example"], "subject": "x", "body_text": "x"})])
     assert job["status"] == "failed" and job["error"]["code"] == "mail_refused" and "not him" in str(job["error"]) and not liar.texts
 
@@ -312,23 +312,23 @@ OFFER = b"250-liar\r\n250-AUTH PLAIN\r\n250 STARTTLS\r\n"
 ], ids=["not offered", "454", "500", "answers in advance", "one answer in advance"])
 def test_without_tls_nothing_leaves(site, servers, secure, says):
     server = secure()
-    server.be(**says)
-    found = tried(servers, site, ask(site, "stripped"))
+    server.set_answers(**says)
+    found = wait_tried(servers, site, ask(site, "stripped"))
     assert found[1] == "mail_unreachable" and found[5] == GENERIC
     assert not server.texts and not any(re.match(rb"AUTH|MAIL|RCPT|DATA", line) for line in server.heard), server.heard
 
 
 def test_a_certificate_that_nobody_knows(site, servers, secure):
     server = secure()
-    server.be(EHLO=OFFER)
-    tried(servers, site, ask(site, "unknown-root"))
+    server.set_answers(EHLO=OFFER)
+    wait_tried(servers, site, ask(site, "unknown-root"))
     assert not server.texts and not any(line.startswith((b"AUTH", b"MAIL")) for line in server.heard)
 
 
 def test_a_root_that_is_trusted(site, servers, secure, certificate):
     server = secure(FETCH_CA_FILE=str(certificate / "cert.pem"))
-    server.be(EHLO=OFFER)
-    assert ended(servers, site, ask(site, "trusted"))[0] == "sent"
+    server.set_answers(EHLO=OFFER)
+    assert wait_mail_ended(servers, site, ask(site, "trusted"))[0] == "sent"
     assert len(server.texts) == 1 and any(line.startswith(b"AUTH PLAIN") for line in server.heard)
 
 

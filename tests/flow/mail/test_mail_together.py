@@ -8,7 +8,7 @@ from test_mail_flows import address, sign_in, verify
 FOLD = 8
 
 
-def together(act, *arguments):
+def call_together(act, *arguments):
     """Calls `act` from eight threads at once. The n-th call receives the n-th item of each argument. Returns the results."""
     barrier = threading.Barrier(FOLD)
 
@@ -24,7 +24,7 @@ def test_a_link_opens_once(site, mailbox):
     email = site.user(email=address("once")).user["email"]
     site.client().post("/auth/v1/magic-link", {"email": email}, expect=202)
     link = mailbox.token(email)
-    statuses = together(lambda one: verify(site, one, expect=None).status_code, [link])
+    statuses = call_together(lambda one: verify(site, one, expect=None).status_code, [link])
     assert sorted(statuses) == [200] + [401] * (FOLD - 1)
 
 
@@ -35,7 +35,7 @@ def test_of_two_invitations_one_sets_the_password(site, mailbox):
     site.admin.post(f"/users/{user['id']}/send-invite", expect=202)
     second = mailbox.token(email, 2)
     passwords = ["first correct horse", "second correct horse"]
-    statuses = together(lambda link, password: verify(site, link, expect=None, password=password).status_code, [first, second], passwords)
+    statuses = call_together(lambda link, password: verify(site, link, expect=None, password=password).status_code, [first, second], passwords)
     assert statuses.count(200) == 1 and set(statuses) <= {200, 401}, statuses
     won = passwords[statuses.index(200) % 2]
     for password in passwords:
@@ -47,7 +47,7 @@ def test_both_addresses_confirm_at_once(site, mailbox):
     old, new = user.user["email"], address("new")
     user.post("/auth/v1/email-change", {"email": new, "password": PASSWORD}, expect=202)
     links = [mailbox.token(old), mailbox.token(new)]
-    answers = together(lambda link: site.client().post("/auth/v1/email-change/confirm", {"token": link[1]}), links)
+    answers = call_together(lambda link: site.client().post("/auth/v1/email-change/confirm", {"token": link[1]}), links)
     assert sorted(answer.status_code for answer in answers) == [200, 200] + [401] * (FOLD - 2)
     assert sorted(answer.json()["status"] for answer in answers if answer.status_code == 200) == ["changed", "waiting"]
     sign_in(site, new, PASSWORD)
@@ -62,13 +62,13 @@ def test_two_want_one_address(site, mailbox):
         user.post("/auth/v1/email-change", {"email": new, "password": PASSWORD}, expect=202)
         site.client().post("/auth/v1/email-change/confirm", {"token": mailbox.token(user.user["email"])[1]}, expect=200)
         links.append(mailbox.token(new, count + 1))
-    answers = together(lambda link: site.client().post("/auth/v1/email-change/confirm", {"token": link[1]}).status_code, links)
+    answers = call_together(lambda link: site.client().post("/auth/v1/email-change/confirm", {"token": link[1]}).status_code, links)
     assert answers.count(200) == 1 and set(answers) <= {200, 401, 409}, answers
 
 
 def test_asked_for_at_once_within_the_limit(site, mailbox):
     email = site.user(email=address("often")).user["email"]
-    statuses = together(lambda path: site.client().post(path, {"email": email}).status_code, ["/auth/v1/recover", "/auth/v1/magic-link"])
+    statuses = call_together(lambda path: site.client().post(path, {"email": email}).status_code, ["/auth/v1/recover", "/auth/v1/magic-link"])
     assert statuses.count(202) == 3 and statuses.count(429) == FOLD - 3
     assert len(mailbox.wait(email, 3)) == 3
 
@@ -76,7 +76,7 @@ def test_asked_for_at_once_within_the_limit(site, mailbox):
 def test_changes_of_address_at_once_leave_one(site, mailbox, servers):
     user = site.user(email=address("wavering"))
     wanted = [address("other") for _ in range(FOLD)]
-    statuses = together(lambda new: user.post("/auth/v1/email-change", {"email": new, "password": PASSWORD}).status_code, wanted)
+    statuses = call_together(lambda new: user.post("/auth/v1/email-change", {"email": new, "password": PASSWORD}).status_code, wanted)
     assert set(statuses) <= {202, 429} and 202 in statuses
     with servers.connect() as db, db.cursor() as cursor:
         schema = site.schema(db)

@@ -31,7 +31,7 @@ def audits(project):
     return project.admin.get("/audit-log", params={"count": "true"}, expect=200).json()["total_items"]
 
 
-def look(client, method, path, body=None, expect=200):
+def dry_run(client, method, path, body=None, expect=200):
     return client.request(method, path, json=body, params=DRY, expect=expect).json()
 
 
@@ -43,20 +43,20 @@ def test_stored_records_speak_against_it(goods):
     project, (first, second, third) = goods
     before, logged = model(project), audits(project)
     path = "/entities/goods/fields"
-    answer = look(project.admin, "PUT", f"{path}/sku", {"unique": True, "options": {"max_length": 20}})
+    answer = dry_run(project.admin, "PUT", f"{path}/sku", {"unique": True, "options": {"max_length": 20}})
     assert not answer["safe"] and found(answer) == [("sku", "unique_violation", 2, [first, second])]
     assert answer["affected"]["indexes"] == [{"field": "sku", "kind": "unique", "change": "created"}]
     refused = project.admin.put(f"{path}/sku", {"unique": True}, expect=409).json()
     assert (refused["code"], refused["errors"][0]["code"]) == ("schema_conflict", answer["violations"][0]["code"])
     assert refused["errors"][0]["message"] == answer["violations"][0]["message"]
     # All violations are listed, not only the first, but none for values that cannot be converted.
-    answer = look(project.admin, "PUT", f"{path}/price", {"required": True, "options": {"min": 1.8, "max": 1.9}})
+    answer = dry_run(project.admin, "PUT", f"{path}/price", {"required": True, "options": {"min": 1.8, "max": 1.9}})
     assert found(answer) == [("price", "required", 1, [third]), ("price", "out_of_range", 1, [first]),
                              ("price", "out_of_range", 1, [second])]
-    answer = look(project.admin, "PUT", f"{path}/note", {"type": "integer", "options": {"min": 10}})
+    answer = dry_run(project.admin, "PUT", f"{path}/note", {"type": "integer", "options": {"min": 10}})
     assert found(answer) == [("note", "type_mismatch", 1, [second])] and answer["rewrites_rows"] == 3
     assert answer["affected"]["indexes"] == [{"field": "note", "kind": "search", "change": "rebuilt"}]
-    answer = look(project.admin, "POST", path, {"name": "must", "type": "text", "required": True})
+    answer = dry_run(project.admin, "POST", path, {"name": "must", "type": "text", "required": True})
     assert found(answer) == [("must", "required", 3, [first, second, third])]
     assert model(project) == before and audits(project) == logged, "nothing was done"
 
@@ -64,19 +64,19 @@ def test_stored_records_speak_against_it(goods):
 def test_what_would_be_made_or_lost(goods):
     project, _ = goods
     before = model(project)
-    answer = look(project.admin, "PUT", "/entities/goods/fields/amount", {"type": "decimal", "indexed": True})
+    answer = dry_run(project.admin, "PUT", "/entities/goods/fields/amount", {"type": "decimal", "indexed": True})
     assert (answer["safe"], answer["rewrites_rows"], answer["loses_rows"]) == (True, 3, 0)
     assert answer["affected"]["indexes"] == [{"field": "amount", "kind": "index", "change": "rebuilt"}]
-    answer = look(project.admin, "DELETE", "/entities/goods/fields/price")
+    answer = dry_run(project.admin, "DELETE", "/entities/goods/fields/price")
     assert (answer["safe"], answer["loses_rows"], answer["violations"]) == (False, 2, [])
-    answer = look(project.admin, "DELETE", "/entities/goods")
+    answer = dry_run(project.admin, "DELETE", "/entities/goods")
     assert (answer["safe"], answer["loses_rows"]) == (False, 3)
     assert {each["field"] for each in answer["affected"]["indexes"]} == {"note", "amount"}
-    answer = look(project.admin, "POST", "/entities/goods/fields", {"name": "weight", "type": "float", "default": 1})
+    answer = dry_run(project.admin, "POST", "/entities/goods/fields", {"name": "weight", "type": "float", "default": 1})
     assert answer == {"safe": True, "rewrites_rows": 0, "loses_rows": 0, "violations": [], "affected": NOTHING}
-    answer = look(project.admin, "POST", "/entities", {"name": "new_one", "fields": [{"name": "k", "type": "varchar", "unique": True}]})
+    answer = dry_run(project.admin, "POST", "/entities", {"name": "new_one", "fields": [{"name": "k", "type": "varchar", "unique": True}]})
     assert answer["safe"] and answer["affected"]["indexes"] == [{"field": "k", "kind": "unique", "change": "created"}]
-    assert look(project.admin, "PUT", "/entities/goods", {"name": "wares"})["safe"]
+    assert dry_run(project.admin, "PUT", "/entities/goods", {"name": "wares"})["safe"]
     assert model(project) == before
     project.admin.get("/entities/new_one", expect=404)
 
@@ -89,17 +89,17 @@ def test_what_refers_to_it(goods):
                                            "params": {"entity": "goods", "filter": {"price": {"gt": 1}}}}])
     menu = project.admin.post("/menus", {"key": "main", "label": "M"}, expect=201).json()
     item = project.admin.post(f"/menus/{menu['id']}/items", {"label": "G", "kind": "entity", "target": "goods"}, expect=201).json()
-    affected = look(project.admin, "DELETE", "/entities/goods")["affected"]
+    affected = dry_run(project.admin, "DELETE", "/entities/goods")["affected"]
     assert [each["id"] for each in affected["workflows"]] == [made["id"]]
     assert [each["id"] for each in affected["roles"]] == [role["id"]]
     assert affected["menu_items"] == [{"id": item["id"], "menu_id": menu["id"], "menu": "main"}]
-    affected = look(project.admin, "DELETE", "/entities/goods/fields/price")["affected"]
+    affected = dry_run(project.admin, "DELETE", "/entities/goods/fields/price")["affected"]
     assert [each["id"] for each in affected["workflows"]] == [made["id"]] and affected["roles"] == []
-    affected = look(project.admin, "PUT", "/entities/goods/fields/sku", {"name": "code"})["affected"]
+    affected = dry_run(project.admin, "PUT", "/entities/goods/fields/sku", {"name": "code"})["affected"]
     assert affected["workflows"] == [] and [each["id"] for each in affected["roles"]] == [role["id"]] and "sku" in ids
     # A caller who may not read such dependants gets no list of them.
     modeler = project.user_with("svc_fields:delete", "goods:delete", "goods:read")
-    answer = look(modeler, "DELETE", "/entities/goods/fields/price")
+    answer = dry_run(modeler, "DELETE", "/entities/goods/fields/price")
     assert answer["affected"] == {"workflows": None, "roles": None, "menu_items": [], "indexes": []}
     assert (answer["loses_rows"], answer["safe"]) == (None, False), "the caller sees only its own records"
     for path in (f"/menus/{menu['id']}", f"/workflows/{made['id']}", f"/roles/{role['id']}"):
@@ -119,7 +119,7 @@ def test_what_refers_to_it(goods):
 ])
 def test_it_is_refused_as_the_change_is(goods, method, path, body, expect):
     project, _ = goods
-    tried = look(project.admin, method, path, body, expect)
+    tried = dry_run(project.admin, method, path, body, expect)
     refused = project.admin.request(method, path, json=body, expect=expect).json()
     assert (tried["code"], tried["detail"], tried.get("errors")) == (refused["code"], refused["detail"], refused.get("errors"))
 
@@ -128,11 +128,11 @@ def test_rights_and_conditions(goods):
     project, _ = goods
     path = "/entities/goods/fields/sku"
     reader = project.user_with("svc_fields:update", "svc_fields:create", "svc_fields:delete", "goods:read")
-    look(reader, "PUT", path, {"unique": True}, 403)
-    look(reader, "DELETE", path, None, 403)
-    answer = look(reader, "POST", "/entities/goods/fields", {"name": "must", "type": "text", "required": True})
+    dry_run(reader, "PUT", path, {"unique": True}, 403)
+    dry_run(reader, "DELETE", path, None, 403)
+    answer = dry_run(reader, "POST", "/entities/goods/fields", {"name": "must", "type": "text", "required": True})
     assert found(answer) == [("must", "required", None, [])] and "3" not in answer["violations"][0]["message"]
-    look(project.user_with("goods:read"), "DELETE", path, None, 403)
+    dry_run(project.user_with("goods:read"), "DELETE", path, None, 403)
     etag = project.admin.get(path, expect=200).headers["ETag"]
     for tag, expect in ((etag, 200), ('"old"', 412)):
         project.admin.put(path, {"unique": True}, params=DRY, headers={"If-Match": tag}, expect=expect)
@@ -150,7 +150,7 @@ def test_it_waits_for_nobody_and_holds_nobody_up(goods, db):
         try:
             answers = []
             threads = [threading.Thread(target=lambda: answers.append(
-                look(project.admin, "PUT", "/entities/goods/fields/sku", {"unique": True}))) for _ in range(4)]
+                dry_run(project.admin, "PUT", "/entities/goods/fields/sku", {"unique": True}))) for _ in range(4)]
             for thread in threads:
                 thread.start()
             for thread in threads:

@@ -27,7 +27,7 @@ def hasty_gateway(start_gateway, session_gateway):
 
 
 @pytest.fixture
-def hasty(hasty_gateway, shop, recorder):
+def hasty_shop(hasty_gateway, shop, recorder):
     """A shop whose requests go through the hasty gateway, with a saved card."""
     if not hasty_gateway.is_running():
         hasty_gateway.start()
@@ -50,7 +50,7 @@ def charge(shop, key, **changes):
         return None
 
 
-def insist(shop, key, **changes):
+def repeat_until_final(shop, key, **changes):
     """Repeats a request until the answer is final, and returns this answer."""
     def answered():
         answer = charge(shop, key, **changes)
@@ -82,52 +82,52 @@ def one_charge(shop, processor):
     {"kind": "status", "status": 500, "stored": False, "act": True}, {"kind": "status", "status": 503, "header": "false"},
 ], ids=lambda fault: "-".join(str(each) for each in fault.values()))
 @pytest.mark.parametrize("times", [1, 3])
-def test_a_fault_never_charges_twice(hasty, processor, fault, times):
-    hasty.fault(path="/v1/payment_intents", times=times, **fault)
-    answer = insist(hasty, "k")
+def test_a_fault_never_charges_twice(hasty_shop, processor, fault, times):
+    hasty_shop.fault(path="/v1/payment_intents", times=times, **fault)
+    answer = repeat_until_final(hasty_shop, "k")
     assert (answer.status_code, answer.json()["status"]) == (201, "succeeded"), answer.text
-    one_charge(hasty, processor)
-    keys = {each["key"] for each in hasty.requests("POST", "/v1/payment_intents") if each["acted"] or each["replayed"]}
+    one_charge(hasty_shop, processor)
+    keys = {each["key"] for each in hasty_shop.requests("POST", "/v1/payment_intents") if each["acted"] or each["replayed"]}
     assert len(keys) == 1
-    again = charge(hasty, "k")
+    again = charge(hasty_shop, "k")
     assert again.json() == answer.json() and again.headers["Idempotent-Replayed"] == "true"
-    assert len(hasty.charges()) == 1
+    assert len(hasty_shop.charges()) == 1
 
 
-def test_an_error_that_the_processor_keeps(hasty, processor):
+def test_an_error_that_the_processor_keeps(hasty_shop, processor):
     """The processor replays a 500 for a day. The error does not show whether the charge was made, so the payment stays open."""
-    hasty.fault("status", status=500, path="/v1/payment_intents", act=True)
+    hasty_shop.fault("status", status=500, path="/v1/payment_intents", act=True)
     for _ in range(2):
-        answer = charge(hasty, "k")
+        answer = charge(hasty_shop, "k")
         assert answer.status_code in (502, 503), answer.text
-    assert len(hasty.charges()) == 1 and processor.assert_never_charged_twice(hasty.account)
-    assert [each["status"] in ("succeeded", "failed") for each in payments(hasty)] == [False]
+    assert len(hasty_shop.charges()) == 1 and processor.assert_never_charged_twice(hasty_shop.account)
+    assert [each["status"] in ("succeeded", "failed") for each in payments(hasty_shop)] == [False]
 
 
-def test_a_declined_card_stays_declined(hasty, processor):
-    method = save(hasty, "bo@example.org", "4000000000000341")
-    hasty.fault("reset", path="/v1/payment_intents", times=3)
-    first = insist(hasty, "k", payment_method_id=method)
+def test_a_declined_card_stays_declined(hasty_shop, processor):
+    method = save(hasty_shop, "bo@example.org", "4000000000000341")
+    hasty_shop.fault("reset", path="/v1/payment_intents", times=3)
+    first = repeat_until_final(hasty_shop, "k", payment_method_id=method)
     assert (first.status_code, first.json()["code"]) == (402, "card_error")
-    assert insist(hasty, "k", payment_method_id=method).json()["errors"] == first.json()["errors"]
-    assert hasty.charges() == [] and len(payments(hasty)) == 1
+    assert repeat_until_final(hasty_shop, "k", payment_method_id=method).json()["errors"] == first.json()["errors"]
+    assert hasty_shop.charges() == [] and len(payments(hasty_shop)) == 1
 
 
-def test_many_requests_of_one_key(hasty, processor):
-    hasty.fault("delay", seconds=0.2, path="/v1/payment_intents")
-    clients = [hasty.project.client(token=hasty.admin.token) for _ in range(20)]  # clients of a gateway that waits ten times as long
+def test_many_requests_of_one_key(hasty_shop, processor):
+    hasty_shop.fault("delay", seconds=0.2, path="/v1/payment_intents")
+    clients = [hasty_shop.project.client(token=hasty_shop.admin.token) for _ in range(20)]  # clients of a gateway that waits ten times as long
 
     def ask(client):
-        return client.post(CHARGE, {"payment_method_id": hasty.method, "amount": 20, "currency": "usd"},
+        return client.post(CHARGE, {"payment_method_id": hasty_shop.method, "amount": 20, "currency": "usd"},
                            headers={"Idempotency-Key": "k"})
 
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
         answers = list(pool.map(ask, clients * 5))
     assert collections.Counter(each.status_code for each in answers).keys() <= {201, 409}
     assert len({each.json()["id"] for each in answers if each.status_code == 201}) == 1
-    assert insist(hasty, "k").status_code == 201
-    assert charge(hasty, "k", amount=21).status_code == 422
-    one_charge(hasty, processor)
+    assert repeat_until_final(hasty_shop, "k").status_code == 201
+    assert charge(hasty_shop, "k", amount=21).status_code == 422
+    one_charge(hasty_shop, processor)
 
 
 # --- the gateway is killed -----------------------------------------------------------------------------------
@@ -149,26 +149,26 @@ def killed_while(daemon, shop, db, key, when):
     execute(db, f"update {shop.project.schema(db)}.idempotency_keys set locked_until = now() where state = 'in_progress'")
 
 
-def arrived(shop):
+def wait_fault(shop):
     """Waits until a request has met the fault at the processor."""
     until(lambda: not shop.processor.faults_left(), "the processor has received the request", pause=0.01)
 
 
 @pytest.mark.parametrize("act", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("who", ["caller", "timer"])
-def test_killed_around_the_charge(hasty, hasty_gateway, processor, payments_of, db, act, who):
+def test_killed_around_the_charge(hasty_shop, hasty_gateway, processor, payments_of, db, act, who):
     """The gateway is killed before or after the processor acted: the caller's repeated request or the timer completes the charge."""
-    hasty.fault("timeout", path="/v1/payment_intents", act=act, seconds=1)
-    killed_while(hasty_gateway, hasty, db, "k", lambda: arrived(hasty))
+    hasty_shop.fault("timeout", path="/v1/payment_intents", act=act, seconds=1)
+    killed_while(hasty_gateway, hasty_shop, db, "k", lambda: wait_fault(hasty_shop))
     if who == "caller":
-        assert insist(hasty, "k").json()["status"] == "succeeded"
+        assert repeat_until_final(hasty_shop, "k").json()["status"] == "succeeded"
     else:
-        payments_of(hasty)
-        schema = hasty.project.schema(db)
+        payments_of(hasty_shop)
+        schema = hasty_shop.project.schema(db)
         execute(db, f"update {schema}.payments set settle_at = now() where settle_at is not null")
-        until(lambda: [each["status"] for each in payments(hasty)] == ["succeeded"], "the timer settles it")
-        assert insist(hasty, "k").json()["status"] == "succeeded"
-    one_charge(hasty, processor)
+        until(lambda: [each["status"] for each in payments(hasty_shop)] == ["succeeded"], "the timer settles it")
+        assert repeat_until_final(hasty_shop, "k").json()["status"] == "succeeded"
+    one_charge(hasty_shop, processor)
 
 
 @pytest.fixture
@@ -185,11 +185,11 @@ def payments_of(start_payments, servers, processor):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_killed_at_any_moment(hasty, hasty_gateway, processor, db, seed):
+def test_killed_at_any_moment(hasty_shop, hasty_gateway, processor, db, seed):
     moment = random.Random(seed).uniform(0, 0.06)
-    killed_while(hasty_gateway, hasty, db, "k", lambda: time.sleep(moment))
-    assert insist(hasty, "k").json()["status"] == "succeeded"
-    one_charge(hasty, processor)
+    killed_while(hasty_gateway, hasty_shop, db, "k", lambda: time.sleep(moment))
+    assert repeat_until_final(hasty_shop, "k").json()["status"] == "succeeded"
+    one_charge(hasty_shop, processor)
 
 
 # --- events in any order -------------------------------------------------------------------------------------

@@ -35,12 +35,12 @@ def send(shop, wanted, key=None, expect=201, client=None, path=CHARGE):
     return (client or shop.admin).post(path, wanted, headers=headers, expect=expect)
 
 
-def kept(shop, db, what="state, status, target, locked_until <= now()", key=None):
+def stored_result(shop, db, what="state, status, target, locked_until <= now()", key=None):
     where = f"where key = '{key}'" if key else ""
     return rows(db, f"select {what} from {shop.project.schema(db)}.idempotency_keys {where}")
 
 
-def later(shop, db):
+def expire_leases(shop, db):
     """Ends the leases of abandoned requests, as time would do."""
     execute(db, f"update {shop.project.schema(db)}.idempotency_keys set locked_until = now() where state = 'in_progress'")
 
@@ -120,7 +120,7 @@ def test_empty_header(shop, method):
 
 def test_invalid_requests_use_no_key(shop, db, method):
     send(shop, body(method, amount=-1), "k-1", 400)
-    assert kept(shop, db) == []
+    assert stored_result(shop, db) == []
     send(shop, body(method), "k-1")
 
 
@@ -184,7 +184,7 @@ def test_what_is_kept_is_sealed(shop, db):
     wanted = {"type": "one_off", "amount": 5, "currency": "usd", "mode": "intent"}
     first = send(shop, wanted, "k-1", path=PAYMENTS)
     secret = first.json()["client_secret"]
-    [(stored,)] = kept(shop, db, "response")
+    [(stored,)] = stored_result(shop, db, "response")
     assert len(bytes(stored)) > len(first.content) and secret.encode() not in bytes(stored)
     assert send(shop, wanted, "k-1", path=PAYMENTS).text == first.text
     assert len(shop.objects("payment_intent")) == 1
@@ -400,7 +400,7 @@ def test_caller_goes_away(shop, processor, payments, db, method):
         "Authorization": f"Bearer {shop.admin.token}", "Content-Type": "application/json", "Idempotency-Key": "k-1"})
     until(lambda: not processor.faults_left(), "the processor has received the request")
     caller.close()
-    [(state, _, target, _)] = kept(shop, db)
+    [(state, _, target, _)] = stored_result(shop, db)
     assert state == "in_progress" and target.startswith("payment:")
     assert send(shop, body(method), "k-1", 409).json()["code"] == "idempotency_in_progress"
     payment = int(target.split(":")[1])
@@ -408,7 +408,7 @@ def test_caller_goes_away(shop, processor, payments, db, method):
     until(shop.charges, "the processor acts")
     settle(shop, db, payment)
     assert status_of(shop, payment, "succeeded")
-    later(shop, db)
+    expire_leases(shop, db)
     assert send(shop, body(method), "k-1").json()["id"] == payment
     assert len(shop.charges()) == 1
     processor.assert_never_charged_twice(shop.account)

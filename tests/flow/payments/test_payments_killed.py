@@ -41,7 +41,7 @@ class Killer:
         line = self.process.stderr.readline()
         assert "attached" in line, line
 
-    def killed(self):
+    def has_killed(self):
         """Returns whether the worker was killed."""
         try:
             os.kill(self.worker, 0)
@@ -65,7 +65,7 @@ class Caller:
     def post(self, path, body, key):
         return requests.post(self.base + path, json=body, headers={**self.headers, "Idempotency-Key": key}, timeout=60)
 
-    def ready(self):
+    def wait_ready(self):
         """Waits until the gateway's worker runs (again) and knows the project."""
         def there():
             try:
@@ -84,12 +84,12 @@ def save(shop, card="4242424242424242"):
     return method
 
 
-def deadly(victim, caller, call, point, send):
+def send_until_killed(victim, caller, call, point, send):
     """Sends one request while the killer waits. Returns the answer (None if the gateway died) and whether the worker was killed."""
-    caller.ready()
+    caller.wait_ready()
     killer = Killer(victim, call, point)
     try:
-        return send(), killer.killed()
+        return send(), killer.has_killed()
     except requests.RequestException:
         return None, True
     finally:
@@ -111,10 +111,10 @@ def every_point(shop, db, victim, call, who, send):
     died = 0
     for point in range(1, POINTS_MAX):
         key = f"{call}-{who}-{point}"
-        answer, dead = deadly(victim, caller, call, point, lambda: send(caller, key))
+        answer, dead = send_until_killed(victim, caller, call, point, lambda: send(caller, key))
         died += dead
         afterwards(shop, db, who)
-        caller.ready()
+        caller.wait_ready()
         again = send(caller, key)
         assert again.status_code in (200, 201), f"{call} {point}: {again.status_code} {again.text}"
         if answer is not None and answer.status_code < 300:
@@ -187,7 +187,7 @@ def test_d6_commits_without_an_answer(shop, processor, payments, db, servers, st
     with postgres_proxy(servers) as proxy:
         gateway = start_gateway(WORKERS=1, **postgres_proxy_settings(servers, proxy))
         caller = Caller(shop, gateway)
-        caller.ready()
+        caller.wait_ready()
         proxy.say("eat 30")
         unknown = 0
         for number in range(30):

@@ -83,7 +83,7 @@ def test_every_order_of_a_renewal(project, webhook, db):
 # --- whole lives at the test processor ---
 
 
-def live(shop, processor):
+def run_year(shop, processor):
     """Creates a year of a shop's payments at the test processor."""
     plan = shop.admin.post(f"{PAY}/subscription-plans", {
         "plan_name": "pro", "name": "Pro", "amount": 9, "currency": "usd", "billing_interval": "month"}, expect=201).json()
@@ -135,7 +135,7 @@ def test_a_life_in_any_order(make_shop, project, processor, payments, db, seed):
     schema = project.schema(db)
     listen(schema, db)
     shop.set_switches(paused=True)
-    live(shop, processor)
+    run_year(shop, processor)
     told = shop.events()
     texts = [processor.event_payload(each["id"], generation) for each in told]
     deliveries = texts + chance.sample(texts, len(texts) // 3)
@@ -193,7 +193,7 @@ def attempt(processor, intent_id, act):
         processor.settle(intent_id, ok=False)
 
 
-def shown(shop, payment):
+def payment_states(shop, payment):
     found = shop.admin.get(f"{PAY}/payments/{payment}", expect=200).json()
     return found["status"], found["failure_code"], found["failure_message"]
 
@@ -218,7 +218,7 @@ def test_attempts_in_any_order(shop, processor, payments, db, acts, seed):
     at_processor = processor.get(made["reference"])
     ended = at_processor["status"] == "requires_payment_method"
     error = at_processor["last_payment_error"] if ended else {"code": None, "message": None}
-    assert shown(shop, made["id"]) == ("failed" if ended else at_processor["status"], error["code"], error["message"])
+    assert payment_states(shop, made["id"]) == ("failed" if ended else at_processor["status"], error["code"], error["message"])
     declines = sum(act in ("decline", "refuse", "bounce") for act in acts)
     emitted = rows(db, f"select payload->>'status', payload->>'failure_code' is not null from {schema}.outbox where event = 'PaymentFailed'")
     assert emitted == [("failed", True)] * declines

@@ -26,7 +26,7 @@ SECRET = "whsec_of_the_tests"
 
 
 @pytest.fixture
-def own():
+def own_processor():
     """A processor for this test alone."""
     processor = Processor(schemas=SCHEMAS if SCHEMAS.is_dir() else None, backoff=0.02)
     yield processor
@@ -34,15 +34,15 @@ def own():
 
 
 @pytest.fixture
-def platform(own):
-    made = own.new_platform()
-    return {**made, "connected": own.new_account(made["key"])}
+def platform(own_processor):
+    made = own_processor.new_platform()
+    return {**made, "connected": own_processor.new_account(made["key"])}
 
 
 @pytest.fixture
-def client(stripe_client, own, platform):
+def client(stripe_client, own_processor, platform):
     """The package stripe, which calls the test processor for the connected account."""
-    return stripe_client.configure(own.url, platform["key"], platform["connected"])
+    return stripe_client.configure(own_processor.url, platform["key"], platform["connected"])
 
 
 class Api:
@@ -72,8 +72,8 @@ class Api:
 
 
 @pytest.fixture
-def api(own, platform):
-    return Api(own, platform, platform["connected"])
+def api(own_processor, platform):
+    return Api(own_processor, platform, platform["connected"])
 
 
 class Hooks:
@@ -129,7 +129,7 @@ def subscription_session(api, price, **more):
 # --- agreement with the package ------------------------------------------------------------------------------
 
 
-def test_the_client_pays_captures_and_refunds(client, own, platform):
+def test_the_client_pays_captures_and_refunds(client, own_processor, platform):
     customer = client.call("customers.create", {"email": "ann@example.org", "name": "Ann", "metadata": {"a b": "1 & 2"}})
     assert client.call("customers.list", {"email": "ann@example.org", "limit": 1})["data"][0]["id"] == customer["id"]
     assert customer["metadata"] == {"a b": "1 & 2"}
@@ -151,7 +151,7 @@ def test_the_client_pays_captures_and_refunds(client, own, platform):
     with pytest.raises(StripeError) as error:
         client.call("refunds.create", {"payment_intent": intent["id"], "amount": 1501})
     assert error.value.class_ == "StripeInvalidRequestError"
-    assert len(own.charges(platform["connected"])) == 1 and not own.violations()
+    assert len(own_processor.charges(platform["connected"])) == 1 and not own_processor.violations()
 
 
 def test_the_client_reads_lists_page_by_page(client):
@@ -165,7 +165,7 @@ def test_the_client_reads_lists_page_by_page(client):
     assert error.value.param == "limit"
 
 
-def test_the_client_sells_subscriptions(client, own):
+def test_the_client_sells_subscriptions(client, own_processor):
     product = client.call("products.create", {"name": "Pro", "metadata": {"plan_id": "3"}})
     price = client.call("prices.create", {"product": product["id"], "currency": "usd", "unit_amount": 900,
                                           "recurring": {"interval": "month"}, "lookup_key": "pro"})
@@ -173,14 +173,14 @@ def test_the_client_sells_subscriptions(client, own):
         "mode": "subscription", "line_items": [{"price": price["id"], "quantity": 1}], "customer_email": "bo@example.org",
         "success_url": "https://shop.example/{CHECKOUT_SESSION_ID}", "client_reference_id": "7",
         "subscription_data": {"trial_period_days": 14, "application_fee_percent": 2.5, "metadata": {"subscription_id": "7"}}})
-    assert session["url"].startswith(own.url) and session["status"] == "open"
-    own.complete(session["id"])
+    assert session["url"].startswith(own_processor.url) and session["status"] == "open"
+    own_processor.complete(session["id"])
     session = client.call("checkout.sessions.retrieve", session["id"], {"expand": ["subscription"]})
     subscription = session["subscription"]
     assert (session["status"], session["payment_status"]) == ("complete", "no_payment_required")
     assert (subscription["status"], subscription["metadata"]) == ("trialing", {"subscription_id": "7"})
     assert subscription["trial_end"] - subscription["trial_start"] == 14 * 86400
-    own.end_trial(subscription["id"])
+    own_processor.end_trial(subscription["id"])
     subscription = client.call("subscriptions.retrieve", subscription["id"], {"expand": ["latest_invoice.payments"]})
     item, paid = subscription["items"]["data"][0], subscription["latest_invoice"]["payments"]["data"][0]
     assert subscription["status"] == "active" and paid["amount_paid"] == 900
@@ -198,13 +198,13 @@ def test_the_client_sells_subscriptions(client, own):
     client.call("prices.update", price["id"], {"active": False})
     with pytest.raises(StripeError) as error:
         client.call("products.del", product["id"])
-    assert "prices" in str(error.value) and not own.violations()
+    assert "prices" in str(error.value) and not own_processor.violations()
 
 
-def test_the_client_saves_cards(client, own):
+def test_the_client_saves_cards(client, own_processor):
     customer = client.call("customers.create", {"email": "cy@example.org"})
     setup = client.call("setupIntents.create", {"customer": customer["id"], "usage": "off_session"})
-    own.setup(setup["id"])
+    own_processor.setup(setup["id"])
     methods = client.call("customers.listPaymentMethods", customer["id"], {"limit": 100})["data"]
     assert [each["card"]["last4"] for each in methods] == ["4242"]
     charged = client.call("paymentIntents.create", {
@@ -217,7 +217,7 @@ def test_the_client_saves_cards(client, own):
                                               "payment_method": methods[0]["id"], "off_session": True, "confirm": True})
     assert error.value.class_ == "StripeInvalidRequestError"
     failed = client.call("setupIntents.create", {"customer": customer["id"]})
-    assert own.setup(failed["id"], "4000000000000002")["last_setup_error"]["code"] == "card_declined"
+    assert own_processor.setup(failed["id"], "4000000000000002")["last_setup_error"]["code"] == "card_declined"
 
 
 @pytest.mark.parametrize("call, error", [
@@ -249,8 +249,8 @@ def test_errors_are_the_clients_classes(client, call, error):
 @pytest.mark.parametrize("status, class_", [
     (429, "StripeRateLimitError"), (401, "StripeAuthenticationError"), (403, "StripePermissionError"),
     (500, "StripeAPIError"), (503, "StripeAPIError")])
-def test_faults_are_the_clients_classes(client, own, status, class_):
-    own.fault("status", status=status, path="/v1/customers", method="POST")
+def test_faults_are_the_clients_classes(client, own_processor, status, class_):
+    own_processor.fault("status", status=status, path="/v1/customers", method="POST")
     with pytest.raises(StripeError) as error:
         client.call("customers.create", {"email": "x@example.org"})
     assert (error.value.class_, error.value.status) == (class_, status)
@@ -258,21 +258,21 @@ def test_faults_are_the_clients_classes(client, own, status, class_):
     assert client.call("customers.create", {"email": "x@example.org"})["id"]
 
 
-def test_the_client_repeats_what_was_lost(client, own, platform):
-    own.fault("reset", path="/v1/payment_intents", times=2)
+def test_the_client_repeats_what_was_lost(client, own_processor, platform):
+    own_processor.fault("reset", path="/v1/payment_intents", times=2)
     intent = client.call("paymentIntents.create", {"amount": 700, "currency": "usd", "payment_method": "pm_card_visa",
                                                    "confirm": True}, retries=3)
-    asked = own.requests("POST", "/v1/payment_intents")
+    asked = own_processor.requests("POST", "/v1/payment_intents")
     assert intent["status"] == "succeeded" and len(asked) == 3 and len({each["key"] for each in asked}) == 1
     assert [each["replayed"] for each in asked] == [False, True, True]
-    assert len(own.charges(platform["connected"])) == 1 and own.assert_never_charged_twice()
+    assert len(own_processor.charges(platform["connected"])) == 1 and own_processor.assert_never_charged_twice()
 
 
 @pytest.mark.parametrize("generation", ["acacia", "basil", "dahlia", "endive"])
-def test_the_client_verifies_what_is_delivered(client, own, platform, api, hooks, generation):
-    own.add_endpoint(hooks.url, SECRET, platform["key"], connect=True, api=generation, events=["*"])
+def test_the_client_verifies_what_is_delivered(client, own_processor, platform, api, hooks, generation):
+    own_processor.add_endpoint(hooks.url, SECRET, platform["key"], connect=True, api=generation, events=["*"])
     api.post("/v1/customers", {"email": "zoë@example.org"})
-    own.drain()
+    own_processor.drain()
     event, header, payload, _ = hooks.got[0]
     verified = client.verify(payload, header, SECRET)
     assert verified["id"] == event["id"] and verified["account"] == platform["connected"]
@@ -283,11 +283,11 @@ def test_the_client_verifies_what_is_delivered(client, own, platform, api, hooks
         assert error.value.class_ == "StripeSignatureVerificationError"
 
 
-def test_signatures_are_made_alike(stripe_client, own):
+def test_signatures_are_made_alike(stripe_client, own_processor):
     for payload in ('{"id":"evt_1","object":"event"}', '{"name":"Zoë – 日本"}', ""):
-        ours, theirs = own.sign(payload, SECRET, 1700000000), stripe_client.sign(payload, SECRET, 1700000000)
+        ours, theirs = own_processor.sign(payload, SECRET, 1700000000), stripe_client.sign(payload, SECRET, 1700000000)
         assert ours == theirs
-    both = own.sign("{}", [SECRET, "whsec_new"])
+    both = own_processor.sign("{}", [SECRET, "whsec_new"])
     assert both.count("v1=") == 2
     assert stripe_client.verify("{}", both, SECRET) == stripe_client.verify("{}", both, "whsec_new") == {}
 
@@ -315,33 +315,33 @@ def test_forms_nest():
     ("/v1/checkout/sessions", {"line_items[0][prize]": "x", "line_items[0][quantity]": 1}, "line_items[0][prize]"),
     ("/v1/account_links", {"type": "account_onboarding"}, "account"),
 ])
-def test_a_request_must_suit_every_generation(own, api, path, form, where):
+def test_a_request_must_suit_every_generation(own_processor, api, path, form, where):
     error = api.post(path, form, expect=400)["error"]
     assert error["type"] == "invalid_request_error" and error["param"] == where
-    assert where in {each["where"] for each in own.violations()}
+    assert where in {each["where"] for each in own_processor.violations()}
 
 
-def test_objects_live_in_their_account(own, platform, api):
-    other = Api(own, platform, own.new_account(platform["key"]))
-    above, stranger = Api(own, platform), Api(own, own.new_platform(), platform["connected"])
+def test_objects_live_in_their_account(own_processor, platform, api):
+    other = Api(own_processor, platform, own_processor.new_account(platform["key"]))
+    above, stranger = Api(own_processor, platform), Api(own_processor, own_processor.new_platform(), platform["connected"])
     customer = api.post("/v1/customers", {"email": "ann@example.org"})
     assert api.get(f"/v1/customers/{customer['id']}")["email"] == "ann@example.org"
     for elsewhere in (other, above):
         assert elsewhere.get(f"/v1/customers/{customer['id']}", expect=404)["error"]["code"] == "resource_missing"
         assert elsewhere.get("/v1/customers")["data"] == []
     assert stranger.get(f"/v1/customers/{customer['id']}", expect=403)["error"]["code"] == "account_invalid"
-    nobody = Api(own, {"key": "sk_test_unknown"})
+    nobody = Api(own_processor, {"key": "sk_test_unknown"})
     nobody.get("/v1/customers", expect=401)
     above.post("/v1/payment_intents", {"amount": 700, "currency": "usd", "application_fee_amount": 10}, expect=400)
 
 
-def test_an_account_takes_money_once_it_is_onboarded(own, platform, hooks):
-    above = Api(own, platform)
-    own.add_endpoint(hooks.url, SECRET, platform["key"], connect=True)
+def test_an_account_takes_money_once_it_is_onboarded(own_processor, platform, hooks):
+    above = Api(own_processor, platform)
+    own_processor.add_endpoint(hooks.url, SECRET, platform["key"], connect=True)
     account = above.post("/v1/accounts", {"country": "US", "email": "shop@example.org", "business_type": "company",
                                           "capabilities[card_payments][requested]": "true"})
     assert account["charges_enabled"] is False and account["requirements"]["currently_due"]
-    inside = Api(own, platform, account["id"])
+    inside = Api(own_processor, platform, account["id"])
     inside.post("/v1/payment_intents", {"amount": 700, "currency": "usd"}, expect=403)
     link = above.post("/v1/account_links", {"account": account["id"], "type": "account_onboarding",
                                             "refresh_url": "https://shop.example/again", "return_url": "https://shop.example/ok"})
@@ -351,7 +351,7 @@ def test_an_account_takes_money_once_it_is_onboarded(own, platform, hooks):
     done = requests.post(f"{link['url']}/complete", timeout=60, allow_redirects=False)
     assert (done.status_code, done.headers["Location"]) == (303, "https://shop.example/ok")
     assert above.get(f"/v1/accounts/{account['id']}")["charges_enabled"] is True
-    own.drain()
+    own_processor.drain()
     event = hooks.got[-1][0]
     assert (event["type"], event["account"]) == ("account.updated", account["id"])
     assert event["data"]["previous_attributes"]["charges_enabled"] is False
@@ -363,19 +363,19 @@ def test_an_account_takes_money_once_it_is_onboarded(own, platform, hooks):
 CHARGE = {"amount": 700, "currency": "usd", "payment_method": "pm_card_visa", "confirm": "true"}
 
 
-def test_a_key_has_one_result_for_a_day(own, api):
+def test_a_key_has_one_result_for_a_day(own_processor, api):
     first = api.call("POST", "/v1/payment_intents", CHARGE, "k")
     second = api.call("POST", "/v1/payment_intents", CHARGE, "k")
     assert first.json() == second.json() and "Idempotent-Replayed" not in first.headers
-    assert second.headers["Idempotent-Replayed"] == "true" and len(own.charges()) == 1
+    assert second.headers["Idempotent-Replayed"] == "true" and len(own_processor.charges()) == 1
     other = api.post("/v1/payment_intents", {**CHARGE, "amount": 800}, "k", expect=400)["error"]
     assert other["type"] == "idempotency_error"
     assert api.post("/v1/customers", {}, "k", expect=400)["error"]["type"] == "idempotency_error"
-    own.advance(86401)
+    own_processor.advance(86401)
     assert api.post("/v1/payment_intents", CHARGE, "k")["id"] != first.json()["id"]
 
 
-def test_a_declined_card_is_replayed_a_bad_request_is_not(own, api):
+def test_a_declined_card_is_replayed_a_bad_request_is_not(own_processor, api):
     form = {**CHARGE, "payment_method": "pm_card_chargeDeclined"}
     first, second = (api.post("/v1/payment_intents", form, "k", expect=402)["error"] for _ in range(2))
     assert first["payment_intent"]["id"] == second["payment_intent"]["id"]
@@ -383,67 +383,67 @@ def test_a_declined_card_is_replayed_a_bad_request_is_not(own, api):
     assert api.post("/v1/payment_intents", CHARGE, "k2")["status"] == "succeeded"
 
 
-def test_a_key_in_use_is_a_conflict(own, api, platform):
-    own.fault("delay", seconds=60, path="/v1/payment_intents")
-    slow = threading.Thread(target=lambda: Api(own, platform, platform["connected"]).post("/v1/payment_intents", CHARGE, "k"))
+def test_a_key_in_use_is_a_conflict(own_processor, api, platform):
+    own_processor.fault("delay", seconds=60, path="/v1/payment_intents")
+    slow = threading.Thread(target=lambda: Api(own_processor, platform, platform["connected"]).post("/v1/payment_intents", CHARGE, "k"))
     slow.start()
-    until(lambda: own.store.results, "it is under way")
+    until(lambda: own_processor.store.results, "it is under way")
     assert api.post("/v1/payment_intents", CHARGE, "k", expect=409)["error"]["code"] == "idempotency_key_in_use"
-    own.clear_faults()
+    own_processor.clear_faults()
     slow.join()
-    assert api.post("/v1/payment_intents", CHARGE, "k")["status"] == "succeeded" and len(own.charges()) == 1
+    assert api.post("/v1/payment_intents", CHARGE, "k")["status"] == "succeeded" and len(own_processor.charges()) == 1
 
 
-def test_a_500_stays_and_a_503_does_not(own, api):
-    own.fault("status", status=500, path="/v1/payment_intents")
+def test_a_500_stays_and_a_503_does_not(own_processor, api):
+    own_processor.fault("status", status=500, path="/v1/payment_intents")
     answers = [api.call("POST", "/v1/payment_intents", CHARGE, "a") for _ in range(2)]
     assert [each.status_code for each in answers] == [500, 500]
-    assert [each.headers.get("Idempotent-Replayed") for each in answers] == [None, "true"] and own.charges() == []
-    own.fault("status", status=503, path="/v1/payment_intents")
+    assert [each.headers.get("Idempotent-Replayed") for each in answers] == [None, "true"] and own_processor.charges() == []
+    own_processor.fault("status", status=503, path="/v1/payment_intents")
     answers = [api.call("POST", "/v1/payment_intents", CHARGE, "b") for _ in range(2)]
-    assert [each.status_code for each in answers] == [503, 200] and len(own.charges()) == 1
+    assert [each.status_code for each in answers] == [503, 200] and len(own_processor.charges()) == 1
 
 
 # --- faults --------------------------------------------------------------------------------------------------
 
 
-def test_faults_after_the_work(own, api):
+def test_faults_after_the_work(own_processor, api):
     for number, (kind, error) in enumerate((("reset", requests.ConnectionError), ("timeout", requests.Timeout)), 1):
-        own.fault(kind, path="/v1/payment_intents")
+        own_processor.fault(kind, path="/v1/payment_intents")
         with pytest.raises(error):
             api.call("POST", "/v1/payment_intents", CHARGE, kind, timeout=60 if kind == "reset" else 0.3)
-        until(lambda number=number: len(own.charges()) == number, "the work is done")
+        until(lambda number=number: len(own_processor.charges()) == number, "the work is done")
         again = api.call("POST", "/v1/payment_intents", CHARGE, kind)
         assert again.headers["Idempotent-Replayed"] == "true" and again.json()["status"] == "succeeded"
-    own.fault("garbage", path="/v1/payment_intents")
+    own_processor.fault("garbage", path="/v1/payment_intents")
     with pytest.raises(ValueError):
         api.call("POST", "/v1/payment_intents", CHARGE, "g").json()
-    own.fault("status", status=502, act=True, path="/v1/payment_intents", header="true")
+    own_processor.fault("status", status=502, act=True, path="/v1/payment_intents", header="true")
     answer = api.call("POST", "/v1/payment_intents", CHARGE, "s")
     assert (answer.status_code, answer.headers["Stripe-Should-Retry"]) == (502, "true")
     assert api.post("/v1/payment_intents", CHARGE, "s")["status"] == "succeeded"
-    assert len(own.charges()) == 4 and own.assert_never_charged_twice() and own.faults_left() == []
+    assert len(own_processor.charges()) == 4 and own_processor.assert_never_charged_twice() and own_processor.faults_left() == []
 
 
-def test_faults_before_the_work(own, api):
-    own.fault("reset", act=False, path="/v1/payment_intents")
+def test_faults_before_the_work(own_processor, api):
+    own_processor.fault("reset", act=False, path="/v1/payment_intents")
     with pytest.raises(requests.ConnectionError):
         api.call("POST", "/v1/payment_intents", CHARGE, "k")
-    assert own.charges() == []
+    assert own_processor.charges() == []
     assert "Idempotent-Replayed" not in api.call("POST", "/v1/payment_intents", CHARGE, "k").headers
 
 
-def test_a_second_charge_is_found(own, api):
+def test_a_second_charge_is_found(own_processor, api):
     for key in ("a", "b"):
         api.post("/v1/payment_intents", {**CHARGE, "metadata[payment_id]": "12", "metadata[project_id]": "shop"}, key)
     with pytest.raises(AssertionError, match="shop/12"):
-        own.assert_never_charged_twice()
+        own_processor.assert_never_charged_twice()
 
 
 # --- pages ---------------------------------------------------------------------------------------------------
 
 
-def test_a_checkout_page_is_completed_as_a_person_does(own, api):
+def test_a_checkout_page_is_completed_as_a_person_does(own_processor, api):
     session = subscription_session(api, plan(api))
     page = requests.get(session["url"], timeout=60)
     assert page.status_code == 200 and "9.00 USD" in page.text and "Subscribe to Pro" in page.text
@@ -457,24 +457,24 @@ def test_a_checkout_page_is_completed_as_a_person_does(own, api):
     session = api.get(f"/v1/checkout/sessions/{session['id']}")
     assert (session["status"], session["payment_status"], session["url"]) == ("complete", "paid", None)
     assert api.get(f"/v1/customers/{session['customer']}")["email"] == "p@example.org"
-    assert requests.get(own.url + "/checkout/" + session["id"], timeout=60).status_code == 410
-    assert requests.post(own.url + f"/checkout/{session['id']}/complete", timeout=60).status_code == 400
+    assert requests.get(own_processor.url + "/checkout/" + session["id"], timeout=60).status_code == 410
+    assert requests.post(own_processor.url + f"/checkout/{session['id']}/complete", timeout=60).status_code == 400
 
 
-def test_an_expired_checkout(own, api, platform, hooks):
-    own.add_endpoint(hooks.url, SECRET, platform["key"], connect=True)
+def test_an_expired_checkout(own_processor, api, platform, hooks):
+    own_processor.add_endpoint(hooks.url, SECRET, platform["key"], connect=True)
     first, second = subscription_session(api, plan(api)), subscription_session(api, plan(api))
     assert requests.post(f"{first['url']}/expire", timeout=60).status_code == 200
-    own.advance(86401)
-    own.drain()
+    own_processor.advance(86401)
+    own_processor.drain()
     assert [each["id"] for each in hooks.of("checkout.session.expired")] == [first["id"], second["id"]]
     api.post(f"/v1/checkout/sessions/{first['id']}/expire", expect=400)
     with pytest.raises(ApiError):
-        own.complete(first["id"])
+        own_processor.complete(first["id"])
 
 
-def test_authentication_is_asked_on_session(own, api, platform, hooks):
-    own.add_endpoint(hooks.url, SECRET, platform["key"], connect=True)
+def test_authentication_is_asked_on_session(own_processor, api, platform, hooks):
+    own_processor.add_endpoint(hooks.url, SECRET, platform["key"], connect=True)
     form = {**CHARGE, "payment_method": "pm_card_authenticationRequired", "return_url": "https://shop.example/ok"}
     for ok, status, type_ in (("complete", "succeeded", "payment_intent.succeeded"),
                               ("fail", "requires_payment_method", "payment_intent.payment_failed")):
@@ -484,52 +484,52 @@ def test_authentication_is_asked_on_session(own, api, platform, hooks):
         answer = requests.post(f"{url}/{ok}", timeout=60, allow_redirects=False)
         assert answer.headers["Location"] == "https://shop.example/ok"
         assert api.get(f"/v1/payment_intents/{intent['id']}")["status"] == status
-        own.drain()
+        own_processor.drain()
         assert hooks.types()[-1] == type_
 
 
 # --- events --------------------------------------------------------------------------------------------------
 
 
-def test_events_of_a_subscription(own, api, platform, hooks):
-    own.add_endpoint(hooks.url, SECRET, platform["key"], connect=True)
+def test_events_of_a_subscription(own_processor, api, platform, hooks):
+    own_processor.add_endpoint(hooks.url, SECRET, platform["key"], connect=True)
     session = subscription_session(api, plan(api))
-    own.complete(session["id"])
-    own.drain()
+    own_processor.complete(session["id"])
+    own_processor.drain()
     assert hooks.types() == ["payment_method.attached", "customer.subscription.created", "payment_intent.succeeded",
                              "invoice.paid", "invoice_payment.paid", "customer.subscription.updated",
                              "checkout.session.completed"]
     subscription = hooks.of("customer.subscription.updated")[0]
     assert hooks.of("customer.subscription.created")[0]["status"] == "incomplete" and subscription["status"] == "active"
     hooks.got.clear()
-    assert own.renew(subscription["id"])["status"] == "active"
-    assert own.fail_renewal(subscription["id"])["status"] == "past_due"
-    assert own.cancel(subscription["id"], status="unpaid")["status"] == "unpaid"
-    assert own.cancel(subscription["id"])["status"] == "canceled"
-    own.drain()
+    assert own_processor.renew(subscription["id"])["status"] == "active"
+    assert own_processor.fail_renewal(subscription["id"])["status"] == "past_due"
+    assert own_processor.cancel(subscription["id"], status="unpaid")["status"] == "unpaid"
+    assert own_processor.cancel(subscription["id"])["status"] == "canceled"
+    own_processor.drain()
     assert hooks.types().count("invoice_payment.paid") == 1 and hooks.types()[-1] == "customer.subscription.deleted"
     assert [each["status"] for each in hooks.of("customer.subscription.updated")] == ["active", "active", "past_due", "unpaid"]
-    assert own.assert_never_charged_twice()
+    assert own_processor.assert_never_charged_twice()
 
 
-def test_the_clock_ends_trials_and_periods(own, api):
+def test_the_clock_ends_trials_and_periods(own_processor, api):
     session = subscription_session(api, plan(api, interval="week"), **{"subscription_data[trial_period_days]": 3})
-    subscription = own.complete(session["id"])["subscription"]
+    subscription = own_processor.complete(session["id"])["subscription"]
     assert api.get(f"/v1/subscriptions/{subscription}")["status"] == "trialing"
-    own.advance(3 * 86400)
-    assert api.get(f"/v1/subscriptions/{subscription}")["status"] == "active" and len(own.charges()) == 1
-    own.advance(14 * 86400)
-    assert len(own.charges()) == 3
+    own_processor.advance(3 * 86400)
+    assert api.get(f"/v1/subscriptions/{subscription}")["status"] == "active" and len(own_processor.charges()) == 1
+    own_processor.advance(14 * 86400)
+    assert len(own_processor.charges()) == 3
     api.post(f"/v1/subscriptions/{subscription}", {"cancel_at_period_end": "true"})
-    own.advance(7 * 86400)
+    own_processor.advance(7 * 86400)
     ended = api.get(f"/v1/subscriptions/{subscription}")
-    assert (ended["status"], ended["cancel_at_period_end"], len(own.charges())) == ("canceled", True, 3)
+    assert (ended["status"], ended["cancel_at_period_end"], len(own_processor.charges())) == ("canceled", True, 3)
 
 
-def test_generations_differ_where_the_real_ones_do(own, api, platform, hooks):
-    own.add_endpoint(hooks.url, SECRET, platform["key"], connect=True, api="acacia", events=["*"])
-    own.complete(subscription_session(api, plan(api))["id"])
-    own.drain()
+def test_generations_differ_where_the_real_ones_do(own_processor, api, platform, hooks):
+    own_processor.add_endpoint(hooks.url, SECRET, platform["key"], connect=True, api="acacia", events=["*"])
+    own_processor.complete(subscription_session(api, plan(api))["id"])
+    own_processor.drain()
     subscription, invoice = hooks.of("customer.subscription.updated")[0], hooks.of("invoice.paid")[0]
     assert subscription["current_period_end"] > subscription["current_period_start"]
     assert "current_period_end" not in subscription["items"]["data"][0]
@@ -537,38 +537,38 @@ def test_generations_differ_where_the_real_ones_do(own, api, platform, hooks):
     assert invoice["payment_intent"] == hooks.of("payment_intent.succeeded")[0]["id"]
     assert hooks.of("payment_intent.succeeded")[0]["invoice"] == invoice["id"]
     assert "invoice_payment.paid" not in hooks.types() and hooks.got[0][0]["api_version"] == "2025-02-24.acacia"
-    new = json.loads(own.event_payload(own.events("invoice.paid")[0]["id"], "dahlia"))["data"]["object"]
+    new = json.loads(own_processor.event_payload(own_processor.events("invoice.paid")[0]["id"], "dahlia"))["data"]["object"]
     assert new["parent"]["subscription_details"]["subscription"] == subscription["id"] and "subscription" not in new
 
 
 @pytest.mark.skipif(not SCHEMAS.is_dir(), reason="the fixtures are not here")
 @pytest.mark.parametrize("generation, set_", [("acacia", "acacia (2025-02)"), ("dahlia", "dahlia (2026-07-29)")])
-def test_objects_have_no_member_that_the_real_ones_lack(own, api, generation, set_):
+def test_objects_have_no_member_that_the_real_ones_lack(own_processor, api, generation, set_):
     real = json.loads((SCHEMAS / "processor-fixtures.json").read_text())["sets"][set_]
-    session = own.complete(subscription_session(api, plan(api))["id"])
-    subscription = own.get(session["subscription"], generation)
-    intent = own.objects("payment_intent")[0]
-    shown = [own.get(id_, generation) for id_ in (
+    session = own_processor.complete(subscription_session(api, plan(api))["id"])
+    subscription = own_processor.get(session["subscription"], generation)
+    intent = own_processor.objects("payment_intent")[0]
+    shown = [own_processor.get(id_, generation) for id_ in (
         session["id"], subscription["id"], subscription["latest_invoice"], intent["id"], intent["latest_charge"],
         session["customer"], subscription["default_payment_method"], subscription["items"]["data"][0]["price"]["id"],
-        subscription["items"]["data"][0]["price"]["product"], own.objects("setup_intent")[0]["id"] if
-        own.objects("setup_intent") else intent["id"], api.session.headers["Stripe-Account"])]
+        subscription["items"]["data"][0]["price"]["product"], own_processor.objects("setup_intent")[0]["id"] if
+        own_processor.objects("setup_intent") else intent["id"], api.session.headers["Stripe-Account"])]
     for each in shown:
         extra = set(each) - set(real[each["object"]]) - {"refunds", "plan", "livemode"}
         assert not extra, f"{each['object']} of {generation} has {extra}"
 
 
-def test_delivery_is_repeated_until_it_is_taken(own, api, platform, hooks):
-    own.add_endpoint(hooks.url, SECRET, platform["key"], connect=True, events=["*"])
+def test_delivery_is_repeated_until_it_is_taken(own_processor, api, platform, hooks):
+    own_processor.add_endpoint(hooks.url, SECRET, platform["key"], connect=True, events=["*"])
     hooks.status = 500
     api.post("/v1/customers", {"email": "a@example.org"})
     until(lambda: len(hooks.got) > 1, "it is repeated")
     with pytest.raises(AssertionError, match="customer.created"):
-        own.drain(timeout=0)
+        own_processor.drain(timeout=0)
     hooks.status = 200
-    own.drain()
+    own_processor.drain()
     assert len(hooks.got) > 2 and len({event["id"] for event, *_ in hooks.got}) == 1 and hooks.types() == ["customer.created"]
-    tried = own.attempts()
+    tried = own_processor.attempts()
     assert [each["try"] for each in tried] == list(range(1, len(tried) + 1)) and tried[-1]["status"] == 200
     for event, header, body, _ in hooks.got:
         at = header.split(",")[0].removeprefix("t=")
@@ -576,36 +576,36 @@ def test_delivery_is_repeated_until_it_is_taken(own, api, platform, hooks):
         assert header == f"t={at},v1={digest}" and abs(int(at) - time.time()) < 60 and event["object"] == "event"
 
 
-def test_delivery_behaves_as_badly_as_it_is_set(own, api, platform, hooks):
-    endpoint = own.add_endpoint(hooks.url, SECRET, platform["key"], connect=True, events=["*"], duplicate=2)
+def test_delivery_behaves_as_badly_as_it_is_set(own_processor, api, platform, hooks):
+    endpoint = own_processor.add_endpoint(hooks.url, SECRET, platform["key"], connect=True, events=["*"], duplicate=2)
     api.post("/v1/customers", {"email": "a@example.org"})
-    own.drain()
+    own_processor.drain()
     assert hooks.types() == ["customer.created"] * 3
-    own.update_endpoint(endpoint, duplicate=0, drop=True)
+    own_processor.update_endpoint(endpoint, duplicate=0, drop=True)
     api.post("/v1/products", {"name": "Dropped"})
-    own.drain()
+    own_processor.drain()
     assert len(hooks.got) == 3
-    own.update_endpoint(endpoint, drop=False)
-    assert own.resend() == 1
-    own.drain()
+    own_processor.update_endpoint(endpoint, drop=False)
+    assert own_processor.resend() == 1
+    own_processor.drain()
     assert hooks.types()[-1] == "product.created"
-    own.pause()
+    own_processor.pause()
     for n in range(12):
         api.post("/v1/products", {"name": f"P{n}"})
     time.sleep(0.1)
     assert len(hooks.got) == 4
-    own.update_endpoint(endpoint, shuffle=True)
-    own.flush()
-    own.drain()
+    own_processor.update_endpoint(endpoint, shuffle=True)
+    own_processor.flush()
+    own_processor.drain()
     names = [each["name"] for each in hooks.of("product.created")[1:]]
     assert sorted(names) == sorted(f"P{n}" for n in range(12)) and names != [f"P{n}" for n in range(12)]
-    own.update_endpoint(endpoint, shuffle=False, delay=0.3)
+    own_processor.update_endpoint(endpoint, shuffle=False, delay=0.3)
     begin = time.monotonic()
     api.post("/v1/products", {"name": "Late"})
-    own.drain()
+    own_processor.drain()
     assert time.monotonic() - begin >= 0.3
-    assert own.resend(event=own.events("customer.created")[0]["id"]) == 1
-    own.drain()
+    assert own_processor.resend(event=own_processor.events("customer.created")[0]["id"]) == 1
+    own_processor.drain()
     assert hooks.types()[-1] == "customer.created"
 
 

@@ -304,14 +304,14 @@ def test_a_customer_that_is_gone(shop, db):
 # --- changes ---
 
 @pytest.fixture
-def running(shop, saved):
+def running_subscription(shop, saved):
     """A running subscription and its plan."""
     plan = plan_of(shop, trial_period_days=0)
     return subscribe(shop.admin, plan_id=plan["id"], payment_method_id=saved()), plan
 
 
-def test_cancel_at_the_end_resume_and_cancel_now(shop, running):
-    path = f"{SUBSCRIPTIONS}/{running[0]['id']}"
+def test_cancel_at_the_end_resume_and_cancel_now(shop, running_subscription):
+    path = f"{SUBSCRIPTIONS}/{running_subscription[0]['id']}"
     assert shop.admin.post(f"{path}/resume", expect=409).json()["code"] == "payment_state"
     ending = shop.admin.post(f"{path}/cancel", expect=200).json()
     assert ending["status"] == "active" and ending["cancel_at_period_end"] is True
@@ -323,12 +323,12 @@ def test_cancel_at_the_end_resume_and_cancel_now(shop, running):
     assert ended["status"] == "canceled" and ended["ended_at"]
     for action in ("cancel", "resume"):
         assert shop.admin.post(f"{path}/{action}", expect=409).json()["code"] == "payment_state"
-    assert shop.admin.put(path, {"plan_id": running[1]["id"]}, expect=409).json()["code"] == "payment_state"
+    assert shop.admin.put(path, {"plan_id": running_subscription[1]["id"]}, expect=409).json()["code"] == "payment_state"
 
 
-def test_what_has_ended_there_ends_here(shop, running):
-    shop.processor.cancel(running[0]["provider_subscription_id"])
-    path = f"{SUBSCRIPTIONS}/{running[0]['id']}"
+def test_what_has_ended_there_ends_here(shop, running_subscription):
+    shop.processor.cancel(running_subscription[0]["provider_subscription_id"])
+    path = f"{SUBSCRIPTIONS}/{running_subscription[0]['id']}"
     assert shop.admin.post(f"{path}/cancel", {"at_period_end": False}, expect=200).json()["status"] == "canceled"
 
 
@@ -342,8 +342,8 @@ def test_cancelling_an_open_checkout(shop):
     shop.admin.post(f"{path}/cancel", expect=409)
 
 
-def test_moving_to_another_plan(shop, running):
-    made, gold = running
+def test_moving_to_another_plan(shop, running_subscription):
+    made, gold = running_subscription
     path = f"{SUBSCRIPTIONS}/{made['id']}"
     big = plan_of(shop, name="Big", amount=99)
     moved = shop.admin.put(path, {"plan_id": big["id"]}, expect=200).json()
@@ -356,8 +356,8 @@ def test_moving_to_another_plan(shop, running):
     shop.admin.delete(f"{PLANS}/{gold['id']}", expect=204)
 
 
-def test_changing_what_is_ours(shop, running):
-    path = f"{SUBSCRIPTIONS}/{running[0]['id']}"
+def test_changing_what_is_ours(shop, running_subscription):
+    path = f"{SUBSCRIPTIONS}/{running_subscription[0]['id']}"
     user = shop.project.user()
     changed = shop.admin.put(path, {"subscriber_id": user.user["id"], "metadata": {"a": True}}, expect=200).json()
     assert changed["subscriber_id"] == user.user["id"] and changed["metadata"] == {"a": "true"}
@@ -371,8 +371,8 @@ def test_changing_what_is_ours(shop, running):
 
 
 @pytest.mark.parametrize("kind", ["timeout", "status"])
-def test_an_outage_in_a_change(shop, running, kind):
-    path = f"{SUBSCRIPTIONS}/{running[0]['id']}"
+def test_an_outage_in_a_change(shop, running_subscription, kind):
+    path = f"{SUBSCRIPTIONS}/{running_subscription[0]['id']}"
     shop.fault(kind, 9, path="/v1/subscriptions/*", status=503)
     refused = shop.admin.post(f"{path}/cancel", expect=503).json()
     assert refused["code"] == ("outcome_unknown" if kind == "timeout" else "dependency_unavailable")

@@ -22,7 +22,7 @@ from groundwork.webhooks import Hooks, event, intent
 from groundwork.workflows import workflow
 
 LEASE = 2000  # the shortest lease that the settings allow
-STANDS = {"LEASE_MS": 600000, "STATEMENT_TIMEOUT_MS": 60000}  # for a daemon that keeps its events until it is killed; leases_end() ends its leases
+FROZEN_SETTINGS = {"LEASE_MS": 600000, "STATEMENT_TIMEOUT_MS": 60000}  # for a daemon that keeps its events until it is killed; wait_leases_end() ends its leases
 
 
 @pytest.fixture
@@ -47,13 +47,13 @@ def emitting_project(project):
     return project
 
 
-def succeeded(hooks, **columns):
+def add_succeeding(hooks, **columns):
     """Inserts a payment. Returns (its id, the event that it has succeeded)."""
     payment, pi = hooks.payment(**columns)
     return payment, event("payment_intent.succeeded", intent(pi))
 
 
-def leases_end(hooks):
+def wait_leases_end(hooks):
     """Waits until the transactions of killed daemons have ended, then makes their events due, as the end of their leases would."""
     until(lambda: not applying(hooks, 0), "the transactions of the killed daemons have ended")
     execute(hooks.db, f"update {hooks.schema}.webhook_events set next_attempt_at = now() where state = 'received'")
@@ -65,7 +65,7 @@ def applying(hooks, seconds=0.3):
                           " and state_change <= clock_timestamp() - make_interval(secs => %s)", f"%{hooks.schema}.%", seconds)
 
 
-def exactly_once(hooks, payments):
+def check_exactly_once(hooks, payments):
     """Asserts that each payment has succeeded, and that the success was emitted once."""
     states = dict(rows(hooks.db, f"select id, status from {hooks.schema}.payments"))
     assert {payment: states[payment] for payment in payments} == dict.fromkeys(payments, "succeeded")
@@ -79,7 +79,7 @@ def test_k14_killed_after_the_insert(emitting_project, db, servers, start_test_w
     with postgres_proxy(servers) as proxy:
         first = start_test_webhook(**postgres_proxy_settings(servers, proxy), APPLY_SLOTS=0)
         hooks = Hooks(emitting_project, first, db)
-        payment, told = succeeded(hooks)
+        payment, told = add_succeeding(hooks)
         proxy.say("deaf into p_%d.webhook_events" % int(hooks.schema[2:]))
         answers = []
 
@@ -100,25 +100,25 @@ def test_k14_killed_after_the_insert(emitting_project, db, servers, start_test_w
     assert hooks.send_accepted(told) == {"received": True, "duplicate": True}
     hooks.wait(told, "applied")
     assert hooks.count_stored() == 1
-    exactly_once(hooks, [payment])
+    check_exactly_once(hooks, [payment])
 
 
 def test_k15_killed_between_apply_and_outbox(emitting_project, db, servers, start_test_webhook):
     """An event is applied and emitted in one transaction: a daemon that is killed before it emits has applied nothing."""
     with postgres_proxy(servers) as proxy:
-        first = start_test_webhook(**postgres_proxy_settings(servers, proxy), **STANDS)
+        first = start_test_webhook(**postgres_proxy_settings(servers, proxy), **FROZEN_SETTINGS)
         hooks = Hooks(emitting_project, first, db)
-        payment, told = succeeded(hooks)
+        payment, told = add_succeeding(hooks)
         proxy.say(f"hold into {hooks.schema}.outbox")
         hooks.send_accepted(told)
         until(lambda: applying(hooks), "the daemon is about to emit the success")
         assert hooks.row(told, "state", "attempts") == ("received", 1) and hooks.status(payment) == "processing"
         kill(first)
-    leases_end(hooks)
-    hooks.daemon = start_test_webhook(**STANDS)
+    wait_leases_end(hooks)
+    hooks.daemon = start_test_webhook(**FROZEN_SETTINGS)
     hooks.wait(told, "applied")
     assert hooks.row(told, "attempts") == 2
-    exactly_once(hooks, [payment])
+    check_exactly_once(hooks, [payment])
 
 
 @pytest.mark.parametrize("at", [0, 0.002, 0.005, 0.01, 0.02, 0.05])
@@ -126,7 +126,7 @@ def test_killed_anywhere(emitting_project, db, start_test_webhook, at):
     """A daemon is killed at some point during twenty events: each event is applied once, also an event that was sent again."""
     first = start_test_webhook()
     hooks = Hooks(emitting_project, first, db)
-    made = [succeeded(hooks) for _ in range(20)]
+    made = [add_succeeding(hooks) for _ in range(20)]
     acknowledged = []
 
     def send():
@@ -148,27 +148,27 @@ def test_killed_anywhere(emitting_project, db, start_test_webhook, at):
         hooks.send_accepted(told)
     for _, told in made:
         hooks.wait(told, "applied")
-    exactly_once(hooks, [payment for payment, _ in made])
+    check_exactly_once(hooks, [payment for payment, _ in made])
 
 
 def test_k19_an_event_that_takes_its_process_down(emitting_project, db, servers, start_test_webhook):
     """An event that kills its process several times ends as dead. Other events are applied, and a replay applies the dead event."""
     hooks = Hooks(emitting_project, None, db)
-    payment, told = succeeded(hooks)
+    payment, told = add_succeeding(hooks)
     ends = 3
     for attempt in range(1, ends + 1):
         with postgres_proxy(servers) as proxy:
             proxy.say(f"hold into {hooks.schema}.outbox")
-            hooks.daemon = start_test_webhook(EVENT_ATTEMPTS=ends, **postgres_proxy_settings(servers, proxy), **STANDS)
+            hooks.daemon = start_test_webhook(EVENT_ATTEMPTS=ends, **postgres_proxy_settings(servers, proxy), **FROZEN_SETTINGS)
             hooks.send_accepted(told)
             until(lambda: applying(hooks), f"attempt {attempt}")
             assert hooks.row(told, "state", "attempts") == ("received", attempt)
             kill(hooks.daemon)
-        leases_end(hooks)
+        wait_leases_end(hooks)
     hooks.daemon = start_test_webhook(EVENT_ATTEMPTS=ends)
     until(lambda: hooks.row(told, "state") == "dead", "the event is dead")
     assert hooks.row(told, "attempts", "next_attempt_at") == (ends, None) and "process" in hooks.row(told, "error")
-    others = [succeeded(hooks) for _ in range(5)]
+    others = [add_succeeding(hooks) for _ in range(5)]
     for _, other in others:
         hooks.send_accepted(other)
     for other, told_of in others:
@@ -182,15 +182,15 @@ def test_k19_an_event_that_takes_its_process_down(emitting_project, db, servers,
 def test_innocent_ones_survive_a_poisoned_batch(project, db, servers, start_test_webhook):
     """Thirty claimed events wait for a lock until their daemon is killed: the next daemon applies all of them."""
     hooks = Hooks(project, start_test_webhook(APPLY_SLOTS=0), db)
-    made = [succeeded(hooks) for _ in range(30)]
+    made = [add_succeeding(hooks) for _ in range(30)]
     for _, told in made:
         hooks.send_accepted(told)
     with TableLock(servers, f"{hooks.schema}.payments", mode="exclusive"):
-        second = start_test_webhook(**STANDS)
+        second = start_test_webhook(**FROZEN_SETTINGS)
         until(lambda: rows(db, f"select count(*) from {hooks.schema}.webhook_events where attempts = 1")[0][0] == 30, "claimed")
         kill(second)
-    leases_end(hooks)
-    start_test_webhook(**STANDS)
+    wait_leases_end(hooks)
+    start_test_webhook(**FROZEN_SETTINGS)
     for _, told in made:
         hooks.wait(told, "applied")
     assert rows(db, f"select max(attempts) from {hooks.schema}.webhook_events")[0][0] == 2
@@ -198,10 +198,10 @@ def test_innocent_ones_survive_a_poisoned_batch(project, db, servers, start_test
 
 def test_a_shutdown_gives_back_what_has_not_begun(emitting_project, db, servers, start_test_webhook):
     hooks = Hooks(emitting_project, start_test_webhook(APPLY_SLOTS=0), db)
-    made = [succeeded(hooks) for _ in range(40)]
+    made = [add_succeeding(hooks) for _ in range(40)]
     for _, told in made:
         hooks.send_accepted(told)
-    second = start_test_webhook(APPLY_SLOTS=2, **STANDS)
+    second = start_test_webhook(APPLY_SLOTS=2, **FROZEN_SETTINGS)
     with TableLock(servers, f"{hooks.schema}.payments", mode="exclusive") as held:
         execute(db, f"update {hooks.schema}.webhook_events set next_attempt_at = now(), attempts = 0, state = 'received' where state = 'applied'")
         until(lambda: held.is_awaited(db) or rows(db, f"select 1 from {hooks.schema}.webhook_events where state = 'applied'"), "the daemon has begun")
@@ -216,13 +216,13 @@ def test_a_shutdown_gives_back_what_has_not_begun(emitting_project, db, servers,
     start_test_webhook()
     for _, told in made:
         hooks.wait(told, "applied")
-    exactly_once(hooks, [payment for payment, _ in made])
+    check_exactly_once(hooks, [payment for payment, _ in made])
 
 
 def test_several_daemons_share_the_work(emitting_project, db, start_test_webhook):
     daemons = [start_test_webhook(), start_test_webhook(WORKERS=2)]
     hooks = Hooks(emitting_project, daemons[0], db)
-    made = [succeeded(hooks) for _ in range(200)]
+    made = [add_succeeding(hooks) for _ in range(200)]
 
     def send(index):
         own = Hooks.__new__(Hooks)
@@ -237,7 +237,7 @@ def test_several_daemons_share_the_work(emitting_project, db, start_test_webhook
         sender.join()
     for _, told in made:
         hooks.wait(told, "applied")
-    exactly_once(hooks, [payment for payment, _ in made])
+    check_exactly_once(hooks, [payment for payment, _ in made])
     assert hooks.count_stored() == len(made)
     assert all(daemon.stop() == 0 for daemon in daemons)
 
@@ -251,22 +251,22 @@ def test_d2_without_redis(emitting_project, db, servers, start_test_webhook):
         daemon = start_test_webhook(**redis_proxy_settings(proxy))
         hooks = Hooks(emitting_project, daemon, db)
         proxy.say("cut")
-        payment, told = succeeded(hooks)
+        payment, told = add_succeeding(hooks)
         with no_sweep(servers):
             hooks.send_accepted(told)
             hooks.wait(told, "applied")
-        replayed(emitting_project, hooks, told)
-        exactly_once(hooks, [payment])
+        replay(emitting_project, hooks, told)
+        check_exactly_once(hooks, [payment])
 
 
 def test_a_notification_is_received(emitting_project, db, servers, start_test_webhook):
     """A notification makes the daemon apply a replayed event without a sweep."""
     hooks = Hooks(emitting_project, start_test_webhook(), db)
-    _, told = succeeded(hooks)
+    _, told = add_succeeding(hooks)
     with no_sweep(servers):
         hooks.send_accepted(told)
         hooks.wait(told, "applied")
-        replayed(emitting_project, hooks, told)
+        replay(emitting_project, hooks, told)
 
 
 def no_sweep(servers):
@@ -274,7 +274,7 @@ def no_sweep(servers):
     return TableLock(servers, "platform.payment_projects")
 
 
-def replayed(project, hooks, told):
+def replay(project, hooks, told):
     """Replays the event and waits until it has been applied again."""
     before = hooks.row(told, "applied_at")
     project.admin.post(f"/integrations/svcpay/webhook-events/{hooks.row(told, 'id')}/replay", {}, expect=202)
@@ -286,7 +286,7 @@ def replayed(project, hooks, told):
 
 def under_outage(hooks, outage, seconds=2.0):
     """Sends events before, during and after an outage. Answers are 200 or 503, and each event answered with 200 is applied once."""
-    made = [succeeded(hooks) for _ in range(400)]
+    made = [add_succeeding(hooks) for _ in range(400)]
     taken, statuses, stop = [], set(), threading.Event()
 
     def send(number):
@@ -318,10 +318,10 @@ def under_outage(hooks, outage, seconds=2.0):
     return taken
 
 
-def settled(hooks, servers, taken):
+def check_settled(hooks, servers, taken):
     hooks.db = servers.connect()
     try:
-        last = succeeded(hooks)
+        last = add_succeeding(hooks)
         until(lambda: hooks.send(last[1]).status_code == 200, "requests are accepted again", within=5)
         for _, told in [*taken, last]:
             hooks.wait(told, "applied", within=30)
@@ -341,7 +341,7 @@ def outage_hooks(emitting_project, start_test_webhook, db):
 
 @pytest.mark.timed
 def test_d5_fast_restart(outage_hooks, servers):
-    settled(outage_hooks, servers, under_outage(outage_hooks, lambda: servers.postgres("restart")))
+    check_settled(outage_hooks, servers, under_outage(outage_hooks, lambda: servers.postgres("restart")))
 
 
 @pytest.mark.timed
@@ -351,7 +351,7 @@ def test_d5_crash(outage_hooks, servers):
         time.sleep(1)
         servers.postgres("start")
 
-    settled(outage_hooks, servers, under_outage(outage_hooks, crash))
+    check_settled(outage_hooks, servers, under_outage(outage_hooks, crash))
 
 
 @pytest.mark.timed
@@ -360,7 +360,7 @@ def test_d5_backends_are_terminated(outage_hooks, servers, db):
         execute(db, "select pg_terminate_backend(pid) from pg_stat_activity"
                     " where backend_type = 'client backend' and pid <> pg_backend_pid()")
 
-    settled(outage_hooks, servers, under_outage(outage_hooks, terminate))
+    check_settled(outage_hooks, servers, under_outage(outage_hooks, terminate))
 
 
 @pytest.mark.timed
@@ -374,20 +374,20 @@ def test_d5_away(outage_hooks, servers):
         assert answer.json()["code"] == "dependency_unavailable"
     finally:
         servers.postgres("start")
-    settled(outage_hooks, servers, [])
+    check_settled(outage_hooks, servers, [])
 
 
 def test_d6_commits_whose_answer_is_lost(emitting_project, db, servers, start_test_webhook):
     """One commit in five is carried out, but its answer is lost (ExecuteAndTimeout): each event is applied once."""
     with postgres_proxy(servers) as proxy:
         hooks = Hooks(emitting_project, start_test_webhook(**postgres_proxy_settings(servers, proxy)), db)
-        made = [succeeded(hooks) for _ in range(60)]
+        made = [add_succeeding(hooks) for _ in range(60)]
         proxy.say("eat 20")
         for _, told in made:
             hooks.send_accepted(told)
         for _, told in made:
             hooks.wait(told, "applied", within=15)
-        exactly_once(hooks, [payment for payment, _ in made])
+        check_exactly_once(hooks, [payment for payment, _ in made])
 
 
 def test_d6_stored_and_the_answer_lost(emitting_project, db, servers, start_test_webhook):
@@ -395,7 +395,7 @@ def test_d6_stored_and_the_answer_lost(emitting_project, db, servers, start_test
     with postgres_proxy(servers) as proxy:
         hooks = Hooks(emitting_project, start_test_webhook(**postgres_proxy_settings(servers, proxy), APPLY_SLOTS=0), db)
         hooks.send_accepted(event("customer.created", {"id": "cus_1"}))
-        _, told = succeeded(hooks)
+        _, told = add_succeeding(hooks)
         proxy.say("deaf payment_intent.succeeded")
         answers = []
         sender = threading.Thread(target=lambda: answers.append(hooks.send(told)))
@@ -429,7 +429,7 @@ def test_d7_no_connection_left(emitting_project, db, servers, start_test_webhook
     finally:
         for connection in taken:
             connection.close()
-    payment, told = succeeded(hooks)
+    payment, told = add_succeeding(hooks)
     until(lambda: hooks.send(told).status_code == 200, "requests are accepted again without help", 20)
     hooks.wait(told, "applied")
     assert hooks.status(payment) == "succeeded"
@@ -440,7 +440,7 @@ def test_a_daemon_that_stands_still(emitting_project, db, servers, start_test_we
     continues."""
     first = start_test_webhook()
     hooks = Hooks(emitting_project, first, db)
-    payment, told = succeeded(hooks)
+    payment, told = add_succeeding(hooks)
     with TableLock(servers, f"{hooks.schema}.payments", mode="exclusive") as held:
         hooks.send_accepted(told)
         until(lambda: held.is_awaited(db), "it waits in its transaction")
@@ -455,13 +455,13 @@ def test_a_daemon_that_stands_still(emitting_project, db, servers, start_test_we
             os.kill(pid, signal.SIGCONT)
     hooks.daemon = second
     hooks.wait(told, "applied", within=15)
-    exactly_once(hooks, [payment])
+    check_exactly_once(hooks, [payment])
 
 
 def test_a_queue_that_waits_longer_than_its_lease(emitting_project, db, servers, start_test_webhook):
     """An event that was claimed in advance and has not begun is claimed again before its lease ends, and does not count as crashed."""
     hooks = Hooks(emitting_project, start_test_webhook(APPLY_SLOTS=0), db)
-    made = [succeeded(hooks) for _ in range(30)]
+    made = [add_succeeding(hooks) for _ in range(30)]
     for _, told in made:
         hooks.send_accepted(told)
     with TableLock(servers, f"{hooks.schema}.payments", mode="exclusive") as held:
@@ -470,7 +470,7 @@ def test_a_queue_that_waits_longer_than_its_lease(emitting_project, db, servers,
         time.sleep(LEASE / 1000 * 2.5)
     for _, told in made:
         hooks.wait(told, "applied", within=15)
-    exactly_once(hooks, [payment for payment, _ in made])
+    check_exactly_once(hooks, [payment for payment, _ in made])
     tries = [attempts for attempts, in rows(db, f"select attempts from {hooks.schema}.webhook_events")]
     assert sorted(tries)[len(made) // 2] == 1, tries
 
@@ -518,7 +518,7 @@ def test_two_daemons_behind_the_proxy(emitting_project, db, start_test_webhook, 
             return False
 
     until(health, "the proxy has found them")
-    made = [succeeded(hooks) for _ in range(150)]
+    made = [add_succeeding(hooks) for _ in range(150)]
     answers = []
 
     def send(number):
@@ -538,4 +538,4 @@ def test_two_daemons_behind_the_proxy(emitting_project, db, start_test_webhook, 
     assert hooks.count_stored() == len(made)
     for _, told in made:
         hooks.wait(told, "applied")
-    exactly_once(hooks, [payment for payment, _ in made])
+    check_exactly_once(hooks, [payment for payment, _ in made])

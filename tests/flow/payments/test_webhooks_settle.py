@@ -57,7 +57,7 @@ class Till:
         found = rows(self.db, f"select {', '.join(columns)} from {self.schema}.{table} where id = %s", id_)[0]
         return found[0] if len(columns) == 1 else found
 
-    def settled(self, id_, status, table="payments", within=15):
+    def wait_status(self, id_, status, table="payments", within=15):
         """Waits until the row has the status. A call that was answered too slowly, on a busy machine, is put off without a lease, so its row is made
         due again at once."""
         def found():
@@ -69,7 +69,7 @@ class Till:
 
         until(found, status, within)
 
-    def due(self, id_, table="payments"):
+    def is_due(self, id_, table="payments"):
         execute(self.db, f"update {self.schema}.{table} set settle_at = now() where id = %s", id_)
 
     def emitted(self, name):
@@ -87,7 +87,7 @@ def till(shop, payments, db):
 
 def test_a_call_that_was_never_made(till, processor):
     payment = till.charge()
-    till.settled(payment, "succeeded")
+    till.wait_status(payment, "succeeded")
     assert len(till.shop.charges()) == 1 and till.emitted("PaymentSucceeded") == [payment]
     assert till.get(payment, "call_key", "call_path", "call_form", "settle_at") == (None, None, None, None)
     assert till.get(payment, "intent_id") == till.shop.objects("payment_intent")[0]["id"]
@@ -100,8 +100,8 @@ def test_a_call_that_was_made_and_not_answered(till, processor, kind):
     payment = till.charge()
     until(lambda: till.shop.charges(), "it is charged")
     until(lambda: not processor.faults_left(), "each fault has been met", 20)
-    till.due(payment)
-    till.settled(payment, "succeeded")
+    till.is_due(payment)
+    till.wait_status(payment, "succeeded")
     assert len(till.shop.charges()) == 1 and till.emitted("PaymentSucceeded") == [payment]
     assert len({made["key"] for made in till.shop.requests("POST", "/v1/payment_intents")}) == 1
     processor.assert_never_charged_twice(till.shop.account)
@@ -112,7 +112,7 @@ def test_a_call_whose_error_is_kept(till, act):
     """A repeated call returns the same error, so the timer reads the outcome from the processor's list."""
     till.shop.fault("status", 20, method="POST", path="/v1/payment_intents", status=500, act=act)
     payment = till.charge()
-    till.settled(payment, "succeeded" if act else "failed")
+    till.wait_status(payment, "succeeded" if act else "failed")
     assert till.get(payment, "call_key", "failure_code") == (None, None if act else "not_carried_out")
     assert len(till.shop.charges()) == act
     assert till.emitted("PaymentSucceeded" if act else "PaymentFailed") == [payment]
@@ -121,13 +121,13 @@ def test_a_call_whose_error_is_kept(till, act):
 def test_a_checkout_whose_error_is_kept(till):
     till.shop.fault("status", 20, method="POST", path="/v1/checkout/sessions", status=500, act=True)
     payment = till.checkout()
-    till.settled(payment, "failed")
+    till.wait_status(payment, "failed")
     assert till.get(payment, "failure_code", "call_key", "settle_at") == ("not_carried_out", None, None)
 
 
 def test_a_declined_call(till):
     payment = till.charge("pm_card_chargeDeclined")
-    till.settled(payment, "failed")
+    till.wait_status(payment, "failed")
     code, message, settle_at = till.get(payment, "failure_code", "failure_message", "settle_at")
     assert code == "card_declined" and message and settle_at is None
     assert till.emitted("PaymentFailed") == [payment] and till.shop.charges() == []
@@ -135,7 +135,7 @@ def test_a_declined_call(till):
 
 def test_a_call_that_is_refused(till):
     payment = till.charge(call_form=f"amount=0&currency=usd&metadata[project_id]={till.shop.project.id}&metadata[payment_id]=#ID#")
-    till.settled(payment, "failed")
+    till.wait_status(payment, "failed")
     assert till.get(payment, "failure_code", "call_key", "settle_at")[1:] == (None, None)
     assert till.emitted("PaymentFailed") == [payment]
 
@@ -143,9 +143,9 @@ def test_a_call_that_is_refused(till):
 def test_a_key_that_the_processor_has_forgotten(till):
     """The timer repeats no call after 23 hours, because the processor may have forgotten its key."""
     payment, young = till.charge(age=23 * HOUR + 60), till.charge(age=23 * HOUR - 60)
-    till.settled(payment, "failed")
+    till.wait_status(payment, "failed")
     assert till.get(payment, "failure_code", "settle_at") == ("outcome_unknown", None)
-    till.settled(young, "succeeded")
+    till.wait_status(young, "succeeded")
     assert len(till.shop.requests("POST", "/v1/payment_intents")) == 1
     assert till.emitted("PaymentFailed") == [payment]
 
@@ -156,8 +156,8 @@ def test_a_processor_that_is_away(till, processor):
     until(lambda: till.get(payment, "settle_at > now() + interval '10 seconds'"), "later")
     assert till.get(payment, "status", "call_key is not null") == ("requires_payment_method", True)
     processor.clear_faults()
-    till.due(payment)
-    till.settled(payment, "succeeded")
+    till.is_due(payment)
+    till.wait_status(payment, "succeeded")
     assert len(till.shop.charges()) == 1
 
 
@@ -167,7 +167,7 @@ def test_an_intent_is_read(till):
                                              "automatic_payment_methods[enabled]": "true",
                                              "automatic_payment_methods[allow_redirects]": "never"})
     payment = till.add("payments", type="one_off", amount_minor=2000, currency="usd", status="processing", intent_id=made["id"])
-    till.settled(payment, "succeeded")
+    till.wait_status(payment, "succeeded")
     assert till.get(payment, "settle_at") is None and till.emitted("PaymentSucceeded") == [payment]
 
 
@@ -177,8 +177,8 @@ def test_what_is_open_is_read_again(till):
                        intent_id=made["id"])
     until(lambda: till.get(payment, "settle_at > now() + interval '25 minutes'"), "after half its age")
     till.shop.processor.pay(made["id"])
-    till.due(payment)
-    till.settled(payment, "succeeded")
+    till.is_due(payment)
+    till.wait_status(payment, "succeeded")
 
 
 def test_an_object_that_is_not_there(till):
@@ -194,8 +194,8 @@ def test_a_checkout_from_call_to_payment(till, processor):
     assert till.get(payment, "status", "call_key") == ("requires_payment_method", None)
     session = till.get(payment, "session_id")
     processor.complete(session)
-    till.due(payment)
-    till.settled(payment, "succeeded")
+    till.is_due(payment)
+    till.wait_status(payment, "succeeded")
     assert len(till.shop.objects("checkout.session")) == 1 and till.emitted("PaymentSucceeded") == [payment]
 
 
@@ -203,7 +203,7 @@ def test_a_checkout_that_nobody_completes(till, processor):
     payment = till.checkout()
     until(lambda: till.get(payment, "session_id"), "made")
     processor.expire(till.get(payment, "session_id"))
-    till.due(payment)
+    till.is_due(payment)
     until(lambda: till.get(payment, "status") in ("canceled", "failed"), "over")
     assert till.get(payment, "settle_at") is None
 
@@ -220,8 +220,8 @@ def subscribed(till, processor):
                               f"&subscription_data[metadata][project_id]={slug}&subscription_data[metadata][subscription_id]=#ID#")
     until(lambda: till.get(made, "session_id", table="subscriptions"), "its checkout is made")
     processor.complete(till.get(made, "session_id", table="subscriptions"))
-    till.due(made, "subscriptions")
-    till.settled(made, "active", "subscriptions")
+    till.is_due(made, "subscriptions")
+    till.wait_status(made, "active", "subscriptions")
     return made
 
 
@@ -239,14 +239,14 @@ def test_a_renewal_that_nobody_reported(till, processor):
     at_processor = till.shop.objects("subscription")[0]["id"]
     ends = till.get(made, "current_period_end", table="subscriptions")
     processor.renew(at_processor)
-    till.due(made, "subscriptions")
+    till.is_due(made, "subscriptions")
     until(lambda: till.get(made, "current_period_end", table="subscriptions") > ends, "the next period")
     assert till.get(made, "settle_at > current_period_end", "status", table="subscriptions") == (True, "active")
-    till.due(made, "subscriptions")
+    till.is_due(made, "subscriptions")
     until(lambda: till.get(made, "settle_at > now() + interval '20 hours'", table="subscriptions"), "nothing new")
     processor.cancel(at_processor)
-    till.due(made, "subscriptions")
-    till.settled(made, "canceled", "subscriptions")
+    till.is_due(made, "subscriptions")
+    till.wait_status(made, "canceled", "subscriptions")
     until(lambda: till.get(made, "settle_at", table="subscriptions") is None, "the timer has nothing left to query")
     assert len(till.emitted("SubscriptionExpired")) == 1
 
@@ -255,19 +255,19 @@ def test_a_failed_renewal_that_nobody_reported(till, processor):
     """The timer reads the reason from the invoice of a past-due subscription."""
     made = subscribed(till, processor)
     processor.fail_renewal(till.shop.objects("subscription")[0]["id"])
-    till.due(made, "subscriptions")
-    till.settled(made, "past_due", "subscriptions")
+    till.is_due(made, "subscriptions")
+    till.wait_status(made, "past_due", "subscriptions")
     failed = rows(till.db, f"select id, type, subscription_id, failure_code from {till.schema}.payments where status = 'failed'")
     assert [each[1:] for each in failed] == [("recurring", made, "card_declined")]
     assert till.emitted("PaymentFailed") == [failed[0][0]] and till.emitted("SubscriptionPastDue") == [made]
-    till.due(made, "subscriptions")
+    till.is_due(made, "subscriptions")
     until(lambda: till.get(made, "settle_at > now()", table="subscriptions"), "it is read again")
     assert till.emitted("PaymentFailed") == [failed[0][0]] and till.emitted("SubscriptionPastDue") == [made]
 
 
 def test_a_subscription_whose_call_is_forgotten(till):
     made = till.add("subscriptions", age=24 * HOUR, call_key="gw:old", call_path="/v1/checkout/sessions", call_form="mode=subscription")
-    till.settled(made, "incomplete_expired", "subscriptions")
+    till.wait_status(made, "incomplete_expired", "subscriptions")
     assert till.shop.requests("POST", "/v1/checkout/sessions") == []
     assert till.get(made, "metadata->>'failure_code'", table="subscriptions") == "outcome_unknown"
 
@@ -283,8 +283,8 @@ def test_a_subscription_that_is_refused(till):
     code = rows(db, f"insert into {schema}.offer_codes (offer_id, code, redeemed) values (%s, 'LESS', 1) returning id", offer)[0][0]
     execute(db, f"insert into {schema}.offer_redemptions (offer_id, code_id, user_id, subscription_id) values (%s, %s, 1, %s)",
             offer, code, made)
-    till.due(made, "subscriptions")
-    till.settled(made, "incomplete_expired", "subscriptions")
+    till.is_due(made, "subscriptions")
+    till.wait_status(made, "incomplete_expired", "subscriptions")
     reason = till.get(made, "metadata->>'failure_code'", table="subscriptions")
     assert rows(db, f"select from_status, to_status, detail->>'failure_code' from {schema}.subscription_history"
                     " where subscription_id = %s", made) == [("incomplete", "incomplete_expired", reason)]
@@ -304,7 +304,7 @@ def test_a_subscription_whose_charge_is_declined(till):
             f"&off_session=true&payment_behavior=error_if_incomplete&metadata[project_id]={till.shop.project.id}"
             "&metadata[subscription_id]=#ID#")
     made = till.add("subscriptions", customer=customer, call_key="gw:declined", call_path="/v1/subscriptions", call_form=form)
-    till.settled(made, "incomplete_expired", "subscriptions")
+    till.wait_status(made, "incomplete_expired", "subscriptions")
     assert till.get(made, "metadata->>'failure_code'", table="subscriptions") == "card_declined"
     assert rows(till.db, f"select count(*) from {till.schema}.payments") == [(0,)]
 
@@ -313,7 +313,7 @@ def test_many_at_once_by_several_daemons(till, start_payments, processor):
     start_payments(WORKERS=2)
     made = [till.charge() for _ in range(20)]
     for payment in made:
-        till.settled(payment, "succeeded")
+        till.wait_status(payment, "succeeded")
     assert len(till.shop.charges()) == len(made)
     # A call that takes longer than its lease is repeated, always with its own key.
     assert len({each["key"] for each in till.shop.requests("POST", "/v1/payment_intents")}) == len(made)
@@ -327,7 +327,7 @@ def test_events_and_the_timer_at_once(shop, payments, db, processor):
     till = Till(shop, db)
     made = [till.charge() for _ in range(10)]
     for payment in made:
-        till.settled(payment, "succeeded")
+        till.wait_status(payment, "succeeded")
     shop.wait_applied(db)
     assert sorted(till.emitted("PaymentSucceeded")) == sorted(made)
     assert len(shop.charges()) == len(made)
@@ -347,7 +347,7 @@ def test_a_shutdown_does_not_wait_for_the_processor(till, start_payments, proces
         assert daemon.stop(60) == 0
     processor.clear_faults()
     for payment in made:
-        till.due(payment)
+        till.is_due(payment)
     for payment in made:
-        till.settled(payment, "succeeded")
+        till.wait_status(payment, "succeeded")
     processor.assert_never_charged_twice(till.shop.account)

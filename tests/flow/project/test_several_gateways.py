@@ -6,7 +6,7 @@ from groundwork.records import execute, outbox
 
 
 @pytest.fixture(scope="module")
-def untold(start_gateway, servers):
+def unnotified_gateway(start_gateway, servers):
     """A gateway that notices changes only when it reads the epochs, once a second."""
     with redis_proxy(servers) as proxy:
         gateway = start_gateway("untold", WORKERS=1, **redis_proxy_settings(proxy))
@@ -22,10 +22,10 @@ def behind(project, untold):
     return client
 
 
-def test_a_new_field_and_a_new_value(project, untold):
+def test_a_new_field_and_a_new_value(project, unnotified_gateway):
     project.admin.post("/enums", {"name": "states", "values": ["open"]}, expect=201)
     project.entity("orders", [{"name": "sku", "type": "varchar"}, {"name": "state", "type": "enum", "options": {"enum": "states"}}])
-    other = behind(project, untold)
+    other = behind(project, unnotified_gateway)
     items = "/entities/orders/items"
     other.post(items, {"sku": "a", "state": "open"}, expect=201)
     for n in range(3):
@@ -40,8 +40,8 @@ def test_a_new_field_and_a_new_value(project, untold):
     assert [error["field"] for error in unknown["errors"]] == ["nothing"]
 
 
-def test_permissions_of_a_new_entity(project, untold):
-    other = behind(project, untold)
+def test_permissions_of_a_new_entity(project, unnotified_gateway):
+    other = behind(project, unnotified_gateway)
     for n in range(3):
         project.entity(f"things{n}", [])
         made = other.post("/api-keys", {"name": "k", "permissions": [f"things{n}:read"]}, expect=201).json()

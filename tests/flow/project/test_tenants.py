@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.full]
 
 MARGIN, MEDIAN_MARGIN = 0.75, 0.15  # seconds
 ALONE, BESIDE = 2.5, 6  # seconds
-LOOKS = 3
+ATTEMPTS = 3
 CALLS = {"read": 4, "list": 2, "me": 1, "create": 2, "update": 2}
 PAGE = "https://app.example.org/signed-in"
 
@@ -81,7 +81,7 @@ def hostile(make, house):
     project.delete()
 
 
-def look(known, calls, flood, beside=BESIDE):
+def measure(known, calls, flood, beside=BESIDE):
     """Measures the normal project alone, during the flood and alone again, and returns the report."""
     settle()
     with Neighbours([known], calls) as seen:
@@ -119,10 +119,10 @@ def slower(report):
     return found_slow
 
 
-def hold(known, flood, more=None, beside=BESIDE):
+def check_isolated(known, flood, more=None, beside=BESIDE):
     seen = []
-    for _ in range(LOOKS):
-        seen.append(slower(look(known, {**CALLS, **(more or {})}, flood, beside)))
+    for _ in range(ATTEMPTS):
+        seen.append(slower(measure(known, {**CALLS, **(more or {})}, flood, beside)))
         if not seen[-1]:
             return
     assert not all(seen), seen
@@ -137,7 +137,7 @@ def known(normal):
 def test_r2_slow_exports(known, hostile, db):
     """R2: forty readers of 60 MB exports each read a few bytes a second."""
     floods.prepare_rows(hostile, db, 3000, 20000)
-    hold(known, floods.slow_exports(hostile, 40), {"sign_in": 1})
+    check_isolated(known, floods.slow_exports(hostile, 40), {"sign_in": 1})
 
 
 @pytest.mark.timed
@@ -147,19 +147,19 @@ def test_r3_announced_bodies(start_gateway, servers):
     gateway = start_gateway(WORKERS=1, REQUESTS_MAX=256)
     normal = new_normal(gateway, servers)
     hostile = [new_project(gateway, servers) for _ in range(5)]
-    hold(neighbour(normal), floods.announced_bodies(hostile, 800), {"sign_in": 1})
+    check_isolated(neighbour(normal), floods.announced_bodies(hostile, 800), {"sign_in": 1})
     assert not gateway.alarms()
     gateway.stop()
 
 
 @pytest.mark.timed
 def test_r4_sign_ins(known, hostile):
-    hold(known, floods.sign_ins(hostile, 60), {"sign_in": 4})
+    check_isolated(known, floods.sign_ins(hostile, 60), {"sign_in": 4})
 
 
 @pytest.mark.timed
 def test_r4_bogus_refreshes(known, hostile):
-    hold(known, floods.bogus_refreshes(hostile), {"sign_in": 1})
+    check_isolated(known, floods.bogus_refreshes(hostile), {"sign_in": 1})
 
 
 @pytest.mark.timed
@@ -171,13 +171,13 @@ def test_r5_tarpit_identity_provider(normal, known, hostile, make, make_shop, is
     projects = [hostile, make()]
     for project in projects:
         floods.raise_limits(project)
-    hold(known, floods.tarpit_provider(projects, tarpit, 400), {"pay": 3, "provider": 3}, beside=10)
+    check_isolated(known, floods.tarpit_provider(projects, tarpit, 400), {"pay": 3, "provider": 3}, beside=10)
 
 
 @pytest.mark.timed
 def test_r6_aggregates(known, hostile, db):
     floods.prepare_rows(hostile, db, 250000, 64)
-    hold(known, floods.aggregates(hostile, 40))
+    check_isolated(known, floods.aggregates(hostile, 40))
 
 
 def test_r6_few_statements_beside_others(start_gateway, servers, db):
@@ -241,24 +241,24 @@ def test_r4_hashes_of_all_workers(start_gateway):
 def test_r6_documents(known, hostile):
     """R6: the hostile project requests the documents of a model with many fields again and again."""
     floods.prepare_model(hostile, 60, 150)
-    hold(known, floods.documents(hostile, 8))
+    check_isolated(known, floods.documents(hostile, 8))
 
 
 @pytest.mark.timed
 def test_r6_cache_drops(known, hostile):
-    hold(known, floods.cache_drops(hostile))
+    check_isolated(known, floods.cache_drops(hostile))
 
 
 @pytest.mark.timed
 def test_r9_large_lists(known, hostile, db):
     floods.prepare_rows(hostile, db, 240, 1 << 20, "large")
-    hold(known, floods.large_lists(hostile, 6))
+    check_isolated(known, floods.large_lists(hostile, 6))
 
 
 @pytest.mark.timed
 def test_r1_growing_records(known, hostile, house):
     workers = house.workers()
-    hold(known, floods.growing_records(hostile, 2, 70, 50_000), beside=10)
+    check_isolated(known, floods.growing_records(hostile, 2, 70, 50_000), beside=10)
     assert house.workers() == workers, "a worker ended"
 
 
@@ -274,11 +274,11 @@ def test_r7_fan_out(working, hostile, start_test_runner):
     """R7: each record of the hostile project makes three hundred more."""
     floods.prepare_fan_out(hostile, 300)
     start_test_runner()
-    hold(working, floods.fan_out(hostile), {"job": 3}, beside=10)
+    check_isolated(working, floods.fan_out(hostile), {"job": 3}, beside=10)
 
 
 @pytest.mark.timed
 def test_r8_backlog(working, hostile, db, start_test_runner):
     made = workflow(hostile.admin, {"kind": "manual"}, [condition("a", then="b"), condition("b")])
     start_test_runner()
-    hold(working, floods.backlog(hostile, db, made, 50000), {"job": 3})
+    check_isolated(working, floods.backlog(hostile, db, made, 50000), {"job": 3})

@@ -147,7 +147,7 @@ def test_templates_and_groups(project, db):
 # --- one project during a flood of another ---
 
 
-def goes_out_beside(push_project, provider, floods, other):
+def check_concurrent_sends(push_project, provider, floods, other):
     """Asserts that another project's notifications are sent before any of the broadcasts has ended. Then cancels the broadcasts."""
     for _ in range(5):
         assert other.wait_ended(other.send(), 5)["status"] == "Succeeded"
@@ -172,7 +172,7 @@ def test_a_single_one_beside_a_flood(push_project, fcm, gateway, operator, recor
     try:
         floods = [push_project.send() for _ in range(10)]
         until(lambda: len([each for each in fcm.sends() if each["token"].startswith("flood")]) >= 400, "they are under way")
-        goes_out_beside(push_project, fcm, floods, other)
+        check_concurrent_sends(push_project, fcm, floods, other)
     finally:
         fcm.clear_faults()
 
@@ -193,6 +193,6 @@ def test_a_browser_beside_silent_ones(push_project, push_service, gateway, opera
         floods = [push_project.send() for _ in range(4)]
         until(lambda: len([each for each in push_service.sends() if each["id"].startswith(f"silent{push_project.number}-")]) >= 200,
               "they are under way")
-        goes_out_beside(push_project, push_service, floods, other)
+        check_concurrent_sends(push_project, push_service, floods, other)
     finally:
         push_service.clear_faults()

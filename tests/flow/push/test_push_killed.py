@@ -27,13 +27,13 @@ def start_test_dispatcher(start_dispatcher):
             daemon.stop(120)
 
 
-def killed(push_project, daemon):
+def kill_and_expire(push_project, daemon):
     """Kills the dispatcher and makes its sends due, as the end of their leases would."""
     kill(daemon)
     push_project.execute("update {p}.push_sends set due_at = now() where leased")
 
 
-def repeated(messages):
+def repeated_tokens(messages):
     """Returns the tokens that received more than one message."""
     return [token for token, count in collections.Counter(each["token"] for each in messages).items() if count > 1]
 
@@ -47,9 +47,9 @@ def check(push_project, fcm, send, count, in_flight):
     messages = fcm.messages()
     assert (log["status"], log["targets"], log["fcm_delivered"], log["fcm_failed"]) == ("Succeeded", count, count, 0)
     assert len({each["token"] for each in messages}) == count and one_notification(messages)
-    assert len(repeated(messages)) <= in_flight
+    assert len(repeated_tokens(messages)) <= in_flight
     assert {status for status, _ in push_project.deliveries(send).values()} == {"delivered"}
-    return repeated(messages)
+    return repeated_tokens(messages)
 
 
 @pytest.mark.parametrize("after", [0, 1, 400, 1100, 2300])
@@ -62,7 +62,7 @@ def test_killed_while_it_sends(push_project, start_test_dispatcher, fcm, after):
         first = start_test_dispatcher()
         send = push_project.send()
         until(lambda: len(fcm.sends()) >= after and push_project.send_row(send)["leased"], "it is under way", pause=0.02)
-        killed(push_project, first)
+        kill_and_expire(push_project, first)
         fcm.clear_faults()
         start_test_dispatcher()
         check(push_project, fcm, send, 2500, 500)
@@ -83,7 +83,7 @@ def test_killed_again_and_again(push_project, start_test_dispatcher, fcm):
             daemon = start_test_dispatcher(SEND_ATTEMPTS=2)
             seen = len(fcm.sends())
             until(lambda seen=seen: len(fcm.sends()) > seen + 600, "the send makes progress", pause=0.02)
-            killed(push_project, daemon)
+            kill_and_expire(push_project, daemon)
             kills += 1
         fcm.clear_faults()
         start_test_dispatcher(SEND_ATTEMPTS=2)
@@ -137,7 +137,7 @@ def test_killed_while_it_reads_a_source(push_project, start_test_dispatcher, fcm
         first = start_test_dispatcher()
         until(lambda: push_project.send_row(send)["targets"] == pages * 500 and push_project.rows(
             "select 1 from pg_stat_activity where %s = any (pg_blocking_pids(pid))", blocker.info.backend_pid), "it writes the next")
-        killed(push_project, first)
+        kill_and_expire(push_project, first)
     finally:
         blocker.close()
     assert fcm.sends() == []

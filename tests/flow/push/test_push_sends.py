@@ -16,7 +16,7 @@ def send(project, expect=202, **members):
     return project.admin.post(TEST, {**TEXTS, **members}, expect=expect)
 
 
-def sent(project, db, **members):
+def make_test_send(project, db, **members):
     """Makes a test send. Returns (source, category, request) of its row."""
     made = send(project, **members).json()
     assert made["queued"] is True
@@ -109,12 +109,12 @@ def test_whom_a_send_is_for(project, db, redis_client):
     project.entity("tables", [{"name": "name", "type": "varchar"}])
     received = notifications(project, db, redis_client, "push", "push-dispatcher")
     before = received()
-    assert sent(project, db) == ("Broadcast", None, {**TEXTS, "audience": {"kind": "all"}})
+    assert make_test_send(project, db) == ("Broadcast", None, {**TEXTS, "audience": {"kind": "all"}})
     assert received() > before
-    assert sent(project, db, provider="fcm")[2]["audience"] == {"kind": "all", "provider": "fcm"}
-    assert sent(project, db, target_user_id=7) == ("Test", None, {**TEXTS, "audience": {"kind": "user", "user_id": 7}})
-    assert sent(project, db, target_user_ids=[7, 8])[2]["audience"] == {"kind": "users", "user_ids": [7, 8]}
-    assert sent(project, db, owner_entity_name="tables", owner_entity_id=3)[2]["audience"] == {
+    assert make_test_send(project, db, provider="fcm")[2]["audience"] == {"kind": "all", "provider": "fcm"}
+    assert make_test_send(project, db, target_user_id=7) == ("Test", None, {**TEXTS, "audience": {"kind": "user", "user_id": 7}})
+    assert make_test_send(project, db, target_user_ids=[7, 8])[2]["audience"] == {"kind": "users", "user_ids": [7, 8]}
+    assert make_test_send(project, db, owner_entity_name="tables", owner_entity_id=3)[2]["audience"] == {
         "kind": "entity", "owner_entity_name": "tables", "owner_entity_id": 3}
     for wrong in ({"target_user_id": 7, "target_user_ids": [8]}, {"target_user_id": 7, "owner_entity_name": "tables", "owner_entity_id": 3},
                   {"target_user_ids": []}, {"target_user_ids": [0]}, {"target_user_id": 0}, {"target_user_id": "7"},
@@ -126,7 +126,7 @@ def test_whom_a_send_is_for(project, db, redis_client):
 def test_what_is_sent(project, db):
     whole = {"image_url": "https://example.org/i.png", "click_action": "app://x", "category": "rsvp",
              "buttons": [{"id": "yes", "label": "Coming", "click_action": "app://yes"}], "data": {"dinner": "8"}}
-    assert sent(project, db, target_user_id=7, **whole) == (
+    assert make_test_send(project, db, target_user_id=7, **whole) == (
         "Test", "rsvp", {**TEXTS, **whole, "audience": {"kind": "user", "user_id": 7}})
     for wrong in ({"title": ""}, {"body": None}, {"title": "x" * 999}, {"data": {"a": 1}}, {"data": {"from": "x"}},
                   {"data": {"google.x": "x"}}, {"data": {"a": "x" * 5000}}, {"data": []}, {"buttons": [{"id": "x"}]}):
@@ -162,7 +162,7 @@ def test_a_templates_part(project, db):
     made = project.admin.post(TEST, {"template_type": "dinner", "body": "x"}, expect=202).json()["send_log_id"]
     shown = project.admin.get(f"{LOGS}/{made}", expect=200).json()
     assert (shown["title"], shown["body_preview"], shown["category"]) == ("From the template", "x", "rsvp")
-    assert sent(project, db, template_type="dinner", buttons=[])[2] == {**TEXTS, "category": "rsvp", "audience": {"kind": "all"}}
+    assert make_test_send(project, db, template_type="dinner", buttons=[])[2] == {**TEXTS, "category": "rsvp", "audience": {"kind": "all"}}
     project.admin.put(f"{TEMPLATES}/dinner", {"is_active": False}, expect=200)
     assert send(project, 422, template_type="dinner").json()["code"] == "unprocessable"
     assert send(project, 422, template_type="absent").json()["code"] == "unprocessable"

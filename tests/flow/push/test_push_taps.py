@@ -25,7 +25,7 @@ def app(project):
     return project
 
 
-def sent(project, db, category="rsvp", **audience):
+def make_send(project, db, category="rsvp", **audience):
     """Makes a send that is under way. Returns its id."""
     body = {"title": "Dinner", "body": "Coming?", **({"category": category} if category else {}), **audience}
     made = project.admin.post(TEST, body, expect=202).json()["send_log_id"]
@@ -37,7 +37,7 @@ def tap(project, token, expect=202, category="rsvp", action="yes", **members):
     return project.client().post(TAPS, {"notification_id": token, "category": category, "action_id": action, **members}, expect=expect)
 
 
-def reported(project, token, number, session=requests):
+def report_tap(project, token, number, session=requests):
     """Reports one of many taps, with one of two actions. Returns the answer."""
     body = {"notification_id": token, "category": "rsvp", "action_id": ("yes", "no")[number % 2]}
     while (answer := session.post(f"{project.base_url}{TAPS}", json=body, timeout=60)).status_code == 503:  # the app repeats a tap after a 503
@@ -51,7 +51,7 @@ def listen(project, entity="rsvp", **members):
 
 
 def test_a_tap(app, db):
-    token = notification_id(app, db, sent(app, db), "rsvp")
+    token = notification_id(app, db, make_send(app, db), "rsvp")
     assert tap(app, token).json() == {"received": True}
     assert tap(app, token).json() == {"duplicate": True}
     assert tap(app, token, action="no").json() == {"received": True}
@@ -65,7 +65,7 @@ def test_what_an_event_says(app, db):
     listen(app)
     user = app.user().user["id"]
     since = outbox_end(app, db)
-    token = notification_id(app, db, sent(app, db, target_user_id=user), "rsvp")
+    token = notification_id(app, db, make_send(app, db, target_user_id=user), "rsvp")
     times = {"received_at": "2026-01-31T12:00:00Z", "responded_at": "2026-01-31T12:00:05.250Z"}
     tap(app, token, **times, data={"dinner": "8", "guests": [1, 2], "action_id": "no", "target_user_id": 5, "notification_id": "x"})
     assert outbox(app, db, since) == [("PushActionTaken", user, {
@@ -73,7 +73,7 @@ def test_what_an_event_says(app, db):
         "guests": [1, 2]}, None)]
     since = outbox_end(app, db)
     for audience in ({}, {"target_user_ids": [user]}):
-        token = notification_id(app, db, sent(app, db, **audience), "rsvp")
+        token = notification_id(app, db, make_send(app, db, **audience), "rsvp")
         tap(app, token)
     found = outbox(app, db, since)
     assert [(event, number, payload["target_user_id"], payload["received_at"]) for event, number, payload, _ in found] == [
@@ -86,7 +86,7 @@ def test_workflows_that_a_tap_starts(app, db, runner):
     of_other = listen(app, "rate")
     settle()
     user = app.user().user["id"]
-    token = notification_id(app, db, sent(app, db, target_user_id=user), "rsvp")
+    token = notification_id(app, db, make_send(app, db, target_user_id=user), "rsvp")
     tap(app, token, data={"dinner": "8"})
     tap(app, token)
     ((job, _),) = until(lambda: jobs_of(app, db, of_group), "a job")
@@ -113,11 +113,11 @@ def test_what_is_no_tap(shared_project, body):
 
 
 def test_tokens_that_are_not_believed(app, db, gateway, operator, recorder):
-    send = sent(app, db)
+    send = make_send(app, db)
     good = notification_id(app, db, send, "rsvp")
     other = Project(gateway, operator, recorder)
     other.admin.post(SYNC, {"app_version": "1", "categories": [RSVP]}, expect=200)
-    theirs = sent(other, db)
+    theirs = make_send(other, db)
     wrong = {
         "no token": "x", "random": secrets.token_urlsafe(37), "a byte changed": ("A" if good[30] != "A" else "B").join((good[:30], good[31:])),
         "cut": good[:-1], "longer": good + "A", "padded": good + "==",
@@ -142,7 +142,7 @@ def test_tokens_that_are_not_believed(app, db, gateway, operator, recorder):
 
 
 def test_an_action_that_is_synced_later(app, db):
-    token = notification_id(app, db, sent(app, db), "rsvp")
+    token = notification_id(app, db, make_send(app, db), "rsvp")
     tap(app, token, 401, action="maybe")
     app.admin.post(SYNC, {"categories": [{"id": "rsvp", "actions": [{"id": "maybe", "label": "x"}]}]}, expect=200)
     tap(app, token, action="maybe")
@@ -150,7 +150,7 @@ def test_an_action_that_is_synced_later(app, db):
 
 
 def test_credentials_play_no_part(app, db):
-    token = notification_id(app, db, sent(app, db), "rsvp")
+    token = notification_id(app, db, make_send(app, db), "rsvp")
     body = {"notification_id": token, "category": "rsvp", "action_id": "yes"}
     app.client(token="nonsense").post(TAPS, body, expect=202)
     app.user().post(TAPS, {**body, "notification_id": "x"}, expect=401)
@@ -161,10 +161,10 @@ def test_the_same_tap_at_once(app, db):
     made = listen(app)
     settle()
     since = outbox_end(app, db)
-    token = notification_id(app, db, sent(app, db), "rsvp")
+    token = notification_id(app, db, make_send(app, db), "rsvp")
     app.admin.put("/", {"settings": {"rate_write": 1000000}}, expect=200)
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        answers = list(pool.map(lambda number: reported(app, token, number).json(), range(200)))
+        answers = list(pool.map(lambda number: report_tap(app, token, number).json(), range(200)))
     assert answers.count({"received": True}) == 2 and answers.count({"duplicate": True}) == 198
     assert len(outbox(app, db, since)) == 2
     assert made["enabled"]
@@ -176,14 +176,14 @@ def test_ten_thousand_taps_at_once(app, db, runner):
     """All clients that have the token of one notification report taps at once: one job starts for each of its actions."""
     made = listen(app)
     settle()
-    token = notification_id(app, db, sent(app, db), "rsvp")
+    token = notification_id(app, db, make_send(app, db), "rsvp")
     app.admin.put("/", {"settings": {"rate_write": 0}}, expect=200)
     answers = collections.Counter()
 
     def report(first):
         session = requests.Session()
         for number in range(first, 10000, 32):
-            answer = reported(app, token, number, session)
+            answer = report_tap(app, token, number, session)
             yield answer.status_code, *answer.json()
 
     with concurrent.futures.ThreadPoolExecutor(32) as pool:
@@ -198,7 +198,7 @@ def test_ten_thousand_taps_at_once(app, db, runner):
 
 def test_tokens_of_retired_keys(app, db):
     """A token is still valid after the data keys that signed it were replaced."""
-    token = notification_id(app, db, sent(app, db), "rsvp")
+    token = notification_id(app, db, make_send(app, db), "rsvp")
     execute(db, f"update {app.schema(db)}.data_keys set retired_at = now()")
     execute(db, "update platform.projects set epoch = epoch + 1 where slug = %s", app.id)
     settle()

@@ -12,7 +12,7 @@ SETTINGS = {"LEASE_MS": 60000, "SWEEP_MS": 200, "DRAIN_TIMEOUT_MS": 60000}
 
 
 @pytest.fixture
-def start_some(start_dispatcher, push_project):
+def start_dispatchers(start_dispatcher, push_project):
     """A function that starts a dispatcher. Only the dispatchers of one test take its sends, and they take no sends of other projects."""
     started = []
     for table in ("push_projects", "workflow_projects"):
@@ -39,9 +39,9 @@ def sends_of(daemon):
     return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("groundwork_push_sends_total{"))
 
 
-def test_two_dispatchers(push_project, start_some, fcm):
+def test_two_dispatchers(push_project, start_dispatchers, fcm):
     """I6: one dispatcher takes each send, and each device receives each send once."""
-    daemons = [start_some(SEND_SLOTS=2) for _ in range(2)]
+    daemons = [start_dispatchers(SEND_SLOTS=2) for _ in range(2)]
     push_project.phones(40, f"two{push_project.number}")
     fcm.forget()
     fcm.fault("hold", times=None)
@@ -62,16 +62,16 @@ def test_two_dispatchers(push_project, start_some, fcm):
     assert min(parts()) >= 2, parts()
 
 
-def test_one_goes_and_one_comes(push_project, start_some, fcm):
+def test_one_goes_and_one_comes(push_project, start_dispatchers, fcm):
     """A new dispatcher replaces an old one, as in an update: no request is repeated, and no send waits for the end of a lease."""
-    first = start_some()
+    first = start_dispatchers()
     push_project.phones(1500, f"update{push_project.number}")
     fcm.forget()
     fcm.fault("hold", times=None, skip=300)
     try:
         send = push_project.send()
         until(lambda: len(fcm.sends()) > 300, "it is under way")
-        second = start_some()
+        second = start_dispatchers()
         first.signal(signal.SIGTERM)
         until(lambda: "worker.draining" in first.log(), "the first dispatcher shuts down")
     finally:
@@ -82,7 +82,7 @@ def test_one_goes_and_one_comes(push_project, start_some, fcm):
     assert len(fcm.messages()) == 1500 and sends_of(second) == 1
 
 
-def test_what_is_old_goes(push_project, start_some):
+def test_what_is_old_goes(push_project, start_dispatchers):
     insert = """insert into {p}.push_sends (source, request, status, due_at, finished_at, created_at)
         select 'Test', '{{}}', 'Succeeded', null, now() - make_interval(days => %s), now() - interval '90 days'
         from generate_series(1, %s)"""
@@ -98,7 +98,7 @@ def test_what_is_old_goes(push_project, start_some):
         return (push_project.query_value("select count(*) from {p}.push_sends"),
                 push_project.rows("select count(*), count(distinct send_id) from {p}.push_deliveries")[0])
 
-    start_some(SEND_RETENTION_DAYS=30)
+    start_dispatchers(SEND_RETENTION_DAYS=30)
     until(lambda: left() == (3, (60, 3)), left)
 
 
@@ -116,9 +116,9 @@ def test_what_is_old_is_looked_for_at_the_front(push_project):
     assert cursor.fetchone() == (False,)
 
 
-def test_long_tokens(push_project, start_some, fcm):
+def test_long_tokens(push_project, start_dispatchers, fcm):
     """A page of devices ends early when their tokens are long."""
-    start_some()
+    start_dispatchers()
     push_project.phones(700, "l" * 3900 + str(push_project.number))
     fcm.forget()
     log = push_project.wait_ended(push_project.send())
@@ -126,22 +126,22 @@ def test_long_tokens(push_project, start_some, fcm):
     assert len({each["token"] for each in fcm.messages()}) == len(fcm.messages()) == 700
 
 
-def held(daemon):
+def phones_in_progress(daemon):
     """Returns how many phones of the process's quota are in progress."""
     return int(re.search(r'shares_held{pool="push_fcm"} (\d+)', daemon.metrics())[1])
 
 
-def test_many_broadcasts_of_one_project(push_project, start_some, fcm):
+def test_many_broadcasts_of_one_project(push_project, start_dispatchers, fcm):
     """R16: messages that wait for a provider do not fail, however many broadcasts use this provider. The dispatcher's connections carry 500 requests
     at a time."""
-    daemon = start_some()
+    daemon = start_dispatchers()
     push_project.phones(200, f"many{push_project.number}")
     fcm.forget()
     fcm.fault("hold", times=None)
     try:
         made = [push_project.send(data={"number": str(number)}) for number in range(8)]
-        until(lambda: len(fcm.sends()) == 500 and held(daemon) > 600, lambda: (len(fcm.sends()), held(daemon)))
-        assert held(daemon) <= 1000
+        until(lambda: len(fcm.sends()) == 500 and phones_in_progress(daemon) > 600, lambda: (len(fcm.sends()), phones_in_progress(daemon)))
+        assert phones_in_progress(daemon) <= 1000
         fcm.clear_faults()
         for send in made:
             log = push_project.wait_ended(send)

@@ -37,14 +37,14 @@ def run(app, *steps, **data):
     return wait_ended(app, start(app.admin, workflow(app.admin, steps=list(steps)), {"guest": app.guest.user["id"], **data}))
 
 
-def asked(app, step_params):
+def run_push(app, step_params):
     """Runs a workflow of one push step, which must succeed. Returns the job."""
     ended = run(app, push(**step_params), name="Ana")
     assert ended["status"] == "succeeded", ended
     return ended
 
 
-def refused(app, **params):
+def run_refused(app, **params):
     ended = run(app, push(**{"title": "x", "body": "x", **params}))
     assert ended["status"] == "failed"
     return ended
@@ -58,8 +58,8 @@ def test_asked_answered_and_told(app, db, fcm, push_service):
     told = workflow(app.admin, {"kind": "event", "event": "PushActionTaken", "entity": "rsvp",
                                 "filter": {"field": "action_id", "op": "eq", "value": "yes"}}, [condition()])
     settle()
-    asked(app, {"title": "Dinner, {{ $svc.trigger.data.name }}", "body": "Coming?", "category": "rsvp", "buttons": BUTTONS,
-                "data": {"dinner": "8"}})
+    run_push(app, {"title": "Dinner, {{ $svc.trigger.data.name }}", "body": "Coming?", "category": "rsvp", "buttons": BUTTONS,
+                   "data": {"dinner": "8"}})
     (message,) = fcm.messages(app.phone)
     assert message["notification"] == {"title": "Dinner, Ana", "body": "Coming?"} and message["data"]["dinner"] == "8"
     assert json.loads(message["data"]["buttons"]) == BUTTONS
@@ -145,15 +145,15 @@ def test_a_steps_template(app, db, fcm):
     template = {"template_type": "dinner", "name": "Dinner", "title": "From the template", "body": "So is this", "category": "rsvp",
                 "buttons": BUTTONS[:1], "click_action": "app://dinner"}
     app.admin.post("/push/templates", template, expect=201)
-    asked(app, {"template_type": "dinner", "title": "From the step"})
+    run_push(app, {"template_type": "dinner", "title": "From the step"})
     ((category, request),) = sends(app, db)
     assert category == "rsvp" and request == {
         "title": "From the step", "body": "So is this", "category": "rsvp", "buttons": BUTTONS[:1], "click_action": "app://dinner",
         "audience": {"kind": "user", "user_id": app.guest.user["id"]}}
     assert fcm.messages(app.phone)[-1]["notification"]["body"] == "So is this"
     app.admin.put("/push/templates/dinner", {"is_active": False}, expect=200)
-    assert "not active" in json.dumps(refused(app, template_type="dinner"))
-    assert "no template" in json.dumps(refused(app, template_type="absent"))
+    assert "not active" in json.dumps(run_refused(app, template_type="dinner"))
+    assert "no template" in json.dumps(run_refused(app, template_type="absent"))
     app.admin.put("/push/templates/dinner", {"is_active": True, "body": None}, expect=200)
     ended = run(app, push(template_type="dinner"))
     assert ended["status"] == "failed" and "body" in json.dumps(ended)
@@ -162,10 +162,10 @@ def test_a_steps_template(app, db, fcm):
 
 def test_a_steps_buttons(app, db):
     maybe = [{"id": "maybe", "label": "Maybe"}]
-    assert "yes, no" in json.dumps(refused(app, category="rsvp", buttons=maybe))
-    assert "absent" in json.dumps(refused(app, category="absent"))
+    assert "yes, no" in json.dumps(run_refused(app, category="rsvp", buttons=maybe))
+    assert "absent" in json.dumps(run_refused(app, category="absent"))
     app.admin.put("/push/categories", {"category": "rsvp", "is_enabled": False}, expect=200)
-    assert "disabled" in json.dumps(refused(app, category="rsvp"))
+    assert "disabled" in json.dumps(run_refused(app, category="rsvp"))
     assert sends(app, db) == []
 
 
@@ -173,7 +173,7 @@ def test_s8_an_accounts_own_token_address_is_not_asked(app, fcm, sink):
     account = {**json.loads(fcm.new_account()), "token_uri": f"{sink.url}/token", "auth_uri": f"{sink.url}/auth",
                "auth_provider_x509_cert_url": f"{sink.url}/certs"}
     app.admin.put("/push/credentials/fcm", {"service_account_json": json.dumps(account)}, expect=200)
-    asked(app, {"title": "x", "body": "x"})
+    run_push(app, {"title": "x", "body": "x"})
     assert len(fcm.messages(app.phone)) == 1 and sink.requests == []
 
 
@@ -194,6 +194,6 @@ def test_a_step_when_as_many_wait_as_may(app, db):
     schema = app.schema(db)
     execute(db, f"insert into {schema}.push_sends (source, request, due_at) select 'Test', '{{}}', now() + interval '1 hour' "
                 "from generate_series(1, 10000)")
-    assert "which is the maximum" in json.dumps(refused(app))
+    assert "which is the maximum" in json.dumps(run_refused(app))
     execute(db, f"delete from {schema}.push_sends where request = '{{}}'")
-    asked(app, {"title": "x", "body": "x"})
+    run_push(app, {"title": "x", "body": "x"})

@@ -114,7 +114,7 @@ def test_killed_and_resumed(empty, db, start_gateway, form, mode):
         assert most == 2, "no row changed a record twice"
 
 
-class Slow:
+class SlowUpload:
     """An upload whose bytes the test sends part by part."""
 
     def __init__(self, project, text):
@@ -142,7 +142,7 @@ class Slow:
 def cut_off(project, text, least):
     """Breaks off an upload once at least `least` rows are stored, and returns its failed task."""
     before = newest(project)["id"]
-    slow = Slow(project, text)
+    slow = SlowUpload(project, text)
     slow.send(0, len(text) * 2 // 3)
     until(lambda: newest(project)["id"] > before and newest(project)["done"] >= least)
     slow.connection.close()
@@ -154,7 +154,7 @@ def test_a_request_that_was_taken_over_writes_no_more(empty, db):
     shop = empty
     text = content("csv", 3000)
     before = newest(shop)["id"]
-    slow = Slow(shop, text)
+    slow = SlowUpload(shop, text)
     slow.send(0, len(text) // 2)
     until(lambda: newest(shop)["id"] > before and newest(shop)["done"] >= 1000)
     number = newest(shop)["id"]

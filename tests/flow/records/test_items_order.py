@@ -29,7 +29,7 @@ def deadlocks(db):
     yield lambda: count() - before
 
 
-def together(project, call, times):
+def call_together(project, call, times):
     """Makes `times` calls on several clients concurrently, and returns the answers."""
     clients = [project.client(token=project.admin.token) for _ in range(AT_ONCE)]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
@@ -50,7 +50,7 @@ def test_upserts_of_the_same_keys(project, parts, deadlocks, key):
         chance.shuffle(items)
         return client.post(f"{ITEMS}/bulk", {"mode": "upsert", "on_conflict": [key], "items": items}), items
 
-    for answer, items in together(project, upsert, 40):
+    for answer, items in call_together(project, upsert, 40):
         assert answer.status_code == 201, answer.text
         results = answer.json()["results"]
         assert [result["index"] for result in results] == list(range(len(items)))
@@ -69,7 +69,7 @@ def test_new_records_of_the_same_keys(project, parts, deadlocks):
         chance.shuffle(items)
         return client.post(f"{ITEMS}/bulk", {"items": items, "atomic": chance.random() < 0.5})
 
-    answers = [answer for answer in together(project, create, 24)]
+    answers = [answer for answer in call_together(project, create, 24)]
     assert {answer.status_code for answer in answers} <= {201, 409}, [answer.text[:300] for answer in answers]
     assert sum(answer.json().get("created", 0) for answer in answers) == 200
     assert deadlocks() == 0
@@ -84,7 +84,7 @@ def test_removals_of_the_same_records(project, parts, deadlocks):
         chance.shuffle(mine)
         return client.post(f"{ITEMS}/delete-many", {"ids": mine})
 
-    answers = together(project, remove, 8)
+    answers = call_together(project, remove, 8)
     assert {answer.status_code for answer in answers} == {200}, [answer.text[:300] for answer in answers]
     assert sum(answer.json()["deleted"] for answer in answers) == 300
     assert deadlocks() == 0

@@ -32,14 +32,14 @@ def firm(shared_project):
     return project
 
 
-def both(firm):
+def read_both(firm):
     return {"administrator": firm.admin, "limited": firm.limited}
 
 
 @pytest.mark.parametrize("who", ["administrator", "limited"])
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 def test_sent_back_as_read(firm, who, method):
-    client, path = both(firm)[who], f"{STAFF}/{firm.person['id']}"
+    client, path = read_both(firm)[who], f"{STAFF}/{firm.person['id']}"
     before = firm.admin.get(path, expect=200)
     read = client.get(path, expect=200)
     answer = client.request(method, path, data=read.content, headers={"Content-Type": "application/json", "If-Match": read.headers["ETag"]}, expect=200)
@@ -50,7 +50,7 @@ def test_sent_back_as_read(firm, who, method):
 
 @pytest.mark.parametrize("who", ["administrator", "limited"])
 def test_one_change_beside_the_rest(firm, who):
-    client, path = both(firm)[who], f"{STAFF}/{firm.person['id']}"
+    client, path = read_both(firm)[who], f"{STAFF}/{firm.person['id']}"
     before = firm.admin.get(path, expect=200).json()
     read = client.get(path, expect=200).json()
     client.put(path, {**read, "name": who}, expect=200)

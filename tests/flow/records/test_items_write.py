@@ -32,7 +32,7 @@ def world(shared_project):
     return project
 
 
-def both(world, expect, text):
+def write_both(world, expect, text):
     """Sends the body as a new record and as a change, as raw text so that numbers stay as written; returns both answers."""
     headers = {"Content-Type": "application/json"}
     text = text.encode() if isinstance(text, str) else text
@@ -64,7 +64,7 @@ def test_values_that_every_type_takes(world, field, text, shown):
     wanted = json.loads(text) if shown is None else shown
     if field == "pass" and text == "null":
         wanted = None
-    for answer in both(world, None, f'{{"{field}": {text}}}'):
+    for answer in write_both(world, None, f'{{"{field}": {text}}}'):
         assert answer.json()[field] == wanted and type(answer.json()[field]) in (type(wanted), float, int)
         path = f"{THINGS}/{answer.json()['id']}"
         assert world.admin.get(path, expect=200).json() == answer.json()
@@ -72,7 +72,7 @@ def test_values_that_every_type_takes(world, field, text, shown):
 
 def test_decimals_keep_every_digit(world):
     for text in ('"12345678901234567890123456789.123456789"', '"0.10000000000000000000000000000000000001"', "123456789012345678"):
-        for answer in both(world, None, f'{{"d": {text}}}'):
+        for answer in write_both(world, None, f'{{"d": {text}}}'):
             assert f'"d":{text.strip(chr(34))}' in answer.text.replace(" ", ""), answer.text
 
 
@@ -106,7 +106,7 @@ def test_decimals_keep_every_digit(world):
 def test_values_that_no_type_takes(world, field, text, code):
     before = world.admin.get(f"{THINGS}/{world.record['id']}").json()
     count = world.admin.get(f"{THINGS}?limit=1").json()["total_items"]
-    for answer in both(world, 400, f'{{"{field}": {text}}}'):
+    for answer in write_both(world, 400, f'{{"{field}": {text}}}'):
         assert answer.json()["code"] == "validation_failed"
         found = codes(answer)
         assert list(found) == [field] and (code is None or found[field] == code), answer.text
@@ -120,19 +120,19 @@ def test_values_that_no_type_takes(world, field, text, code):
     '{"j": ' + "[" * 5000 + "]" * 5000 + "}",
 ])
 def test_bodies_that_are_no_json(world, text):
-    for answer in both(world, 400, text.encode()):
+    for answer in write_both(world, 400, text.encode()):
         assert answer.json()["code"] in ("invalid_json", "validation_failed"), answer.text
 
 
 def test_bytes_that_are_no_text(world):
     for body in (b'{"s": "\xff"}', b'{"s": "\xc0\x80"}', b'{"s": "\xed\xa0\x80"}', b'\xff\xfe{}', b'{"j": {"\xff": 1}}'):
-        for answer in both(world, 400, body):
+        for answer in write_both(world, 400, body):
             assert answer.json()["code"] == "invalid_json"
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "1", '"x"', "true", '[{"s": "x"}]'])
 def test_bodies_that_are_no_record(world, text):
-    for answer in both(world, 400, text):
+    for answer in write_both(world, 400, text):
         assert answer.json()["code"] == "validation_failed" and "object" in answer.json()["detail"]
 
 

@@ -124,7 +124,7 @@ def distance(a, b):
     return row[-1]
 
 
-def excused(term):
+def is_excused(term):
     if any(char.isdigit() for char in term) or any(is_gram(char) for char in term):
         return 0
     return 0 if len(term) < 5 else 1 if len(term) < 9 else 2
@@ -134,7 +134,7 @@ def typos(term, other):
     """Returns 1 or 2, the number of typos, if `other` is accepted as a mistyped `term`, else None. A wrong first letter
     (another letter, a missing or an extra letter, or one swapped with the second) counts as two typos, and nothing else may be
     wrong then."""
-    most = excused(term)
+    most = is_excused(term)
     if most == 0 or other == term or any(is_gram(char) for char in other):
         return None
     if other[0] == term[0]:
@@ -318,7 +318,7 @@ class Oracle:
                 if len(matches) >= least and words:
                     hits.append(Hit(entity, number, len(matches), sum(m[0] for m in matches), sum(m[1] for m in matches)))
         self.count = len(words)
-        self.excusing = any(word.kind == "word" and (excused(word.term()) or (len(word.term()) >= 3 and not word.prefix)) for word in words)
+        self.excusing = any(word.kind == "word" and (is_excused(word.term()) or (len(word.term()) >= 3 and not word.prefix)) for word in words)
         self.droppable = least_words(phrases) < len(words)
         return hits
 

@@ -14,7 +14,7 @@ FIELDS = [
 ]
 
 
-def hire(project, servers):
+def fill_project(project, servers):
     """Fills the project with records of the administrator; the caller reads only the titles of its own rows."""
     project.entity("staff", FIELDS, public_read=True)
     project.entity("plans", FIELDS)
@@ -34,12 +34,12 @@ def hire(project, servers):
 @pytest.fixture(scope="module")
 def staff(shared_project, servers, indexer):
     """One project for all tests that change nothing."""
-    return hire(shared_project, servers)
+    return fill_project(shared_project, servers)
 
 
 @pytest.fixture
 def own_staff(project, servers, indexer):
-    return hire(project, servers)
+    return fill_project(project, servers)
 
 
 @pytest.mark.parametrize("query", [
@@ -145,7 +145,7 @@ def test_one_permission_is_not_another(staff):
     writer.delete("/search/purge/staff", expect=403)
 
 
-class Beside(threading.Thread):
+class Background(threading.Thread):
     """Repeats an action in a thread until the block ends, and raises the action's error at the end of the block."""
 
     def __init__(self, act):
@@ -160,7 +160,7 @@ class Beside(threading.Thread):
         except BaseException as error:  # noqa: BLE001
             self.error = error
 
-    def go_on(self, turns=3):
+    def wait_turns(self, turns=3):
         """Waits until the action was done `turns` more times, or has failed."""
         wanted = self.turns + turns
         until(lambda: self.error or self.turns >= wanted, "the action does not continue")
@@ -182,11 +182,11 @@ def test_searches_while_an_index_is_swapped(own_staff, db):
         assert find_ids(own_staff.admin, "zebra", e="staff") == [own_staff.hidden]
         assert find_ids(own_staff.caller, "lantern") == [own_staff.own]
 
-    with Beside(look) as beside:
+    with Background(look) as beside:
         for _ in range(3):
             own_staff.admin.post("/search/rehydrate/staff", expect=202)
             wait_indexed(own_staff, db, "staff")
-        beside.go_on()
+        beside.wait_turns()
 
 
 def test_searches_while_an_entity_goes(own_staff, db):
@@ -203,11 +203,11 @@ def test_searches_while_an_entity_goes(own_staff, db):
         named = own_staff.admin.get("/search", params={"q": "lantern", "e": "doomed", "facets": "title"})
         assert named.status_code in (200, 400), named.text
 
-    with Beside(look) as beside:
-        beside.go_on()
+    with Background(look) as beside:
+        beside.wait_turns()
         own_staff.admin.delete("/entities/doomed", expect=204)
         gone.set()
-        beside.go_on()
+        beside.wait_turns()
 
 
 def test_many_at_once(staff):

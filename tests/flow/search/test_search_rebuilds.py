@@ -35,7 +35,7 @@ def test_rebuilds_take_turns(both, start_indexer):
     running.stop()
 
 
-def pretend(index, entity, state, cursor, idx=1000):
+def insert_generation(index, entity, state, cursor, idx=1000):
     """Inserts a second generation of an index, with rows of its own, and returns its id."""
     index.execute(f"insert into {{p}}.search_postings select {idx}, t, f, 1 + t, 1, '\\x0100' from generate_series(1, 6000) t,"
                   " generate_series(0, 1) f")
@@ -46,7 +46,7 @@ def pretend(index, entity, state, cursor, idx=1000):
     return idx
 
 
-def left(index, idx):
+def count_left(index, idx):
     return index.rows("select (select count(*) from {p}.search_postings where idx = %s), (select count(*) from {p}.search_docs where idx = %s)",
                       idx, idx)[0]
 
@@ -59,8 +59,8 @@ def test_what_stands_behind_the_cursor_of_a_rebuild_goes(project, index, start_i
     insert(index, books, 300)
     index.settle()
     running.stop()
-    idx = pretend(index, books, "building", 0)
-    assert left(index, idx) == (12_000, 11_000)
+    idx = insert_generation(index, books, "building", 0)
+    assert count_left(index, idx) == (12_000, 11_000)
     running = start_indexer(INDEX_PAGE=50)
     index.wait(lambda: index.live_generation(books) == idx)
     index.settle()
@@ -74,10 +74,10 @@ def test_all_that_a_generation_had_goes(project, index, start_indexer, cursor):
     running = start_indexer()
     books = index.entity()
     index.wait_built(books)
-    idx = pretend(index, books, "dropped", cursor)
+    idx = insert_generation(index, books, "dropped", cursor)
     project.admin.post("/entities/books/items", {"title": "walnut"}, expect=201)
     index.settle()
-    assert left(index, idx) == (0, 0)
+    assert count_left(index, idx) == (0, 0)
     assert len(index.find(books, "walnut")) == 1
     index.check(books)
     running.stop()

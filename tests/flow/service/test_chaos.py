@@ -132,7 +132,7 @@ class Vandal(threading.Thread):
             "/entities/notes/items/aggregate?count=*", "/users/me", "/nothing",
             "/entities/notes/items?filter[text][icontains]=zzz&limit=500", "/docs"]))
 
-    def once(self):
+    def send_once(self):
         data = b"".join(self.request() for _ in range(random.choice([1, 1, 1, 3, 10])))
         if random.random() < 0.5:
             data = data[: random.randrange(1, len(data))]
@@ -152,7 +152,7 @@ class Vandal(threading.Thread):
     def run(self):
         while time.monotonic() < self.end:
             try:
-                self.once()
+                self.send_once()
             except OSError:
                 pass
             self.count += 1

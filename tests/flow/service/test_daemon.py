@@ -38,7 +38,7 @@ def gateway_with(servers, session_gateway, tmp_path):
 
 
 @pytest.fixture
-def own(start_gateway):
+def start_own_gateway(start_gateway):
     """Starts a gateway for one test, which may damage it."""
     started = []
 
@@ -192,8 +192,8 @@ def test_few_files_mean_few_connections(gateway_with, tmp_path):
 # --- workers and signals --------------------------------------------------------------------------
 
 
-def test_killed_worker_is_replaced_while_the_other_serves(own):
-    daemon = own(WORKERS=2)
+def test_killed_worker_is_replaced_while_the_other_serves(start_own_gateway):
+    daemon = start_own_gateway(WORKERS=2)
     until(lambda: len(events(daemon, "worker.ready")) == 2)
     before = set(daemon.workers())
     answers, stop = [], threading.Event()
@@ -225,9 +225,9 @@ def test_killed_worker_is_replaced_while_the_other_serves(own):
     assert (death["pid"], death["signal"]) == (victim, 9)
 
 
-def test_a_killed_worker_refuses_no_connection(own):
+def test_a_killed_worker_refuses_no_connection(start_own_gateway):
     """Clients that connect while the worker is gone are answered by its successor."""
-    daemon = own(WORKERS=1)
+    daemon = start_own_gateway(WORKERS=1)
     for round in range(3):
         (victim,) = daemon.workers()
         os.kill(victim, signal.SIGKILL)
@@ -240,8 +240,8 @@ def test_a_killed_worker_refuses_no_connection(own):
             sock.close()
 
 
-def test_workers_share_connections_evenly(own):
-    daemon = own(WORKERS=2)
+def test_workers_share_connections_evenly(start_own_gateway):
+    daemon = start_own_gateway(WORKERS=2)
     until(lambda: len(events(daemon, "worker.ready")) == 2)
     clients = [socket.create_connection(("127.0.0.1", daemon.port), timeout=60) for _ in range(400)]
     until(lambda: sample(daemon.metrics(), "groundwork_http_connections") >= 400)
@@ -251,8 +251,8 @@ def test_workers_share_connections_evenly(own):
         sock.close()
 
 
-def test_no_core_dump_holds_a_key(own):
-    daemon = own(WORKERS=1)
+def test_no_core_dump_holds_a_key(start_own_gateway):
+    daemon = start_own_gateway(WORKERS=1)
     for pid in (daemon.process.pid, *daemon.workers()):
         with open(f"/proc/{pid}/limits", encoding="ascii") as limits:
             assert re.search(r"^Max core file size +0 +0 ", limits.read(), re.M)
@@ -275,9 +275,9 @@ def test_budgets_of_memory_are_one_sum(gateway_with):
         assert "GROUNDWORK_REQUESTS_BYTES" in done.stderr and named in done.stderr
 
 
-def test_json_bodies_of_another_size(own, operator):
+def test_json_bodies_of_another_size(start_own_gateway, operator):
     """GROUNDWORK_JSON_BODY_BYTES is the limit of every JSON body, and the 413 beyond it names the limit."""
-    daemon = own(WORKERS=1, JSON_BODY_BYTES="2M")
+    daemon = start_own_gateway(WORKERS=1, JSON_BODY_BYTES="2M")
     project = Project(daemon, operator, None)
     entity = project.entity(fields=[{"name": name, "type": "text"} for name in ("first", "second", "third")])
     path, text = f"/entities/{entity['name']}/items", "x" * 700_000
@@ -286,9 +286,9 @@ def test_json_bodies_of_another_size(own, operator):
     assert "2097152" in refused.json()["detail"]
 
 
-def test_more_requests_than_fit(own, db):
+def test_more_requests_than_fit(start_own_gateway, db):
     """The answer is an immediate 503, with one Retry-After header."""
-    daemon = own(WORKERS=1, REQUESTS_MAX=16, **PATIENT)
+    daemon = start_own_gateway(WORKERS=1, REQUESTS_MAX=16, **PATIENT)
     db.autocommit = False
     with db.cursor() as cursor:
         cursor.execute("lock table platform.projects in access exclusive mode")
@@ -310,8 +310,8 @@ def test_more_requests_than_fit(own, db):
     caller.close()
 
 
-def test_hangup_changes_nothing(own):
-    daemon = own(WORKERS=1)
+def test_hangup_changes_nothing(start_own_gateway):
+    daemon = start_own_gateway(WORKERS=1)
     workers = daemon.workers()
     for pid in [daemon.process.pid, *workers]:
         os.kill(pid, signal.SIGHUP)
@@ -339,8 +339,8 @@ def waiting_request(daemon, operator, servers):
     return future, lock
 
 
-def test_drain_answers_what_runs(own, operator, servers):
-    daemon = own(WORKERS=1, DRAIN_TIMEOUT_MS=600000, **PATIENT)
+def test_drain_answers_what_runs(start_own_gateway, operator, servers):
+    daemon = start_own_gateway(WORKERS=1, DRAIN_TIMEOUT_MS=600000, **PATIENT)
     future, lock = waiting_request(daemon, operator, servers)
     daemon.signal(signal.SIGTERM)
     until(lambda: events(daemon, "worker.draining"))
@@ -357,9 +357,9 @@ def test_drain_answers_what_runs(own, operator, servers):
 
 
 @pytest.mark.timed
-def test_drain_gives_up_in_time(own, operator, servers):
+def test_drain_gives_up_in_time(start_own_gateway, operator, servers):
     """The request still waits when the daemon has ended: the lock is released only afterwards."""
-    daemon = own(WORKERS=1, DRAIN_TIMEOUT_MS=300, **PATIENT)
+    daemon = start_own_gateway(WORKERS=1, DRAIN_TIMEOUT_MS=300, **PATIENT)
     future, lock = waiting_request(daemon, operator, servers)
     with at_most(20, "the end of the daemon"):
         daemon.signal(signal.SIGTERM)
@@ -370,8 +370,8 @@ def test_drain_gives_up_in_time(own, operator, servers):
 
 
 @pytest.mark.timed
-def test_drain_under_load(own, operator):
-    daemon = own(WORKERS=2)
+def test_drain_under_load(start_own_gateway, operator):
+    daemon = start_own_gateway(WORKERS=2)
     project = Project(daemon, operator, None)
     entity = project.entity()["name"]
     token, statuses, broken = project.admin.token, [], []
@@ -398,7 +398,7 @@ def test_drain_under_load(own, operator):
     assert len(broken) == 8
 
 
-def test_end_before_the_database_answers(own, gateway_with):
+def test_end_before_the_database_answers(start_own_gateway, gateway_with):
     """A worker that restarts while PostgreSQL is unavailable still ends on SIGTERM."""
     daemon = gateway_with(DATABASE_URL="postgresql://x@127.0.0.1:1/x", WORKERS=2)
     with pytest.raises(RuntimeError):

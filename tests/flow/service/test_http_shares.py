@@ -77,7 +77,7 @@ def announce(project, length=len(STARTED) + len(REST), start=STARTED):
             f"Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n").encode() + start
 
 
-def whole(project):
+def full_request(project):
     body = json.dumps({"name": secrets.token_hex(8)}).encode()
     return announce(project, len(body), body).replace(b"/entities ", b"/groups ", 1)
 
@@ -110,7 +110,7 @@ def test_requests_without_their_bodies_keep_nobody_out(start_small, make_project
     for project in (one, other):
         for _ in range(5):
             project.admin.get("/users/me", expect=200)
-            assert answer(sockets(gateway, whole(project)))[0] == 201
+            assert answer(sockets(gateway, full_request(project)))[0] == 201
     waiting[0].sendall(REST)
     assert answer(waiting[0])[0] == 400
 
@@ -122,7 +122,7 @@ def test_one_address_waits_for_few_bodies(start_small, make_project, sockets):
     until(lambda: gauge(gateway, "groundwork_shares_held", "http_bodies") == 8)
     status, problem = answer(sockets(gateway, announce(project)))
     assert (status, problem["code"]) == (503, "too_many_requests_in_flight")
-    assert answer(sockets(gateway, whole(project)))[0] == 201  # the gateway does not have to wait for this body
+    assert answer(sockets(gateway, full_request(project)))[0] == 201  # the gateway does not have to wait for this body
     elsewhere = sockets(gateway, announce(project), address="127.0.0.2")
     until(lambda: gauge(gateway, "groundwork_shares_held", "http_bodies") == 9)
     for sock in (waiting[0], elsewhere):

@@ -40,7 +40,7 @@ def status_of(data):
     return int(data.split(b" ", 2)[1]) if data.startswith(b"HTTP/1.1 ") else None
 
 
-class Others:
+class OtherClients:
     """Calls of another client during the block, at least 20: each succeeds, and their p99 is below `slowest`."""
 
     def __init__(self, client, path="/users/me", slowest=1.0):
@@ -62,14 +62,14 @@ class Others:
         self.thread.start()
         return self
 
-    def served(self):
+    def wait_served(self):
         """Waits until these calls have been answered, while the attack still runs."""
         until(lambda: len(self.taken) > 20 or not self.thread.is_alive(), lambda: f"only {len(self.taken)} calls of others were answered")
 
     def __exit__(self, kind, *_):
         try:
             if kind is None:
-                self.served()
+                self.wait_served()
         finally:
             self.stop.set()
             self.thread.join()
@@ -108,7 +108,7 @@ def test_l1_idle_connections(patient):
             idle.append(sock)
             sock.sendall(head(project))
             assert status_of(receive(sock, b"\r\n\r\n")) == 200
-        with Others(project.admin):
+        with OtherClients(project.admin):
             pass
         grown = memory(gateway) - before
         for sock in idle[::50]:
@@ -148,7 +148,7 @@ def test_l2_slowloris(quick):
                 open_now.remove(sock)
         return not open_now
 
-    with Others(quick.admin):
+    with OtherClients(quick.admin):
         with at_most(5, "the end of slow heads"):
             for sock in slow:
                 sock.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
@@ -176,7 +176,7 @@ def test_l3_slow_body(quick):
             pass
         return True
 
-    with Others(quick.admin):
+    with OtherClients(quick.admin):
         sock.setblocking(False)
         until(has_ended, "the gateway still waits for the body", within=13, pause=0.2)
     sock.close()
@@ -199,7 +199,7 @@ def test_l3_slow_reader(project, gateway):
     # A list is created completely before its first byte is sent.
     statuses = [status_of(sock.recv(20)) for sock in slow]
     assert 200 in statuses and set(statuses) <= {200, 503}, statuses
-    with Others(project.admin):
+    with OtherClients(project.admin):
         grown = memory(gateway) - before
     for sock in slow:
         sock.close()
@@ -301,10 +301,10 @@ def test_l7_one_project_at_many_times_the_load(project, operator, recorder, gate
             ignore_errors(sock.sendall, request)
             return status_of(receive(sock, limit=4000))
 
-    with Others(other.admin, slowest=1.5) as others, AttackThreads(12, flood) as flooding:
+    with OtherClients(other.admin, slowest=1.5) as others, AttackThreads(12, flood) as flooding:
         time.sleep(4)
         until(lambda: flooding.answers[200] > 50, lambda: flooding.answers)
-        others.served()
+        others.wait_served()
     project.admin.get("/users/me", expect=200)
 
 
@@ -320,7 +320,7 @@ def test_l8_many_sign_ins_at_once(project):
         statuses.append(requests.post(f"{project.base_url}/auth/v1/token", json=body, timeout=600).status_code)
 
     threads = [threading.Thread(target=sign_in, args=(number,)) for number in range(80)]
-    with Others(project.admin, slowest=2.0):
+    with OtherClients(project.admin, slowest=2.0):
         for thread in threads:
             thread.start()
         for thread in threads:

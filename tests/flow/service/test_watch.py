@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timed
 
 
 @contextlib.contextmanager
-def watched(*daemons):
+def assert_no_long_run(*daemons):
     """Asserts that during the block no daemon's loop runs for 5 ms of CPU (50 with sanitizers) without a wait."""
     before = [len(daemon.long_runs()) for daemon in daemons]
     yield
@@ -30,16 +30,16 @@ def watched(*daemons):
 
 
 @pytest.fixture
-def brief(gateway):
+def brief_gateway(gateway):
     """Fails a test during which the gateway's loop ran for long."""
-    with watched(gateway):
+    with assert_no_long_run(gateway):
         yield
 
 
 @pytest.fixture
 def brief_jobs(gateway, runner):
     """Fails a test during which the gateway's or the runner's loop ran for long."""
-    with watched(gateway, runner):
+    with assert_no_long_run(gateway, runner):
         yield
 
 
@@ -64,7 +64,7 @@ def costly_document(count=700):
             "paths": {f"/{n}": {"$ref": "#/x"} for n in range(200)}, "x": {"parameters": shared, "get": {"parameters": own}}}
 
 
-def test_imports_run_beside_the_loop(project, brief):
+def test_imports_run_beside_the_loop(project, brief_gateway):
     """Also when a client hangs up before its answer."""
     body = json.dumps({"document": costly_document()}).encode()
     where = urllib.parse.urlsplit(project.base_url)
@@ -76,7 +76,7 @@ def test_imports_run_beside_the_loop(project, brief):
         project.admin.post("/integrations/import", {"document": costly_document()}, expect=400)
 
 
-def test_operations_of_many_expressions_are_filled_beside_the_loop(project, brief):
+def test_operations_of_many_expressions_are_filled_beside_the_loop(project, brief_gateway):
     many = {"name": "op", "method": "POST", "path": "/", "params": [{"name": "a", "in": "body"}, {"name": "big", "in": "body", "type": "any"}],
             "body": {"list": ["{{ a }}" * 100] * 19, "big": "{{ big }}"}}
     made = project.admin.post("/integrations", {"name": "many", "base_url": "https://127.0.0.1:1", "operations": [many]}, expect=201).json()
@@ -85,7 +85,7 @@ def test_operations_of_many_expressions_are_filled_beside_the_loop(project, brie
         project.admin.post(f"/integrations/{made['id']}/operations/op/run", {"params": {"a": "v", "big": big}}, expect=502)  # no server listens there
 
 
-def test_large_bodies_are_parsed_beside_the_loop(project, brief):
+def test_large_bodies_are_parsed_beside_the_loop(project, brief_gateway):
     """jansson takes long to parse a megabyte of small values."""
     nested = json.dumps({"email": "a@example.org", "junk": ["a value of some length" for _ in range(38000)]})
     for _ in range(3):
@@ -93,14 +93,14 @@ def test_large_bodies_are_parsed_beside_the_loop(project, brief):
         assert answer.status_code == 400
 
 
-def test_a_large_record_holds_nobody_up(project, brief):
+def test_a_large_record_holds_nobody_up(project, brief_gateway):
     project.entity("pages", [{"name": "text", "type": "text"}])
     for _ in range(3):
         item = project.item("pages", text="x" * 900000)
         project.admin.get(f"/entities/pages/items/{item['id']}", expect=200)
 
 
-def test_a_record_of_many_values_holds_nobody_up(project, brief):
+def test_a_record_of_many_values_holds_nobody_up(project, brief_gateway):
     """A record of several megabytes, returned by every request, with an ETag over the whole record."""
     project.entity("books", [{"name": f"part{number}", "type": "text"} for number in range(7)])
     item = project.item("books", part0="x")
@@ -115,7 +115,7 @@ def test_a_record_of_many_values_holds_nobody_up(project, brief):
     assert project.admin.get(path, headers={"If-None-Match": project.admin.get(path).headers["ETag"]}).status_code == 304
 
 
-def test_bulk_writes_and_large_lists_hold_nobody_up(project, brief):
+def test_bulk_writes_and_large_lists_hold_nobody_up(project, brief_gateway):
     project.entity("things", [{"name": f"f{number}", "type": "varchar"} for number in range(10)])
     items = [{f"f{k}": f"value {n} {k}" for k in range(10)} for n in range(500)]
     project.admin.post("/entities/things/items/bulk", {"items": items}, expect=201)
@@ -135,7 +135,7 @@ def test_a_large_model_is_read_in_slices(start_gateway, servers):
                     f" select %s, 'field' || n, 'varchar', '{{}}' from generate_series(1, 190) n", made["id"])
     execute(db, f"update {schema}.meta set model_version = model_version + 1")
     execute(db, "update platform.projects set epoch = epoch + 1 where slug = %s", project.id)
-    with watched(daemon):
+    with assert_no_long_run(daemon):
         until(lambda: len(project.admin.get("/entities/wide39", expect=200).json()["fields"]) > 190, "the model is read")
         for _ in range(3):
             project.admin.put("/entities/first", {"label": "Another"}, expect=200)
@@ -165,7 +165,7 @@ def test_large_events_hold_nobody_up(project, db, brief_jobs):
     until(lambda: rows(db, f"select count(*) from {project.schema(db)}.jobs_now where status = 'succeeded'") == [(2,)], "both jobs")
 
 
-def test_escapes_hold_nobody_up(project, db, brief):
+def test_escapes_hold_nobody_up(project, db, brief_gateway):
     """A megabyte of control characters takes six megabytes as JSON, both in an answer and in an event for a workflow."""
     pages = project.entity("pages", [{"name": f"t{n}", "type": "text"} for n in range(2)])
     workflow(project.admin, event("pages", "EntityDeleted"), enabled=False)
@@ -176,7 +176,7 @@ def test_escapes_hold_nobody_up(project, db, brief):
         project.admin.delete(f"/entities/pages/items/{number}", expect=204)
 
 
-def test_many_writes_at_once_hold_nobody_up(project, brief):
+def test_many_writes_at_once_hold_nobody_up(project, brief_gateway):
     """The largest number of records in one request with the largest body: created, replaced one by one, deleted."""
     project.entity("things", [{"name": "sku", "type": "varchar", "unique": True}, *({"name": f"f{k}", "type": "varchar"} for k in range(8))])
     bulk = "/entities/things/items/bulk"
@@ -190,7 +190,7 @@ def test_many_writes_at_once_hold_nobody_up(project, brief):
     project.admin.post("/entities/things/items/delete-many", {"ids": ids}, expect=200)
 
 
-def test_imports_hold_nobody_up(project, brief):
+def test_imports_hold_nobody_up(project, brief_gateway):
     """Files of several megabytes: many small rows, and a few large rows."""
     project.entity("things", [{"name": "sku", "type": "varchar"}, {"name": "text", "type": "text"}])
     small = "sku,text\n" + "".join(f"s{n},\"a, \"\"b\"\"\"\n" for n in range(100000))

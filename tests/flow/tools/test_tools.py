@@ -60,14 +60,14 @@ def processes(folder):
     return found
 
 
-def gone(folder):
+def assert_gone(folder):
     until(lambda: not processes(folder), "no process is left")
     left = [path.name for path in folder.iterdir()]
     assert not left, left
 
 
 @pytest.fixture
-def place(tmp_path):
+def tool_folder(tmp_path):
     tmp_path.chmod(0o711)
     return tmp_path
 
@@ -75,11 +75,11 @@ def place(tmp_path):
 @pytest.mark.parametrize("what, whom", [
     ("TERM", "first"), ("INT", "first"), ("HUP", "first"), ("KILL", "first"), ("KILL", "second"), ("KILL", "tool"),
     ("TERM", "tool"), ("fails", ""), ("exits", "")])
-def test_whatever_ends_a_tool(place, what, whom):
-    process = spawn(["/usr/bin/python3", "-c", TOOL, str(gateway_binary()), what], place)
+def test_whatever_ends_a_tool(tool_folder, what, whom):
+    process = spawn(["/usr/bin/python3", "-c", TOOL, str(gateway_binary()), what], tool_folder)
     try:
         said = next(line for line in process.stdout if line.startswith("up ")).split()
-        names = processes(place).values()
+        names = processes(tool_folder).values()
         if what not in ("fails", "exits"):
             assert {"postgres", "redis-server", "api-gateway"} <= set(names), names
         pids = {"tool": int(said[1]), "second": int(said[2]), "first": process.pid}
@@ -88,7 +88,7 @@ def test_whatever_ends_a_tool(place, what, whom):
         status = process.wait(120)
     finally:
         process.stdout.close()
-    gone(place)
+    assert_gone(tool_folder)
     assert status != 0 and (what != "exits" or status == 7)
 
 
@@ -103,18 +103,18 @@ TOOLS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_tool_is_stopped(place, tool, number):
+def test_a_tool_is_stopped(tool_folder, tool, number):
     """The signal arrives in the middle of the tool's work."""
-    process = spawn(TOOLS[tool], place, GW_BIN=str(gateway_binary()))
+    process = spawn(TOOLS[tool], tool_folder, GW_BIN=str(gateway_binary()))
     try:
-        until(lambda: "postgres" in processes(place).values(), f"{tool} is at work", 30)
+        until(lambda: "postgres" in processes(tool_folder).values(), f"{tool} is at work", 30)
         if tool != "sql":
-            until(lambda: "api-gateway" in processes(place).values(), f"{tool} is at work", 30)
+            until(lambda: "api-gateway" in processes(tool_folder).values(), f"{tool} is at work", 30)
         process.send_signal(number)
         process.communicate(timeout=120)
     finally:
         process.stdout.close()
-    gone(place)
+    assert_gone(tool_folder)
 
 
 @pytest.mark.parametrize("path", ["scripts/test", "scripts/check-sql", "scripts/fuzz", "scripts/cov", "tests/chaos/run",

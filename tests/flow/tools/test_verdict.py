@@ -85,7 +85,7 @@ def run_test(tree, *arguments):
     return subprocess.run(["scripts/test", *arguments], cwd=tree, env={**own, "GW_BIN": "none"}, stdout=subprocess.PIPE, text=True)
 
 
-def judged(tree, stage, **files):
+def run_stage(tree, stage, **files):
     """(exit status, lines of the verdict) of one stage with these files."""
     for name, text in files.items():
         (tree / f"tests/{stage}/test_{name}.py").write_text(text)
@@ -96,7 +96,7 @@ def judged(tree, stage, **files):
 
 
 def test_a_flaky_test_is_told_and_passes(tree):
-    status, verdict = judged(tree, "http", wire=ONE, calm="def test_calm(): pass")
+    status, verdict = run_stage(tree, "http", wire=ONE, calm="def test_calm(): pass")
     assert (status, verdict) == (0, ["flaky: tests/http/test_wire.py::test_one", "1 flaky (their outputs: build/test/twice)",
                                      "3 passed, 0 failed"])
     first, again = ((tree / f"build/test/twice/http.test_wire.{which}.log").read_text() for which in ("first", "again"))
@@ -104,42 +104,42 @@ def test_a_flaky_test_is_told_and_passes(tree):
 
 
 def test_without_a_failure_nothing_is_run_twice(tree):
-    assert judged(tree, "http", calm="def test_calm(): pass") == (0, ["0 flaky", "1 passed, 0 failed"])
+    assert run_stage(tree, "http", calm="def test_calm(): pass") == (0, ["0 flaky", "1 passed, 0 failed"])
     assert not (tree / "build/test/twice").exists()
 
 
 def test_a_file_that_fails_again_has_failed(tree):
-    assert judged(tree, "http", wire=ALWAYS) == (1, ["0 flaky", "0 passed, 2 failed"])
+    assert run_stage(tree, "http", wire=ALWAYS) == (1, ["0 flaky", "0 passed, 2 failed"])
 
 
 def test_five_flaky_tests_are_excused_and_six_are_not(tree):
-    status, verdict = judged(tree, "http", wire=SIX.replace("range(6)", "range(5)"))
+    status, verdict = run_stage(tree, "http", wire=SIX.replace("range(6)", "range(5)"))
     assert (status, verdict[-2:]) == (0, ["5 flaky (their outputs: build/test/twice)", "5 passed, 0 failed"])
-    status, verdict = judged(tree, "http", wire="def test_calm(): pass", wires=SIX)
+    status, verdict = run_stage(tree, "http", wire="def test_calm(): pass", wires=SIX)
     assert (status, verdict[-2:]) == (1, ["more than 5 flaky tests: they count as failed", "1 passed, 6 failed"])
 
 
 def test_tests_that_share_a_setup_are_one_flaky_test(tree):
-    status, verdict = judged(tree, "http", wire=SETUP)
+    status, verdict = run_stage(tree, "http", wire=SETUP)
     assert (status, verdict[-2:]) == (0, ["1 flaky (their outputs: build/test/twice)", "8 passed, 0 failed"])
 
 
 def test_a_sanitizers_report_is_never_excused(tree):
-    assert judged(tree, "http", wire=SANITIZED) == (1, ["0 flaky", "0 passed, 1 failed"])
+    assert run_stage(tree, "http", wire=SANITIZED) == (1, ["0 flaky", "0 passed, 1 failed"])
 
 
 def test_a_process_that_crashes_is_run_again(tree):
-    status, verdict = judged(tree, "http", wire=CRASH)
+    status, verdict = run_stage(tree, "http", wire=CRASH)
     assert (status, verdict[-1]) == (0, "1 passed, 0 failed") and verdict[0].startswith("flaky: tests/http/test_wire.py")
 
 
 def test_when_more_files_fail_none_is_run_again(tree):
-    status, verdict = judged(tree, "http", **{f"wire{number}": ONE for number in range(6)})
+    status, verdict = run_stage(tree, "http", **{f"wire{number}": ONE for number in range(6)})
     assert (status, verdict) == (1, ["0 flaky", "6 passed, 6 failed"])
 
 
 def test_the_contract_check_sees_the_second_run(tree):
-    status, verdict = judged(tree, "flow", orders=CONTRACT)
+    status, verdict = run_stage(tree, "flow", orders=CONTRACT)
     assert (status, verdict[-1]) == (0, "2 passed, 0 failed"), verdict
 
 
@@ -148,8 +148,8 @@ def test_a_unit_test_is_run_again(tree):
     program.write_text(UNIT)
     program.chmod(0o755)
     (tree / "tests/unit/test_toys.c").touch()
-    assert judged(tree, "unit") == (0, ["flaky: tests/unit/test_toys.c::test_late", "1 flaky (their outputs: build/test/twice)",
-                                        "3 passed, 0 failed"])
+    assert run_stage(tree, "unit") == (0, ["flaky: tests/unit/test_toys.c::test_late", "1 flaky (their outputs: build/test/twice)",
+                                           "3 passed, 0 failed"])
     assert "FAILED" in (tree / "build/test/twice/test_toys.first.log").read_text()
     assert "FAILED" not in (tree / "build/test/twice/test_toys.again.log").read_text()
 
@@ -163,7 +163,7 @@ def test_a_report_behind_a_failed_assertion_is_no_fault_of_its_own(tree, report,
         'echo "[  FAILED  ] tests: 1 test(s), listed below:"; echo "[  FAILED  ] test_late"; ', ""))
     program.chmod(0o755)
     (tree / "tests/unit/test_toys.c").touch()
-    assert judged(tree, "unit")[0] == status
+    assert run_stage(tree, "unit")[0] == status
 
 
 def test_developers_see_a_failure_at_once(tree):

@@ -79,7 +79,7 @@ def pending(redis_client, topic):
                if redis_client.exists(f"{topic}:{{p{i}}}"))
 
 
-def grow_old(redis_client, topic):
+def age_pending(redis_client, topic):
     """Runners take over the entries of a dead runner after half a minute. Sets the entries' idle time to more than that."""
     for i in range(16):
         stream = f"{topic}:{{p{i}}}"
@@ -115,7 +115,7 @@ def test_killed_before_the_notification_is_acknowledged(project, db, servers, re
         until(lambda: [status for _, status in jobs_of(project, db, order_workflow)] == ["succeeded"] * 2, "a second job")
         assert pending(redis_client, "evt") == 1
         kill(first)
-    grow_old(redis_client, "evt")
+    age_pending(redis_client, "evt")
     start_test_runner()
     until(lambda: pending(redis_client, "evt") == 0, "another runner takes over the notification", within=60)
     time.sleep(0.5)
@@ -338,7 +338,7 @@ def test_a_table_that_is_held(project, operator, recorder, gateway, db, servers,
 
 
 @pytest.fixture
-def behind(servers, start_gateway, start_test_runner):
+def proxied_daemons(servers, start_gateway, start_test_runner):
     """A gateway and a runner that reach Redis through a proxy. Yields (proxy, gateway)."""
     with redis_proxy(servers) as proxy:
         gateway = start_gateway(WORKERS=1, **redis_proxy_settings(proxy))
@@ -390,9 +390,9 @@ class Triggers:
 
 @pytest.mark.timed
 @pytest.mark.parametrize("fault", ["cut", "mute"])
-def test_redis_is_gone(project, db, behind, orders, order_workflow, fault):
+def test_redis_is_gone(project, db, proxied_daemons, orders, order_workflow, fault):
     """D2, D4: Redis refuses connections, or accepts them and never answers: requests do not wait for Redis, and jobs start within two seconds."""
-    proxy, gateway = behind
+    proxy, gateway = proxied_daemons
     triggers = Triggers(project, db, gateway, orders, order_workflow)
     quick = max(triggers.create(5))
     proxy.say(fault)
@@ -403,9 +403,9 @@ def test_redis_is_gone(project, db, behind, orders, order_workflow, fault):
 
 
 @pytest.mark.timed
-def test_redis_is_full(project, db, redis_client, behind, orders, order_workflow):
+def test_redis_is_full(project, db, redis_client, proxied_daemons, orders, order_workflow):
     """D3: Redis refuses notifications, but jobs start. Afterwards the streams are read again."""
-    triggers = Triggers(project, db, behind[1], orders, order_workflow)
+    triggers = Triggers(project, db, proxied_daemons[1], orders, order_workflow)
     redis_client.config_set("maxmemory", 1)
     try:
         triggers.follow(15, 2.5)
@@ -416,10 +416,10 @@ def test_redis_is_full(project, db, redis_client, behind, orders, order_workflow
 
 
 @pytest.mark.timed
-def test_redis_forgets_everything(project, db, servers, redis_client, behind, orders, order_workflow):
+def test_redis_forgets_everything(project, db, servers, redis_client, proxied_daemons, orders, order_workflow):
     """D1: Redis forgets its data under load, first by FLUSHALL, then by a kill and a restart with an empty disk: each record has one job within five
     seconds."""
-    triggers = Triggers(project, db, behind[1], orders, order_workflow)
+    triggers = Triggers(project, db, proxied_daemons[1], orders, order_workflow)
     for forget in (redis_client.flushall, lambda: restart_empty(servers)):
         triggers.create(5)
         forget()

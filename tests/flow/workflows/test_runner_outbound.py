@@ -48,7 +48,7 @@ def only_step(job):
     return job["steps"][0]
 
 
-def kept_of(job):
+def stored_answer(job):
     """Asserts that the only step received a 200. Returns the data that it stored."""
     output = only_step(job)["output"]
     assert output["status_code"] == 200, job
@@ -69,7 +69,7 @@ def test_what_is_sent_and_kept(runner, shop, sink):
         body={"n": "{{ $svc.trigger.data.n }}", "text": "n is {{ $svc.trigger.data.n }}"}, results_path="data.items[0].name")],
         {"who": "Ann", "n": 7})
     assert job["status"] == "succeeded", job
-    assert kept_of(job) == "blue"
+    assert stored_answer(job) == "blue"
     request, = sink.requests_to("/found")
     assert request.method == "POST" and request.body == b'{"n":7,"text":"n is 7"}'
     headers = {name.lower(): value for name, value in request.headers.items()}
@@ -126,7 +126,7 @@ def test_an_answer_that_no_column_can_hold(runner, shop, sink, kind):
     body, kept = STRANGE[kind]
     sink.answers[f"/strange/{kind}"] = body
     job = run(shop, [api_call(f"{sink.url}/strange/{kind}")])
-    assert (job["status"], only_step(job)["status"], kept_of(job)) == ("succeeded", "succeeded", kept), job
+    assert (job["status"], only_step(job)["status"], stored_answer(job)) == ("succeeded", "succeeded", kept), job
 
 
 @pytest.mark.parametrize("body, path", [
@@ -233,7 +233,7 @@ READ = {
 def test_answers_are_decoded(runner, shop, sink, kind):
     body, type_, coding, kept = READ[kind]
     job = run(shop, [answers(sink, f"/read/{kind}", body, type_, coding)])
-    assert kept_of(job) == kept, job
+    assert stored_answer(job) == kept, job
 
 
 UNREAD = {
@@ -317,7 +317,7 @@ def test_s6_answers_end(runner, shop, sink):
     assert run(shop, [api_call(f"{sink.url}/objects")])["error"]["code"] == "response_too_large"
     sink.answers["/numbers"] = b"[" + b"0," * 400_000 + b"0]"
     job = run(shop, [api_call(f"{sink.url}/numbers", results_path="[7]")])
-    assert kept_of(job) == 0, job
+    assert stored_answer(job) == 0, job
 
 
 # --- bodies, methods, addresses ---

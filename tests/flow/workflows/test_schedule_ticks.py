@@ -19,11 +19,11 @@ MANY = 20
 
 
 def yearly(project, count=1):
-    """Makes workflows that due() makes due. Returns their ids."""
+    """Makes workflows that make_due() makes due. Returns their ids."""
     return [workflow(project.admin, timed_trigger(YEARLY), [condition()])["id"] for _ in range(count)]
 
 
-def due(project, db, since="now()"):
+def make_due(project, db, since="now()"):
     """Makes all workflows due now. With an early `since` they seem to be due for long, so that every runner checks the project."""
     execute(db, f"update {project.schema(db)}.workflows set next_fire_at = date_trunc('minute', now())")
     execute(db, f"update platform.workflow_projects set next_fire_at = {since} where number ="
@@ -43,7 +43,7 @@ def test_killed_between_tick_and_first_step(project, db, servers, start_test_run
     yearly(project)
     first = start_test_runner(**SHORT)
     with TableLock(servers, f"{project.schema(db)}.users") as held:  # blocks the reading of the editor's rights
-        due(project, db)
+        make_due(project, db)
         until(lambda: held.is_awaited(db), "the claimed job waits")
         (made,) = ticks(project, db, "status", "attempt", "token", "runner is not null", "lease_until > started_at", "started_at is not null")
         assert made == ("running", 1, 1, True, True, True)
@@ -59,7 +59,7 @@ def test_stopped_between_tick_and_first_step(project, db, servers, start_test_ru
     yearly(project)
     first = start_test_runner(**SHORT)
     with TableLock(servers, f"{project.schema(db)}.users") as held:
-        due(project, db)
+        make_due(project, db)
         until(lambda: held.is_awaited(db), "the claimed job waits")
         worker = first.workers()[0]
         os.kill(worker, signal.SIGSTOP)
@@ -80,7 +80,7 @@ def test_many_runners_at_one_tick(project, db, start_test_runner):
     time.sleep(1)
     for round_ in range(1, 4):
         execute(db, f"delete from {project.schema(db)}.jobs")
-        due(project, db, "now() - interval '10 seconds'")
+        make_due(project, db, "now() - interval '10 seconds'")
         all_ended(project, db, MANY)
         assert sorted(ticks(project, db, "workflow_id", "attempt", "token")) == [(flow, 1, 1) for flow in flows], round_
     time.sleep(2)
@@ -92,7 +92,7 @@ def test_more_ticks_than_room(project, db, servers, start_test_runner):
     yearly(project, MANY)
     start_test_runner(JOB_SLOTS_PER_PROJECT=3)
     with TableLock(servers, f"{project.schema(db)}.users") as held:
-        due(project, db)
+        make_due(project, db)
         until(lambda: held.is_awaited(db), "the claimed jobs wait")
         found = ticks(project, db, "status", "attempt", "token", "started_at is null")
         assert found == [("running", 1, 1, False)] * 3 + [("queued", 0, 0, True)] * (MANY - 3)
@@ -108,7 +108,7 @@ def test_changed_between_look_and_tick(project, db, servers, start_test_runner, 
     start_test_runner()
     schema = project.schema(db)
     with TableLock(servers, f"{schema}.jobs") as held:
-        due(project, db)
+        make_due(project, db)
         until(lambda: rows(db, "select 1 from pg_stat_activity where query like '%%moved as (%%' and wait_event_type = 'Lock'"
                                " and %s = any (pg_blocking_pids(pid))", held.pid), "the tick is made")
         execute(db, f"update {schema}.workflows set {change} where id = %s", flow)
@@ -134,7 +134,7 @@ def test_missed_ticks_are_made_up_for(project, db, start_test_runner):
 
 # --- late ticks ---
 
-def missed(project, db, steps=None, days=3, **members):
+def make_missed(project, db, steps=None, days=3, **members):
     """Makes a workflow that runs once a day, half a day from now, and whose ticks of the last `days` days were missed. Returns (its id, its last
     tick)."""
     ((last,),) = rows(db, "select date_trunc('hour', now(), 'UTC') - interval '12 hours'")
@@ -144,7 +144,7 @@ def missed(project, db, steps=None, days=3, **members):
     return made["id"], last
 
 
-def moved_on(project, db):
+def wait_ticks(project, db):
     """Waits until the runners have handled all ticks that are due."""
     until(lambda: not rows(db, f"select 1 from {project.schema(db)}.workflows where next_fire_at <= now()"), "the ticks are taken")
 
@@ -153,19 +153,19 @@ def moved_on(project, db):
 @pytest.mark.parametrize("days", [0, 3, 700])
 def test_the_last_late_tick_runs_once(project, db, start_test_runner, trigger, days):
     """One late tick runs, however many ticks were missed, and no matter which of two runners makes it."""
-    _, last = missed(project, db, days=days, **trigger)
+    _, last = make_missed(project, db, days=days, **trigger)
     for _ in range(2):
         start_test_runner()
     all_ended(project, db, 1)
-    moved_on(project, db)
+    wait_ticks(project, db)
     assert ticks(project, db, "trigger_at", "status", "attempt") == [(last, "succeeded", 1)]
 
 
 def test_a_late_tick_that_is_skipped_says_so(project, db, start_test_runner):
-    flow, last = missed(project, db, run_late="skip")
+    flow, last = make_missed(project, db, run_late="skip")
     for _ in range(2):
         start_test_runner()
-    moved_on(project, db)
+    wait_ticks(project, db)
     assert ticks(project, db, "trigger_at", "status", "reason") == [(last, "skipped", "late")]
     (job,) = project.admin.get(f"/workflows/{flow}/jobs", expect=200).json()["items"]
     assert (job["status"], job["reason"]) == ("skipped", "late")
@@ -173,7 +173,7 @@ def test_a_late_tick_that_is_skipped_says_so(project, db, start_test_runner):
 
 def test_a_runner_that_dies_with_a_late_tick(project, db, servers, start_test_runner):
     """The job is claimed in the statement that makes it: another runner ends this job, and no second job is made."""
-    _, last = missed(project, db)
+    _, last = make_missed(project, db)
     first = start_test_runner(**SHORT)
     with TableLock(servers, f"{project.schema(db)}.users") as held:
         until(lambda: held.is_awaited(db), "the claimed job waits")
@@ -185,27 +185,27 @@ def test_a_runner_that_dies_with_a_late_tick(project, db, servers, start_test_ru
 
 @pytest.mark.parametrize("change", ["name", "steps", "run_late"])
 def test_a_workflow_that_was_saved_since_does_not_run_late(project, db, start_test_runner, change):
-    flow, _ = missed(project, db)
+    flow, _ = make_missed(project, db)
     trigger = project.admin.get(f"/workflows/{flow}", expect=200).json()["trigger"]
     body = {"name": "another", "steps": [condition("other")], "run_late": {**trigger, "run_late": "skip"}}[change]
     project.admin.put(f"/workflows/{flow}", {"trigger" if change == "run_late" else change: body}, expect=200)
     start_test_runner()
-    moved_on(project, db)
+    wait_ticks(project, db)
     assert ticks(project, db, "id") == []
 
 
 def test_a_workflow_that_was_enabled_since_does_not_run_late(project, db, start_test_runner):
-    flow, _ = missed(project, db)
+    flow, _ = make_missed(project, db)
     for enabled in (False, True):
         project.admin.put(f"/workflows/{flow}", {"enabled": enabled}, expect=200)
     start_test_runner()
-    moved_on(project, db)
+    wait_ticks(project, db)
     assert ticks(project, db, "id") == []
 
 
 def test_steps_see_when_a_tick_was(project, db, start_test_runner):
     """Steps see the time of the tick, not the time when the job began."""
-    _, last = missed(project, db, [step("at", "RunScript", {"script": "return $svc.trigger.at"})])
+    _, last = make_missed(project, db, [step("at", "RunScript", {"script": "return $svc.trigger.at"})])
     start_test_runner()
     all_ended(project, db, 1)
     ((seen,),) = rows(db, f"select output #>> '{{data,0}}' from {project.schema(db)}.job_steps")

@@ -35,7 +35,7 @@ def outcome(job):
     return job["status"], job["reason"], [s["output"]["data"][0] for s in job["steps"]]
 
 
-def skipped(job):
+def assert_skipped(job):
     """Asserts that the job was skipped and that none of its steps ran. Returns True."""
     assert outcome(job) == ("skipped", "not_permitted", []), job
     assert job["error"] is None and job["attempt"] == 1
@@ -53,7 +53,7 @@ def test_an_event_needs_the_permission_to_read(project, db, runner, rights, seen
     project.item("orders", name=SECRET)
     job, = jobs_within(project, db, made)
     if not seen:
-        assert skipped(job)
+        assert assert_skipped(job)
         return
     assert outcome(job)[:2] == ("succeeded", None) and outcome(job)[2][0]["name"] == SECRET
 
@@ -62,7 +62,7 @@ def test_an_event_needs_api_access(project, db, runner):
     project.entity("orders", [{"name": "name", "type": "varchar"}], row_level_security=False)
     made = listener(project.user_with(*WRITES, "orders:read", api_access=False))
     project.item("orders", name=SECRET)
-    assert skipped(jobs_within(project, db, made)[0])
+    assert assert_skipped(jobs_within(project, db, made)[0])
 
 
 @pytest.mark.parametrize("happened", ["EntityCreated", "EntityUpdated", "EntityDeleted"])
@@ -80,7 +80,7 @@ def test_an_event_of_a_hidden_row(project, db, runner, orders, happened):
         if happened == "EntityDeleted":
             client.delete(f"{orders}/{record['id']}", expect=204)
     hidden, own = jobs_within(project, db, made, 2)
-    assert skipped(hidden) and hidden["trigger"]["id"] != own["trigger"]["id"]
+    assert assert_skipped(hidden) and hidden["trigger"]["id"] != own["trigger"]["id"]
     assert own["steps"][0]["output"]["data"][0]["name"] == "mine"
 
 
@@ -96,7 +96,7 @@ def test_a_granted_row(project, db, runner, orders):
     assert (job["status"], job["steps"][0]["output"]["data"][0]["note"]) == ("succeeded", "x")
     project.admin.put(f"{path}/rls-users", {"items": []}, expect=200)
     project.admin.put(path, {"note": SECRET}, expect=200)
-    assert skipped(jobs_within(project, db, made, 2)[1])
+    assert assert_skipped(jobs_within(project, db, made, 2)[1])
 
 
 def limited(project, *more):
@@ -122,7 +122,7 @@ def test_a_filter_over_a_field_that_the_editor_may_not_read(project, db, runner)
     asks = listener(editor, filter={"any": [{"field": "name", "op": "eq", "value": "b"}, {"field": "note", "op": "eq", "value": SECRET}]})
     fair = listener(editor, filter={"field": "name", "op": "eq", "value": "a"})
     project.item("orders", name="a", note=SECRET)
-    assert skipped(jobs_within(project, db, asks)[0])
+    assert assert_skipped(jobs_within(project, db, asks)[0])
     assert jobs_within(project, db, fair)[0]["status"] == "succeeded"
 
 
@@ -141,7 +141,7 @@ def test_rights_are_those_of_the_moment(project, db, runner):
     again = wait_ended(project, job["id"])
     assert (again["status"], again["reason"], len(again["steps"])) == ("skipped", "not_permitted", 2)
     project.item("orders", name="b")
-    assert skipped(jobs_within(project, db, made, 2)[1])
+    assert assert_skipped(jobs_within(project, db, made, 2)[1])
     project.admin.put(f"/roles/{role['id']}", {"permissions": [*WRITES, "orders:read"]}, expect=200)
     settle()
     project.admin.post(f"/workflows/jobs/{job['id']}/retry", expect=202)
@@ -158,7 +158,7 @@ def test_a_key_and_an_administrator(project, db, runner, orders):
     for made in (mine, theirs):
         (job,) = jobs_within(project, db, made)
         assert job["status"] == "succeeded" and job["steps"][0]["output"]["data"][0]["note"] == "n"
-    assert skipped(jobs_within(project, db, none)[0])
+    assert assert_skipped(jobs_within(project, db, none)[0])
 
 
 def test_an_entity_that_took_another_ones_name(project, db, runner, orders):
@@ -176,7 +176,7 @@ def test_an_entity_that_took_another_ones_name(project, db, runner, orders):
     settle()
     job = jobs_of(project, db, made)[0][0]
     project.admin.post(f"/workflows/jobs/{job}/retry", expect=202)
-    assert skipped({**wait_ended(project, job), "attempt": 1})
+    assert assert_skipped({**wait_ended(project, job), "attempt": 1})
 
 
 def test_fields_that_took_another_ones_name(project, db, runner):
@@ -223,7 +223,7 @@ def test_events_of_no_entity_need_their_permission(project, db, runner, name, pe
     holder, other = (workflow(project.user_with(*WRITES, *held), trigger, [SEEN]) for held in ((permission,), others))
     raise_event(project, db, name, '{"amount": 12, "category": ""}')
     assert jobs_within(project, db, holder)[0]["steps"][0]["output"]["data"][0]["amount"] == 12
-    assert skipped(jobs_within(project, db, other)[0])
+    assert assert_skipped(jobs_within(project, db, other)[0])
 
 
 # --- jobs of a workflow, as a caller sees them ---
@@ -324,7 +324,7 @@ def test_jobs_that_were_not_permitted_are_not_shown(project, db, runner, orders)
     made = listener(editor, filter={"field": "note", "op": "eq", "value": SECRET})
     project.item("orders", note=SECRET)
     (job,) = jobs_within(project, db, made)
-    assert skipped(job)
+    assert assert_skipped(job)
     for path in ("/workflows/jobs", f"/workflows/{made['id']}/jobs"):
         assert editor.get(path, expect=200).json()["total_items"] == 0
         assert project.admin.get(path, expect=200).json()["items"][0]["reason"] == "not_permitted"
