@@ -194,11 +194,11 @@ class Listener(threading.Thread):
         """Reads all remaining events, up to the next hello."""
         end = time.monotonic() + patience
         while not self.over.is_set() and time.monotonic() < end:
-            self.listen(self.can_continue)
+            self.listen(self.await_hello)
             time.sleep(0.2)
         self.note("over" if self.over.is_set() else "unheard", position=self.position)
 
-    def can_continue(self, kind):
+    def await_hello(self, kind):
         if kind == "hello":
             self.over.set()
         return kind != "hello"

@@ -6,7 +6,7 @@ from groundwork.workflows import document
 
 ABSENT_ID = "424242"  # an id that no object has
 PAY = "/integrations/svcpay"
-# The object that the parameter after these segments of a path names, by its name in Shared.
+# The object that the parameter after these segments of a path names, by its name in SharedObjects.
 OBJECT_BY_PATH = {
     "/org/{}": "project",
     "/users/{}": "user", "/user-profiles/{}": "user", "/roles/{}": "role", "/groups/{}": "group", "/members/{}": "user",
@@ -117,7 +117,7 @@ def parameter_object(template, at):
     if template[at:].startswith("{itemId}"):
         return "menu_item"
     before = [known for known in OBJECT_BY_PATH if template[:at].endswith(known.removesuffix("{}"))]
-    assert before, f"{template}: PLACES does not name the object at {template[at:]}"
+    assert before, f"{template}: OBJECT_BY_PATH does not name the object at {template[at:]}"
     return OBJECT_BY_PATH[max(before, key=len)]
 
 
@@ -126,7 +126,7 @@ def parameter_objects(template):
 
 
 def fill_path(template, objects, absent=False):
-    """Returns the path with these objects' ids. Uses NONE for objects that are missing, and with `absent` also for the last
+    """Returns the path with these objects' ids. Uses ABSENT_ID for objects that are missing, and with `absent` also for the last
     parameter."""
     values = [str(objects.get(name, ABSENT_ID)) for name in parameter_objects(template)]
     if absent:

@@ -23,7 +23,7 @@ VOLATILE = re.compile(r'"(?:as_of|request_id|last_seen_at|last_used_at|last_sign
 ELSEWHERE = re.compile(r"/(?:integrations/svcpay|push|email-templates|tenant-|mail|auth|secrets|ai|cors|storage|enums|org|healthz|\.well-known|realtime)")
 # Callers who may read workflows and the audit log learn that something was done, but not what: these answers grow, without hidden
 # values.
-NOTIFYING_PATHS = re.compile(r"/(?:workflows/jobs|workflows/\d+/jobs|audit-log)")
+GROWING_PATHS = re.compile(r"/(?:workflows/jobs|workflows/\d+/jobs|audit-log)")
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +216,7 @@ def world(shared_project, session_gateway, start_runner, start_indexer, servers)
 
 def differences(before, after):
     return [f"{path}: {before[path]} became {after[path]}"[:700] for path in before
-            if before[path] != after[path] and not NOTIFYING_PATHS.match(path)]
+            if before[path] != after[path] and not GROWING_PATHS.match(path)]
 
 
 def check(world, caller):

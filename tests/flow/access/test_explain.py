@@ -14,7 +14,7 @@ def check_of(told, name, nth=0):
     return [check for check in told["checks"] if check["check"] == name][nth]
 
 
-def granting_roles(check):
+def grant_sources(check):
     return {(giver["kind"], giver["name"]) for giver in check["given_by"]}
 
 
@@ -31,7 +31,7 @@ def test_the_order_of_checks_and_the_role_that_gives(orders):
     assert [check["check"] for check in told["checks"]] == ["account", "permission", "api_access", "fields"]
     assert told["allowed"] and told["status"] == 200 and told["reason"] is None and told["route"] == "items_list"
     assert check_of(told, "permission")["needs"] == "orders:read"
-    assert granting_roles(check_of(told, "permission")) == {("role", "Sales")}
+    assert grant_sources(check_of(told, "permission")) == {("role", "Sales")}
     refused = explain(seller, f"{ITEMS}/1", "DELETE")
     assert not refused["allowed"] and refused["status"] == 403 and refused["code"] == "forbidden"
     assert refused["reason"] == "This needs the permission orders:delete."
@@ -47,14 +47,14 @@ def test_the_flag_and_the_administrator(orders):
     told = explain(user, "/cors/clear-cache", "POST")
     assert told["code"] == "admin_required" and not check_of(told, "administrator")["passed"]
     told = explain(orders.admin, "/cors/clear-cache", "POST")
-    assert told["allowed"] and granting_roles(check_of(told, "administrator")) == {("role", "Admin User")}
+    assert told["allowed"] and grant_sources(check_of(told, "administrator")) == {("role", "Admin User")}
 
 
 def test_the_row_rule_and_what_opens_a_record(orders):
     mine = orders.user(entities=["orders"])
     other = orders.user(entities=["orders"])
     record = f"{ITEMS}/{orders.item('orders', mine, name='x')['id']}"
-    assert granting_roles(check_of(explain(mine, record), "record")) == {("owner", None)}
+    assert grant_sources(check_of(explain(mine, record), "record")) == {("owner", None)}
     closed = explain(other, record)
     assert closed["status"] == 404 == other.get(record).status_code
     missing = explain(other, f"{ITEMS}/424242")
@@ -66,14 +66,14 @@ def test_the_row_rule_and_what_opens_a_record(orders):
     orders.admin.post(f"/groups/{group['id']}/members", {"user_ids": [user_id]})
     orders.admin.put(f"{record}/rls-groups", {"items": [{"group_id": group["id"]}]}, expect=200)
     told = explain(other, record)
-    assert told["allowed"] and granting_roles(check_of(told, "record")) == {("group", "Readers")}
+    assert told["allowed"] and grant_sources(check_of(told, "record")) == {("group", "Readers")}
     told = explain(other, record, "PUT")
     assert told["status"] == 403 == other.put(record, {"name": "y"}).status_code
     assert not check_of(told, "record")["given_by"]
     orders.admin.put(f"{record}/rls-users", {"items": [{"user_id": user_id, "can_update": True}]}, expect=200)
     told = explain(other, record, "PUT")
-    assert told["allowed"] and {kind for kind, _ in granting_roles(check_of(told, "record"))} == {"user"}
-    assert granting_roles(check_of(explain(orders.admin, record), "record")) == {("administrator", None)}
+    assert told["allowed"] and {kind for kind, _ in grant_sources(check_of(told, "record"))} == {"user"}
+    assert grant_sources(check_of(explain(orders.admin, record), "record")) == {("administrator", None)}
 
 
 def test_fields(orders):

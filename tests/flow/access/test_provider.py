@@ -71,7 +71,7 @@ def unmoved_project(provider_gateway, servers, recorder):
 
 
 @pytest.fixture
-def unchanged_issuer_project(unmoved_project, issuer):
+def shared_provider_project(unmoved_project, issuer):
     """One project for all attempts that must fail."""
     configure(unmoved_project, **OPEN, **issuer.settings)
     return unmoved_project
@@ -138,16 +138,16 @@ def test_redirects_the_browser(project, issuer):
     ("https://app.example.org:443/cb", "https://app.example.org/cb"), ("https://app.example.org/cb", "https://app.example.org:443/cb"),
     ("http://localhost:80", "http://localhost/"),
 ])
-def test_apps_and_the_schemes_own_port(unchanged_issuer_project, listed, asked):
+def test_apps_and_the_schemes_own_port(shared_provider_project, listed, asked):
     """RFC 8252: an app is reached by its own URI scheme. The provider gets the address exactly as requested."""
-    configure(unchanged_issuer_project, redirect_urls=[PAGE, listed])
+    configure(shared_provider_project, redirect_urls=[PAGE, listed])
     try:
-        url = unchanged_issuer_project.client().get(AUTHORIZE, params={"redirect_to": asked}, expect=302).headers["Location"]
+        url = shared_provider_project.client().get(AUTHORIZE, params={"redirect_to": asked}, expect=302).headers["Location"]
         assert dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(url).query))["redirect_uri"] == asked
-        refused = unchanged_issuer_project.client().get(AUTHORIZE, params={"redirect_to": asked + "x"}, expect=400).json()
+        refused = shared_provider_project.client().get(AUTHORIZE, params={"redirect_to": asked + "x"}, expect=400).json()
         assert refused["code"] == "redirect_not_allowed"
     finally:
-        configure(unchanged_issuer_project, redirect_urls=[PAGE])
+        configure(shared_provider_project, redirect_urls=[PAGE])
 
 
 def test_endpoint_with_a_query(project, issuer):
@@ -161,9 +161,9 @@ def test_endpoint_with_a_query(project, issuer):
      "https://app.example.org@evil.example/signed-in", "https://app.example.org.evil.example/signed-in",
      "https://app.example.org\\@evil.example", "javascript:alert(1)", "/signed-in", PAGE + "\r\nX: y", None],
 )
-def test_t6_open_redirect(unchanged_issuer_project, redirect_to):
+def test_t6_open_redirect(shared_provider_project, redirect_to):
     params = {} if redirect_to is None else {"redirect_to": redirect_to}
-    answer = unchanged_issuer_project.client().get(AUTHORIZE, params=params, expect=400).json()
+    answer = shared_provider_project.client().get(AUTHORIZE, params=params, expect=400).json()
     assert answer["code"] == "redirect_not_allowed"
 
 
@@ -172,8 +172,8 @@ def test_t6_open_redirect(unchanged_issuer_project, redirect_to):
     [{"code_challenge": "short"}, {"code_challenge": "=" * 43}, {"code_challenge": "A" * 44}, {"code_challenge": ""},
      {"code_challenge": "A" * 43, "code_challenge_method": "plain"}, {"surprise": "1"}, {"state": "mine"}],
 )
-def test_bad_start(unchanged_issuer_project, params):
-    unchanged_issuer_project.client().get(AUTHORIZE, params={"redirect_to": PAGE, **params}, expect=400)
+def test_bad_start(shared_provider_project, params):
+    shared_provider_project.client().get(AUTHORIZE, params={"redirect_to": PAGE, **params}, expect=400)
 
 
 def test_flows_are_stored_hashed_and_sealed(project, db):
@@ -226,8 +226,8 @@ def test_sign_up_can_be_off(project, issuer, db):
 
 @pytest.mark.parametrize("body, field", [({}, "state"), ({"code": "x"}, "state"), ({"state": "x"}, "code"),
                                          ({"code": "", "state": "x"}, "code"), ({"code": 1, "state": "x"}, "code")])
-def test_bad_callbacks(unchanged_issuer_project, body, field):
-    assert finish(unchanged_issuer_project, body, 400)["errors"][0]["field"] == field
+def test_bad_callbacks(shared_provider_project, body, field):
+    assert finish(shared_provider_project, body, 400)["errors"][0]["field"] == field
 
 
 def test_t6_states(project, issuer, db, provider_gateway, servers, recorder):
@@ -309,10 +309,10 @@ LATER = NOW + 7 * 86400
         {"sub": ""}, {"sub": ...}, {"sub": 7}, {"sub": "x" * 256},
     ],
 )
-def test_t6_claims_of_the_id_token(unchanged_issuer_project, issuer, db, claims):
+def test_t6_claims_of_the_id_token(shared_provider_project, issuer, db, claims):
     issuer.claims = claims
-    assert sign_in(unchanged_issuer_project, issuer, expect=401)["code"] == "invalid_credentials"
-    assert_no_new_accounts(db, unchanged_issuer_project)
+    assert sign_in(shared_provider_project, issuer, expect=401)["code"] == "invalid_credentials"
+    assert_no_new_accounts(db, shared_provider_project)
 
 
 @pytest.mark.parametrize("claims", [{"at_hash": ...}, {"azp": ...}, {"aud": ["the-client"]},
@@ -347,11 +347,11 @@ def public_pem():
          sign_rs256(rsa_key(name="stranger"))),
     ],
 )
-def test_t1_algorithms_and_keys(unchanged_issuer_project, issuer, db, header, sign):
+def test_t1_algorithms_and_keys(shared_provider_project, issuer, db, header, sign):
     issuer.header = {**issuer.header, **header}
     issuer.sign = sign
-    assert sign_in(unchanged_issuer_project, issuer, expect=401)["code"] == "invalid_credentials"
-    assert_no_new_accounts(db, unchanged_issuer_project)
+    assert sign_in(shared_provider_project, issuer, expect=401)["code"] == "invalid_credentials"
+    assert_no_new_accounts(db, shared_provider_project)
 
 
 def test_a_token_without_kid_is_of_the_only_key(project, issuer, db):
@@ -371,11 +371,11 @@ def test_a_token_without_kid(project, issuer):
 
 @pytest.mark.parametrize("change", [{"use": "enc"}, {"alg": "RS512"}, {"kty": "oct"}, {"n": "AQAB"}, {"e": "AQ"},
                                     {"n": "not base64!"}, {"n": ...}])
-def test_bad_keys(unchanged_issuer_project, issuer, db, change):
+def test_bad_keys(shared_provider_project, issuer, db, change):
     jwk = rsa_jwk(issuer.key, "k1", **change)
     issuer.jwks = [{k: v for k, v in jwk.items() if v is not ...}, "no key", {}]
-    assert sign_in(unchanged_issuer_project, issuer, expect=401)["code"] == "invalid_credentials"
-    assert_no_new_accounts(db, unchanged_issuer_project)
+    assert sign_in(shared_provider_project, issuer, expect=401)["code"] == "invalid_credentials"
+    assert_no_new_accounts(db, shared_provider_project)
 
 
 def test_short_rsa_keys(project, issuer):
@@ -394,10 +394,10 @@ def test_es256(project, issuer):
 @pytest.mark.parametrize("tamper", [lambda t: t[:-1], lambda t: t + "A", lambda t: t + ".", lambda t: t.replace(".", ".."),
                                     lambda t: "", lambda t: 7, lambda t: None, lambda t: "x" * 9000,
                                     lambda t: t.split(".")[0] + "." + part({"sub": "s1"}) + "." + t.split(".")[2]])
-def test_t3_forms_of_the_id_token(unchanged_issuer_project, issuer, db, tamper):
+def test_t3_forms_of_the_id_token(shared_provider_project, issuer, db, tamper):
     issuer.tamper = tamper
-    assert sign_in(unchanged_issuer_project, issuer, expect=401 if isinstance(tamper("a.b.c"), str) and tamper("a.b.c") else 502)
-    assert_no_new_accounts(db, unchanged_issuer_project)
+    assert sign_in(shared_provider_project, issuer, expect=401 if isinstance(tamper("a.b.c"), str) and tamper("a.b.c") else 502)
+    assert_no_new_accounts(db, shared_provider_project)
 
 
 def test_unknown_keys_do_not_hammer_the_issuer(project, issuer):
@@ -416,11 +416,11 @@ def test_unknown_keys_do_not_hammer_the_issuer(project, issuer):
     [(500, {}), (503, b"<html>"), (200, b"no json"), (200, {}), (200, b"[]"), (400, {"error": "invalid_request"}),
      (401, {"error": "invalid_client"}), (302, {}), (200, b"{" + b" " * 2000000 + b"}")],
 )
-def test_token_endpoint_in_trouble(unchanged_issuer_project, issuer, db, answer):
+def test_token_endpoint_in_trouble(shared_provider_project, issuer, db, answer):
     issuer.answer = answer
-    assert sign_in(unchanged_issuer_project, issuer, expect=502)["code"] == "provider_error"
+    assert sign_in(shared_provider_project, issuer, expect=502)["code"] == "provider_error"
     assert issuer.hits["token"] == 1, "the code was not sent exactly once"
-    assert_no_new_accounts(db, unchanged_issuer_project)
+    assert_no_new_accounts(db, shared_provider_project)
 
 
 @pytest.mark.parametrize(
@@ -429,9 +429,9 @@ def test_token_endpoint_in_trouble(unchanged_issuer_project, issuer, db, answer)
      {"authorization_endpoint": "javascript:alert(1)"}, {"authorization_endpoint": "https://a.example/\r\nX: y"},
      {"authorization_endpoint": 7}, {"authorization_endpoint": "https://a.example/?x=" + "a" * 20000}],
 )
-def test_discovery_that_lies(unchanged_issuer_project, issuer, change):
+def test_discovery_that_lies(shared_provider_project, issuer, change):
     issuer.discovery = change
-    answer = unchanged_issuer_project.client().get(AUTHORIZE, params={"redirect_to": PAGE}, expect=502).json()
+    answer = shared_provider_project.client().get(AUTHORIZE, params={"redirect_to": PAGE}, expect=502).json()
     assert answer["code"] == "provider_error"
 
 
@@ -459,9 +459,9 @@ def test_s7_issuers_out_of_reach_look_alike(project, issuers, closed_port):
 @pytest.mark.parametrize("claims", [{"email_verified": False}, {"email_verified": ...}, {"email_verified": "false"},
                                     {"email_verified": 1}, {"email": ...}, {"email": "no address"}, {"email": 7},
                                     {"email_verified": None}, {"email": ADMIN_EMAIL, "email_verified": False, "hd": "x"}])
-def test_t7_unverified_addresses(unchanged_issuer_project, issuer, db, claims):
-    assert sign_in(unchanged_issuer_project, issuer, expect=403, **claims)["code"] == "email_not_verified"
-    assert_no_new_accounts(db, unchanged_issuer_project)
+def test_t7_unverified_addresses(shared_provider_project, issuer, db, claims):
+    assert sign_in(shared_provider_project, issuer, expect=403, **claims)["code"] == "email_not_verified"
+    assert_no_new_accounts(db, shared_provider_project)
 
 
 def test_t7_verified_is_not_enough_to_link(project, issuer, db):

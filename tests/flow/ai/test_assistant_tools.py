@@ -260,7 +260,7 @@ def jobs(project, made):
     return project.admin.get(f"/workflows/{made['id']}/jobs", expect=200).json()["items"]
 
 
-def waiting_job(client, conversation):
+def waiting_messages(client, conversation):
     items = client.get(f"/ai/conversations/{conversation}/messages", expect=200).json()["items"]
     return [each for each in items if each["status"] == "waiting"]
 
@@ -273,7 +273,7 @@ def test_workflows_wait_for_their_user(shop):
               ["run_workflow", json.dumps({"workflow_id": event["id"]})], ["run_workflow", json.dumps({"workflow_id": made["id"]})]]
     conversation, response = ask(user, "call " + json.dumps(wanted))
     found = list(events(response))
-    proposed, other = waiting_job(user, conversation)
+    proposed, other = waiting_messages(user, conversation)
     assert [data["message_id"] for kind, data, _ in found if kind == "confirm"] == [proposed["id"], other["id"]]
     told = [json.loads(line) for line in found[-1][1]["content"].split("\n")]
     assert told[0] == [{"id": made["id"], "name": made["name"]}] and told[2]["error"]["code"] == "not_found"
@@ -303,14 +303,14 @@ def test_workflows_wait_for_their_user(shop):
 def test_workflows_are_proposed_to_those_who_may_start_them(shop):
     made, user = workflow(shop.admin, enabled=True), shop.user_with("svc_ai_chat:create", "svc_ai_chat:read", "svc_ai_chat:update")
     found, message = call_tools(user, ("list_workflows", {}), ("run_workflow", {"workflow_id": made["id"]}))
-    assert [each["error"]["code"] for each in found] == ["forbidden"] * 2 and waiting_job(user, message["conversation_id"]) == []
+    assert [each["error"]["code"] for each in found] == ["forbidden"] * 2 and waiting_messages(user, message["conversation_id"]) == []
     starter = shop.user()
     _, message = call_tools(starter, ("run_workflow", {"workflow_id": made["id"]}))
     shop.admin.put(f"/workflows/{made['id']}", {"enabled": False}, expect=200)
-    path = f"/ai/conversations/{message['conversation_id']}/messages/{waiting_job(starter, message['conversation_id'])[0]['id']}/confirm"
+    path = f"/ai/conversations/{message['conversation_id']}/messages/{waiting_messages(starter, message['conversation_id'])[0]['id']}/confirm"
     assert starter.post(path, {"run": True}, expect=409).json()["code"] == "workflow_disabled"
     assert call_tools(starter, ("run_workflow", {"workflow_id": made["id"]}))[0][0]["error"]["code"] == "workflow_disabled"
-    assert len(waiting_job(starter, message["conversation_id"])) == 1
+    assert len(waiting_messages(starter, message["conversation_id"])) == 1
 
 
 def test_rounds_are_bounded_and_tools_may_be_off(shop, model):

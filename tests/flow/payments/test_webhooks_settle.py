@@ -69,7 +69,7 @@ class Till:
 
         until(found, status, within)
 
-    def is_due(self, id_, table="payments"):
+    def make_due(self, id_, table="payments"):
         execute(self.db, f"update {self.schema}.{table} set settle_at = now() where id = %s", id_)
 
     def emitted(self, name):
@@ -100,7 +100,7 @@ def test_a_call_that_was_made_and_not_answered(till, processor, kind):
     payment = till.charge()
     until(lambda: till.shop.charges(), "it is charged")
     until(lambda: not processor.faults_left(), "each fault has been met", 20)
-    till.is_due(payment)
+    till.make_due(payment)
     till.wait_status(payment, "succeeded")
     assert len(till.shop.charges()) == 1 and till.emitted("PaymentSucceeded") == [payment]
     assert len({made["key"] for made in till.shop.requests("POST", "/v1/payment_intents")}) == 1
@@ -156,7 +156,7 @@ def test_a_processor_that_is_away(till, processor):
     until(lambda: till.get(payment, "settle_at > now() + interval '10 seconds'"), "later")
     assert till.get(payment, "status", "call_key is not null") == ("requires_payment_method", True)
     processor.clear_faults()
-    till.is_due(payment)
+    till.make_due(payment)
     till.wait_status(payment, "succeeded")
     assert len(till.shop.charges()) == 1
 
@@ -177,7 +177,7 @@ def test_what_is_open_is_read_again(till):
                        intent_id=made["id"])
     until(lambda: till.get(payment, "settle_at > now() + interval '25 minutes'"), "after half its age")
     till.shop.processor.pay(made["id"])
-    till.is_due(payment)
+    till.make_due(payment)
     till.wait_status(payment, "succeeded")
 
 
@@ -194,7 +194,7 @@ def test_a_checkout_from_call_to_payment(till, processor):
     assert till.get(payment, "status", "call_key") == ("requires_payment_method", None)
     session = till.get(payment, "session_id")
     processor.complete(session)
-    till.is_due(payment)
+    till.make_due(payment)
     till.wait_status(payment, "succeeded")
     assert len(till.shop.objects("checkout.session")) == 1 and till.emitted("PaymentSucceeded") == [payment]
 
@@ -203,7 +203,7 @@ def test_a_checkout_that_nobody_completes(till, processor):
     payment = till.checkout()
     until(lambda: till.get(payment, "session_id"), "made")
     processor.expire(till.get(payment, "session_id"))
-    till.is_due(payment)
+    till.make_due(payment)
     until(lambda: till.get(payment, "status") in ("canceled", "failed"), "over")
     assert till.get(payment, "settle_at") is None
 
@@ -220,7 +220,7 @@ def subscribed(till, processor):
                               f"&subscription_data[metadata][project_id]={slug}&subscription_data[metadata][subscription_id]=#ID#")
     until(lambda: till.get(made, "session_id", table="subscriptions"), "its checkout is made")
     processor.complete(till.get(made, "session_id", table="subscriptions"))
-    till.is_due(made, "subscriptions")
+    till.make_due(made, "subscriptions")
     till.wait_status(made, "active", "subscriptions")
     return made
 
@@ -239,13 +239,13 @@ def test_a_renewal_that_nobody_reported(till, processor):
     at_processor = till.shop.objects("subscription")[0]["id"]
     ends = till.get(made, "current_period_end", table="subscriptions")
     processor.renew(at_processor)
-    till.is_due(made, "subscriptions")
+    till.make_due(made, "subscriptions")
     until(lambda: till.get(made, "current_period_end", table="subscriptions") > ends, "the next period")
     assert till.get(made, "settle_at > current_period_end", "status", table="subscriptions") == (True, "active")
-    till.is_due(made, "subscriptions")
+    till.make_due(made, "subscriptions")
     until(lambda: till.get(made, "settle_at > now() + interval '20 hours'", table="subscriptions"), "nothing new")
     processor.cancel(at_processor)
-    till.is_due(made, "subscriptions")
+    till.make_due(made, "subscriptions")
     till.wait_status(made, "canceled", "subscriptions")
     until(lambda: till.get(made, "settle_at", table="subscriptions") is None, "the timer has nothing left to query")
     assert len(till.emitted("SubscriptionExpired")) == 1
@@ -255,12 +255,12 @@ def test_a_failed_renewal_that_nobody_reported(till, processor):
     """The timer reads the reason from the invoice of a past-due subscription."""
     made = subscribed(till, processor)
     processor.fail_renewal(till.shop.objects("subscription")[0]["id"])
-    till.is_due(made, "subscriptions")
+    till.make_due(made, "subscriptions")
     till.wait_status(made, "past_due", "subscriptions")
     failed = rows(till.db, f"select id, type, subscription_id, failure_code from {till.schema}.payments where status = 'failed'")
     assert [each[1:] for each in failed] == [("recurring", made, "card_declined")]
     assert till.emitted("PaymentFailed") == [failed[0][0]] and till.emitted("SubscriptionPastDue") == [made]
-    till.is_due(made, "subscriptions")
+    till.make_due(made, "subscriptions")
     until(lambda: till.get(made, "settle_at > now()", table="subscriptions"), "it is read again")
     assert till.emitted("PaymentFailed") == [failed[0][0]] and till.emitted("SubscriptionPastDue") == [made]
 
@@ -283,7 +283,7 @@ def test_a_subscription_that_is_refused(till):
     code = rows(db, f"insert into {schema}.offer_codes (offer_id, code, redeemed) values (%s, 'LESS', 1) returning id", offer)[0][0]
     execute(db, f"insert into {schema}.offer_redemptions (offer_id, code_id, user_id, subscription_id) values (%s, %s, 1, %s)",
             offer, code, made)
-    till.is_due(made, "subscriptions")
+    till.make_due(made, "subscriptions")
     till.wait_status(made, "incomplete_expired", "subscriptions")
     reason = till.get(made, "metadata->>'failure_code'", table="subscriptions")
     assert rows(db, f"select from_status, to_status, detail->>'failure_code' from {schema}.subscription_history"
@@ -347,7 +347,7 @@ def test_a_shutdown_does_not_wait_for_the_processor(till, start_payments, proces
         assert daemon.stop(60) == 0
     processor.clear_faults()
     for payment in made:
-        till.is_due(payment)
+        till.make_due(payment)
     for payment in made:
         till.wait_status(payment, "succeeded")
     processor.assert_never_charged_twice(till.shop.account)

@@ -15,7 +15,7 @@ def unnotified_gateway(start_gateway, servers):
         gateway.stop()
 
 
-def behind(project, untold):
+def stale_client(project, untold):
     """A client of the other gateway, whose caches hold the project's present state."""
     client = client_at(untold, project)
     client.get("/entities", expect=200)
@@ -25,7 +25,7 @@ def behind(project, untold):
 def test_a_new_field_and_a_new_value(project, unnotified_gateway):
     project.admin.post("/enums", {"name": "states", "values": ["open"]}, expect=201)
     project.entity("orders", [{"name": "sku", "type": "varchar"}, {"name": "state", "type": "enum", "options": {"enum": "states"}}])
-    other = behind(project, unnotified_gateway)
+    other = stale_client(project, unnotified_gateway)
     items = "/entities/orders/items"
     other.post(items, {"sku": "a", "state": "open"}, expect=201)
     for n in range(3):
@@ -41,7 +41,7 @@ def test_a_new_field_and_a_new_value(project, unnotified_gateway):
 
 
 def test_permissions_of_a_new_entity(project, unnotified_gateway):
-    other = behind(project, unnotified_gateway)
+    other = stale_client(project, unnotified_gateway)
     for n in range(3):
         project.entity(f"things{n}", [])
         made = other.post("/api-keys", {"name": "k", "permissions": [f"things{n}:read"]}, expect=201).json()

@@ -39,7 +39,7 @@ def restore(client, record, version, expect=200):
     return client.post(f"{ITEMS}/{record['id']}/history/{version}/restore", expect=expect).json()
 
 
-def without_version(record, *names):
+def without_fields(record, *names):
     return {name: value for name, value in record.items() if name not in ("pin", *names)}
 
 
@@ -56,7 +56,7 @@ def test_who_changed_what(kept):
     assert [(each["version"], each["action"], each["by"], each["changed"]) for each in found] == [
         (3, "updated", user.user["id"], ["price", "tags", "main"]), (2, "updated", admin.user["id"], ["title"]),
         (1, "created", user.user["id"], [])]
-    assert [each["record"] for each in found] == [without_version(each) for each in (third, second, first)]
+    assert [each["record"] for each in found] == [without_fields(each) for each in (third, second, first)]
     assert found[-1]["at"] == first["created_at"] and found[1]["at"] >= second["updated_at"]
     assert "pin" not in found[0]["record"], "history never has a secret"
     pages = [history(user, first, page=page, limit=1) for page in (1, 2, 3)]
@@ -79,7 +79,7 @@ def test_back_to_a_version(kept):
     path = f"{ITEMS}/{first['id']}"
     user.put(path, {"title": "b", "price": 2, "data": None, "tags": [], "code": None, "pin": "9999"}, expect=200)
     back = restore(user, first, 1)
-    assert without_version(back, "updated_at") == without_version(first, "updated_at") and back["pin"] == "********"
+    assert without_fields(back, "updated_at") == without_fields(first, "updated_at") and back["pin"] == "********"
     assert [(each["version"], each["action"]) for each in history(user, first)] == [(3, "updated"), (2, "updated"), (1, "created")]
     assert restore(user, first, 3) == back, "restoring the present version changes nothing"
     for version in (4, 99):
@@ -106,7 +106,7 @@ def test_deleted_records_and_back(kept):
         [(mine["id"], 2, project.admin.user["id"]), (others["id"], 1, project.admin.user["id"])],
         [(others["id"], 1, project.admin.user["id"]), (mine["id"], 2, project.admin.user["id"])])
     seen = [each for each in deleted_records(user) if each["id"] in (mine["id"], others["id"])]
-    assert [(each["id"], each["record"]) for each in seen] == [(mine["id"], without_version(changed))], "the user sees only its own record"
+    assert [(each["id"], each["record"]) for each in seen] == [(mine["id"], without_fields(changed))], "the user sees only its own record"
     history(user, others, expect=404)
     restore(user, others, 1, expect=404)
     found = history(user, mine)
@@ -117,7 +117,7 @@ def test_deleted_records_and_back(kept):
     assert deleted_records(reader) == []
     restore(user, mine, 3, expect=404)
     back = restore(user, mine, 2)
-    assert without_version(back, "updated_at") == without_version(changed, "updated_at") and back["pin"] is None
+    assert without_fields(back, "updated_at") == without_fields(changed, "updated_at") and back["pin"] is None
     assert user.get(path, expect=200).json() == back
     assert mine["id"] not in [each["id"] for each in deleted_records(project.admin)]
     assert [(each["version"], each["action"]) for each in history(user, mine)][:2] == [(4, "restored"), (3, "deleted")]

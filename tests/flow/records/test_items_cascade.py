@@ -42,7 +42,7 @@ def lock(client, entity, number):
     return client.post(f"{path(entity, number)}/lock", {"ttl_seconds": 60}, expect=200).json()["lock_token"]
 
 
-def existing_records(world):
+def has_shelf(world):
     return world.admin.get(path("shelves", world.shelf)).status_code == 200
 
 
@@ -55,9 +55,9 @@ def test_a_lock_of_another(world, entity, which):
         refused = world.admin.delete(path("shelves", world.shelf), expect=423).json()
         assert refused["code"] == "locked" and f"Record {getattr(world, which)} of {entity}" in refused["detail"], refused
     many = world.admin.post("/entities/shelves/items/delete-many", {"ids": [world.shelf]}, expect=423).json()
-    assert NOTHING in many["detail"] and existing_records(world)
+    assert NOTHING in many["detail"] and has_shelf(world)
     wrong = world.admin.delete(path("shelves", world.shelf), headers={"X-Lock-Token": "x" * 43})
-    assert wrong.status_code == 423 and existing_records(world)
+    assert wrong.status_code == 423 and has_shelf(world)
     world.admin.delete(path("shelves", world.shelf), headers={"X-Lock-Token": token}, expect=204)
     assert world.admin.get(path("pages", world.next)).status_code == 404
 
@@ -125,5 +125,5 @@ def test_where_somebody_listens(world, db, runner):
     token = lock(world.administrator(), "readers", world.reader)
     flow = workflow(world.admin, steps=[step("s", "DeleteData", {"entity": "shelves", "id": world.shelf})])
     job = wait_ended(world, start(world.admin, flow, {}))
-    assert (job["status"], job["error"]["code"]) == ("failed", "locked") and existing_records(world)
+    assert (job["status"], job["error"]["code"]) == ("failed", "locked") and has_shelf(world)
     world.admin.delete(path("shelves", world.shelf), headers={"X-Lock-Token": token}, expect=204)
