@@ -2,11 +2,12 @@
  * The values that templates of a job can read: {"trigger", "steps", "workflow", "job"}. Callers
  * pass outputs and errors in which secrets are masked, so later steps read the stored values.
  */
+#include "context.h"
+
 #include <errno.h>
 
 #include "base/clock.h"
 #include "base/panic.h"
-#include "context.h"
 #include "json/jr_off_thread.h"
 #include "log/log.h"
 #include "run.h"

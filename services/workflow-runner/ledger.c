@@ -4,12 +4,13 @@
  * deleted, so a runner that was presumed dead writes nothing. Each write may be repeated, because
  * it states the new values instead of changes.
  */
+#include "ledger.h"
+
 #include <errno.h>
 
 #include "app.h"
 #include "base/clock.h"
 #include "job.h"
-#include "ledger.h"
 #include "log/log.h"
 #include "loop/batches.h"
 #include "queue_sql.h"

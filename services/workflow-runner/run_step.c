@@ -3,6 +3,8 @@
  * database commit together with the history row that records them. A `sent` row is committed before
  * an action that cannot be repeated. Every other step may run again.
  */
+#include "run_step.h"
+
 #include <errno.h>
 
 #include "app.h"
@@ -15,7 +17,6 @@
 #include "project/events.h"
 #include "project/project.h"
 #include "quotas.h"
-#include "run_step.h"
 #include "step_row.h"
 
 static const struct action {

@@ -1,10 +1,11 @@
 /* gzip and deflate with zlib. */
+#include "base/gunzip.h"
+
 #include <limits.h>
 #include <stdint.h>
 #define ZLIB_CONST /* zlib takes const input */
 #include <zlib.h>
 
-#include "base/gunzip.h"
 #include "base/panic.h"
 #include "base/result.h"
 

@@ -1,4 +1,6 @@
 /* Zones from TZif files (RFC 9636). Each file is read once. */
+#include "base/timezone.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,7 +9,6 @@
 #include "base/ascii.h"
 #include "base/cleanup_private.h"
 #include "base/map.h"
-#include "base/timezone.h"
 #include "base/timezone_private.h"
 
 #define ZONEINFO     "/usr/share/zoneinfo/"

@@ -1,5 +1,7 @@
 /* Writes responses: the head, formatted by hand because every request pays for it, and whole
  * bodies. */
+#include "http/resp.h"
+
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -8,7 +10,6 @@
 #include "catalog/problem.h"
 #include "http/bounds_private.h"
 #include "http/exchange_private.h"
-#include "http/resp.h"
 #include "http/resp_private.h"
 
 #define HEAD_ROOM  384U /* the lines of resp_head() without their variable parts */

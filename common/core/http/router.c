@@ -2,6 +2,8 @@
  * Router: a trie of path segments, built once. Each segment of a path is decoded exactly once,
  * before it is compared, and the handler gets the same bytes that were matched.
  */
+#include "http/router.h"
+
 #include "http/route.h"
 
 #include <stdlib.h>
@@ -9,7 +11,6 @@
 #include "base/codec.h"
 #include "base/map.h"
 #include "base/panic.h"
-#include "http/router.h"
 
 #define SEGMENTS_MAX 32
 #define METHODS      ((size_t)HTTP_OTHER_M)

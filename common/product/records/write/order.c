@@ -1,9 +1,10 @@
 /* The order in which bulk writers lock records. */
+#include "records/write/order.h"
+
 #include <stdlib.h>
 
 #include "base/num.h"
 #include "records/write/body.h"
-#include "records/write/order.h"
 
 struct keyed_row {
     const struct db_param *key; /* NULL = the row has no value of the key */

@@ -4,6 +4,8 @@
  * Where the caller sees every row of the target, the foreign key reports a missing record with the
  * INSERT or UPDATE. All other references are queried first, with one statement for each field.
  */
+#include "records/write/targets.h"
+
 #include <stdlib.h>
 
 #include "base/num.h"
@@ -13,7 +15,6 @@
 #include "records/rules/rls.h"
 #include "records/rules/statement.h"
 #include "records/write/body.h"
-#include "records/write/targets.h"
 #include "records/write/write.h"
 
 struct target {

@@ -4,9 +4,10 @@
  * from. Rights on a definition depend on the entities and fields that the definition names. The two
  * differ after a change of the definition, until the runner has computed the next generation.
  */
+#include "areas/dashboards/view_rows.h"
+
 #include <errno.h>
 
-#include "areas/dashboards/view_rows.h"
 #include "areas/items/items.h"
 #include "records/pick.h"
 #include "records/view.h"

@@ -1,7 +1,8 @@
 /* /tenant-domains: the domains that the project sends mail from, and their DNS records. */
+#include "areas/mail/mail_domains.h"
+
 #include <errno.h>
 
-#include "areas/mail/mail_domains.h"
 #include "base/clock.h"
 #include "base/codec.h"
 #include "base/rand.h"

@@ -1,7 +1,7 @@
 /* /menus: the navigation of applications, and the items that the caller may use. */
-#include <errno.h>
-
 #include "areas/menus/menus.h"
+
+#include <errno.h>
 
 #include "limit.h"
 #include "menus_sql.h"

@@ -1,8 +1,9 @@
 /* Idempotency-Key (draft-ietf-httpapi-idempotency-key-header): a request that moves money is
  * carried out once, however often it is sent within 24 hours. */
+#include "areas/payments/idempotency.h"
+
 #include <string.h>
 
-#include "areas/payments/idempotency.h"
 #include "areas/payments/pay_common.h"
 #include "base/clock.h"
 #include "base/num.h"

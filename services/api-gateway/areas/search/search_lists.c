@@ -1,8 +1,9 @@
 /* Reads posting lists. */
+#include "areas/search/search_lists.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "areas/search/search_lists.h"
 #include "search/principal.h"
 #include "search_sql.h"
 

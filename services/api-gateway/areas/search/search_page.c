@@ -1,7 +1,7 @@
 /* Orders the hits, as far as their texts decide the order, and fetches the records of the page. */
-#include <stdlib.h>
-
 #include "areas/search/search_page.h"
+
+#include <stdlib.h>
 
 enum {
     EXTRA_HITS = 2,  /* hits fetched in addition to the page, in case records were deleted */
