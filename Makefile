@@ -220,8 +220,8 @@ migrate: ## Migrate the database of `make run` (or of GROUNDWORK_DATABASE_URL) t
 .PHONY: test check-unit check-http check-flow check-docs check-long check-load check-search check-sql chaos bench cov
 CHAOS_SECONDS ?= 600
 CHAOS_SEED    ?=
-test: ## Run all tests, or only STAGES; the last line is "N passed, N failed"
-	@scripts/setup build server test && scripts/test $(STAGES)
+test: ## Run the static checks and all tests, or only STAGES; the last line is "N passed, N failed"
+	@scripts/setup build server test lint && scripts/test $(STAGES)
 check-unit: ## Unit tests under the sanitizers
 check-http: ## Wire tests (tests/http)
 check-flow: ## Flow tests (tests/flow) and the contract check
@@ -323,8 +323,9 @@ $$(TIDY_DONE)/$(1)ok: $$(call objs,$$(filter $$(wildcard $(1)*.c),$$(TIDY_SRC)))
 endef
 tidy: ## Run clang-tidy on the folders with files that changed since its last run
 $(foreach f,$(sort $(dir $(TIDY_SRC))),$(eval $(call tidy_rule,$(f))))
+# With the flags of the release build in each variant, so that clang-tidy also reads the lines that a sanitizer build leaves out.
 $(BUILD)/compile_commands.json: $(FLAGS_STAMP) scripts/compile-commands $(C_SRC)
-	@scripts/compile-commands '$(CC) $(CPPFLAGS) -isystem /usr/share/include/llhttp $(PROGRAM_CPPFLAGS) $(CFLAGS)' $(C_SRC) > $@
+	@scripts/compile-commands '$(CC) $(CPPFLAGS) -isystem /usr/share/include/llhttp $(PROGRAM_CPPFLAGS) $(filter-out $(CFLAGS_$(VARIANT)),$(CFLAGS)) $(CFLAGS_release)' $(C_SRC) > $@
 compile_commands: $(BUILD)/compile_commands.json ## Write compile_commands.json for editors
 	@cp $< compile_commands.json
 .PHONY: documents

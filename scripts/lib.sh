@@ -2,6 +2,8 @@
 set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 RUN=${GROUNDWORK_RUN:-$ROOT/.run}
+VARIANT=${VARIANT:-release} # of the build that is run
+BIN=$ROOT/build/$VARIANT/bin
 unset GROUNDWORK_RUN # the daemons refuse GROUNDWORK_ variables that they do not know
 
 say() { printf '%s\n' "$*"; }
@@ -131,7 +133,7 @@ has_setting() { # TEXT OF --help-config, VARIABLE
 unset_foreign_settings() { # TEXT OF --help-config
     local each variable all=
     for each in $(daemons); do
-        all+=$'\n'$("$ROOT/build/release/bin/$each" --help-config)
+        all+=$'\n'$("$BIN/$each" --help-config)
     done
     for variable in $(compgen -e GROUNDWORK_); do
         if has_setting "$all" "${variable%_FILE}" && ! has_setting "$1" "${variable%_FILE}"; then

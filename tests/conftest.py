@@ -1,11 +1,16 @@
-"""Selects the tests to run in all folders, unless the command names a single test. Tests marked `full` run only in
-`make check-load`, tests of long.txt only in `make check-long`."""
+"""Common to the tests of all folders: the fixtures (flow/groundwork/fixtures.py), the tests to run, their order, and a line for each
+failure. Unless the command names a single test, tests marked `full` run only in `make check-load`, and tests of long.txt only in
+`make check-long`."""
 import os
 import pathlib
+import sys
 
 import pytest
 
 HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE / "flow"))
+
+from groundwork.fixtures import *  # noqa: E402,F403
 
 
 class LongTests:
@@ -37,6 +42,21 @@ class LongTests:
                 raise pytest.UsageError(f"tests/long.txt: {file} has no test {', '.join(sorted(unknown))}")
 
 
+# The files that take longest, longest first: several processes take files in this order, so that they end at about the same time.
+# `scripts/test` prints the durations at its end.
+LONGEST = """tours fuzz documents push_dispatcher provider script_sandbox webhooks_settle push_npm daemon search_hostile mail_flows mail_servers auth
+    runner_data search variants tenant_domains killed runner_outbound store_notifications workflow_rights live subscription_life
+    matrix sign_in_limits conditional workflow_guards payments_idempotency mail_queue subscriptions payments views sql_input
+    runner_core payments_order payment_plan_sync variants_camera attack_work search_indexer users processor_model tools verdict
+    statements""".split()
+
+
+def sort_key(item):
+    """Sort key: the test of the contract check, which summarizes the others, runs last."""
+    name = item.path.stem.removeprefix("test_")
+    return name == "contract", LONGEST.index(name) if name in LONGEST else len(LONGEST)
+
+
 def is_left(item, table):
     if item.get_closest_marker("full"):
         return not os.environ.get("ATTACK_FULL")
@@ -44,6 +64,7 @@ def is_left(item, table):
 
 
 def pytest_collection_modifyitems(config, items):
+    items.sort(key=sort_key)
     if any("::" in argument for argument in config.args):
         return
     table = LongTests()
@@ -54,3 +75,21 @@ def pytest_collection_modifyitems(config, items):
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in set(left)]
+
+
+class Failures:
+    """Prints each failure when it occurs: pytest names the failed tests only at the end, half an hour later."""
+
+    def __init__(self, terminal):
+        self.terminal = terminal
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.terminal.write_line("")
+            self.terminal.write_line(f"failed ({report.when}, {report.duration:.0f} s): {report.nodeid}")
+
+
+def pytest_sessionstart(session):
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None and "PYTEST_XDIST_WORKER" not in os.environ:
+        session.config.pluginmanager.register(Failures(terminal))

@@ -1,15 +1,9 @@
-"""Document tests use the gateway and the project of the flow tests' fixtures."""
+"""Fixtures of the tests of documents."""
 import fcntl
-import pathlib
 import subprocess
-import sys
 
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "flow"))
-
-from groundwork.fixtures import *  # noqa: E402,F403
-from npm import HERE, run  # noqa: E402
+from npm import HERE, run
 
 # The latest releases that run on the node of Debian 12.
 FOR_OLD_NODE = ["@redocly/cli@1.34.5", "@apidevtools/swagger-parser@12.1.0"]

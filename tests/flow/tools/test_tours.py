@@ -9,6 +9,7 @@ import tempfile
 import pytest
 
 from groundwork.daemon import free_port
+from groundwork.fixtures import gateway_binary
 from groundwork.servers import ROOT
 
 PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "deploy/tours").glob("*.md"))]
@@ -52,9 +53,10 @@ def installation():
     os.chmod(folder, 0o711)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("GROUNDWORK_", "MAKE"))}
     environment |= {"GROUNDWORK_RUN": f"{folder}/run"}
+    variant = gateway_binary().parents[1].name  # build/<variant>/bin
 
     def make(target):
-        return subprocess.run(["make", "-s", target], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        return subprocess.run(["make", "-s", f"VARIANT={variant}", target], cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
 
     made = make("run")
