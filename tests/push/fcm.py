@@ -1,6 +1,7 @@
 """A simulation of Firebase Cloud Messaging: the token endpoint and messages:send, on one HTTP/2 server."""
 import asyncio
 import collections
+import functools
 import json
 import pathlib
 import re
@@ -31,6 +32,12 @@ PAGE = b"<!DOCTYPE html><html><head><title>Error</title></head><body><h1>That's 
 SEND_PATH = re.compile(r"/v1/projects/([^/]+)/messages:send")
 PAYLOAD_MAX = 4096
 TTL_MAX = 2419200
+KEYS = 8  # of new accounts, in turn: a new key takes a sixth of a second
+
+
+@functools.cache
+def rsa_key(_):
+    return rsa.generate_private_key(65537, 2048)
 
 
 class FcmError(Exception):
@@ -72,12 +79,12 @@ class Fcm:
     # --- methods that change the state ---
 
     def new_account(self, project_id=None, key=None):
-        """A service account file, as text, of a Firebase project; `key`: PEM, else a new one."""
+        """A service account file, as text, of a Firebase project; `key`: PEM, else one that the last accounts do not have."""
         project_id = project_id or f"shop-{secrets.token_hex(4)}"
         if key:
             private = serialization.load_pem_private_key(key.encode(), None)
         else:
-            private = rsa.generate_private_key(65537, 2048)
+            private = rsa_key(len(self.accounts) % KEYS)
         email = f"firebase-adminsdk-{secrets.token_hex(3)}@{project_id}.iam.gserviceaccount.com"
         pem = private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
                                     serialization.NoEncryption()).decode()
