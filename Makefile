@@ -226,7 +226,7 @@ check-unit: ## Unit tests under the sanitizers
 check-http: ## Wire tests (tests/http)
 check-flow: ## Flow tests (tests/flow) and the contract check
 check-docs: ## The generated documents: validators, generated clients, FUZZ_REQUESTS (20000) random requests, seed FUZZ_SEED (tests/docs)
-check-long: ## The flow tests that `make test` leaves out (tests/long.txt), and clang-tidy with more states
+check-long: ## The flow tests that `make test` leaves out (tests/long.txt), unit tests with all orders of events, and clang-tidy with more states
 check-load: ## Load at full size, tests of durations with exact limits, and the soak (SOAK_SECONDS, 1800); about a hundred minutes on an idle machine
 check-search: ## Compare searches with the oracle: SEARCH_CORPORA (1000) random projects, SEARCH_QUERIES (12) each, seeds from SEARCH_SEED (1000) on; about an hour
 check-sql: ## Migrate an empty database and prepare every statement
