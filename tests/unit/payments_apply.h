@@ -5,11 +5,12 @@
  * into the queue, an event that was too early is delivered again.
  */
 #include "json/jr.h"
+#include "orders.h"
 #include "payments/apply.h"
 #include "project_test.h"
 
 #define AT        1760000000LL /* seconds: when the stories begin */
-#define STORY_MAX 6
+#define STORY_MAX ORDERS_ITEMS_MAX
 #define REPEATED  5 /* one of this many orders is applied twice */
 
 struct world_of_payments {
@@ -268,27 +269,15 @@ static void check_order(struct world_of_payments *world,
     arena_free(own);
 }
 
-/* Tries all orders of a story (Heap's algorithm); returns the state that all of them lead to. */
+/* Tries the orders of a story (orders.h); returns the state that all of them lead to. */
 UNUSED static struct str check_orders(struct world_of_payments *world, const struct story *story)
 {
-    size_t order[STORY_MAX] = {0, 1, 2, 3, 4, 5};
-    size_t counters[STORY_MAX] = {0};
+    struct orders orders = orders_begin(story->count);
     struct str state = STR_NONE;
 
-    check_order(world, story, order, &state);
-    for (size_t i = 1; i < story->count;) {
-        if (counters[i] >= i) {
-            counters[i++] = 0;
-            continue;
-        }
-        size_t other = i % 2 ? counters[i] : 0;
-        size_t kept = order[i];
-        order[i] = order[other];
-        order[other] = kept;
-        check_order(world, story, order, &state);
-        counters[i]++;
-        i = 1;
-    }
+    do
+        check_order(world, story, orders.order, &state);
+    while (orders_next(&orders));
     return state;
 }
 

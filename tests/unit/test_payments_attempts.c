@@ -8,13 +8,14 @@
 
 #include <cmocka.h>
 
+#include "orders.h"
 #include "unit.h"
 
 #include "payments/announce_private.h"
 #include "payments/apply_attempt_private.h"
 
 #define AT_MS     1760000000000LL
-#define FACTS_MAX 6
+#define FACTS_MAX ORDERS_ITEMS_MAX
 #define PATHS     5
 #define DEBITED   2 /* index of paths[] */
 #define PROCESSED 3
@@ -194,28 +195,16 @@ static void check_order(struct arena *arena, const struct told *told, const size
     check_end(&shop, told, order);
 }
 
-/* Checks every order of the reports, with Heap's algorithm. */
+/* Checks the orders of the reports (orders.h). */
 static void check_orders(const struct told *told)
 {
-    size_t order[FACTS_MAX] = {0, 1, 2, 3, 4, 5};
-    size_t counters[FACTS_MAX] = {0};
-    size_t i = 1;
+    struct orders orders = orders_begin(told->count);
 
-    for (;;) {
+    do {
         struct arena *arena = arena_new(0);
-        check_order(arena, told, order);
+        check_order(arena, told, orders.order);
         arena_free(arena);
-        while (i < told->count && counters[i] >= i)
-            counters[i++] = 0;
-        if (i >= told->count)
-            return;
-        size_t other = i % 2 ? counters[i] : 0;
-        size_t kept = order[i];
-        order[i] = order[other];
-        order[other] = kept;
-        counters[i]++;
-        i = 1;
-    }
+    } while (orders_next(&orders));
 }
 
 /* Whether the attempts can follow each other: no attempt follows a charge that is still

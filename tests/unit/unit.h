@@ -8,11 +8,16 @@
  *
  * The tests run in the order of the file. This header defines main(), unless the file defines
  * UNIT_OWN_MAIN and calls unit_run().
+ *
+ * A test that tries all orders of events, or repeats a step many times, tries a sample of them in
+ * `make test`, and tries all of them when is_long_run().
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -38,6 +43,14 @@ static CMFixtureFunction unit_group_begin, unit_group_end;
         unit_group_begin = begin;                                                                  \
         unit_group_end = end;                                                                      \
     }
+
+/* Returns whether the environment variable TESTS_LONG is set: the tests try everything, and not
+ * only a sample. */
+UNUSED static bool is_long_run(void)
+{
+    const char *text = getenv("TESTS_LONG");
+    return text && *text;
+}
 
 /* Runs all tests. Returns the number of those that failed. */
 UNUSED static int unit_run(void)
