@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -100,6 +101,46 @@ static void pg_folder(void)
     pg_guard();
 }
 
+/* Makes the data folder of a new server. initdb takes seconds of processor time, so the first test
+ * program of a build keeps its result, and the others copy it. A program that cannot keep one, for
+ * example because the build belongs to another user, runs initdb for itself. Returns 0 on success.
+ */
+static int pg_data(void)
+{
+    char program[512] = "";
+    char kept[640];
+    char lock_path[660];
+
+    (void)readlink("/proc/self/exe", program, sizeof(program) - 1);
+    char *name = strrchr(program, '/');
+    if (name == NULL)
+        return -1;
+    *name = '\0';
+    /* The name has the version of the server and of the options of initdb. */
+    snprintf(kept, sizeof(kept), "%s/postgres-15-1", program);
+    snprintf(lock_path, sizeof(lock_path), "%s.lock", kept);
+    int lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (lock >= 0)
+        (void)flock(lock, LOCK_EX);
+    int rc = access(kept, F_OK) == 0 ? pg_shell("cp -a %s %s/data", kept, pg_dir) : -1;
+    if (rc != 0) {
+        rc = pg_shell("rm -rf %s/data && %s %s/initdb -A trust -U postgres -N --no-locale -E UTF8 "
+                      "--wal-segsize=1 -D %s/data >/dev/null 2>&1",
+                      pg_dir,
+                      pg_as(),
+                      pg_bin(),
+                      pg_dir);
+        if (rc == 0 && lock >= 0)
+            (void)pg_shell("kept=%s; rm -rf $kept $kept.new && cp -a %s/data $kept.new && "
+                           "mv $kept.new $kept",
+                           kept,
+                           pg_dir);
+    }
+    if (lock >= 0)
+        (void)close(lock);
+    return rc;
+}
+
 /* Returns the DSN of the running server, user and database postgres. */
 UNUSED static const char *pg_dsn(void)
 {
@@ -108,15 +149,11 @@ UNUSED static const char *pg_dsn(void)
     if (dsn[0])
         return dsn;
     pg_folder();
-    int rc =
-        pg_shell("%s %s/initdb -A trust -U postgres -N --no-locale -E UTF8 -D %s/data >/dev/null"
-                 " 2>&1",
-                 pg_as(),
-                 pg_bin(),
-                 pg_dir);
+    int rc = pg_data();
     rc |= pg_shell("%s sh -c \"echo \\\"fsync=off\nfull_page_writes=off\nlisten_addresses=''"
                    "\nunix_socket_directories='%s'\nmax_connections=40\nlogging_collector=off"
-                   "\nshared_buffers=32MB\ndeadlock_timeout=100ms\\\" >> %s/data/postgresql.conf\"",
+                   "\nshared_buffers=32MB\nmax_wal_size=1GB\ndeadlock_timeout=100ms\\\" >> "
+                   "%s/data/postgresql.conf\"",
                    pg_as(),
                    pg_dir,
                    pg_dir);
