@@ -42,23 +42,8 @@ static void listen_to_all(struct world_of_payments *world)
                  .ptr);
 }
 
-static void world_begin(struct world_of_payments *world,
-                        struct task *task,
-                        struct directory *directory,
-                        const char *slug)
-{
-    *world = (struct world_of_payments){.task = task, .project = create(task, directory, slug)};
-    listen_to_all(world);
-}
-
-/* Deletes the project, because the next world uses the same name. */
-static void world_end(struct world_of_payments *world, struct directory *directory)
-{
-    assert_int_equal(project_delete(world->task, directory, world->project), 0);
-}
-
 /* Deletes everything in the project but the project itself. */
-UNUSED static void wipe(struct world_of_payments *world)
+static void wipe(struct world_of_payments *world)
 {
     exec(world->task,
          &world->project->db,
@@ -66,6 +51,28 @@ UNUSED static void wipe(struct world_of_payments *world)
          "c as (delete from {p}.subscriptions), d as (delete from {p}.payment_methods), "
          "e as (delete from {p}.payment_customers), f as (delete from {p}.subscription_plans), "
          "g as (delete from {p}.webhook_events) delete from {p}.outbox");
+}
+
+/* The worlds of a program share one project, because creating a project takes long. */
+static void world_begin(struct world_of_payments *world,
+                        struct task *task,
+                        struct directory *directory,
+                        const char *slug)
+{
+    *world = (struct world_of_payments){.task = task};
+    int rc = project_find(task, directory, str_from(slug), &world->project);
+    if (rc == 0)
+        return;
+    assert_int_equal(rc, PROJECT_NOT_FOUND);
+    world->project = create(task, directory, slug);
+    listen_to_all(world);
+}
+
+/* Leaves nothing that the next world could find. */
+static void world_end(struct world_of_payments *world)
+{
+    wipe(world);
+    exec(world->task, &world->project->db, "delete from {p}.settings where kind = 'payments'");
 }
 
 UNUSED static struct str text(struct world_of_payments *world, const char *sql)

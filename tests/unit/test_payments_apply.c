@@ -109,7 +109,7 @@ static void refunded(struct task *task, struct directory *one, struct directory 
            "paid_at)::bigint) from {p}.payments",
            "7 refunded 2000 ch_1 5 ann@example.com pi_1 1760000002");
     assert_int_equal(emitted(&world, "PaymentCreated"), 1);
-    world_end(&world, one);
+    world_end(&world);
 }
 
 TEST(test_refunded)
@@ -165,7 +165,7 @@ static void authorized(struct task *task, struct directory *one, struct director
     expect(&world,
            "select concat_ws(' ', status, charge_id, failure_code, amount_minor) from {p}.payments",
            "succeeded ch_1 1500");
-    world_end(&world, one);
+    world_end(&world);
 }
 
 TEST(test_authorized)
@@ -232,7 +232,7 @@ static void disputed(struct task *task, struct directory *one, struct directory 
               "\"status\": \"lost\"}");
     (void)check_orders(&world, &story);
     expect(&world, "select status from {p}.payments", "disputed");
-    world_end(&world, one);
+    world_end(&world);
 }
 
 TEST(test_disputed)
@@ -306,7 +306,7 @@ static void abandoned(struct task *task, struct directory *one, struct directory
     };
     (void)check_orders(&world, &slow);
     expect(&world, "select status || failure_code from {p}.payments", "failedx");
-    world_end(&world, one);
+    world_end(&world);
 }
 
 TEST(test_abandoned)
@@ -392,7 +392,7 @@ static void subscribed(struct task *task, struct directory *one, struct director
     assert_int_equal(emitted(&world, "SubscriptionActivated"), 1);
     assert_int_equal(emitted(&world, "SubscriptionCreated"), 1);
     assert_int_equal(emitted(&world, "PaymentCreated"), 1);
-    world_end(&world, one);
+    world_end(&world);
 }
 
 TEST(test_subscribed)
@@ -465,7 +465,7 @@ static void elsewhere(struct task *task, struct directory *one, struct directory
     /* Both updates are of the same second and the processor cannot be read, so the rank of their
      * states decides. */
     expect(&world, "select status from {p}.subscriptions", "past_due");
-    world_end(&world, one);
+    world_end(&world);
 }
 
 TEST(test_elsewhere)
@@ -526,7 +526,7 @@ static void saved(struct task *task, struct directory *one, struct directory *tw
     story.once = "PaymentMethodCaptureFailed";
     (void)check_orders(&world, &story);
     expect(&world, "select count(*) from {p}.payment_methods", "2");
-    world_end(&world, one);
+    world_end(&world);
 }
 
 TEST(test_saved)
@@ -619,7 +619,7 @@ static void foreign(struct task *task, struct directory *one, struct directory *
            "select concat_ws(' ', type, status, metadata ->> 'note') from {p}.payments where "
            "intent_id = 'pi_6'",
            "one_off succeeded x");
-    world_end(&world, one);
+    world_end(&world);
 }
 
 TEST(test_foreign)
@@ -664,7 +664,7 @@ static void account(struct task *task, struct directory *one, struct directory *
     assert_int_equal(deliver_one(&world, closed, &applied), 0);
     assert_false(applied.touches_project);
     expect(&world, shown, "true connect US null");
-    world_end(&world, one);
+    world_end(&world);
 }
 
 TEST(test_account)
@@ -705,7 +705,7 @@ static void answered(struct task *task, struct directory *one, struct directory 
            "'amount_minor', payload ->> 'status', record_id, entity_id, pending) from {p}.outbox "
            "where event = 'PaymentFailed'",
            "7 20 2000 failed 0 0 1");
-    world_end(&world, one);
+    world_end(&world);
 }
 
 TEST(test_answered)
