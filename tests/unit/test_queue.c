@@ -8,6 +8,8 @@
 #include "toys_sql.h"
 
 #define LEASE_MS INT64_C(3000)
+#define FIRST    "first" /* slugs of the projects that the tests share */
+#define SECOND   "second"
 #define PAST     "now() - interval '1 second'"
 
 static void pause_ms(struct task *task, int64_t ms)
@@ -84,20 +86,34 @@ static struct queue_config config_of(struct directory *directory)
     };
 }
 
-static struct project *make_shop(struct task *task, struct directory *directory, const char *slug)
+/* Makes an empty table of toys in the schema. */
+static void make_table(struct task *task, struct db *db)
 {
-    struct project *project = create(task, directory, slug);
-
+    exec(task, db, "drop table if exists {p}.toys");
     exec(task,
-         &project->db,
+         db,
          "create table {p}.toys (id bigint generated always as identity primary key, "
          "status text not null default 'queued', token bigint not null default 0, "
          "attempt bigint not null default 0, runs bigint not null default 0, holder text, "
          "lease_until timestamptz, finished_at timestamptz, payload text not null default 'play')");
+}
+
+/* Returns the project with this slug, with an empty table of toys. The tests share projects,
+ * because creating a project takes long. */
+static struct project *make_shop(struct task *task, struct directory *directory, const char *slug)
+{
+    struct project *project;
+    int rc = project_find(task, directory, str_from(slug), &project);
+
+    if (rc != 0) {
+        assert_int_equal(rc, PROJECT_NOT_FOUND);
+        project = create(task, directory, slug);
+    }
+    make_table(task, &project->db);
     return project;
 }
 
-/* Deletes all toys of the project, so that the next test does not find them. */
+/* Deletes all toys of the project, so that the next test's queue does not find them. */
 static void clear(struct task *task, struct project *project)
 {
     exec(task, &project->db, "truncate {p}.toys");
@@ -149,8 +165,8 @@ static void test_in_world(void (*fn)(struct task *, struct directory *, struct d
 
 static void done_once(struct task *task, struct directory *one, struct directory *two)
 {
-    struct project *first = make_shop(task, one, "once-a");
-    struct project *second = make_shop(task, one, "once-b");
+    struct project *first = make_shop(task, one, FIRST);
+    struct project *second = make_shop(task, one, SECOND);
     struct queue_config config = config_of(one);
     struct queue_config other = config_of(two);
 
@@ -188,8 +204,8 @@ static unsigned first_of(int64_t number)
  * starts soon after it arrives. */
 static void fair(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
-    struct project *flood = make_shop(task, one, "fair-a");
-    struct project *other = make_shop(task, one, "fair-b");
+    struct project *flood = make_shop(task, one, FIRST);
+    struct project *other = make_shop(task, one, SECOND);
     struct queue_config config = config_of(one);
 
     t.hold = true;
@@ -209,7 +225,7 @@ static void fair(struct task *task, struct directory *one, struct directory *two
 /* With slots_per_project, a project has no more slots than that, even when it is alone. */
 static void bounded(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
-    struct project *project = make_shop(task, one, "bound");
+    struct project *project = make_shop(task, one, FIRST);
     struct queue_config config = config_of(one);
 
     config.slots_per_project = 3;
@@ -225,8 +241,8 @@ static void bounded(struct task *task, struct directory *one, struct directory *
 static void bounded_ahead(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
     struct queue_kind kind = toys;
-    struct project *flood = make_shop(task, one, "bound-a");
-    struct project *other = make_shop(task, one, "bound-b");
+    struct project *flood = make_shop(task, one, FIRST);
+    struct project *other = make_shop(task, one, SECOND);
     struct queue_config config = config_of(one);
 
     kind.prefetch = 16;
@@ -275,7 +291,7 @@ static struct queue *start_held(struct task *task,
  * ends and writes nothing. */
 static void renewed(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
-    struct project *project = make_shop(task, one, "lease");
+    struct project *project = make_shop(task, one, FIRST);
     struct queue_config config = config_of(one);
     config.lease_ms = LEASE_MS;
     struct queue *queue = start_held(task, project, &config, 2, 2);
@@ -309,7 +325,7 @@ static void renewed(struct task *task, struct directory *one, struct directory *
 /* Without an answer from the database, an item counts as lost when its lease may have ended. */
 static void over(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
-    struct project *project = make_shop(task, one, "over");
+    struct project *project = make_shop(task, one, FIRST);
     struct queue_config config = config_of(one);
     config.lease_ms = LEASE_MS;
     struct queue *queue = start_held(task, project, &config, 1, 1);
@@ -338,7 +354,7 @@ TEST(test_leases)
  * crashed too many processes is quarantined. */
 static void crashed(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
-    struct project *project = make_shop(task, one, "crash");
+    struct project *project = make_shop(task, one, FIRST);
     struct queue_config config = config_of(one);
 
     put(task, project, 6);
@@ -371,7 +387,7 @@ TEST(test_crashed)
  * their present state. */
 static void drained(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
-    struct project *project = make_shop(task, one, "drain");
+    struct project *project = make_shop(task, one, FIRST);
     struct queue_config config = config_of(one);
     struct queue *queue = start_held(task, project, &config, 20, 8);
 
@@ -394,7 +410,7 @@ static void drained(struct task *task, struct directory *one, struct directory *
 static void ahead(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
     struct queue_kind kind = toys;
-    struct project *project = make_shop(task, one, "ahead");
+    struct project *project = make_shop(task, one, FIRST);
     struct queue_config config = config_of(one);
 
     kind.prefetch = 16;
@@ -434,7 +450,7 @@ static void on_swept(void)
 static void notified(struct task *task, struct directory *one, struct directory *two)
 {
     struct queue_kind kind = toys;
-    struct project *project = make_shop(task, one, "notify");
+    struct project *project = make_shop(task, one, FIRST);
     struct queue_config config = config_of(one);
     struct queue_config storing = config_of(two);
 
@@ -471,7 +487,7 @@ TEST(test_notified)
 
 static void adopted(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
-    struct project *project = make_shop(task, one, "adopt");
+    struct project *project = make_shop(task, one, FIRST);
     struct queue_config config = config_of(one);
     struct rows rows;
 
@@ -502,7 +518,7 @@ static void adopted(struct task *task, struct directory *one, struct directory *
 
 static void retained(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
-    struct project *project = make_shop(task, one, "retain");
+    struct project *project = make_shop(task, one, FIRST);
     struct queue_config config = config_of(one);
 
     put(task, project, 700);
@@ -542,16 +558,35 @@ static int64_t removed_ms(struct task *task, struct project *project)
         task, &project->db, "select (extract(epoch from at) * 1000)::bigint from {p}.removals");
 }
 
+#define BARE "Bare"
+
+/* Adds a project that has a table of toys and nothing else, which suffices for a queue. */
+static void make_bare(struct task *task, struct directory *directory, unsigned serial)
+{
+    const char *text = arena_printf(task->arena,
+                                    "insert into platform.projects (slug, name, partition, state) "
+                                    "values ('bare-%u', '" BARE "', 0, 'active') returning number",
+                                    serial)
+                           .ptr;
+    struct db db = {
+        .server = directory_server(directory, STR("main")),
+        .schema = number(task, directory_control(directory), text),
+    };
+
+    exec(task, &db, "create schema {p}");
+    make_table(task, &db);
+}
+
 /* A round of retention is spread over time: the last projects are handled some time after the
  * first. */
 static void retained_in_turn(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
-    struct project *first = make_shop(task, one, "retain-a");
+    struct project *first = make_shop(task, one, FIRST);
     struct queue_config config = config_of(one);
 
     for (unsigned i = 0; i < 16; i++)
-        (void)make_shop(task, one, arena_printf(task->arena, "retain-%u", i).ptr);
-    struct project *last = make_shop(task, one, "retain-z");
+        make_bare(task, one, i);
+    struct project *last = make_shop(task, one, "last");
     put_old(task, first);
     put_old(task, last);
     config.retain_every_ms = 4000;
@@ -559,6 +594,7 @@ static void retained_in_turn(struct task *task, struct directory *one, struct di
     WAIT_WITHIN(15000, task, count_of(task, first, "true") + count_of(task, last, "true") == 0);
     assert_true(removed_ms(task, last) - removed_ms(task, first) > 300);
     end_queue(task, queue, 1000);
+    exec(task, directory_control(one), "delete from platform.projects where name = '" BARE "'");
 }
 
 /* --- rows that wait to be claimed, pauses between passes --- */
@@ -574,7 +610,7 @@ static void on_claimed(int64_t number UNUSED, unsigned waiting)
 static void counted(struct task *task, struct directory *one, struct directory *two UNUSED)
 {
     struct queue_kind kind = toys;
-    struct project *project = make_shop(task, one, "count");
+    struct project *project = make_shop(task, one, FIRST);
     struct queue_config config = config_of(one);
 
     kind.on_claimed = on_claimed;
@@ -614,8 +650,8 @@ static void paused(struct task *task, struct directory *one, struct directory *t
 {
     static const struct queue_kind kind = {
         .name = "passes", .pass = count_pass, .topic = BUS_SEARCH};
-    struct project *slow = make_shop(task, one, "slow");
-    struct project *other = make_shop(task, one, "other");
+    struct project *slow = make_shop(task, one, FIRST);
+    struct project *other = make_shop(task, one, SECOND);
     struct queue_config config = config_of(one);
 
     passes = 0;
