@@ -128,6 +128,59 @@ create(struct task *task, struct directory *directory, const char *slug)
     return project;
 }
 
+/* Copies what a new project has in its tables, and the values of its sequences. */
+static const char keep_command[] =
+    "do $$ declare t text; filled boolean; begin "
+    "create schema kept_{p}; "
+    "create table kept_{p}.sequence_values as select sequencename as name, last_value as value "
+    "from pg_sequences where schemaname = '{p}'; "
+    "for t in select relname from pg_class where relnamespace = '{p}'::regnamespace "
+    "and relkind in ('r', 'p') and not relispartition loop "
+    "execute format('select exists (select from {p}.%I)', t) into filled; "
+    "if filled then execute format('create table kept_{p}.%I as table {p}.%I', t, t); end if; "
+    "end loop; end $$";
+
+/* Drops the tables of the project's model, and restores the contents of all other tables. Triggers
+ * and foreign keys do nothing meanwhile. */
+static const char restore_command[] =
+    "do $$ declare t text; begin "
+    "set local session_replication_role = replica; "
+    "for t in select relname from pg_class where relnamespace = '{p}'::regnamespace "
+    "and relkind in ('r', 'p') and not relispartition loop "
+    "if t ~ '^[el]_[0-9]+$' then execute format('drop table {p}.%I cascade', t); continue; end if; "
+    "execute format('delete from {p}.%I', t); "
+    "if to_regclass(format('kept_{p}.%I', t)) is not null then "
+    "execute format('insert into {p}.%I overriding system value table kept_{p}.%I', t, t); end if; "
+    "end loop; "
+    "perform setval(format('{p}.%I', name)::regclass, coalesce(value, 1), value is not null) "
+    "from kept_{p}.sequence_values; end $$";
+
+/* Returns the project with this slug in the state of a new project. Only the first call of a
+ * program creates the project, because that takes a second of processor time. */
+UNUSED static struct project *
+make_new(struct task *task, struct directory *directory, const char *slug)
+{
+    struct db db = {.server = directory_server(directory, STR("main"))};
+    struct project *project;
+
+    db.schema = number(
+        task,
+        directory_control(directory),
+        arena_printf(task->arena,
+                     "select coalesce(max(number), 0) from platform.projects where slug = '%s'",
+                     slug)
+            .ptr);
+    if (db.schema == 0) {
+        project = create(task, directory, slug);
+        exec(task, &project->db, keep_command);
+        return project;
+    }
+    exec(task, &db, restore_command);
+    assert_int_equal(project_find(task, directory, str_from(slug), &project), 0);
+    project_epoch_raise(task, directory, project); /* for caches that outlive a directory */
+    return project;
+}
+
 UNUSED static int64_t user_id(struct task *task, struct db *db, const char *roles)
 {
     static int serial;

@@ -122,9 +122,7 @@ static void library_rows(const struct library *library)
 static void library_make(struct library *library, struct task *task, struct directory *directory)
 {
     *library = (struct library){.task = task, .directory = directory};
-    static int serial;
-    const char *slug = arena_printf(task->arena, "library-%d", ++serial).ptr;
-    library->project = create(task, directory, slug);
+    library->project = make_new(task, directory, "library");
     struct db *db = &library->project->db;
     for (size_t i = 0; i < ARRAY_LEN(library_commands); i++)
         exec(task, db, library_commands[i]);

@@ -109,10 +109,8 @@ static void shop_reload(struct shop *shop)
 
 static void shop_make(struct shop *shop, struct task *task, struct directory *directory)
 {
-    static int serial; /* one database serves all tests of a program */
-
     *shop = (struct shop){.task = task, .directory = directory};
-    shop->project = create(task, directory, arena_printf(task->arena, "shop%d", ++serial).ptr);
+    shop->project = make_new(task, directory, "shop");
     struct db *db = &shop->project->db;
     for (size_t i = 0; i < ARRAY_LEN(shop_commands); i++)
         exec(task, db, shop_commands[i]);

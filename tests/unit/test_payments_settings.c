@@ -28,7 +28,7 @@ static void run_defaults(struct task *task, struct directory *one, struct direct
 {
     (void)two;
     size_t count;
-    struct project *project = create(task, one, "defaults");
+    struct project *project = make_new(task, one, "shop");
     const struct payment_settings *settings = get(task, project);
 
     assert_int_equal(settings->processor.secret_key.len, 0);
@@ -87,7 +87,7 @@ static void check_processor(const struct processor_account *account)
 static void run_all(struct task *task, struct directory *one, struct directory *two)
 {
     (void)two;
-    struct project *project = create(task, one, "all");
+    struct project *project = make_new(task, one, "shop");
 
     put(task, project, PAYMENT_SETTINGS_PROCESSOR, processor_doc, STR(processor_secret));
     put(task,
@@ -149,7 +149,7 @@ TEST(test_ready)
 static void run_cache(struct task *task, struct directory *one, struct directory *two)
 {
     (void)two;
-    struct project *project = create(task, one, "cache");
+    struct project *project = make_new(task, one, "shop");
     const struct payment_settings *before = get(task, project);
 
     assert_ptr_equal(before, get(task, project));
@@ -172,7 +172,7 @@ TEST(test_cache)
 static void run_bounded(struct task *task, struct directory *one, struct directory *two)
 {
     (void)two;
-    struct project *project = create(task, one, "bounded");
+    struct project *project = make_new(task, one, "shop");
     struct project other = *project;
     const struct payment_settings *first = get(task, project);
 
@@ -211,7 +211,7 @@ sealed_text(struct task *task, struct project *project, const char *key, struct 
 static void run_sealed(struct task *task, struct directory *one, struct directory *two)
 {
     (void)two;
-    struct project *project = create(task, one, "sealed");
+    struct project *project = make_new(task, one, "shop");
     struct str secret = STR_NONE;
     struct str reason = STR_NONE;
 
@@ -246,7 +246,7 @@ TEST(test_sealed)
 static void run_unreadable(struct task *task, struct directory *one, struct directory *two)
 {
     (void)two;
-    struct project *project = create(task, one, "unreadable");
+    struct project *project = make_new(task, one, "shop");
     const struct payment_settings *settings = NULL;
     struct str secret;
 
@@ -272,7 +272,7 @@ TEST(test_unreadable)
 static void run_lock(struct task *task, struct directory *one, struct directory *two)
 {
     (void)two;
-    struct project *project = create(task, one, "lock");
+    struct project *project = make_new(task, one, "shop");
     struct str secret = STR("unset");
     json_t *doc = NULL;
     struct db *tx;
@@ -308,7 +308,7 @@ TEST(test_lock)
 static void run_register(struct task *task, struct directory *one, struct directory *two)
 {
     (void)two;
-    struct project *project = create(task, one, "registered");
+    struct project *project = make_new(task, one, "shop");
     const char *count =
         arena_printf(task->arena,
                      "select count(*) from platform.payment_projects where number = %lld",
