@@ -140,8 +140,8 @@ static const char keep_command[] =
     "if filled then execute format('create table kept_{p}.%I as table {p}.%I', t, t); end if; "
     "end loop; end $$";
 
-/* Drops the tables of the project's model, and restores the contents of all other tables. Triggers
- * and foreign keys do nothing meanwhile. */
+/* Drops the tables of the project's model, and restores the contents of all other tables, without
+ * triggers and checks of foreign keys. */
 static const char restore_command[] =
     "do $$ declare t text; begin "
     "set local session_replication_role = replica; "
