@@ -92,9 +92,9 @@ def test_search_finds_what_the_caller_may_read(shop, indexer):
     role = shop.role(permissions=["chairs:read", "chairs:create", "svc_ai_chat:create", "svc_ai_chat:read", "svc_search:read"])
     cara = shop.user(role_ids=[role["id"]])
     mine, theirs = shop.item("chairs", client=cara, name="Velvet throne"), shop.item("chairs", name="Velvet sofa & more")
-    def found(client):
+    def search_ids(client):
         return {each["id"] for each in client.get("/search", params={"q": "velvet"}, expect=200).json()["items"]}
-    until(lambda: found(shop.admin) == {mine["id"], theirs["id"]} and found(cara) == {mine["id"]})
+    until(lambda: search_ids(shop.admin) == {mine["id"], theirs["id"]} and search_ids(cara) == {mine["id"]})
     found, _ = call_tools(cara, ("search", {"words": "velvet"}), ("search", {"words": "sofa & more", "entity": "chairs"}),
                           ("search", {"words": "velvet", "entity": "hidden"}), ("search", {"words": "velvet&e=hidden"}), ("search", {}))
     assert [each["id"] for each in found[0]["items"]] == [mine["id"]] and found[1]["items"] == [] == found[3]["items"]
