@@ -226,11 +226,12 @@ check-unit: ## Unit tests under the sanitizers
 check-http: ## Wire tests (tests/http)
 check-flow: ## Flow tests (tests/flow) and the contract check
 check-docs: ## The generated documents: validators, generated clients, FUZZ_REQUESTS (20000) random requests, seed FUZZ_SEED (tests/docs)
-check-long: ## The flow tests that `make test` leaves out (tests/long.txt), unit tests with all orders of events, and clang-tidy with more states
+check-long: ## The tests that `make test` leaves out (tests/long.txt), unit tests with all orders of events, and clang-tidy with more states
 check-load: ## Load at full size, tests of durations with exact limits, and the soak (SOAK_SECONDS, 1800); about a hundred minutes on an idle machine
 check-search: ## Compare searches with the oracle: SEARCH_CORPORA (1000) random projects, SEARCH_QUERIES (12) each, seeds from SEARCH_SEED (1000) on; about an hour
 check-sql: ## Migrate an empty database and prepare every statement
 check-docs: export FUZZ_REQUESTS ?= 20000
+check-docs: export TESTS_LONG ?= 1
 check-unit check-http check-flow check-docs check-long check-load check-search check-sql:
 	@scripts/setup build && scripts/test $(@:check-%=%)
 chaos: ## Workflows, payments, push, search, live changes and the assistant under faults for CHAOS_SECONDS (600), seed CHAOS_SEED; then check the results

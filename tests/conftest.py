@@ -44,11 +44,9 @@ class LongTests:
 
 # The files that take longest, longest first: several processes take files in this order, so that they end at about the same time.
 # `scripts/test` prints the durations at its end.
-LONGEST = """tours fuzz documents push_dispatcher provider script_sandbox webhooks_settle push_npm daemon search_hostile mail_flows mail_servers auth
-    runner_data search variants tenant_domains killed runner_outbound store_notifications workflow_rights live subscription_life
-    matrix sign_in_limits conditional workflow_guards payments_idempotency mail_queue subscriptions payments views sql_input
-    runner_core payments_order payment_plan_sync variants_camera attack_work search_indexer users processor_model tools verdict
-    statements""".split()
+LONGEST = """tours documents provider script_sandbox fuzz push_dispatcher auth tenant_domains mail_flows proxies variants conditional
+    runner_outbound matrix payments mail_servers store_notifications killed live views layers payments_order daemon subscriptions
+    fields search docs processor_model variants_camera assistant push_npm attack_work payments_killed derived verdict""".split()
 
 
 def sort_key(item):
