@@ -306,9 +306,9 @@ $(BUILD)/headers/%.h.ok: %.h $(FLAGS_STAMP) | $(SQL_HEADERS) $(GEN)/migrations.h
 	@touch $@
 
 # clang-tidy checks a folder again when one of its sources was recompiled: one call for all sources of a folder takes a third of the
-# time of a call for each. It leaves warnings to the compiler (-Wno-error). clang's analyzer takes four
-# fifths of the time of all checks, so `make lint` leaves the analyzer out. `make check-long` runs the analyzer, which gives up on a
-# function after TIDY_STATES (75000) states.
+# time of a call for each. It leaves warnings to the compiler (-Wno-error). clang's analyzer takes four fifths of the time of all
+# checks, so `make lint` leaves the analyzer out. `make check-long` runs the analyzer, which gives up on a function after TIDY_STATES
+# (75000) states.
 TIDY_STATES ?= 0
 TIDY_FLAGS  := --extra-arg=-Wno-error $(if $(filter 0,$(TIDY_STATES)),--checks=-clang-analyzer-*,\
                $(foreach f,-Xclang -analyzer-config -Xclang max-nodes=$(TIDY_STATES),--extra-arg=$(f)))
