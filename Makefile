@@ -296,8 +296,8 @@ shell:
 
 # Each header must compile alone. A source that includes a header first proves this, so only the other headers are compiled here,
 # except the conf_*.h headers that are included in the middle of another header to expand a .def file.
-FIRST   := $(shell grep -hm1 '^\#include' $(TIDY_SRC) | sed -n 's/^\#include "\(.*\)"/\1/p')
-HEADERS := $(filter-out $(foreach f,$(LEVELS) $(SERVICES:%=services/%),$(FIRST:%=$(f)/%)) \
+FIRST_INCLUDES := $(shell grep -hm1 '^\#include' $(TIDY_SRC) | sed -n 's/^\#include "\(.*\)"/\1/p')
+HEADERS := $(filter-out $(foreach f,$(LEVELS) $(SERVICES:%=services/%),$(FIRST_INCLUDES:%=$(f)/%)) \
              $(patsubst %,common/core/conf/conf_%.h,members end table struct items), $(filter common/%.h services/%.h,$(C_FILES)))
 headers: $(patsubst %,$(BUILD)/headers/%.ok,$(HEADERS)) ## Fail on a header that does not compile alone
 $(BUILD)/headers/%.h.ok: %.h $(FLAGS_STAMP) | $(SQL_HEADERS) $(GEN)/migrations.h $(GEN)/currencies.h

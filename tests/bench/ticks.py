@@ -40,8 +40,8 @@ def measure_idle(world, out, name):
         scripts = [resident_mb(pid) for pid in pids if pid not in (runner.process.pid, *runner.workers())]
     finally:
         world.stop_runner()
-    beside = f"; {len(scripts)} script processes, the largest {max(scripts):.1f} MB" if scripts else ""
-    out.add(f"memory of an idle runner, {name}", f"{worker:.1f} MB", "<= 30 MB", worker <= 30, f"its worker{beside}")
+    scripts_text = f"; {len(scripts)} script processes, the largest {max(scripts):.1f} MB" if scripts else ""
+    out.add(f"memory of an idle runner, {name}", f"{worker:.1f} MB", "<= 30 MB", worker <= 30, f"its worker{scripts_text}")
     out.add(f"CPU of an idle runner, {name}", f"{share:.2%}", "<= 1%", share <= 0.01, f"of a core, over {IDLE_SECONDS} s")
 
 

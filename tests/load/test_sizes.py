@@ -120,16 +120,16 @@ def test_l1_ten_thousand_idle_connections(lone_gateway):
             idle.append(sock)
         assert {answer(sock) for sock in idle} == {200}
         grown = (memory(lone_gateway.gateway) - before) / len(idle)
-        beside = Others(lone_gateway, 5).results()
+        loaded = Others(lone_gateway, 5).results()
         for sock in idle[::100]:
             sock.sendall(head(lone_gateway))
             assert answer(sock) == 200
     finally:
         close(idle)
-    print(f"{grown:.0f} bytes a connection; p99 of the others {beside['p99']:.4f} s, alone {alone['p99']:.4f} s")
+    print(f"{grown:.0f} bytes a connection; p99 of the others {loaded['p99']:.4f} s, alone {alone['p99']:.4f} s")
     if not sanitized(lone_gateway.gateway):
         assert grown <= 20 * 1024
-    assert beside["p99"] < 2 * alone["p99"] + 0.02  # a time slice of the scheduler
+    assert loaded["p99"] < 2 * alone["p99"] + 0.02  # a time slice of the scheduler
 
 
 def test_l2_five_thousand_slow_heads(lone_gateway):

@@ -78,10 +78,10 @@ def processor(gateway, runner, servers, db, seen):
 
 def table(report):
     """Lines of the table: kind, then count, p50, p99 and errors, alone and with the floods."""
-    lines = [f"{'':9}{'alone':>8}{'p50 ms':>9}{'p99 ms':>9}  errors      {'beside':>8}{'p50 ms':>9}{'p99 ms':>9}  errors"]
+    lines = [f"{'':9}{'alone':>8}{'p50 ms':>9}{'p99 ms':>9}  errors      {'during':>8}{'p50 ms':>9}{'p99 ms':>9}  errors"]
     for kind in CALLS:
         line = f"{kind:9}"
-        for phase in ("alone", "beside"):
+        for phase in ("alone", "during"):
             found = report["phases"].get(phase, {}).get(kind, {"count": 0, "p50": 0, "p99": 0, "errors": {}})
             errors = " ".join(f"{status}: {count}" for status, count in sorted(found["errors"].items())) or "none"
             line += f"{found['count']:8}{found['p50'] * 1000:9.1f}{found['p99'] * 1000:9.1f}  {errors:10}  "
@@ -97,7 +97,7 @@ def p99_limit(kind, alone, floods):
 def judge(report, floods):
     """The violations, as lines."""
     wrong = []
-    for kind, found in report["phases"]["beside"].items():
+    for kind, found in report["phases"]["during"].items():
         wrong += [f"{kind}: {count} x {status}" for status, count in found["errors"].items()]
         alone = report["phases"]["alone"].get(kind)
         if alone and found["count"] >= FEW and alone["count"] >= FEW and found["p99"] > p99_limit(kind, alone, floods):
@@ -194,8 +194,8 @@ def test_soak(world, tarpit, db, servers):
             for name, attack in attacks.items():
                 answers[name] = stack.enter_context(attack)
             cpu.cores()
-            seen.phase("beside", SECONDS)
-            used["beside"] = cpu.cores()
+            seen.phase("during", SECONDS)
+            used["during"] = cpu.cores()
             seen.phase("floods end")
             for flood in answers.values():
                 if hasattr(flood, "stop"):

@@ -2,6 +2,7 @@
 import asyncio
 import collections
 import functools
+import itertools
 import json
 import pathlib
 import re
@@ -36,7 +37,7 @@ KEYS = 8  # of new accounts, in turn: a new key takes a sixth of a second
 
 
 @functools.cache
-def rsa_key(_):
+def rsa_key(number):
     return rsa.generate_private_key(65537, 2048)
 
 
@@ -56,6 +57,7 @@ class Fcm:
     def __init__(self, port=0, host="127.0.0.1", streams_max=100, token_seconds=3599, schema=SCHEMA):
         self.lock = threading.Lock()
         self.accounts, self.tokens, self.dead = {}, {}, set()
+        self.numbers = itertools.count()  # of accounts with a key of KEYS
         self.faults = Faults("goaway", "reset", "refuse", "huge", "redirect")
         self.token_seconds = token_seconds
         self._sends, self._violations, self._grants = [], [], []
@@ -79,12 +81,12 @@ class Fcm:
     # --- methods that change the state ---
 
     def new_account(self, project_id=None, key=None):
-        """A service account file, as text, of a Firebase project; `key`: PEM, else one that the last accounts do not have."""
+        """A service account file, as text, of a Firebase project; `key`: PEM, else another key than those of the seven accounts before."""
         project_id = project_id or f"shop-{secrets.token_hex(4)}"
         if key:
             private = serialization.load_pem_private_key(key.encode(), None)
         else:
-            private = rsa_key(len(self.accounts) % KEYS)
+            private = rsa_key(next(self.numbers) % KEYS)
         email = f"firebase-adminsdk-{secrets.token_hex(3)}@{project_id}.iam.gserviceaccount.com"
         pem = private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
                                     serialization.NoEncryption()).decode()

@@ -537,7 +537,7 @@ static void killed(struct task *task, struct directory *one, struct directory *t
     (void)two;
 
     make_legacy(task, project);
-    /* The first of the 13 steps, every third and the last; in a long run all of them. */
+    /* Every third step; in a long run each step. */
     for (step = 1; step < 100; step += is_long_run() ? 1 : 3) {
         int rc = spawn("rotate", step, 0);
         all_readable(task, one, project, &oldest);

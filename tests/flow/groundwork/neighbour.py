@@ -4,7 +4,7 @@
 
 For each phase and kind of call a report has the number of calls, p50 and p99 in seconds, and the number of unexpected answers
 by status (0: no answer at all). A call counts in the phase in which it began, except that a call that overlaps the phase
-"beside" counts in that phase.
+"during" counts in that phase.
 """
 import json
 import random
@@ -138,8 +138,8 @@ class Caller(threading.Thread):
             except UnexpectedAnswer as error:
                 wrong = error.args
             taken = time.monotonic() - begun
-            if "beside" in (phase, self.world.phase):
-                phase = "beside"
+            if "during" in (phase, self.world.phase):
+                phase = "during"
             if phase is not None:
                 self.world.add(phase, kind, taken, wrong)
             if wrong:

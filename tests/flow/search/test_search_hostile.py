@@ -182,11 +182,11 @@ def test_searches_while_an_index_is_swapped(own_staff, db):
         assert find_ids(own_staff.admin, "zebra", e="staff") == [own_staff.hidden]
         assert find_ids(own_staff.caller, "lantern") == [own_staff.own]
 
-    with Background(look) as beside:
+    with Background(look) as background:
         for _ in range(3):
             own_staff.admin.post("/search/rehydrate/staff", expect=202)
             wait_indexed(own_staff, db, "staff")
-        beside.wait_turns()
+        background.wait_turns()
 
 
 def test_searches_while_an_entity_goes(own_staff, db):
@@ -203,11 +203,11 @@ def test_searches_while_an_entity_goes(own_staff, db):
         named = own_staff.admin.get("/search", params={"q": "lantern", "e": "doomed", "facets": "title"})
         assert named.status_code in (200, 400), named.text
 
-    with Background(look) as beside:
-        beside.wait_turns()
+    with Background(look) as background:
+        background.wait_turns()
         own_staff.admin.delete("/entities/doomed", expect=204)
         gone.set()
-        beside.wait_turns()
+        background.wait_turns()
 
 
 def test_many_at_once(staff):

@@ -193,7 +193,7 @@ def closure(starts):
         if path in seen:
             continue
         seen.add(path)
-        todo += [beside for beside in [path.parent / "__init__.py"] if beside.exists()]
+        todo += [package for package in [path.parent / "__init__.py"] if package.exists()]
         for level, name, member in imported(path):
             near = path.parents[max(0, level - 1)]
             ours = [file for file in (module_file(full, near) for full in (name, f"{name}.{member}".strip(".")) if full) if file]

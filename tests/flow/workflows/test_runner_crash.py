@@ -237,7 +237,7 @@ def test_cancelled_while_the_sink_holds_the_answer(project, db, sink, start_test
 def test_a_job_that_takes_its_runner_down_does_it_alone(project, db, servers, start_test_runner, orders):
     """Jobs that only shared a process with a job that crashes its runner are run again, and succeed."""
     others = project.entity("others", [{"name": "name", "type": "varchar"}])
-    made, beside = workflow(project.admin, steps=[create()]), workflow(project.admin, steps=[create(entity="others")])
+    made, other = workflow(project.admin, steps=[create()]), workflow(project.admin, steps=[create(entity="others")])
     quick = workflow(project.admin, steps=[condition()])
     schema = project.schema(db)
     runner = start_test_runner(JOB_ATTEMPTS=4)
@@ -251,7 +251,7 @@ def test_a_job_that_takes_its_runner_down_does_it_alone(project, db, servers, st
 
     with TableLock(servers, table(project, db, orders)):
         with TableLock(servers, table(project, db, others)) as held:
-            poison, *innocent = [start_by_row(project, db, one) for one in (made, *[beside] * 5)]
+            poison, *innocent = [start_by_row(project, db, one) for one in (made, *[other] * 5)]
             until(lambda: len(running()) == 6 and held.is_awaited(db), "all run in one process")
             (first,) = {name for _, name in running()}
             crash_worker(db, first, project)
