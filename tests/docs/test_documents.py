@@ -3,7 +3,7 @@ import json
 import pathlib
 
 import pytest
-from npm import run
+from npm import VALIDATORS, run
 from groundwork.project import ADMIN_EMAIL, PASSWORD, Project
 
 HERE = pathlib.Path(__file__).parent
@@ -44,7 +44,7 @@ def documented_project(session_gateway, operator, recorder):
 
 @pytest.fixture(scope="module")
 def files(documented_project):
-    """The documents as files: model.json, platform.json (and one for each further module)."""
+    """The paths of the documents: model.json, platform.json (and one for each further module)."""
     body = documented_project.admin.get("/docs", expect=200).json()
     assert set(body) == {"data_model_documentation", "module_documentation"}
     GENERATED.mkdir(exist_ok=True)
@@ -52,11 +52,11 @@ def files(documented_project):
     assert len(body["module_documentation"]) == 1
     for document in body["module_documentation"].values():
         (GENERATED / "platform.json").write_text(json.dumps(document, indent=1))
-    return ["generated/model.json", "generated/platform.json"]
+    return [GENERATED / "model.json", GENERATED / "platform.json"]
 
 
 def test_versions_and_servers(files, documented_project):
-    model, platform = (json.loads((HERE / name).read_text()) for name in files)
+    model, platform = (json.loads(file.read_text()) for file in files)
     assert model["openapi"] == "3.0.3"
     assert model["info"]["title"] == "Data Model API"
     assert platform["openapi"] == "3.0.4"
@@ -66,13 +66,13 @@ def test_versions_and_servers(files, documented_project):
 
 
 @pytest.mark.parametrize("name", ["model", "platform"])
-def test_redocly_finds_nothing(name, files, tools):
-    text = run(tools / "redocly", "lint", "--format", "json", "--config", "redocly.yaml", f"generated/{name}.json")
+def test_redocly_finds_nothing(name, files, validators):
+    text = run(validators / "redocly", "lint", "--format", "json", "--config", "redocly.yaml", GENERATED / f"{name}.json", folder=VALIDATORS)
     assert json.loads(text)["totals"] == {"errors": 0, "warnings": 0, "ignored": 0}, text
 
 
-def test_swagger_parser_accepts(files, tools):
-    assert "paths" in run("node", "validate.mjs", *files)
+def test_swagger_parser_accepts(files, validators):
+    assert "paths" in run("node", "validate.mjs", *files, folder=VALIDATORS)
 
 
 def test_generated_client_works(files, tools, documented_project):

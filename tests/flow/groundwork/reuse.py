@@ -21,31 +21,37 @@ from .push_keys import b64
 from .sealed import MASTER, key_of, seal, setting_aad
 
 REST = 3.0  # seconds after which each daemon has noticed that a project is no longer active
-LARGEST = 16 << 20  # bytes of the tables and indexes of a schema that is used again; a new schema has 3 MB
+LARGEST = 2 << 20  # bytes of the tables of a schema that is used again, without indexes; a new schema has 0.1 MB
+# Tables with the same rows in each project. Only migrations change these rows.
+FIXED = "('apply_locks', 'resource_locks')"
 
 EMPTY = """
 do $$
 declare
   used constant text := 'p_{used}';
   pattern constant text := 'p_{pattern}';
+  own constant name[] := array(select relname from pg_class where relnamespace = pattern::regnamespace);
   one record;
+  bytes bigint;
+  filled name[];
 begin
-  if (select sum(pg_relation_size(c.oid)) from pg_class c where c.relnamespace = used::regnamespace) > {largest} then
+  select sum(size), array_agg(relname) filter (where size > 0 and relname = any(own) and relname not in {fixed})
+  into bytes, filled from (
+    select c.relname, pg_relation_size(c.oid) as size from pg_class c where c.relnamespace = used::regnamespace and c.relkind = 'r') as tables;
+  if bytes > {largest} then
     raise exception 'the schema has grown';
   end if;
   for one in
     select format('drop %s if exists %I.%I cascade', case c.relkind when 'v' then 'view' when 'm' then 'materialized view'
       else 'table' end, used, c.relname) as statement
-    from pg_class c where c.relnamespace = used::regnamespace and c.relkind in ('r', 'p', 'v', 'm') and not exists (
-      select from pg_class p where p.relnamespace = pattern::regnamespace and p.relname = c.relname)
+    from pg_class c where c.relnamespace = used::regnamespace and c.relkind in ('r', 'p', 'v', 'm') and c.relname <> all(own)
   loop execute one.statement; end loop;
   for one in
     select format('drop function if exists %s cascade', f.oid::regprocedure) as statement
     from pg_proc f where f.pronamespace = used::regnamespace and not exists (
       select from pg_proc p where p.pronamespace = pattern::regnamespace and p.proname = f.proname)
   loop execute one.statement; end loop;
-  for one in
-    select c.relname from pg_class c where c.relnamespace = used::regnamespace and c.relkind = 'r' and pg_relation_size(c.oid) > 0
+  for one in select unnest(filled) as relname
   loop execute format('delete from %I.%I', used, one.relname); end loop;
 end $$;
 alter schema p_{used} rename to p_{new};
@@ -60,34 +66,38 @@ select format('insert into %1$s.%2$I (%3$s) overriding system value select %4$s 
     else quote_ident(a.attname) end, ', ' order by a.attnum), 'p_{pattern}')
 from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
 where c.relnamespace = 'p_{pattern}'::regnamespace and c.relkind = 'r' and pg_relation_size(c.oid) > 0
+  and c.relname not in {fixed}
 group by c.oid, c.relname
 union all
-select format('select setval(''%s.%I'', %s, %L)', 'p_{new}', sequencename, coalesce(last_value, start_value), last_value is not null)
+select 'select ' || string_agg(
+  format('setval(''%s.%I'', %s, %L)', 'p_{new}', sequencename, coalesce(last_value, start_value), last_value is not null), ', ')
 from pg_sequences where schemaname = 'p_{pattern}'
 """
 
 SHAPE = """
-select md5(string_agg(line, e'\\n' order by line)) from (
-  select format('%s %s %s %s', c.relkind, c.relname, c.reloptions, c.relacl) as line
+select bit_xor(hash) from (
+  select hash_record_extended((c.relkind, c.relname, c.reloptions, c.relacl::text), 0) as hash
   from pg_class c where c.relnamespace = '{schema}'::regnamespace
   union all
-  select format('%s.%s %s %s %s', c.relname, a.attname, a.atttypid, a.atttypmod, a.attnotnull)
+  select hash_record_extended((c.relname, a.attname, a.atttypid, a.atttypmod, a.attnotnull), 0)
   from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-  where c.relnamespace = '{schema}'::regnamespace
+  where c.relnamespace = '{schema}'::regnamespace and c.relkind <> 'i'
   union all
-  select format('%s %s %s %s', c.relname, i.indisvalid, i.indisunique, i.indkey)
+  select hash_record_extended((c.relname, i.indisvalid, i.indisunique, i.indkey::text), 0)
   from pg_class c join pg_index i on i.indexrelid = c.oid where c.relnamespace = '{schema}'::regnamespace
   union all
-  select format('%s %s %s', k.conname, k.contype, k.convalidated) from pg_constraint k
+  select hash_record_extended((k.conname, k.contype, k.convalidated), 0) from pg_constraint k
   where k.connamespace = '{schema}'::regnamespace
   union all
-  select format('%s %s %s', c.relname, t.tgname, t.tgenabled) from pg_class c join pg_trigger t on t.tgrelid = c.oid and not t.tgisinternal
-  where c.relnamespace = '{schema}'::regnamespace
+  select hash_record_extended((c.relname, t.tgname, t.tgenabled), 0)
+  from pg_class c join pg_trigger t on t.tgrelid = c.oid and not t.tgisinternal where c.relnamespace = '{schema}'::regnamespace
   union all
-  select format('%s %s', f.proname, replace(f.prosrc, '{schema}.', '')) from pg_proc f where f.pronamespace = '{schema}'::regnamespace
+  select hash_record_extended((f.proname, replace(f.prosrc, '{schema}.', '')), 0) from pg_proc f
+  where f.pronamespace = '{schema}'::regnamespace
   union all
-  select format('%s %s', t.typtype, t.typname) from pg_type t where t.typnamespace = '{schema}'::regnamespace and t.typtype in ('e', 'd')
-) as lines
+  select hash_record_extended((t.typtype, t.typname), 0) from pg_type t
+  where t.typnamespace = '{schema}'::regnamespace and t.typtype in ('e', 'd')
+) as parts
 """
 
 
@@ -130,7 +140,7 @@ class Pool:
             self.servers.execute("update platform.projects set state = 'creating' where slug = %s", slug)
             cursor.execute("select number, migration from platform.projects where slug = %s", (slug,))
             number, self.migration = cursor.fetchone()
-            cursor.execute(FILL.format(new="{new}", pattern=number))
+            cursor.execute(FILL.format(new="{new}", pattern=number, fixed=FIXED))
             self.fill = ";".join(statement for statement, in cursor.fetchall())
             cursor.execute(SHAPE.format(schema=f"p_{number}"))
             self.shape, = cursor.fetchone()
@@ -145,7 +155,7 @@ class Pool:
                        " values (%s, %s, floor(random() * 16), %s, 'active') returning number",
                        (used, body["project_id"], body["name"], self.migration))
         number, = cursor.fetchone()
-        numbers = {"used": used, "pattern": pattern, "new": number, "largest": LARGEST}
+        numbers = {"used": used, "pattern": pattern, "new": number, "largest": LARGEST, "fixed": FIXED}
         cursor.execute(EMPTY.format(**numbers))
         cursor.execute(SHAPE.format(schema=f"p_{number}"))
         if cursor.fetchone()[0] != self.shape:
