@@ -144,7 +144,7 @@ def test_ci_ends_with_its_line(make, verdict, tmp_path):
         if each.name != "__pycache__":
             shutil.copy(each, tree / "scripts")
     test = 'case " $* " in *" test "*) exec /usr/bin/make "$@" ;; esac'
-    for name, body in (("make", f"{test}\n{make}"), ("dpkg-query", "echo install ok installed")):
+    for name, body in (("make", f"{test}\n{make}"), ("dpkg-query", 'for name; do echo "$name install ok installed"; done')):
         (bin / name).write_text(f"#!/bin/sh\n{body}\n")
         (bin / name).chmod(0o755)
     bare = {"PATH": f"{bin}:{os.environ['PATH']}", **{name: os.environ[name] for name in ("TMPDIR", "GW_KEPT") if name in os.environ}}
