@@ -72,15 +72,13 @@ $(BUILD)/%.o: %.S $(FLAGS_STAMP)
 	@$(CC) $(CFLAGS) -c $< -o $@
 
 # scripts/sqlgen turns each .sql file of the sources into a header of statements (<file>.sql -> <file>_sql.h) and the
-# migrations into C arrays.
+# migrations into C arrays. One call makes the headers of all files that changed.
 SQL_FILES := $(shell find common services tests/unit -name '*.sql' 2>/dev/null)
 SQL_HEADERS = $(patsubst %.sql,$(GEN)/%_sql.h,$(notdir $(SQL_FILES)))
-define sql_rule
-$(GEN)/$(basename $(notdir $(1)))_sql.h: $(1) scripts/sqlgen scripts/currencies
-	@mkdir -p $$(@D)
-	@scripts/sqlgen statements $$< > $$@
-endef
-$(foreach f,$(SQL_FILES),$(eval $(call sql_rule,$(f))))
+$(SQL_HEADERS): $(GEN)/.sql ;
+$(GEN)/.sql: $(SQL_FILES) scripts/sqlgen scripts/currencies
+	@mkdir -p $(@D)
+	@scripts/sqlgen headers $(@D) $(if $(filter scripts/%,$?),$(SQL_FILES),$?) && touch $@
 $(GEN)/migrations.h: $(wildcard deploy/migrations/*/*.sql) scripts/sqlgen
 	@mkdir -p $(@D)
 	@scripts/sqlgen migrations deploy/migrations > $@
