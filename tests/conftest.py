@@ -44,9 +44,9 @@ class LongTests:
 
 # The files that take longest, longest first: several processes take files in this order, so that they end at about the same time.
 # `scripts/test` prints the durations at its end.
-LONGEST = """tours documents provider script_sandbox fuzz push_dispatcher auth tenant_domains mail_flows proxies variants conditional
-    runner_outbound matrix payments mail_servers store_notifications killed live views layers payments_order daemon subscriptions
-    fields search docs processor_model variants_camera assistant push_npm attack_work payments_killed derived verdict""".split()
+LONGEST = """tours provider auth fuzz documents script_sandbox matrix mail_flows runner_core tenant_domains store_notifications payments
+    conditional runner_outbound variants workflow_rights live search workflows users attack_work push_dispatcher fields runner_data
+    processor_model daemon subscriptions workflow_triggers views payments_idempotency layers verdict""".split()
 
 
 def sort_key(item):
