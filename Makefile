@@ -183,8 +183,8 @@ $(BUILD)/tests/unit/test_records_%.o: CPPFLAGS += -Iservices/api-gateway -Iservi
 $(BUILD)/tests/fuzz/fuzz_records_%.o: CPPFLAGS += -Iservices/api-gateway
 $(BUILD)/unit/test_base_script_sandbox: LDLIBS += -lseccomp
 $(call objs,$(UNIT_SRC)): | $(SQL_HEADERS)
-# Tests are compiled once and run once, so the optimizer would take more time than it saves.
-$(call objs,$(UNIT_SRC)): CFLAGS += -O0
+# `make test` compiles the tests once and runs them once, so the optimizer would take more time than it saves.
+$(call objs,$(UNIT_SRC)): CFLAGS += $(if $(filter asan,$(VARIANT)),-O0)
 .PHONY: unit
 unit: $(UNIT_BIN)
 # make unit-<name> builds and runs one, e.g. make unit-test_base_text VARIANT=asan
