@@ -72,13 +72,13 @@ $(BUILD)/%.o: %.S $(FLAGS_STAMP)
 	@$(CC) $(CFLAGS) -c $< -o $@
 
 # scripts/sqlgen turns each .sql file of the sources into a header of statements (<file>.sql -> <file>_sql.h) and the
-# migrations into C arrays. One call makes the headers of all files that changed.
+# migrations into C arrays. One call makes the headers of all files that changed, or of all files when a header is missing.
 SQL_FILES := $(shell find common services tests/unit -name '*.sql' 2>/dev/null)
 SQL_HEADERS = $(patsubst %.sql,$(GEN)/%_sql.h,$(notdir $(SQL_FILES)))
 $(SQL_HEADERS): $(GEN)/.sql ;
-$(GEN)/.sql: $(SQL_FILES) scripts/sqlgen scripts/currencies
+$(GEN)/.sql: $(SQL_FILES) scripts/sqlgen scripts/currencies $(if $(filter-out $(wildcard $(SQL_HEADERS)),$(SQL_HEADERS)),FORCE)
 	@mkdir -p $(@D)
-	@scripts/sqlgen headers $(@D) $(if $(filter scripts/%,$?),$(SQL_FILES),$?) && touch $@
+	@scripts/sqlgen headers $(@D) $(if $(filter scripts/% FORCE,$?),$(SQL_FILES),$?) && touch $@
 $(GEN)/migrations.h: $(wildcard deploy/migrations/*/*.sql) scripts/sqlgen
 	@mkdir -p $(@D)
 	@scripts/sqlgen migrations deploy/migrations > $@

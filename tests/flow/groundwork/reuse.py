@@ -75,7 +75,7 @@ from pg_sequences where schemaname = 'p_{pattern}'
 """
 
 SHAPE = """
-select bit_xor(hash) from (
+select sum(hash) from (
   select hash_record_extended((c.relkind, c.relname, c.reloptions, c.relacl::text), 0) as hash
   from pg_class c where c.relnamespace = '{schema}'::regnamespace
   union all
