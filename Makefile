@@ -1,5 +1,4 @@
 # Groundwork. Every command for daily work is a target of this file; `make help` lists the targets.
-SHELL := /bin/bash
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
