@@ -32,7 +32,7 @@ as_pg() {
 }
 
 port_is_free() {
-    python3 - "$1" <<'PY'
+    /usr/bin/python3 -I -S - "$1" <<'PY'
 import socket, sys
 with socket.socket() as s:
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -128,15 +128,22 @@ has_setting() { # TEXT OF --help-config, VARIABLE
     [[ $'\n'$1 == *$'\n'"$2"[=\ ]* ]]
 }
 
-# Unsets the variables that the caller set for other daemons, because a daemon refuses to start with an unknown variable. A
-# variable that no daemon knows stays set, so that the daemon reports it. Run this in a subshell.
-unset_foreign_settings() { # TEXT OF --help-config
-    local each variable all=
+# Stores the text of --help-config of each daemon in HELP.
+declare -A HELP=()
+read_help() {
+    local each
     for each in $(daemons); do
-        all+=$'\n'$("$BIN/$each" --help-config)
+        HELP[$each]=$("$BIN/$each" --help-config) || die "$each --help-config failed"
     done
+}
+
+# Unsets the variables that the caller set for other daemons, because a daemon refuses to start with an unknown variable. A
+# variable that no daemon knows stays set, so that the daemon reports it. Needs HELP. Run this in a subshell.
+unset_foreign_settings() { # NAME OF THE DAEMON
+    local variable all
+    all=$(printf '%s\n' "${HELP[@]}")
     for variable in $(compgen -e GROUNDWORK_); do
-        if has_setting "$all" "${variable%_FILE}" && ! has_setting "$1" "${variable%_FILE}"; then
+        if has_setting "$all" "${variable%_FILE}" && ! has_setting "${HELP[$1]}" "${variable%_FILE}"; then
             unset "$variable"
         fi
     done
