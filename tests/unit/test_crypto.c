@@ -236,9 +236,9 @@ TEST_WITH(test_password_forms, setup, teardown)
     assert_int_equal(password_verify(password_hash(arena, decomposed), decomposed), PASSWORD_OK);
     assert_int_equal(password_verify(password_hash(arena, composed), STR("cafe am Abend")),
                      PASSWORD_WRONG);
-    /* A hash of the decomposed bytes, with few passes. */
-    struct str before = STR("$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$"
-                            "zHx8TVzpTyBjQ58FImBObGfeCEib+hIfB+woLi1Qcgs");
+    /* A hash of the decomposed bytes, with less memory. */
+    struct str before = STR("$argon2id$v=19$m=32,t=2,p=1$c29tZXNhbHQ$"
+                            "EF8ggJdT8IGE+4Xq2xu/yKsI3PDqZULe2v+J9aHjP4s");
     assert_int_equal(password_verify(before, decomposed), PASSWORD_OK_REHASH);
     assert_int_equal(password_verify(before, composed), PASSWORD_WRONG);
     assert_int_equal(password_length(decomposed), password_length(composed));
@@ -263,10 +263,14 @@ TEST_WITH(test_password_bytes, setup, teardown)
 
 TEST_WITH(test_password_phc, setup, teardown)
 {
-    /* The "password"/"somesalt" vector of the reference implementation: weaker parameters, same
-     * rules. */
-    struct str weak = STR("$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$"
-                          "nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4");
+    /* A vector of the reference implementation: "password" with salt "somesalt". */
+    struct str vector = STR("$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$"
+                            "nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4");
+    assert_int_not_equal(password_verify(vector, STR("password")), PASSWORD_WRONG);
+    assert_int_equal(password_verify(vector, STR("Password")), PASSWORD_WRONG);
+    /* A hash of the same password that takes less memory than new hashes. */
+    struct str weak = STR("$argon2id$v=19$m=32,t=2,p=1$c29tZXNhbHQ$"
+                          "MREcwFO6CnmcCIQUj9fsncNjHz6M9HbMqVIdTMxRNug");
     assert_int_equal(password_verify(weak, STR("password")), PASSWORD_OK_REHASH);
     assert_int_equal(password_verify(weak, STR("Password")), PASSWORD_WRONG);
 

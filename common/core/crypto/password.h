@@ -16,7 +16,7 @@
 /* With the sanitizer a hash of 19 MiB takes five times as long, because each of its pages faults
  * and freed memory is not reused. Tests make thousands of hashes. */
 #if defined(GW_SANITIZE)
-#define PASSWORD_MEMORY_KIB 1024
+#define PASSWORD_MEMORY_KIB 64
 #else
 #define PASSWORD_MEMORY_KIB 19456
 #endif
