@@ -16,7 +16,7 @@ from groundwork.runs import condition
 from groundwork.servers import ROOT
 from groundwork.workflows import document
 
-REQUESTS = int(os.environ.get("FUZZ_REQUESTS", "500"))
+REQUESTS = int(os.environ.get("FUZZ_REQUESTS", "250"))
 SEED = int(os.environ.get("FUZZ_SEED", "0")) or random.randrange(1, 2**32)
 LIMITS = {"rate_read": 0, "rate_write": 0, "rate_heavy": 0, "rate_sign_in_account": 1_000_000, "rate_sign_in_address": 1_000_000}
 JUDGED = 4000  # 4,000 requests succeed on half of the routes that they reach; fewer requests rarely create the objects that others need

@@ -22,7 +22,7 @@
 
 typedef bool (*compare_fn)(struct str a, struct str b);
 
-enum { BYTES = 64, EQUAL = BYTES, CASES = BYTES + 1 };
+enum { BYTES = 64, EQUAL = BYTES, CASES = BYTES + 1, FEW = 8 };
 
 /* A comparison that ct_eq() must not be: proves that the steps would reveal the difference. */
 static bool eager_eq(struct str a, struct str b)
@@ -87,8 +87,9 @@ static long steps_to(pid_t child, int wanted)
     return -1;
 }
 
-/* Counts the steps of each case; returns false when this machine does not allow counting. */
-static bool count(compare_fn compare, long ret_steps[CASES])
+/* Counts the steps of the first `cases` cases; returns false when this machine does not allow
+ * counting. */
+static bool count(compare_fn compare, size_t cases, long ret_steps[CASES])
 {
     int status;
     bool counted = true;
@@ -105,7 +106,7 @@ static bool count(compare_fn compare, long ret_steps[CASES])
     assert_int_equal(waitpid(child, &status, 0), child);
     if (!WIFSTOPPED(status))
         return false;
-    for (size_t i = 0; i < CASES && counted; i++) {
+    for (size_t i = 0; i < cases && counted; i++) {
         counted = run_to(child, SIGUSR1);
         ret_steps[i] = counted ? steps_to(child, SIGUSR1) : -1;
         counted = ret_steps[i] > 0;
@@ -119,7 +120,7 @@ TEST(test_as_many_steps_wherever_they_differ)
 {
     long steps[CASES];
 
-    if (!count(ct_eq, steps))
+    if (!count(ct_eq, CASES, steps))
         skip();
     for (size_t i = 1; i < BYTES; i++)
         if (steps[i] != steps[0])
@@ -133,8 +134,8 @@ TEST(test_the_steps_would_show_it)
 {
     long steps[CASES];
 
-    if (!count(eager_eq, steps))
+    if (!count(eager_eq, FEW, steps))
         skip();
-    for (size_t i = 1; i < BYTES; i++)
+    for (size_t i = 1; i < FEW; i++)
         assert_true(steps[i] > steps[i - 1]);
 }

@@ -537,8 +537,8 @@ static void killed(struct task *task, struct directory *one, struct directory *t
     (void)two;
 
     make_legacy(task, project);
-    /* Every third step; in a long run each step. */
-    for (step = 1; step < 100; step += is_long_run() ? 1 : 3) {
+    /* Every fifth step; in a long run each step. */
+    for (step = 1; step < 100; step += is_long_run() ? 1 : 5) {
         int rc = spawn("rotate", step, 0);
         all_readable(task, one, project, &oldest);
         if (rc == 0)
@@ -554,7 +554,7 @@ static void killed(struct task *task, struct directory *one, struct directory *t
     print_message("killed at %lld steps\n", (long long)turns);
     assert_true(step > 8);
     srandom(20261121);
-    for (int i = 0; i < (is_long_run() ? 12 : 4); i++) {
+    for (int i = 0; i < (is_long_run() ? 12 : 2); i++) {
         (void)spawn("rotate", 0, (useconds_t)(20000 + random() % 150000));
         all_readable(task, one, project, NULL);
     }
