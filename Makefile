@@ -26,7 +26,9 @@ LDLIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lmagic -lunistri
 
 CFLAGS_release  := -O2 -D_FORTIFY_SOURCE=2
 CFLAGS_debug    := -O0 -DGW_DEBUG
-CFLAGS_asan     := -O1 -g1 -DGW_DEBUG -DGW_SANITIZE -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+# Without the checks for null pointers (ASan reports an access through one) and for pointers that overflow: the two checks take an
+# eighth of the compiler's time. The fuzz build has both.
+CFLAGS_asan     := -O1 -g1 -DGW_DEBUG -DGW_SANITIZE -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize=null,pointer-overflow -fno-sanitize-recover=undefined
 LDFLAGS_asan    := -fsanitize=address,undefined -fuse-ld=gold
 CFLAGS_cov      := -O0 -DGW_DEBUG --coverage
 LDFLAGS_cov     := --coverage
