@@ -21,6 +21,7 @@ from .push_keys import b64
 from .sealed import MASTER, key_of, seal, setting_aad
 
 REST = 3.0  # seconds after which each daemon has noticed that a project is no longer active
+PATIENCE = 1.0  # seconds that make() waits for a used schema: to create a new one takes as long, and time of a processor
 LARGEST = 2 << 20  # bytes of the tables of a schema that is used again, without indexes; a new schema has 0.1 MB
 # Tables with the same rows in each project. Only migrations change these rows.
 FIXED = "('apply_locks', 'resource_locks')"
@@ -114,8 +115,10 @@ class Pool:
 
     def make(self, operator, body):
         """Creates a project from a used schema. Returns False when there is none, so that the caller creates a project."""
-        if not self.released or time.monotonic() - self.released[0][0] < REST:
+        rest = self.released[0][0] + REST - time.monotonic() if self.released else REST
+        if rest > PATIENCE:
             return False
+        time.sleep(max(0, rest))
         used = self.released.popleft()[1]
         try:
             if self.connection is None:
