@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "base/clock.h"
 #include "loop/loop.h"

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uv.h>
 
 #include "base/clock.h"
 #include "base/list.h"

@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "base/clock.h"
 #include "base/panic.h"

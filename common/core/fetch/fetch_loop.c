@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "base/panic.h"
 

@@ -5,9 +5,10 @@
  * hooks, poll.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <uv.h>
 
+struct uv_loop_s; /* uv_loop_t of <uv.h>, which only the callers of loop_uv() need */
 typedef void (*loop_fn)(void *arg);
 
 /* Call once per process after fork; again only after loop_run() has returned (tests). Sizes libuv's
@@ -18,7 +19,7 @@ void loop_init(void);
  * is false. */
 void loop_run(void);
 void loop_stop(void);
-uv_loop_t *loop_uv(void);
+struct uv_loop_s *loop_uv(void);
 /* any: true between loop_init() and the end of loop_run(). */
 bool loop_is_open(void);
 

@@ -2,6 +2,7 @@
 #include "loop/signals.h"
 
 #include <stdbool.h>
+#include <uv.h>
 
 #include "base/panic.h"
 #include "base/result.h"

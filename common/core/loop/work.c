@@ -6,6 +6,7 @@
 #include "loop/work.h"
 
 #include <stdlib.h>
+#include <uv.h>
 
 #include "base/panic.h"
 #include "loop/shares.h"

@@ -1,6 +1,8 @@
 /* Applies templates and groups of buttons to requests of SendPushNotification. */
 #include "steps/send_push_rules.h"
 
+#include <errno.h>
+
 #include "json/jr.h"
 
 bool send_push_has_value(const json_t *value)

@@ -2,6 +2,7 @@
  * carried out once, however often it is sent within 24 hours. */
 #include "areas/payments/idempotency.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "areas/payments/pay_common.h"

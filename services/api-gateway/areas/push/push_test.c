@@ -1,5 +1,8 @@
 /* POST /push/test: an administrator sends a notification. */
 #include "areas/push/push.h"
+
+#include <errno.h>
+
 #include "bus/bus.h"
 #include "push/payload.h"
 #include "push/request.h"
