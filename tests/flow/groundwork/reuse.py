@@ -21,7 +21,7 @@ from .push_keys import b64
 from .sealed import MASTER, key_of, seal, setting_aad
 
 REST = 3.0  # seconds after which each daemon has noticed that a project is no longer active
-PATIENCE = 1.0  # seconds that make() waits for a used schema: to create a new one takes as long, and time of a processor
+PATIENCE = 1.0  # seconds that make() waits for a used schema; creating a new schema takes as long, and takes processor time
 LARGEST = 2 << 20  # bytes of the tables of a schema that is used again, without indexes; a new schema has 0.1 MB
 # Tables with the same rows in each project. Only migrations change these rows.
 FIXED = "('apply_locks', 'resource_locks')"
