@@ -1,4 +1,4 @@
-"""The pages against the tree: every link, file, target of make, setting and route that a page names exists."""
+"""The pages against the tree: every link, file, name, target of make, setting and route that a page names exists."""
 import re
 import subprocess
 
@@ -14,6 +14,10 @@ FENCE = re.compile(r"^```.*?^```", re.M | re.S)
 FILE = re.compile(r"`([\w.][\w./-]*/[\w./-]*\w|[\w-]+\.(?:c|h|sql|def|py|md|sh|txt|yml|cfg))`")
 NO_FILE = {"x.c", "x.h", "x_private.h", "users_sql.h", "NNNN_words.sql",  # patterns of names
            "multipart/form-data", "text/plain"}
+# Names of the sources in backticks. Metrics are left out: the sources compose the names of metrics from parts.
+CODE = re.compile(r"`(?!groundwork_)[^`\n]+`")
+NAME = re.compile(r"(?<!\w)[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?!\w)")
+NO_NAME = {"object_verb", "pg_dump"}
 TARGET = re.compile(r"(?:`|^)make (?:-\S+ )*([a-z][\w-]*)", re.M)
 SETTING = re.compile(r"GROUNDWORK_[A-Z0-9_]*[A-Z0-9](?!\w|[*])")
 ROUTE = re.compile(r"(?:`|\bapi )(GET|POST|PUT|DELETE) ['\"]?(/[^\s`'\"?]*)")
@@ -32,6 +36,12 @@ def names():
         found.update("/".join(parts[begin:end]) for begin in range(len(parts)) for end in range(begin + 1, len(parts) + 1))
         found.update("/".join(parts[begin:]).rsplit(".", 1)[0] for begin in range(len(parts)))
     return found
+
+
+@pytest.fixture(scope="module")
+def source_names():
+    """The names with an underscore in all files that are not pages."""
+    return {name for path in TREE if path not in PAGES for name in NAME.findall(path + "\n" + (ROOT / path).read_bytes().decode(errors="ignore"))}
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +68,12 @@ def test_links(page):
 def test_files(page, names):
     named = {name for name in FILE.findall(FENCE.sub("", text(page))) if not name.startswith("build/")}
     assert named - NO_FILE - names == {name for name in named if name.startswith("../") and ((ROOT / page).parent / name).exists()}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_names(page, source_names):
+    named = {name for code in CODE.findall(FENCE.sub("", text(page))) for name in NAME.findall(code)}
+    assert named - NO_NAME - source_names == set()
 
 
 @pytest.mark.parametrize("page", PAGES)
