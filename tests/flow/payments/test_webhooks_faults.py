@@ -465,9 +465,9 @@ def test_a_queue_that_waits_longer_than_its_lease(emitting_project, db, servers,
     for _, told in made:
         hooks.send_accepted(told)
     with TableLock(servers, f"{hooks.schema}.payments", mode="exclusive") as held:
-        start_test_webhook(APPLY_SLOTS=2)
+        start_test_webhook(APPLY_SLOTS=2, LEASE_MS=3 * LEASE)  # longer than a loaded machine delays the daemon
         until(lambda: held.is_awaited(db), "the daemon has begun")
-        time.sleep(LEASE / 1000 * 2.5)
+        time.sleep(3 * LEASE / 1000 * 1.5)
     for _, told in made:
         hooks.wait(told, "applied", within=15)
     check_exactly_once(hooks, [payment for payment, _ in made])
