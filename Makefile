@@ -96,6 +96,12 @@ $(GEN)/unicode.h: scripts/unicode
 	@scripts/unicode > $@
 $(BUILD)/common/product/search/tokens.o: | $(GEN)/unicode.h
 
+# The constant part of the typed client (GET /docs/client.ts) -> an array of its lines.
+$(GEN)/client_ts.h: services/api-gateway/client/client.ts
+	@mkdir -p $(@D)
+	@sed -e 's/[\\"?]/\\&/g; s/.*/    "&\\n",/' -e '1i static const char *const client_text[] = {' -e '$$a };' $< > $@
+$(BUILD)/services/api-gateway/openapi/client_types.o: | $(GEN)/client_ts.h
+
 # proto/*.proto -> the messages between the services.
 PROTO     := $(wildcard proto/*.proto)
 PROTO_OBJ  = $(patsubst proto/%.proto,$(BUILD)/proto/%.pb-c.o,$(PROTO))

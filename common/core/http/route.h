@@ -79,10 +79,11 @@ struct route {
     const char *body_type;     /* a body type other than JSON, streamed by the handler
                                   ("multipart/form-data") */
     bool body_optional;
-    bool exact_numbers; /* integers of the body may exceed 64 bits: values of records, and their
-                           bounds */
-    size_t body_max;    /* 0 = the server's JSON limit */
-    bool large_as_text; /* a body above the JSON limit is not parsed: .run reads its text */
+    bool exact_numbers;    /* integers of the body may exceed 64 bits: values of records, and their
+                              bounds */
+    bool own_answer_limit; /* .run bounds the answer, not the server */
+    size_t body_max;       /* 0 = the server's JSON limit */
+    bool large_as_text;    /* a body above the JSON limit is not parsed: .run reads its text */
     struct route_success success;
     const struct schema *dry_run; /* the 200 response with ?dry_run=true, which changes nothing */
     int extra_statuses[8];        /* statuses of the handler, beyond those of every route */

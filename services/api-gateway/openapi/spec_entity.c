@@ -87,23 +87,16 @@ struct entity_doc *entity_docs(const struct openapi_request *about)
 
 /* --- access --- */
 
-/* Actions on a field that the field rules leave to the caller. Rules narrow permissions: without
- * any permission on the entity there is nothing to narrow, and the caller sees the whole field,
- * unless about->readable_only is set. */
-struct field_access_rights {
-    bool can_read, can_create, can_update;
-};
-
-static struct field_access_rights field_access(const struct entity_doc *doc,
-                                               const struct model_field *field)
+struct field_rights entity_field_rights(const struct entity_doc *doc,
+                                        const struct model_field *field)
 {
-    struct field_access_rights access = {true, true, true};
+    struct field_rights access = {true, true, true};
 
     if (!doc->inputs->readable_only && !doc->can_read && !doc->can_create && !doc->can_update)
         return access;
     access.can_read = doc->can_read && caller_can_field(doc->inputs->caller, field, ACT_READ);
     if (doc->inputs->readable_only && !access.can_read)
-        return (struct field_access_rights){0};
+        return (struct field_rights){0};
     access.can_create = doc->can_create ? caller_can_field(doc->inputs->caller, field, ACT_CREATE)
                                         : access.can_read;
     access.can_update = doc->can_update ? caller_can_field(doc->inputs->caller, field, ACT_UPDATE)
@@ -111,7 +104,7 @@ static struct field_access_rights field_access(const struct entity_doc *doc,
     return access;
 }
 
-static bool spec_entity_is_shown(struct field_access_rights access)
+bool field_is_shown(struct field_rights access)
 {
     return access.can_read || access.can_create || access.can_update;
 }
@@ -287,7 +280,7 @@ put_description(struct jw *w, const struct openapi_request *about, const struct 
 static void spec_entity_put_field(struct jw *w,
                                   const struct openapi_request *about,
                                   const struct model_field *field,
-                                  struct field_access_rights access)
+                                  struct field_rights access)
 {
     bool nullable = !field->required && !field->is_many;
 
@@ -337,8 +330,8 @@ AWAITS static int put_properties(struct jw *w, const struct entity_doc *doc)
     jw_obj(w);
     for (size_t i = 0; i < doc->entity->field_count; i++) {
         const struct model_field *field = &doc->entity->fields[i];
-        struct field_access_rights access = field_access(doc, field);
-        if (field->system || !spec_entity_is_shown(access))
+        struct field_rights access = entity_field_rights(doc, field);
+        if (field->system || !field_is_shown(access))
             continue;
         jw_key(w, field->name);
         spec_entity_put_field(w, doc->inputs, field, access);
@@ -355,7 +348,7 @@ static void put_required(struct jw *w, const struct entity_doc *doc)
 
     for (size_t i = 0; i < doc->entity->field_count; i++) {
         const struct model_field *field = &doc->entity->fields[i];
-        if (field->system || !field->required || !field_access(doc, field).can_create)
+        if (field->system || !field->required || !entity_field_rights(doc, field).can_create)
             continue;
         if (!any) {
             jw_lit(w, "required");
@@ -394,16 +387,16 @@ int entity_schema_update(struct jw *w, const struct entity_doc *doc)
 static bool is_filtered(const struct entity_doc *doc, const struct model_field *field)
 {
     return field->type != TYPE_SECRET && field->type != TYPE_JSON &&
-           field_access(doc, field).can_read;
+           entity_field_rights(doc, field).can_read;
 }
 
 void entity_schema_member(struct jw *w,
                           const struct entity_doc *doc,
                           const struct model_field *field)
 {
-    struct field_access_rights access = field_access(doc, field);
+    struct field_rights access = entity_field_rights(doc, field);
 
-    if (!spec_entity_is_shown(access))
+    if (!field_is_shown(access))
         return;
     jw_obj(w);
     JW_STR(w, "name", field->name);
@@ -475,7 +468,7 @@ int entity_schema_read(struct jw *w, const struct entity_doc *doc)
     put_set_by_service(w);
     for (size_t i = 0; i < doc->entity->field_count; i++) {
         const struct model_field *field = &doc->entity->fields[i];
-        if (field->system || !field_access(doc, field).can_read)
+        if (field->system || !entity_field_rights(doc, field).can_read)
             continue;
         jw_key(w, field->name);
         put_field_read(w, doc->inputs, field);

@@ -16,6 +16,18 @@ struct entity_doc {
  * an older one, or would rename it because its name is reserved. */
 struct entity_doc *entity_docs(const struct openapi_request *about);
 
+/* Actions on a field that the field rules leave to the caller. */
+struct field_rights {
+    bool can_read, can_create, can_update;
+};
+/* any: Returns the caller's rights on a field. Rules narrow permissions: without any permission on
+ * the entity there is nothing to narrow, and the caller has all rights on the field, unless
+ * inputs->readable_only is set. */
+struct field_rights entity_field_rights(const struct entity_doc *doc,
+                                        const struct model_field *field);
+/* any: Whether documents name a field with these rights. */
+bool field_is_shown(struct field_rights access);
+
 /* co: Writes the schema of an entity: the fields that the caller may see, without the fields that
  * the service sets. Required fields are marked. Returns 0, or the result of doc->inputs->chunk_done
  * that stopped the document. */

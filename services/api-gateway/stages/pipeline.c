@@ -88,14 +88,13 @@ AWAITS static int recheck_caller(struct req *r, int refusal)
     return check_caller(r);
 }
 
-/* Returns the most bytes of an answer. GET /docs is exempt: its documents are as large as the model
- * and have a cache of their own. */
+/* Returns the most bytes of an answer. */
 static size_t answer_max(const struct req *r)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
     size_t most = (size_t)conf->common.answer_bytes;
 
-    return most > r->body.max || str_is(str_from(r->route->id), "docs_get") ? r->body.max : most;
+    return most > r->body.max || r->route->own_answer_limit ? r->body.max : most;
 }
 
 /* While a request waits for its body it gives up its permit and counts against its client address

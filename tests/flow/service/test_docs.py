@@ -431,6 +431,113 @@ def test_host_header_is_only_text(shop, host):
         ]
 
 
+# --- the typed client (tests/flow/client compiles it) ---
+
+
+def client_module(client):
+    """The typed client's types of the project, without its constant part."""
+    return client.get("/docs/client.ts", expect=200).text.split("\n}\n")[0]
+
+
+def test_client_types(shop):
+    types = client_module(shop.admin)
+    orders = types[types.index("  /** Orders of the shop */\n  orders: {"):]
+    assert orders == """  /** Orders of the shop */
+  orders: {
+    fields: {
+      title: string;
+      notes: string | null;
+      amount: number | null;
+      total: number | null;
+      tax: Decimal | null;
+      active: boolean | null;
+      day: DateOnly | null;
+      at: DateTime | null;
+      extra: Json | null;
+      status: "open" | "paid" | null;
+      invoice: FileId | null;
+      api_token: Secret | null;
+    };
+    relations: {
+      customer: { to: 'customers'; many: false; null: false; hidden: true };
+      watchers: { to: 'customers'; many: true; null: false; hidden: true };
+    };
+    required: 'title' | 'customer';
+    readonly: never;
+    writeonly: never;
+    unique: 'title';
+  };"""
+
+
+def test_client_relations_that_cannot_be_followed(project):
+    project.entity("notes", [{"name": "text", "type": "text"}], row_level_security=True)
+    project.entity("secrets", [{"name": "text", "type": "text"}], row_level_security=False)
+    project.entity("pages", [
+        {"name": "note", "type": "relation", "options": {"entity": "notes"}},
+        {"name": "secret", "type": "relation", "options": {"entity": "secrets"}},
+    ])
+    types = client_module(project.user_with("svc_documentation:read", "pages:read", "notes:read"))
+    assert "note: { to: 'notes'; many: false; null: true; hidden: true };" in types
+    assert "secret: { to: never; many: false; null: true };" in types
+    assert "secret: { to: 'secrets'; many: false; null: true };" in client_module(project.admin)
+
+
+def test_client_permission(project):
+    project.client().get("/docs/client.ts", expect=401)
+    project.user_with("svc_users:read").get("/docs/client.ts", expect=403)
+    project.user_with("svc_documentation:read").get("/docs/client.ts", expect=200)
+
+
+def test_client_of_a_caller_with_field_rules(project):
+    project.entity("offers", [
+        {"name": "price", "type": "float", "required": True},
+        {"name": "margin", "type": "float", "required": True},
+        {"name": "code", "type": "varchar", "unique": True},
+        {"name": "note", "type": "text"},
+        {"name": "level", "type": "integer", "required": True, "default": 1},
+    ])
+    limited = project.user_with(
+        "svc_documentation:read", "offers:read", "offers:create", "offers:update",
+        field_access=[
+            {"entity": "offers", "action": "read", "fields": ["price", "code"]},
+            {"entity": "offers", "action": "create", "fields": ["price", "note", "level"]},
+            {"entity": "offers", "action": "update", "fields": ["price", "note"]},
+        ],
+    )
+    types = client_module(limited)
+    assert "margin" not in types
+    assert "required: 'price';" in types and "unique: 'code';" in types
+    assert "readonly: 'code';" in types and "writeonly: 'note' | 'level';" in types
+    assert "required: 'price' | 'margin';" in client_module(project.admin)
+
+
+@pytest.mark.parametrize("text", ["*/ alert(1) /*", "**/ x", "a\nb", "\u2028 `${x}` '\"\\"])
+def test_client_texts_stay_texts(project, text):
+    """Labels stay inside their comment, and values inside their literal."""
+    project.admin.post("/enums", {"name": "odd", "values": ["plain", text.replace("\n", " ")]}, expect=201)
+    project.entity("odd", [{"name": "kind", "type": "enum", "options": {"enum": "odd"}}], label=text)
+    types = client_module(project.admin)
+    label = next(line for line in types.split("\n") if line.startswith("  /** "))
+    assert label.count("*/") == 1 and label.endswith(" */")
+    values = re.search(r"kind: (\S.*) \| null;", types)[1]
+    assert values == '"plain" | ' + json.dumps(text.replace("\n", " "), ensure_ascii=False)
+
+
+def test_client_etag_begins_with_the_version(project):
+    project.entity("items", [{"name": "a", "type": "text"}])
+    first = project.admin.get("/docs/client.ts", expect=200)
+    etag, version = first.headers["ETag"], re.search(r"modelVersion = '(\d+)'", first.text)[1]
+    assert etag.startswith(f'"{version}-') and first.headers["Content-Type"] == "text/typescript; charset=utf-8"
+    project.admin.get("/docs/client.ts", headers={"If-None-Match": etag}, expect=304)
+    project.entity("more", [{"name": "a", "type": "text"}])
+    changed = project.admin.get("/docs/client.ts", headers={"If-None-Match": etag}, expect=200).headers["ETag"]
+    assert int(changed[1:].split("-")[0]) > int(version)
+    # A user with fewer rights gets another module of the same version.
+    reader = project.user_with("svc_documentation:read", "items:read", field_access=[{"entity": "items", "action": "read", "fields": []}])
+    own = reader.head("/docs/client.ts", expect=200).headers["ETag"]
+    assert own != changed and own.split("-")[0] == changed.split("-")[0]
+
+
 # --- the viewer ---
 
 

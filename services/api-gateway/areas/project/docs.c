@@ -1,7 +1,7 @@
 /*
  * /docs: the specification of this project, made from its current model and the route tables
- * (docs_cache.h). /docs/ui: a viewer whose files are read from the directory GROUNDWORK_UI_DIR
- * (`make ui` builds such a directory).
+ * (docs_cache.h). /docs/client.ts: the typed client of this project. /docs/ui: a viewer whose files
+ * are read from the directory GROUNDWORK_UI_DIR (`make ui` builds such a directory).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include "openapi/openapi.h"
 
 #define HEAD_BYTES_MAX 16384U
+#define CLIENT_TYPE    "text/typescript"
 
 static const struct field documentation_fields[] = {
     {.name = "data_model_documentation",
@@ -61,13 +62,13 @@ static struct docs_frame docs_frame(struct req *r)
     return (struct docs_frame){strbuf_view(&begin), strbuf_view(&middle), STR("}}")};
 }
 
-/* co: Sends a body without its opening brace, because the head has already opened the object. */
-AWAITS static int send_body(struct req *r, const struct docs_body *text)
+/* co: Sends a body without its first `skipped` bytes, which the first chunk contains. */
+AWAITS static int send_body(struct req *r, const struct docs_body *text, size_t skipped)
 {
     for (size_t i = 0; i < text->count; i++) {
         struct str chunk = text->chunks[i];
         if (i == 0)
-            chunk = (struct str){chunk.ptr + 1, chunk.len - 1};
+            chunk = (struct str){chunk.ptr + skipped, chunk.len - skipped};
         TRY(resp_stream_write(r, chunk));
         TRY(task_yield_if_due(&r->task));
     }
@@ -96,7 +97,7 @@ AWAITS static int docs_get(struct req *r)
     const struct docs_body *platform;
     struct docs_frame frame;
 
-    TRY(docs_body_model(r, &model));
+    TRY(docs_body_of(r, DOCS_MODEL, &model));
     TRY(docs_body_platform(r, &platform));
     r->no_store = false;
     resp_header(r, "Cache-Control", STR("private, no-cache"));
@@ -105,10 +106,33 @@ AWAITS static int docs_get(struct req *r)
     frame = docs_frame(r);
     TRY(resp_stream_begin(r, 200, STR("application/json")));
     TRY(resp_stream_write(r, frame.begin));
-    TRY(send_body(r, model));
+    TRY(send_body(r, model, 1)); /* the head has already opened the object */
     TRY(resp_stream_write(r, frame.middle));
-    TRY(send_body(r, platform));
+    TRY(send_body(r, platform, 1));
     TRY(resp_stream_write(r, frame.end));
+    TRY(resp_stream_end(r));
+    return 200;
+}
+
+/* The ETag begins with the model version, which does not depend on the caller's rights. A client
+ * compares this part with the version that the client was made from. */
+AWAITS static int docs_client(struct req *r)
+{
+    const struct docs_body *module;
+    struct str etag;
+
+    TRY(docs_body_of(r, DOCS_CLIENT, &module));
+    etag = arena_printf(r->task.arena,
+                        "\"%lld-%016llx%016llx\"",
+                        (long long)r->scope->model->version,
+                        (unsigned long long)module->fingerprint[0],
+                        (unsigned long long)module->fingerprint[1]);
+    r->no_store = false;
+    resp_header(r, "Cache-Control", STR("private, no-cache"));
+    if (resp_etag(r, etag))
+        return reply_empty(r, 304);
+    TRY(resp_stream_begin(r, 200, STR(CLIENT_TYPE "; charset=utf-8")));
+    TRY(send_body(r, module, 0));
     TRY(resp_stream_end(r));
     return 200;
 }
@@ -247,11 +271,28 @@ static const struct route docs_routes[] = {
         .perm = PERM_SVC_DOCUMENTATION_READ,
         .headers = HEADER_IF_NONE_MATCH,
         .success = {200, &documentation_schema},
+        .own_answer_limit = true, /* DOCS_CACHE_BYTES */
         .run = docs_get,
         .summary = "Get the specification of this project",
         .doc =
             "Describes the current data model and the platform's routes. Fields that the caller's "
             "roles hide are left out.",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/docs/client.ts",
+        .id = "docs_client",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_DOCUMENTATION_READ,
+        .headers = HEADER_IF_NONE_MATCH,
+        .success = {200, .content_type = CLIENT_TYPE},
+        .own_answer_limit = true, /* DOCS_CACHE_BYTES */
+        .run = docs_client,
+        .summary = "Get the typed client of this project",
+        .doc =
+            "A TypeScript module without dependencies, with the types of the current data model. "
+            "Fields that the caller's roles hide are left out. The ETag begins with the model's "
+            "version.",
     },
     {
         .method = HTTP_GET_M,

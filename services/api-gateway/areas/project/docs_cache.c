@@ -9,12 +9,13 @@
 #include "base/panic.h"
 #include "crypto/digest.h"
 #include "loop/shares.h"
+#include "openapi/client_types.h"
 #include "openapi/openapi.h"
 #include "stages/refusals.h"
 
 #define BODY_CHUNK_BYTES     65536U
 #define WAITING_REQUESTS_MAX 64 /* requests of one project that may wait to create a body */
-#define KEY_BYTES            (2 * sizeof(int64_t) + DIGEST_SHA256_BYTES)
+#define KEY_BYTES            (3 * sizeof(int64_t) + DIGEST_SHA256_BYTES)
 #define FINGERPRINT_SEED     0xcbf29ce484222325ULL
 #define FINGERPRINT_PRIME_A  0x100000001b3ULL
 #define FINGERPRINT_PRIME_B  0x9e3779b97f4a7c15ULL
@@ -35,7 +36,7 @@ struct cached_body {
 
 static struct {
     bool is_initialized;
-    struct shares byte_shares; /* of data model documents */
+    struct shares byte_shares; /* of bodies that depend on the data model */
     struct shares
         creation_slots; /* one slot: bodies are created on the process's only loop thread */
     struct map *by_key;
@@ -144,6 +145,8 @@ AWAITS static int write_slice_end(void *arg)
 }
 
 typedef int (*docs_write_fn)(struct jw *w, const struct openapi_request *about);
+static const docs_write_fn writers[] = {
+    [DOCS_MODEL] = openapi_model, [DOCS_CLIENT] = client_module};
 
 /* co: Creates a body; the caller owns the one reference. Returns 0, DOCS_TOO_LARGE, or the error of
  * a wait inside. */
@@ -232,14 +235,14 @@ static bool docs_cache_reserve(struct req *r, struct cached_body *body)
     return true;
 }
 
-/* The key contains everything that a data model document depends on: the project, the model
- * version, and for each entity the caller's actions and the fields that the caller may know. */
-static struct str docs_cache_key_of(struct req *r)
+/* The key contains everything that such a body depends on: the project, the model version, the
+ * kind, and for each entity the caller's actions and the fields that the caller may know. */
+static struct str docs_cache_key_of(struct req *r, enum docs_kind kind)
 {
     struct arena *arena = r->task.arena;
     const struct model *model = r->scope->model;
     uint64_t *rule = ARENA_ARRAY(arena, rule, 2 * model->entity_count + 1);
-    int64_t numbers[] = {r->scope->project->number, model->version};
+    int64_t numbers[] = {r->scope->project->number, model->version, kind};
     char *key = arena_alloc(arena, KEY_BYTES);
     size_t count = 0;
 
@@ -280,11 +283,13 @@ static int refuse_busy(struct req *r)
         r, REFUSE_BUSY, "Too many documents are being created or sent; try again later.");
 }
 
-AWAITS static int
-docs_cache_add_model(struct req *r, struct str key, const struct docs_body **ret_text)
+AWAITS static int docs_cache_add(struct req *r,
+                                 enum docs_kind kind,
+                                 struct str key,
+                                 const struct docs_body **ret_text)
 {
     struct cached_body *body;
-    int rc = cached_body_create(r, openapi_model, cache.byte_shares.config.per_owner, &body);
+    int rc = cached_body_create(r, writers[kind], cache.byte_shares.config.per_owner, &body);
 
     if (rc == DOCS_TOO_LARGE)
         return refuse_large(r);
@@ -313,19 +318,19 @@ AWAITS static int creation_slot_acquire(struct req *r, struct share **ret_share)
     return rc == -EAGAIN ? refuse_busy(r) : rc;
 }
 
-int docs_body_model(struct req *r, const struct docs_body **ret_text)
+int docs_body_of(struct req *r, enum docs_kind kind, const struct docs_body **ret_text)
 {
     struct share *share;
     struct str key;
     int rc = 0;
 
     cache_prepare();
-    key = docs_cache_key_of(r);
+    key = docs_cache_key_of(r, kind);
     if (docs_cache_find(r, key, ret_text))
         return 0;
     TRY(creation_slot_acquire(r, &share));
     if (!docs_cache_find(r, key, ret_text)) /* maybe created during the wait */
-        rc = docs_cache_add_model(r, key, ret_text);
+        rc = docs_cache_add(r, kind, key, ret_text);
     shares_release(&cache.creation_slots, share, 1);
     return rc;
 }
