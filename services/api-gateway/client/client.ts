@@ -602,7 +602,8 @@ const PART_BYTES = 1 << 20; // a larger file is sent in parts, which take about 
 const PART_BYTES_MIN = 1 << 16;
 const PART_BYTES_MAX = 1 << 23;
 const PART_FAILURES = 5; // without a part in between
-const RETRY_MS = 200; // doubles
+const RETRY_MS = 200; // doubles; a Retry-After above RETRY_MAX_MS is left to the application
+const RETRY_MAX_MS = 30_000;
 const POLL_MS = 250; // grows up to POLL_MAX_MS
 const POLL_MAX_MS = 2000;
 
@@ -828,6 +829,7 @@ export function createClient<M extends Model<M> = Project>(baseUrl: string, opti
 
   async function signInAt(path: string, body: object): Promise<Session> {
     const next = await tokensFrom(path, body);
+    await ready.catch(() => {}); // a store that answers later must not replace the new session
     await save(next);
     return next;
   }
@@ -840,11 +842,13 @@ export function createClient<M extends Model<M> = Project>(baseUrl: string, opti
     const run = async (): Promise<void> => {
       const current = await store.get();
       if (current?.refresh_token !== old.refresh_token) return adopt(current);
+      // A sign-out or another sign-in may replace the session until the service has answered.
+      const isCurrent = (): boolean => session?.refresh_token === old.refresh_token;
       try {
         const next = await tokensFrom('/auth/v1/refresh', { refresh_token: old.refresh_token });
-        if (session?.refresh_token === old.refresh_token) await save(next); // else the user has signed out
+        if (isCurrent()) await save(next);
       } catch (e) {
-        if (Problem.is(e) && e.status === 401) await save(null);
+        if (Problem.is(e) && e.status === 401 && isCurrent()) await save(null);
         throw e;
       }
     };
@@ -920,7 +924,7 @@ export function createClient<M extends Model<M> = Project>(baseUrl: string, opti
         }
         if (failures && method === 'DELETE' && e.status === 404) return undefined as T; // an earlier attempt has deleted it
         const wait = e.retryAfter === undefined ? RETRY_MS * 2 ** failures * (1 + Math.random()) : e.retryAfter * 1000;
-        if (failures++ >= most || !isTemporary(e) || wait > timeoutMs) throw e;
+        if (failures++ >= most || !isTemporary(e) || wait > RETRY_MAX_MS) throw e;
         await sleep(wait, call.signal);
       }
     }
@@ -944,7 +948,7 @@ export function createClient<M extends Model<M> = Project>(baseUrl: string, opti
   function checkModel(): void {
     if (!isToCheck) return;
     isToCheck = false;
-    send('HEAD', '/docs/client.ts', { retries: 0, read: answer => /"(.*)-/.exec(answer.headers.get('etag') ?? '')?.[1] }).then(
+    send('HEAD', '/docs/client.ts', { retries: 0, read: answer => /"([^"-]+)-/.exec(answer.headers.get('etag') ?? '')?.[1] }).then(
       version => {
         if (version && version !== modelVersion)
           console.warn(
@@ -1157,7 +1161,11 @@ export function createClient<M extends Model<M> = Project>(baseUrl: string, opti
       return send('GET', `/files/${id}`, { signal });
     }
 
-    const result = (token || total > PART_BYTES ? sendParts() : sendWhole()).finally(end);
+    let hasEnded = false;
+    const result = (token || total > PART_BYTES ? sendParts() : sendWhole()).finally(() => {
+      hasEnded = true;
+      end();
+    });
     result.catch(() => {}); // the application handles a failure, or has caused it by abort()
     const self: Upload = {
       then: (done, failed) => result.then(done, failed),
@@ -1168,6 +1176,7 @@ export function createClient<M extends Model<M> = Project>(baseUrl: string, opti
         wake();
       },
       abort: () => {
+        if (hasEnded) return;
         abort();
         if (token) send('DELETE', `/files/tus/${token}`, { headers: tus }).catch(() => {});
       },

@@ -201,6 +201,7 @@ describe('retries', { concurrency: true }, () => {
     ['GET, still busy', () => problem(503, 'dependency_unavailable'), (gw) => gw.db.products.get(1), 3, 'dependency_unavailable'],
     ['GET, fault', () => problem(500, 'internal'), (gw) => gw.db.products.get(1), 1, 'internal'],
     ['GET without retries', busy, (gw) => gw.db.products.get(1), 1, 'dependency_unavailable', { retries: 0 }],
+    ['GET without a limit of time', busy, (gw) => gw.db.products.get(1), 3, 'done', { timeoutMs: 0 }],
     ['PUT', busy, (gw) => gw.db.products.update(1, {}), 3, 'done'],
     ['PUT with If-Match', busy, (gw) => gw.db.products.update(1, {}, { ifMatch: '"1-a"' }), 1, 'dependency_unavailable'],
     ['any PUT with if-match', busy, (gw) => gw.request('PUT', '/x', { headers: { 'IF-MATCH': '"1-a"' } }), 1, 'dependency_unavailable'],

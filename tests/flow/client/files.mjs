@@ -146,6 +146,9 @@ test('pause and resume', async () => {
   assert.equal(server.state.parts, 1)
   up.resume()
   await up
+  up.abort() // too late
+  await wait(50)
+  assert.equal(server.sent('DELETE').length, 0)
   await isWhole(server, file)
 })
 

@@ -110,7 +110,7 @@ export async function refuseEach(): Promise<void> {
   // @ts-expect-error an upsert without the unique member
   tags.upsert([{}], { on_conflict: ['label'] });
 
-  // The other parts
+  // Aggregates, live changes, files, search and sign-in
   // @ts-expect-error the sum of a text
   products.aggregate({ sum: ['name'] });
   // @ts-expect-error the value of a metric that was not requested

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { createClient, keep, page, problem, serve, session, tokens, until } from './support.mjs'
+import { createClient, keep, page, problem, serve, session, tokens, until, wait } from './support.mjs'
 
 const client = (server, options = {}) => createClient(server.url, { warnWhenOutdated: false, ...options })
 /** Answers refreshes by `refreshed`, and lists only for the newest token. */
@@ -152,18 +152,19 @@ test('a sign-out during a refresh is final', async () => {
 })
 
 test('a sign-in during a refresh is final', async () => {
-  let gw
-  const server = await serve(async (request) => {
-    if (request.path.endsWith('/token')) return tokens(3600, 2)
-    if (!request.path.endsWith('/refresh')) return page([])
-    await gw.auth.signIn({ email: 'b', password: 'b' })
-    return tokens(3600, 1)
-  })
-  const store = keep(session(-5))
-  gw = client(server, { session: store })
-  await gw.db.products.list()
-  assert.deepEqual([gw.auth.user.id, store.stored.user.id], [2, 2])
-  assert.equal(server.requests.at(-1).headers.authorization, `Bearer ${store.stored.access_token}`)
+  for (const refreshed of [tokens(3600, 1), problem(401, 'session_expired')]) {
+    let gw
+    const server = await serve(async (request) => {
+      if (request.path.endsWith('/token')) return tokens(3600, 2)
+      if (!request.path.endsWith('/refresh')) return page([])
+      await gw.auth.signIn({ email: 'b', password: 'b' })
+      return refreshed
+    })
+    const store = keep(session(-5))
+    gw = client(server, { session: store })
+    await gw.db.products.list().catch((e) => assert.equal(e.status, 401))
+    assert.deepEqual([gw.auth.user.id, store.stored.user.id], [2, 2])
+  }
 })
 
 test('a store that answers later', async () => {
@@ -176,6 +177,11 @@ test('a store that answers later', async () => {
   const other = client(server, { session: { get: async () => stored, set: async () => {} } })
   await other.auth.ready
   assert.equal(other.auth.user.id, 1)
+  const signing = await serve(() => tokens(3600, 2))
+  const slow = client(signing, { session: { get: () => wait(200).then(() => stored), set: async () => {} } })
+  await slow.auth.signIn({ email: 'a', password: 'b' })
+  await wait(300)
+  assert.equal(slow.auth.user.id, 2)
 })
 
 test('an API key in place of a session', async () => {
