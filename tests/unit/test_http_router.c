@@ -31,6 +31,8 @@ static const struct route org_routes[] = {
 static const struct route top_routes[] = {
     {.method = HTTP_GET_M, .path = "/healthz", .id = "healthz"},
     {.method = HTTP_GET_M, .path = "/org/{project_id}", .id = "project_get"},
+    {.method = HTTP_GET_M, .path = "/pages", .subtree = true, .id = "pages"},
+    {.method = HTTP_GET_M, .path = "/pages/own/{id}", .id = "page_own"},
 };
 
 static struct router *router;
@@ -86,6 +88,22 @@ TEST(test_match)
     expect(HTTP_GET_M, "/org/p1/", "project_read");
     expect(HTTP_GET_M, "/org/p1", "project_get");
     expect(HTTP_HEAD_M, "/org/p1", "project_get");
+}
+
+TEST(test_subtree)
+{
+    expect(HTTP_GET_M, "/pages", "pages");
+    expect(HTTP_GET_M, "/pages/", "pages");
+    expect(HTTP_HEAD_M, "/pages/a/b/c.js", "pages");
+    expect(HTTP_GET_M, "/pages/own/1/more", "pages");
+    assert_int_equal(req.param_count, 0);
+    /* an exact route wins */
+    expect(HTTP_GET_M, "/pages/own/1", "page_own");
+    assert_true(str_is(req_param(&req, "id"), "1"));
+    assert_int_equal(match(HTTP_GET_M, "/pages/../healthz"), ROUTER_BAD_PATH);
+    assert_int_equal(match(HTTP_GET_M, "/pagesx"), ROUTER_NOT_FOUND);
+    assert_int_equal(match(HTTP_POST_M, "/pages/a"), ROUTER_METHOD);
+    assert_true(str_is(allow, "GET, HEAD, OPTIONS"));
 }
 
 TEST(test_not_found)
@@ -194,7 +212,11 @@ TEST(test_panics)
     const struct route many[] = {
         {.method = HTTP_GET_M, .path = "/{a}/{b}/{c}/{d}/{e}/{f}/{g}", .id = "one"},
     };
+    const struct route subtree[] = {
+        {.method = HTTP_GET_M, .path = "/{a}", .subtree = true, .id = "one"},
+    };
     expect_panic(same_path, 2);
+    expect_panic(subtree, 1);
     expect_panic(same_id, 2);
     expect_panic(many, 1);
 }

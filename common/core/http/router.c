@@ -32,6 +32,7 @@ struct router_node {
     /* Routes of a mount's "/". They match with the slash, and without it where by_method has no
      * route. So {base_url}/ and /org/{project_id} may differ. */
     const struct entry *at_root[METHODS];
+    bool is_subtree; /* longer paths match, too */
 };
 
 struct router {
@@ -189,6 +190,9 @@ void router_add(struct router *router, const char *mount, const struct route *ro
 
         node = node_of_path(&router->root, mount, entry);
         node = node_of_path(node, entry->route->path, entry);
+        if (routes[i].subtree && entry->param_count > 0)
+            PANIC("route %s: a subtree has no parameters", routes[i].id);
+        node->is_subtree = node->is_subtree || routes[i].subtree;
         bool at_root = mount[0] != '\0' && strcmp(entry->route->path, "/") == 0;
         methods_set(at_root ? node->at_root : node->by_method, entry);
     }
@@ -285,19 +289,23 @@ static bool node_answers(const struct router_node *node, bool trailing_slash)
     return false;
 }
 
-/* Searches depth-first, literals before parameters; NULL when no route matches. `by_param` says
- * which segments are parameters. Each node of the trie is visited at most once. */
+/* Searches depth-first, literals before parameters. Without an exact match, returns the last
+ * subtree that contains the path; NULL when no route matches. `by_param` says which segments are
+ * parameters of an exact match. Each node of the trie is visited at most once. */
 static const struct router_node *node_match(const struct router_node *root,
                                             const struct path_segments *segments,
                                             bool by_param[SEGMENTS_MAX])
 {
     const struct router_node *nodes[SEGMENTS_MAX + 1];
+    const struct router_node *subtree = NULL;
     size_t depth = 0;
 
     nodes[0] = root;
     for (;;) {
         const struct router_node *node = nodes[depth];
         const struct router_node *next = NULL;
+        if (node->is_subtree)
+            subtree = node;
         if (depth == segments->count) {
             if (node_answers(node, segments->trailing_slash))
                 return node;
@@ -315,7 +323,7 @@ static const struct router_node *node_match(const struct router_node *root,
             }
         }
         if (!next)
-            return NULL;
+            return subtree;
         nodes[++depth] = next;
     }
 }
@@ -358,6 +366,10 @@ int router_find(const struct router *router,
     node = segments.too_deep ? NULL : node_match(&router->root, &segments, by_param);
     if (!node)
         return ROUTER_NOT_FOUND;
+    if (node->is_subtree) {
+        segments.count = 0;
+        segments.trailing_slash = false;
+    }
     entry = method < METHODS ? node_entry(node, segments.trailing_slash, method) : NULL;
     if (!entry) {
         *ret_allow = allow_text(arena, node, segments.trailing_slash);
