@@ -3,6 +3,7 @@
 
 #define AREAS(AREA)                                                                                \
     AREA(operator)                                                                                 \
+    AREA(console)                                                                                  \
     AREA(project)                                                                                  \
     AREA(auth)                                                                                     \
     AREA(auth_mail)                                                                                \

@@ -5,6 +5,7 @@ from groundwork.push_keys import service_account
 from groundwork.workflows import document
 
 ABSENT_ID = "424242"  # an id that no object has
+PATHS_WITHOUT_PROJECT = ("/healthz", "/org", "/console")  # of routes that are not below a project
 PAY = "/integrations/svcpay"
 # The object that the parameter after these segments of a path names, by its name in SharedObjects.
 OBJECT_BY_PATH = {
@@ -146,6 +147,10 @@ class Route:
     @property
     def permission(self):
         return self.auth.replace("{entity}", "things") if ":" in self.auth else None
+
+    @property
+    def outside(self):
+        return self.path.startswith(PATHS_WITHOUT_PROJECT)
 
     @property
     def permissions(self):

@@ -16,7 +16,7 @@ EXCLUDED_ROUTES = {
 
 @pytest.fixture(scope="module")
 def routes(session_gateway):
-    every = [route for route in listed_routes(session_gateway) if not route.path.startswith(("/org", "/healthz"))]
+    every = [route for route in listed_routes(session_gateway) if not route.outside]
     assert set(EXCLUDED_ROUTES) <= {route.name for route in every}
     return [route for route in every if route.name not in EXCLUDED_ROUTES]
 

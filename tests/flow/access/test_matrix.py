@@ -28,7 +28,6 @@ ALTERNATIVE_PERMISSIONS = {
 }
 TOKENS = ("/auth/v1/token", "/auth/v1/refresh", "/auth/v1/verify", "/auth/v1/email-change/confirm", "/files/{id}/shared")  # these answer 401 themselves
 LINK_PATHS = {"/mail/previews/{token}", "/files/{id}/shared", "/files/{id}/public"}  # links, to which other sites add utm_source
-PATHS_WITHOUT_PROJECT = ("/healthz", "/org")  # routes that are not below a project
 
 ALLOWED, ANONYMOUS, REFUSED = "anything but 401, 403 and 5xx", {401}, {403}
 
@@ -41,7 +40,6 @@ def routes(session_gateway, world):
     bodies = documented_bodies(world.admin)
     assert len(bodies) > 100 and set(bodies) <= {route.name for route in every}
     for route in every:
-        route.outside = route.path.startswith(PATHS_WITHOUT_PROJECT)
         route.example = fill_path(route.path, {**FIXED, "entity": "things"}) + QUERIES.get(route.name, "" if route.method == "GET" else "?surprise=1")
         route.body = VALID_BODIES.get(route.name, {"surprise": 1}) if route.name in bodies else None
         route.is_required, route.is_object = bodies.get(route.name, (False, False))

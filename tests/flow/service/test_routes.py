@@ -124,6 +124,7 @@ PUT /email-templates/{type} admin
 # Complete lists of the routes without credentials, and of the routes for administrators only.
 PUBLIC = {
     "GET /healthz",
+    "GET /console",
     "POST /auth/v1/token",
     "POST /auth/v1/refresh",
     "GET /auth/v1/.well-known/jwks.json",

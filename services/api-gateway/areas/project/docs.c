@@ -3,17 +3,11 @@
  * (docs_cache.h). /docs/client.ts: the typed client of this project. /docs/ui: a viewer whose files
  * are read from the directory GROUNDWORK_UI_DIR (`make ui` builds such a directory).
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "app.h"
 #include "areas/project/docs_cache.h"
 #include "crypto/digest.h"
-#include "loop/work.h"
 #include "openapi/openapi.h"
+#include "static_files.h"
 
 #define HEAD_BYTES_MAX 16384U
 #define CLIENT_TYPE    "text/typescript"
@@ -144,18 +138,9 @@ AWAITS static int docs_client(struct req *r)
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 #define UI_CACHE "public, max-age=300"
 
-/* The only files of the directory that are served. */
-static const struct ui_file {
-    const char *name;
-    const char *type;
-} ui_files[] = {
-    {"swagger-ui.css", "text/css; charset=utf-8"},
-    {"swagger-ui-bundle.js", "text/javascript; charset=utf-8"},
-    {"viewer.css", "text/css; charset=utf-8"},
-    {"viewer.js", "text/javascript; charset=utf-8"},
-    {"favicon-32x32.png", "image/png"},
-};
-static const struct ui_file ui_page = {"index.html", "text/html; charset=utf-8"};
+/* The only files of the directory that are served, and the page. */
+static const char *const ui_files[] = {
+    "swagger-ui.css", "swagger-ui-bundle.js", "viewer.css", "viewer.js", "favicon-32x32.png"};
 
 static const char ui_missing[] =
     "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>API documentation</title>\n"
@@ -164,100 +149,38 @@ static const char ui_missing[] =
     "<code>GROUNDWORK_UI_DIR</code> naming the directory <code>build/ui</code>.</p>\n"
     "<p><code>GET /docs</code> returns the documents themselves.</p>\n</html>\n";
 
-struct ui_open {
-    const char *path;
-    int fd; /* or a negative errno */
-    struct stat info;
-};
-
-/* Runs on a worker thread. */
-static void ui_open(void *arg)
-{
-    struct ui_open *open_file = arg;
-    int fd = open(open_file->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-
-    if (fd >= 0 && fstat(fd, &open_file->info) == 0 && S_ISREG(open_file->info.st_mode)) {
-        open_file->fd = fd;
-        return;
-    }
-    open_file->fd = fd < 0 ? -errno : -ENOENT;
-    if (fd >= 0)
-        close(fd);
-}
-
-static void ui_close(void *arg)
-{
-    close(((const struct ui_open *)arg)->fd);
-}
-
-static void ui_headers(struct req *r, const char *cache)
-{
-    resp_header(r, "Content-Security-Policy", STR(UI_POLICY));
-    resp_header(r, "Referrer-Policy", STR("no-referrer"));
-    resp_header(r, "Cross-Origin-Opener-Policy", STR("same-origin"));
-    r->no_store = false;
-    resp_header(r, "Cache-Control", str_from(cache));
-}
-
-/* co: Opens a file of the viewer until the request ends. *ret_file is NULL when no directory is
- * configured or the file cannot be opened. */
-AWAITS static int ui_find(struct req *r, const struct ui_file *file, struct ui_open **ret_file)
+static struct static_folder ui_folder(void)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
-    struct ui_open *found = ARENA_NEW(r->task.arena, found);
 
-    *ret_file = NULL;
-    if (!conf->ui_dir.len)
-        return 0;
-    found->path = arena_printf(r->task.arena, "%.*s/%s", STR_ARG(conf->ui_dir), file->name).ptr;
-    TRY(work_run(&r->task, WORK_FILE, ui_open, found));
-    if (found->fd < 0)
-        return 0;
-    arena_defer(r->task.arena, ui_close, found);
-    *ret_file = found;
-    return 0;
-}
-
-AWAITS static int ui_send(struct req *r, const struct ui_file *file, const struct ui_open *found)
-{
-    struct str etag = arena_printf(r->task.arena,
-                                   "\"%llx-%llx\"",
-                                   (long long)found->info.st_mtim.tv_sec,
-                                   (long long)found->info.st_size);
-
-    ui_headers(r, UI_CACHE);
-    if (resp_etag(r, etag))
-        return reply_empty(r, 304);
-    r->content_type = str_from(file->type);
-    TRY(resp_send_file(r, 200, found->fd, 0, found->info.st_size));
-    return 200;
+    return (struct static_folder){conf->ui_dir, UI_POLICY};
 }
 
 AWAITS static int docs_ui(struct req *r)
 {
-    struct ui_open *page;
+    struct static_folder folder = ui_folder();
+    int status = static_file_send(r, &folder, STR("index.html"), UI_CACHE);
 
-    TRY(ui_find(r, &ui_page, &page));
-    if (page)
-        return ui_send(r, &ui_page, page);
-    ui_headers(r, "no-store");
+    if (status != 0)
+        return status;
+    static_headers(r, &folder, "no-store");
     strbuf_cstr(&r->body, ui_missing);
-    r->content_type = str_from(ui_page.type);
+    r->content_type = STR("text/html; charset=utf-8");
     r->status = 200;
     return 200;
 }
 
 AWAITS static int docs_ui_asset(struct req *r)
 {
+    struct static_folder folder = ui_folder();
     struct str name = req_param(r, "asset");
 
     for (size_t i = 0; i < ARRAY_LEN(ui_files); i++) {
-        struct ui_open *found;
-        if (!str_is(name, ui_files[i].name))
+        if (!str_is(name, ui_files[i]))
             continue;
-        TRY(ui_find(r, &ui_files[i], &found));
-        if (found)
-            return ui_send(r, &ui_files[i], found);
+        int status = static_file_send(r, &folder, name, UI_CACHE);
+        if (status != 0)
+            return status;
     }
     return fail(r, PROBLEM_NOT_FOUND, NULL);
 }
