@@ -1,0 +1,170 @@
+// Live changes: one stream per tab for all views. A view names the entities, or the kind of work, that it shows.
+import { isAborted, pause, Problem, type Query } from './http.ts';
+import { refresh } from './query.ts';
+import type { Session } from './session.svelte.ts';
+import { backoffMs, EventReader, type StreamEvent } from './stream.ts';
+
+export type Change =
+  | { kind: 'created' | 'updated'; entity: string; id: number; record: Record<string, unknown> }
+  | { kind: 'deleted'; entity: string; id: number }
+  | { kind: 'reset' };
+
+export interface Task {
+  id: number;
+  kind: string;
+  status: 'queued' | 'running' | 'succeeded' | 'partial' | 'failed' | 'cancelled';
+  done: number;
+  failed: number;
+  errors: { row: number; code: string; detail: string }[];
+  created_at: string;
+}
+
+type Listener = { entity: string; onChange: (change: Change) => void } | { entity?: undefined; onTask: (task: Task) => void };
+
+const ENTITIES_MAX = 20;
+const SETTLE_MS = 50;
+const HIDDEN_MS = 5 * 60_000;
+
+export class Live {
+  isOpen = $state(false);
+  readonly #session: Session;
+  readonly #listeners = new Set<Listener>();
+  /** Outlives the connections of the same entities, because each continues after the last event of the one before. */
+  #reader = new EventReader();
+  #entities: string[] = [];
+  #abort: AbortController | undefined;
+  #wanted = '';
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #hideTimer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(session: Session) {
+    this.#session = session;
+    document.addEventListener('visibilitychange', () => this.#onVisibility());
+  }
+
+  /** Returns the function that ends the subscription. */
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    this.#settle();
+    return () => {
+      this.#listeners.delete(listener);
+      this.#settle();
+    };
+  }
+
+  /** A change of view ends some subscriptions and begins others: the stream is opened for the result. */
+  #settle(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#connect(), SETTLE_MS);
+  }
+
+  #onVisibility(): void {
+    clearTimeout(this.#hideTimer);
+    if (document.hidden) this.#hideTimer = setTimeout(() => this.#close(), HIDDEN_MS);
+    else if (!this.#abort) this.#connect();
+  }
+
+  #query(): Query {
+    const entities = this.#wantedEntities();
+    const wantsTasks = [...this.#listeners].some((each) => each.entity === undefined);
+    return [
+      ...(entities.length > 0 ? [['entities', entities.join(',')] as const] : []),
+      ...(wantsTasks ? [['tasks', 'true'] as const] : []),
+    ];
+  }
+
+  #wantedEntities(): string[] {
+    const names = [...this.#listeners].map((each) => each.entity).filter((name) => name !== undefined);
+    return [...new Set(names)].sort().slice(0, ENTITIES_MAX);
+  }
+
+  #connect(): void {
+    const query = this.#query();
+    const wanted = JSON.stringify(query);
+    if (this.#abort && wanted === this.#wanted) return;
+    this.#close();
+    this.#wanted = wanted;
+    this.#beginEntities();
+    if (query.length === 0 || this.#session.state !== 'in') return;
+    this.#abort = new AbortController();
+    void this.#run(query, this.#abort.signal);
+  }
+
+  /** A view of another entity has just read its data, so the stream begins now. Views that stay read theirs again. */
+  #beginEntities(): void {
+    const before = this.#entities;
+    this.#entities = this.#wantedEntities();
+    if (before.join() === this.#entities.join()) return;
+    this.#reader = new EventReader();
+    for (const each of this.#listeners) {
+      if (each.entity !== undefined && before.includes(each.entity)) each.onChange({ kind: 'reset' });
+    }
+  }
+
+  #close(): void {
+    this.#abort?.abort();
+    this.#abort = undefined;
+    this.isOpen = false;
+  }
+
+  async #run(query: Query, signal: AbortSignal): Promise<void> {
+    let isFirst = this.#reader.lastId === undefined;
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        const isGap = !isFirst && this.#reader.lastId === undefined;
+        await this.#read(query, signal, () => {
+          failures = 0;
+          if (isGap) this.#deliver({ kind: 'reset' });
+        });
+      } catch (error) {
+        if (isAborted(error) || signal.aborted) return;
+        // The caller may not listen: an open view has its data and can be refreshed by hand.
+        if (Problem.is(error) && error.status >= 400 && error.status < 500 && error.status !== 429) return this.#close();
+      }
+      isFirst = false;
+      this.isOpen = false;
+      await pause(backoffMs(failures), signal).catch(() => undefined);
+    }
+  }
+
+  async #read(query: Query, signal: AbortSignal, onOpen: () => void): Promise<void> {
+    const position: Query = this.#reader.lastId === undefined ? [] : [['last_event_id', this.#reader.lastId]];
+    this.#reader.begin();
+    const response = await this.#session.gateway.get<Response>('/realtime', [...query, ...position], { signal, isRaw: true });
+    this.isOpen = true;
+    onOpen();
+    const chunks = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const { done, value } = await chunks.read();
+      if (done || signal.aborted) return;
+      for (const event of this.#reader.read(value)) this.#handle(event);
+    }
+  }
+
+  #handle(event: StreamEvent): void {
+    if (event.kind === 'task') {
+      for (const each of this.#listeners) if (each.entity === undefined) each.onTask(event.data as Task);
+    } else if (event.kind === 'closed' || event.kind === 'end') {
+      void refresh(this.#session.project, ['me']);
+    } else if (event.kind === 'reset') {
+      void refresh(this.#session.project, ['me']);
+      this.#deliver({ kind: 'reset' });
+    } else if (event.kind === 'created' || event.kind === 'updated' || event.kind === 'deleted') {
+      this.#deliver({ kind: event.kind, ...(event.data as object) } as Change);
+    }
+  }
+
+  #deliver(change: Change): void {
+    for (const each of this.#listeners) {
+      if (each.entity !== undefined && (change.kind === 'reset' || change.entity === each.entity)) each.onChange(change);
+    }
+  }
+}
+
+const streams = new Map<string, Live>();
+
+export function liveOf(session: Session): Live {
+  let live = streams.get(session.project);
+  if (!live) streams.set(session.project, (live = new Live(session)));
+  return live;
+}

@@ -1,0 +1,94 @@
+// The data model and the caller's rights, as the API answers them.
+
+export type FieldType =
+  | 'varchar' | 'text' | 'integer' | 'float' | 'decimal' | 'bool' | 'date' | 'datetime'
+  | 'json' | 'enum' | 'file' | 'relation' | 'secret';
+
+export interface Field {
+  name: string;
+  type: FieldType;
+  required: boolean;
+  unique: boolean;
+  indexed: boolean;
+  default: unknown;
+  /** The service sets the field: id, created_at, updated_at, created_by. */
+  isSystem?: boolean;
+  options: { max_length?: number; min?: number; max?: number; enum?: string; entity?: string; many?: boolean };
+}
+
+export interface Entity {
+  id: number;
+  name: string;
+  label: string | null;
+  row_level_security: boolean;
+  public_read: boolean;
+  searchable: boolean;
+  history: boolean;
+  fields: Field[];
+}
+
+export interface Enumeration {
+  name: string;
+  values: string[];
+}
+
+export interface Me {
+  id: number;
+  email: string;
+  permissions: string[];
+  field_access: { entity: string; action: string; fields: string[] }[];
+  is_admin: boolean;
+  api_access: boolean;
+}
+
+export interface Page<T> {
+  items: T[];
+  total_items: number;
+  has_next_page: boolean;
+  next_cursor?: string | null;
+}
+
+export type EntityAction = 'read' | 'create' | 'update' | 'delete';
+
+const system = (name: string, type: FieldType): Field => ({
+  name, type, required: true, unique: name === 'id', indexed: name === 'id', default: null, isSystem: true, options: {},
+});
+const SYSTEM_FIELDS: readonly Field[] = [
+  system('id', 'integer'), system('created_at', 'datetime'), system('updated_at', 'datetime'), system('created_by', 'integer'),
+];
+
+/** The fields of a record in the order of a grid: the id, the fields of the entity, the fields that the service sets. */
+export function fieldsOf(entity: Entity): Field[] {
+  const [id, ...rest] = SYSTEM_FIELDS;
+  return [id!, ...entity.fields, ...rest];
+}
+
+export function findField(entity: Entity, name: string): Field | undefined {
+  return fieldsOf(entity).find((field) => field.name === name);
+}
+
+/** The field that names a record to a reader: the first of these names, else the first text, else the id. */
+export function labelField(entity: Entity): Field {
+  const texts = entity.fields.filter((field) => field.type === 'varchar');
+  return ['name', 'title', 'label'].map((name) => texts.find((field) => field.name === name)).find((field) => field)
+    ?? texts[0] ?? SYSTEM_FIELDS[0]!;
+}
+
+export function entityLabel(entity: Entity): string {
+  return entity.label ?? entity.name;
+}
+
+export function can(me: Me | undefined, permission: string): boolean {
+  return me?.permissions.includes(permission) ?? false;
+}
+
+export function canEntity(me: Me | undefined, entity: string, action: EntityAction): boolean {
+  return can(me, `${entity}:${action}`) && me!.api_access;
+}
+
+/** A field rule lists the fields that are open. Without a rule for the action all fields are open. */
+export function canField(me: Me | undefined, entity: string, field: Field, action: 'create' | 'update'): boolean {
+  if (field.isSystem || !canEntity(me, entity, action)) return false;
+  const rule = me!.field_access.find((each) => each.entity === entity && each.action === action);
+  return !rule || rule.fields.includes(field.name);
+}

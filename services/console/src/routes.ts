@@ -1,0 +1,55 @@
+// All views. The bar, the palette, the chords and the titles follow from this table.
+import type { Component } from 'svelte';
+import House from '@lucide/svelte/icons/house';
+import Table2 from '@lucide/svelte/icons/table-2';
+import type { Entity, Me } from './api/model.ts';
+import type { Session } from './api/session.svelte.ts';
+import { readAhead } from './api/records.ts';
+import { matchPath, type Params } from './match.ts';
+import { t } from './strings/strings.en.ts';
+
+/** Props of the view of an area. */
+export interface AreaProps {
+  session: Session;
+  me: Me;
+  entities: Entity[];
+  params: Params;
+  query: URLSearchParams;
+}
+
+export interface Route {
+  path: string;
+  title: (params: Params) => string;
+  load: () => Promise<{ default: Component<AreaProps> }>;
+  /** The permission without which the view is not offered. */
+  needs?: (params: Params) => string;
+  /** The address in the bar; without it the view is reached from another view. */
+  link?: { icon: Component<{ size?: number }>; chord: string; words: string };
+  /** Reads data while the code of the area is being loaded. */
+  ahead?: (props: AreaProps) => void;
+}
+
+export const routes: readonly Route[] = [
+  {
+    path: '/:project',
+    title: () => t('home'),
+    load: () => import('./areas/home/index.ts'),
+    link: { icon: House, chord: 'g h', words: 'start failed set up' },
+  },
+  {
+    path: '/:project/data/:entity?/:record?',
+    title: (params) => (params.entity ? `${params.entity}${params.record ? `/${params.record}` : ''}` : t('records')),
+    load: () => import('./areas/data/index.ts'),
+    needs: (params) => (params.entity ? `${params.entity}:read` : 'svc_entities:read'),
+    link: { icon: Table2, chord: 'g d', words: 'records tables grid data' },
+    ahead: readAhead,
+  },
+];
+
+export function findRoute(path: string): { route: Route; params: Params } | undefined {
+  for (const route of routes) {
+    const params = matchPath(route.path, path);
+    if (params) return { route, params };
+  }
+  return undefined;
+}

@@ -1,0 +1,23 @@
+/// <reference types="node" />
+import { readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { svelte } from '@sveltejs/vite-plugin-svelte';
+import { defineConfig } from 'vite';
+import { budgets } from './budgets.ts';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+
+export default defineConfig({
+  base: '/console/',
+  plugins: [svelte(), budgets()],
+  build: {
+    outDir: process.env.CONSOLE_OUT ?? `${here}../../build/console`,
+    emptyOutDir: true,
+    target: 'es2022',
+    // The policy allows neither data: scripts and styles nor the inline script of the polyfill.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    // Each page in this folder is an entry of its own.
+    rolldownOptions: { input: readdirSync(here).filter((name) => name.endsWith('.html')).map((name) => here + name) },
+  },
+});
