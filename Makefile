@@ -205,13 +205,15 @@ clean:
 	rm -rf build
 
 # --- running -------------------------------------------------------------------------------------
-.PHONY: help setup ui run stop logs reset migrate
+.PHONY: help setup ui console run stop logs reset migrate
 help: ## Print this list of targets
 	@awk -F ':.*## ' '/^[a-z][a-z_-]*:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 setup: ## Install the Debian packages for building and running
 	@scripts/setup build server
 ui: ## Fetch the viewer of GET /docs/ui into build/ui (needs npm)
 	@scripts/ui
+console: ## Build the console into build/console, which GET /console serves (needs npm)
+	@scripts/console
 run: ## Build, start all services with private data under .run/, create the project demo
 	@scripts/run
 stop: ## Stop what `make run` started; the data stays
@@ -224,7 +226,7 @@ migrate: ## Migrate the database of `make run` (or of GROUNDWORK_DATABASE_URL) t
 	@scripts/migrate
 
 # --- tests ---------------------------------------------------------------------------------------
-.PHONY: test check-unit check-http check-flow check-docs check-long check-load check-search check-sql chaos bench cov
+.PHONY: test check-unit check-http check-flow check-docs check-long check-load check-search check-sql check-console chaos bench cov
 CHAOS_SECONDS ?= 600
 CHAOS_SEED    ?=
 test: ## Run the static checks and all tests, or only STAGES; the last line is "N passed, N failed"
@@ -241,6 +243,8 @@ check-docs: export FUZZ_REQUESTS ?= 20000
 check-docs: export TESTS_LONG ?= 1
 check-unit check-http check-flow check-docs check-long check-load check-search check-sql:
 	@scripts/setup build && scripts/test $(@:check-%=%)
+check-console: ## The console: types, unit tests, and end-to-end tests with Chromium (a quarter of an hour)
+	@scripts/setup build server console store && scripts/check-console
 chaos: ## Workflows, payments, push, search, live changes and the assistant under faults for CHAOS_SECONDS (600), seed CHAOS_SEED; then check the results
 	@scripts/setup build server chaos
 	@$(MAKE) --no-print-directory VARIANT=release all
