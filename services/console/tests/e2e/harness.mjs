@@ -82,7 +82,7 @@ export async function importLines(project, entity, lines) {
 /** A model with every type of field, and records whose texts are canaries. */
 export async function fill(project) {
   await project.api('POST', '/enums', { name: 'status', values: ['open', 'paid', canary('odd')] });
-  await project.api('POST', '/entities', { name: 'authors', label: canary('Authors'), fields: [{ name: 'name', type: 'varchar', required: true, options: { max_length: 250 } }] });
+  await project.api('POST', '/entities', { name: 'authors', label: canary('Authors'), fields: [{ name: 'name', type: 'varchar', required: true, searchable: true, options: { max_length: 250 } }] });
   await project.api('POST', '/entities', { name: 'tags', fields: [{ name: 'label', type: 'varchar' }] });
   await project.api('POST', '/entities', {
     name: 'products', history: true,
@@ -137,6 +137,7 @@ export class Browser {
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: this.origin });
     const page = await context.newPage();
     page.setDefaultTimeout(WAIT_MS);
+    page.setDefaultNavigationTimeout(4 * WAIT_MS);
     const view = new View(this, page, expects);
     await view.watch();
     await page.goto(this.address(path));
@@ -188,7 +189,7 @@ export class View {
     await page.getByLabel('E-mail address').fill(email);
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('main').locator('h1, [role=grid], [role=dialog]').first().waitFor();
+    await page.locator('#main').locator('h1, [role=dialog]').first().waitFor();
   }
 
   async go(path) {

@@ -223,7 +223,7 @@ test('a value that is refused restores the cell and says why', async () => {
 test('a cell that another user has changed is not overwritten', async () => {
   const view = await browser.open({ email: ADMIN, path: 'data/products' });
   const { page } = view;
-  await page.route('**/realtime?**', (route) => route.abort());
+  await page.route('**/realtime?**', (route) => route.fulfill({ contentType: 'text/event-stream', body: '' }));
   await view.cell(7, 5).dblclick();
   await project.api('PUT', '/entities/products/items/8', { stock: 700 });
   await page.keyboard.press('Control+a');
@@ -231,7 +231,6 @@ test('a cell that another user has changed is not overwritten', async () => {
   await page.keyboard.press('Enter');
   await page.getByText('Another user has changed this cell.').waitFor();
   assert.equal((await record(8)).stock, 700);
-  view.faults = view.faults.filter((fault) => !fault.includes('ERR_FAILED'));
   await view.close();
 });
 
@@ -268,7 +267,8 @@ test('a range is copied, pasted and filled down in one call each', async () => {
   await view.cell(20, 5).click();
   for (let rows = 0; rows < 4; rows++) await page.keyboard.press('Shift+ArrowDown');
   await page.keyboard.press('Control+d');
-  await until(async () => (await record(25)).stock === 20, 'the range was not filled');
+  await page.getByText('4 records were changed').waitFor();
+  assert.equal((await record(25)).stock, 20);
   await page.keyboard.press('Control+z');
   await until(async () => (await record(25)).stock === 24, 'the fill was not undone');
   await view.cell(0, 5).click();
@@ -315,7 +315,7 @@ test('a bar of totals computes what the service computes', async () => {
 test('changes of other users are shown in their rows, and new records as a number', async () => {
   const view = await browser.open({ email: ADMIN, path: 'data/products' });
   const { page } = view;
-  await view.cell(30, 2).waitFor();
+  await view.cell(2, 2).waitFor();
   await until(() => view.calls.some((call) => call.path === '/realtime'), 'there is no stream');
   await page.waitForTimeout(500);
   await project.api('PUT', '/entities/products/items/3', { name: canary('changed live') });
@@ -342,7 +342,7 @@ test('a user with few rights sees only what it may use, without a refusal', asyn
   await page.getByText('found').or(page.getByText('0 records')).or(page.getByRole('heading', { name: 'products has no records' })).first().waitFor();
   assert.equal(await page.getByRole('link', { name: 'authors' }).count(), 0);
   assert.equal(await page.getByRole('button', { name: 'New record' }).getAttribute('aria-disabled'), 'true');
-  await page.getByRole('button', { name: 'New record' }).click();
+  await page.getByRole('button', { name: 'New record' }).click({ force: true });
   await page.getByRole('status').getByText('needs products:create').waitFor();
   await page.getByRole('button', { name: 'More' }).click();
   await page.getByRole('menuitem', { name: /Import a file/ }).getByText('needs products:create').waitFor();

@@ -9,11 +9,26 @@ const TYPES = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '
 export const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-hashes' 'sha256-iaOezIDcQIoxCULa6FBKKuLUu09R7kG+Mlu+JVfU3Rw=' 'sha256-tcbDxjMo+xKqM21aCGYbs/QAJqB7yUXC06oPWDapBgc='; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types svelte-trusted-html console";
 
+/** `cutAfter`, a member of the server, cuts the next upload after this number of bytes, as a proxy does that loses the gateway. */
 export function serve(gateway, folder) {
-  return createServer((incoming, outgoing) => {
+  const server = createServer((incoming, outgoing) => {
     const path = new URL(incoming.url, 'http://localhost').pathname;
     if (path === '/console' || path.startsWith('/console/')) void sendFile(path.slice('/console'.length), folder, outgoing);
-    else pass(gateway, incoming, outgoing);
+    else {
+      const passed = pass(gateway, incoming, outgoing);
+      if (server.cutAfter && Number(incoming.headers['content-length'] ?? 0) > server.cutAfter) cut(server, incoming, passed, outgoing);
+    }
+  });
+  return server;
+}
+
+function cut(server, incoming, passed, outgoing) {
+  let rest = server.cutAfter;
+  server.cutAfter = undefined;
+  incoming.on('data', (chunk) => {
+    if ((rest -= chunk.length) > 0 || outgoing.headersSent) return;
+    passed.destroy();
+    outgoing.writeHead(502).end();
   });
 }
 
@@ -41,9 +56,11 @@ function pass(gateway, incoming, outgoing) {
     outgoing.writeHead(answer.statusCode, answer.headers);
     answer.pipe(outgoing);
   });
-  passed.on('error', () => outgoing.destroy());
+  passed.on('error', () => outgoing.headersSent || outgoing.destroy());
+  incoming.on('error', () => passed.destroy());
   outgoing.on('close', () => passed.destroy());
   incoming.pipe(passed);
+  return passed;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

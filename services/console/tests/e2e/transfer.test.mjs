@@ -63,21 +63,23 @@ test('a second import changes the records that it finds by a unique field', asyn
 });
 
 test('an import that was cut off continues with the same file', async () => {
-  const view = await browser.open({ email: ADMIN, path: 'data/chairs/import' });
+  const view = await browser.open({ email: ADMIN, path: 'data/chairs/import', expects: [502] });
   const { page } = view;
   const before = await count();
   const rows = Array.from({ length: 20_000 }, (_, at) => `Cut ${at},1.00,X-${at}`);
+  if (!browser.server) return view.close();
   const sheet = page.getByRole('dialog', { name: 'Import a file' });
   await sheet.locator('input[type=file]').setInputFiles(csv('cut.csv', ['name,price,code', ...rows].join('\n')));
   await sheet.getByText('200 of the first 200 rows').waitFor();
+  browser.server.cutAfter = 200_000;
   await sheet.getByRole('button', { name: 'Import', exact: true }).click();
-  for (let tries = 0; tries < 200 && (await count()) < before + 400; tries++) await page.waitForTimeout(50);
-  browser.server?.closeAllConnections();
   const box = page.getByRole('region', { name: 'Transfers' });
+  await box.getByRole('button', { name: 'Try again' }).waitFor();
+  const stored = await count();
+  assert.ok(stored > before && stored < before + 20_000, `${stored}`);
   await box.getByRole('button', { name: 'Try again' }).click();
   await box.getByText('20,000 rows were imported, 0 refused').waitFor({ timeout: 120_000 });
   assert.equal(await count(), before + 20_000);
-  view.faults = view.faults.filter((fault) => !/ERR_CONNECTION|ERR_EMPTY|network/i.test(fault));
   await view.close();
 });
 

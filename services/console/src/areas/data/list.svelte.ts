@@ -156,6 +156,7 @@ export class RecordList {
     const before = row[field.name];
     if (isSame(before, value)) return;
     const key = `${row.id}/${field.name}`;
+    this.undo = undefined;
     this.saving.set(key, true);
     this.markOwn(row.id);
     this.shown?.update(row.id, { [field.name]: value });
@@ -188,6 +189,7 @@ export class RecordList {
         this.shown?.update(change.id, change.values);
       }
     };
+    this.undo = undefined;
     apply(changes);
     try {
       const { done, refused } = await changeRows(this.#session, this.#me(), this.#entity.name, changes);

@@ -66,7 +66,8 @@ export class RecordForm {
   accept(record: Row, etag: string | undefined): void {
     this.record = record;
     this.etag = etag;
-    this.#setChanges(Object.fromEntries(Object.entries(this.changes).filter(([name, value]) => !isSame(value, record[name]))));
+    // A draft that was not offered yet is not touched.
+    if (this.count > 0) this.#setChanges(Object.fromEntries(Object.entries(this.changes).filter(([name, value]) => !isSame(value, record[name]))));
   }
 
   set(field: Field, value: unknown, wrong: string | undefined): void {
