@@ -366,7 +366,7 @@ int router_find(const struct router *router,
     node = segments.too_deep ? NULL : node_match(&router->root, &segments, by_param);
     if (!node)
         return ROUTER_NOT_FOUND;
-    if (node->is_subtree) {
+    if (node->is_subtree) { /* without parameters; a final slash makes no difference */
         segments.count = 0;
         segments.trailing_slash = false;
     }

@@ -296,7 +296,7 @@ export interface LiveOptions extends Abortable {
   onEnd?: (problem: Problem) => void;
 }
 
-/* --- one entity --- */
+/* --- the records of an entity --- */
 
 export interface WriteOptions extends Abortable {
   /** The write fails with `precondition_failed` when the record has changed since: an ETag, or a record from get, create or update. */

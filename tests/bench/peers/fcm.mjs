@@ -24,7 +24,7 @@ http2.connect = (url, ...rest) => {
   return session;
 };
 
-// It accepts 500 messages per call and opens a connection for each call: make five calls at a time.
+// firebase-admin accepts 500 messages per call and opens a connection for each call, so five calls run concurrently.
 async function firebase(begin, end) {
   const accessToken = async () => ({ access_token: "t", expires_in: 3599 });
   const messaging = getMessaging(initializeApp({ credential: { getAccessToken: accessToken }, projectId: "bench" }, `app${begin}`));

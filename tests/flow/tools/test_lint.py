@@ -86,9 +86,11 @@ def words():
     ("common/core/base/str.h", "/* Length in bytes. */\nint str_len(struct str text);\nint str_width(struct str text);", None),
     ("deploy/users.sql", "-- name: user_get :opt\n-- Asked ane""w.\nselect 1", (2, "\"ane""w\": again")),
     ("scripts/users.py", "def f():\n    \"\"\"Waits be""hind a lock.\"\"\"", (2, "\"be""hind\": after, following, waiting for")),
+    ("services/console/a.ts", "let x = 'ane""w'; // Reads ane""w.\nfetch('http://ane""w')", (1, "\"ane""w\": again")),
+    ("services/console/a.svelte", "\n<!-- What a reader chose. -->", (2, "begins with \"What\": name the thing")),
     ("README.md", "Read it ane""w, or `ane""w`.", (1, "\"ane""w\": again")),
     ("README.md", "See the speci""fication.", (1, "\"the speci""fication\": a clone does not have this document")),
-], ids=["word", "pronoun", "function", "code", "list", "statements", "docstring", "page", "private"])
+], ids=["word", "pronoun", "function", "code", "list", "statements", "docstring", "script", "markup", "page", "private"])
 def test_what_words_forbids(words, path, text, reason):
     found = list(words.complaints(pathlib.Path(path), text + "\n"))
     assert found == ([reason] if reason else [])

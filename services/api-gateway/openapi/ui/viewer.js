@@ -93,7 +93,7 @@
         if (!response.ok)
             throw new Error(answer.detail || `The service answered ${response.status}.`);
         documents = [answer.data_model_documentation, ...Object.values(answer.module_documentation)];
-        // Try it out goes where this page came from, whatever address the documents name.
+        // The button "Try it out" calls the server of this page, not an address from the documents.
         for (const entry of documents)
             entry.servers = [{ url: base }];
         element('documents').replaceChildren(...documents.map((entry, i) => tab(entry.info.title, i)));

@@ -1,5 +1,5 @@
-// JSON of records. A double holds neither every 64-bit integer nor the digits of a decimal such as 49.90. A number
-// whose text would change becomes an Exact, which JSON.stringify() writes as it was read.
+// JSON of records. A double holds neither every 64-bit integer nor the digits of a decimal such as 49.90. If a
+// number would not keep its text, the parser returns an Exact, and JSON.stringify() writes the text that was read.
 
 export interface Exact {
   readonly rawJSON: string;

@@ -66,7 +66,7 @@ export function readAhead({ session, entities, params, query }: { session: Sessi
   ahead = { key: aheadKey(session, itemsPath(entity.name), list), page };
 }
 
-/** Reads a list, or takes the answer that was asked for before. */
+/** Reads a list, or takes the answer to a request that was sent before. */
 export function readList(session: Session, path: string, query: Query, signal: AbortSignal): Promise<Page<Row>> {
   const early = ahead?.key === aheadKey(session, path, query) ? ahead.page : undefined;
   ahead = undefined;

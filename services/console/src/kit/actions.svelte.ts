@@ -1,4 +1,4 @@
-// What can be done on the page, in one list: the palette offers the actions, keys run them, and the sheet of keys shows them.
+// The actions of the page, in one list. The palette offers them, keys run them, and the sheet of keys shows them.
 import { untrack } from 'svelte';
 import { settings } from '../settings.svelte.ts';
 

@@ -1,4 +1,4 @@
-// Uploads and downloads that go on while the reader uses other views. The frame shows them.
+// Uploads and downloads that continue while the reader uses other views. The frame shows them.
 import { Problem, problemOf, queryText, type Query } from '../api/http.ts';
 import type { Session } from '../api/session.svelte.ts';
 

@@ -1,4 +1,4 @@
-// What all end-to-end tests share: a project with hostile data, a browser, and checks that hold on every page.
+// Helpers of all end-to-end tests: a project with hostile data, a browser, and checks that hold on every page.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -1,5 +1,4 @@
-// Each text that the sources name exists, and each text is used. The compiler checks the first; here are the second and the rules
-// that it cannot see.
+// Each text is used, and each text follows the rules for texts. (The compiler checks that each text exists.)
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -15,7 +15,7 @@ interface Kind {
   show: (value: Json) => string;
   /** The value as text that read() takes: for editors, copies and pastes. */
   write: (value: Json) => string;
-  /** The value of a text that is not empty. Throws an error whose message says what is expected. */
+  /** Reads the value from a text that is not empty. Throws an error with a message such as "expected a number". */
   read: (text: string, field: Field) => Json;
 }
 

@@ -151,7 +151,7 @@ export class Pages {
       this.total = known;
       this.isCounted = true;
     } else if (!this.isCounted) {
-      // One page more, so that a scroll leads there.
+      // The list is one page longer than the known rows, so that the reader can scroll to the next page.
       this.total = Math.max(this.total, known + (answer.has_next_page ? PAGE_SIZE : 0));
     }
     if (page === 0 && !this.isFirstRead) {
