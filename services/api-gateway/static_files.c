@@ -99,7 +99,8 @@ static bool is_plain_path(struct str path)
     return !at_begin;
 }
 
-void static_headers(struct req *r, const struct static_folder *folder, const char *cache)
+/* Puts the security headers of an answer from the folder, and its Cache-Control. */
+static void static_headers(struct req *r, const struct static_folder *folder, const char *cache)
 {
     resp_header(r, "Content-Security-Policy", str_from(folder->policy));
     resp_header(r, "Referrer-Policy", STR("no-referrer"));
@@ -153,4 +154,20 @@ int static_file_send(struct req *r,
     static_headers(r, folder, cache);
     r->content_type = str_from(type);
     return static_send_open(r, file);
+}
+
+int static_page_send(struct req *r,
+                     const struct static_folder *folder,
+                     const char *cache,
+                     const char *missing)
+{
+    int status = static_file_send(r, folder, STR("index.html"), cache);
+
+    if (status != 0)
+        return status;
+    static_headers(r, folder, "no-store");
+    strbuf_cstr(&r->body, missing);
+    r->content_type = STR("text/html; charset=utf-8");
+    r->status = 200;
+    return 200;
 }

@@ -9,9 +9,6 @@ struct static_folder {
     const char *policy; /* the Content-Security-Policy of each answer */
 };
 
-/* Puts the security headers of an answer from the folder, and its Cache-Control. */
-void static_headers(struct req *r, const struct static_folder *folder, const char *cache);
-
 /* co: Answers with the file `name`, a path below the folder. Chooses the smallest form that the
  * folder has and the client accepts: <name>.br, <name>.gz or the file itself. Returns the status of
  * the answer; 0, without an answer, when there is no such file; or a negative error. */
@@ -19,3 +16,9 @@ AWAITS int static_file_send(struct req *r,
                             const struct static_folder *folder,
                             struct str name,
                             const char *cache) MUSTCHECK;
+/* co: Answers with index.html of the folder. Without this file, answers with the page `missing`,
+ * which no cache stores. Returns the status of the answer, or a negative error. */
+AWAITS int static_page_send(struct req *r,
+                            const struct static_folder *folder,
+                            const char *cache,
+                            const char *missing) MUSTCHECK;

@@ -28,20 +28,6 @@ static const char *console_cache_of(struct str name)
     return str_starts(name, STR("assets/")) ? "public, max-age=31536000, immutable" : "no-cache";
 }
 
-/* co: Answers with the page: the console's script reads the rest of the path. */
-AWAITS static int console_page(struct req *r, const struct static_folder *folder)
-{
-    int status = static_file_send(r, folder, STR("index.html"), "no-cache");
-
-    if (status != 0)
-        return status;
-    static_headers(r, folder, "no-store");
-    strbuf_cstr(&r->body, console_missing);
-    r->content_type = STR("text/html; charset=utf-8");
-    r->status = 200;
-    return 200;
-}
-
 AWAITS static int console_get(struct req *r)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
@@ -58,7 +44,8 @@ AWAITS static int console_get(struct req *r)
     /* A missing asset is never the page: a tab that is older than an upgrade must see the 404. */
     if (str_starts(name, STR("assets/")))
         return fail(r, PROBLEM_NOT_FOUND, NULL);
-    return console_page(r, &folder);
+    /* Any other path is an address in the console, whose script reads the path. */
+    return static_page_send(r, &folder, "no-cache", console_missing);
 }
 
 static const struct route console_routes[] = {

@@ -159,15 +159,8 @@ static struct static_folder ui_folder(void)
 AWAITS static int docs_ui(struct req *r)
 {
     struct static_folder folder = ui_folder();
-    int status = static_file_send(r, &folder, STR("index.html"), UI_CACHE);
 
-    if (status != 0)
-        return status;
-    static_headers(r, &folder, "no-store");
-    strbuf_cstr(&r->body, ui_missing);
-    r->content_type = STR("text/html; charset=utf-8");
-    r->status = 200;
-    return 200;
+    return static_page_send(r, &folder, UI_CACHE, ui_missing);
 }
 
 AWAITS static int docs_ui_asset(struct req *r)
