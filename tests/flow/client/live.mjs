@@ -220,7 +220,7 @@ test('an error of a listener stops nothing, and a silent stream is replaced', as
   const { setTimeout: start } = globalThis
   t.mock.method(globalThis, 'setTimeout', (run, ms, ...rest) => {
     if (ms === undefined && !String(run).includes('follow')) return thrown.push(run)
-    return start(run, ms === 45_000 ? 100 : ms, ...rest)
+    return start(run, ms === 45_000 ? 1000 : ms, ...rest)
   })
   const server = await serveStreams((n) => hello(`${n}`) + event('deleted', { entity: 'products', id: n }, `${n}0`))
   const stop = client(server).db.products.live({}, () => {
