@@ -31,6 +31,8 @@ export class Live {
   readonly #listeners = new Set<Listener>();
   /** Outlives the connections of the same entities, because each continues after the last event of the one before. */
   #reader = new EventReader();
+  /** The stream of these entities has not begun: a view may have read its data before a change that no stream reports. */
+  #isNew = true;
   #entities: string[] = [];
   #abort: AbortController | undefined;
   #wanted = '';
@@ -90,15 +92,13 @@ export class Live {
     void this.#run(query, this.#abort.signal);
   }
 
-  /** A view of another entity has just read its data, so the stream begins now. Views that stay read theirs again. */
+  /** A stream of other entities cannot continue after the last event of the one before. */
   #beginEntities(): void {
     const before = this.#entities;
     this.#entities = this.#wantedEntities();
     if (before.join() === this.#entities.join()) return;
     this.#reader = new EventReader();
-    for (const each of this.#listeners) {
-      if (each.entity !== undefined && before.includes(each.entity)) each.onChange({ kind: 'reset' });
-    }
+    this.#isNew = true;
   }
 
   #close(): void {
@@ -108,20 +108,14 @@ export class Live {
   }
 
   async #run(query: Query, signal: AbortSignal): Promise<void> {
-    let isFirst = this.#reader.lastId === undefined;
     for (let failures = 0; !signal.aborted; failures++) {
       try {
-        const isGap = !isFirst && this.#reader.lastId === undefined;
-        await this.#read(query, signal, () => {
-          failures = 0;
-          if (isGap) this.#deliver({ kind: 'reset' });
-        });
+        await this.#read(query, signal, () => (failures = 0));
       } catch (error) {
         if (isAborted(error) || signal.aborted) return;
         // The caller may not listen: an open view has its data and can be refreshed by hand.
         if (Problem.is(error) && error.status >= 400 && error.status < 500 && error.status !== 429) return this.#close();
       }
-      isFirst = false;
       this.isOpen = false;
       await pause(backoffMs(failures), signal).catch(() => undefined);
     }
@@ -142,7 +136,10 @@ export class Live {
   }
 
   #handle(event: StreamEvent): void {
-    if (event.kind === 'task') {
+    if (event.kind === 'hello') {
+      if (this.#isNew) this.#deliver({ kind: 'reset' });
+      this.#isNew = false;
+    } else if (event.kind === 'task') {
       for (const each of this.#listeners) if (each.entity === undefined) each.onTask(event.data as Task);
     } else if (event.kind === 'closed' || event.kind === 'end') {
       void refresh(this.#session.project, ['me']);

@@ -96,6 +96,7 @@ test('the palette finds entities, records and actions, and a record by its id', 
   await page.keyboard.press('Enter');
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
   await page.keyboard.press('Control+k');
+  await field.fill('closed');
   await page.keyboard.press('Escape');
   await field.waitFor({ state: 'detached' });
   await view.close();
