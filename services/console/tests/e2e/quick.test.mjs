@@ -1,0 +1,53 @@
+// The short set of `make test`: each view opens for an administrator, without an error, and a change reaches the service.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { ADMIN, Browser, canary, fill, Project } from './harness.mjs';
+
+// The address of each view below the project, and a heading or a dialog that it shows.
+const VIEWS = [
+  ['', 'heading', 'Home'],
+  ['data/products/1', 'dialog', canary('Product 0')],
+];
+
+let project;
+let browser;
+before(async () => {
+  project = await Project.create();
+  await fill(project);
+  browser = await Browser.start(project);
+});
+after(async () => {
+  await browser?.stop();
+  await project?.remove();
+});
+
+test('a user signs in, edits a cell, and every view opens in the other theme too', async () => {
+  const view = await browser.open({ email: ADMIN, path: 'data/products' });
+  const { page } = view;
+  await view.cell(1, 2).dblclick();
+  await page.keyboard.press('Control+a');
+  await page.keyboard.type('Edited');
+  await page.keyboard.press('Enter');
+  await page.getByRole('gridcell', { name: 'Edited', exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Undo' }).waitFor();
+  assert.equal((await project.api('GET', '/entities/products/items/2')).name, 'Edited');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  for (const [path, role, name] of VIEWS) {
+    await view.go(path);
+    await page.getByRole(role, { name, exact: true }).waitFor();
+    await view.axe(path || 'home');
+  }
+  await view.close();
+});
+
+test('on a phone the views fit', async () => {
+  const view = await browser.open({ email: ADMIN, width: 390, height: 844 });
+  const { page } = view;
+  for (const [path, role, name] of VIEWS) {
+    await view.go(path);
+    await page.getByRole(role, { name, exact: true }).waitFor();
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 390, `${path}: ${width}`);
+  }
+  await view.close();
+});
