@@ -210,9 +210,9 @@ help: ## Print this list of targets
 	@awk -F ':.*## ' '/^[a-z][a-z_-]*:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 setup: ## Install the Debian packages for building and running
 	@scripts/setup build server
-ui: ## Fetch the viewer of GET /docs/ui into build/ui (needs npm)
+ui: ## Fetch the viewer of GET /docs/ui into build/ui
 	@scripts/ui
-console: ## Build the console into build/console, which GET /console serves (needs npm)
+console: ## Build the console into build/console, which GET /console serves
 	@scripts/console
 run: ## Build, start all services with private data under .run/, create the project demo
 	@scripts/run

@@ -9,7 +9,9 @@ const here = fileURLToPath(new URL('.', import.meta.url));
 
 export default defineConfig({
   base: '/console/',
-  plugins: [svelte(), budgets()],
+  plugins: [svelte({ configFile: false }), budgets()],
+  // The budgets are printed in any case.
+  logLevel: 'warn',
   build: {
     outDir: process.env.CONSOLE_OUT ?? `${here}../../build/console`,
     emptyOutDir: true,
@@ -17,7 +19,11 @@ export default defineConfig({
     // The policy allows neither data: scripts and styles nor the inline script of the polyfill.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    reportCompressedSize: false,
     // Each page in this folder is an entry of its own.
-    rolldownOptions: { input: readdirSync(here).filter((name) => name.endsWith('.html')).map((name) => here + name) },
+    rolldownOptions: {
+      checks: { pluginTimings: false },
+      input: readdirSync(here).filter((name) => name.endsWith('.html')).map((name) => here + name),
+    },
   },
 });
