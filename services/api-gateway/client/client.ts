@@ -567,11 +567,21 @@ export interface Client<M extends Model<M> = Project> {
   ): Promise<List<Hit<M, K>>>;
   /** Waits until an import has ended. */
   task(id: Id, onProgress?: (task: Task) => void, o?: Abortable): Promise<Task>;
-  /** Any other call: a path below the base URL. The answer is JSON, a Blob of another type, or undefined when it has no content. */
+  /**
+   * Any other call: a path below the base URL. The answer is JSON, a Blob of another type, or undefined when it has no content; `read` gets
+   * the answer in another form, such as a stream. The time limit of the call, timeoutMs, includes `read`.
+   */
   request<T = unknown>(
     method: string,
     path: string,
-    o?: { query?: object; body?: unknown; headers?: Record<string, string>; idempotencyKey?: string } & Abortable,
+    o?: {
+      query?: object;
+      body?: unknown;
+      headers?: Record<string, string>;
+      idempotencyKey?: string;
+      timeoutMs?: number;
+      read?: (answer: Response) => T | Promise<T>;
+    } & Abortable,
   ): Promise<T>;
 }
 
@@ -703,7 +713,8 @@ function toQuery(values: object): string {
 
 /* Answers. */
 
-async function toProblem(answer: Response): Promise<Problem> {
+/** The problem that a failed answer reports, for an application that makes a call without the client. */
+export async function problemOf(answer: Response): Promise<Problem> {
   const later = answer.headers.get('retry-after');
   const body: any = (await answer.json().catch(() => null)) ?? {};
   const seconds = later === null ? undefined : +later >= 0 ? +later : Math.max(0, (Date.parse(later) - Date.now()) / 1000);
@@ -837,18 +848,21 @@ export function createClient<M extends Model<M> = Project>(baseUrl: string, opti
     const { access_token, refresh_token, expires_in, user } = await send('POST', path, { body, isPublic: true });
     return { access_token, refresh_token, expires_at: Math.floor(Date.now() / 1000) + expires_in, user };
   }
+  const leftMs = ({ expires_at }: Session): number => expires_at * 1000 - Date.now();
   /** One refresh at a time, in this tab and in all tabs. A tab that had to wait finds the new session in the store. */
   function refresh(old: Session): Promise<void> {
     const run = async (): Promise<void> => {
       const current = await store.get();
-      if (current?.refresh_token !== old.refresh_token) return adopt(current);
+      const isOld = current?.refresh_token === old.refresh_token;
+      if (!isOld) adopt(current);
+      if (!current || (!isOld && leftMs(current) >= REFRESH_EARLY_MS)) return;
       // A sign-out or another sign-in may replace the session until the service has answered.
-      const isCurrent = (): boolean => session?.refresh_token === old.refresh_token;
+      const isCurrent = (): boolean => session?.refresh_token === current.refresh_token;
       try {
-        const next = await tokensFrom('/auth/v1/refresh', { refresh_token: old.refresh_token });
+        const next = await tokensFrom('/auth/v1/refresh', { refresh_token: current.refresh_token });
         if (isCurrent()) await save(next);
       } catch (e) {
-        if (Problem.is(e) && e.status === 401 && isCurrent()) await save(null);
+        if (Problem.is(e) && (e.status === 401 || e.status === 403) && isCurrent()) await save(null);
         throw e;
       }
     };
@@ -858,7 +872,7 @@ export function createClient<M extends Model<M> = Project>(baseUrl: string, opti
   /** The session for a call, refreshed shortly before its end. */
   async function freshSession(): Promise<Session | null> {
     await ready;
-    const left = session ? session.expires_at * 1000 - Date.now() : Infinity;
+    const left = session ? leftMs(session) : Infinity;
     if (session && left < REFRESH_EARLY_MS)
       await refresh(session).catch(e => {
         if (left <= 0 || !isTemporary(e)) throw e;
@@ -884,7 +898,7 @@ export function createClient<M extends Model<M> = Project>(baseUrl: string, opti
       options.onRequest?.(request);
       isSent = true;
       const answer = await (options.fetch ?? fetch)(request);
-      if (!answer.ok) throw await toProblem(answer);
+      if (!answer.ok) throw await problemOf(answer);
       return (await (call.read ?? readAnswer)(answer)) as T;
     } catch (cause) {
       call.signal?.throwIfAborted();

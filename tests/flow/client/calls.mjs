@@ -297,6 +297,13 @@ describe('limits of time', { concurrency: true }, () => {
       'timeout',
     )
   })
+  test('timeoutMs of a call covers read', async () => {
+    const server = await serve(() => page([]))
+    const gw = client(server)
+    assert.equal(await gw.request('GET', '/x', { read: async (answer) => `${answer.status} ${(await answer.text()).length > 0}` }), '200 true')
+    const late = gw.request('GET', '/x', { timeoutMs: 50, read: (answer) => new Promise((_, reject) => setTimeout(reject, 200, new Error('late'))) })
+    assert.equal((await late.catch((thrown) => thrown)).code, 'timeout')
+  })
   test('a signal', async () => {
     const server = await serve(never)
     const controller = new AbortController()

@@ -107,9 +107,9 @@ test('a token that stays invalid: one refresh for the call', async () => {
 })
 
 test('a refused refresh signs out', async () => {
-  for (const code of ['session_expired', 'refresh_token_reused']) {
+  for (const [status, code] of [[401, 'session_expired'], [401, 'refresh_token_reused'], [403, 'user_suspended']]) {
     const server = await service(
-      () => problem(401, code),
+      () => problem(status, code),
       () => false,
     )
     const store = keep(session(3600))
@@ -122,6 +122,18 @@ test('a refused refresh signs out', async () => {
     )
     assert.deepEqual([gw.auth.user, store.stored, seen, refreshes(server).length], [null, null, [['out', null]], 1])
   }
+})
+
+test('a session that is newer in the store, but has expired too', async () => {
+  const server = await service(() => tokens())
+  const store = keep(session(-5))
+  const gw = client(server, { session: store })
+  const newer = (store.stored = { ...session(-5), refresh_token: 'newer' })
+  await gw.db.products.list()
+  assert.deepEqual(
+    refreshes(server).map((each) => each.body.refresh_token),
+    [newer.refresh_token],
+  )
 })
 
 test('a refresh without an answer does not', async () => {

@@ -17,7 +17,8 @@ class Connection implements Network {
   }
 
   report(isUp: boolean): void {
-    this.isUp = isUp;
+    // An answer that was on its way says nothing about a connection that the browser has lost.
+    this.isUp = isUp && navigator.onLine;
     clearTimeout(this.#timer);
     if (!isUp) this.#timer = setTimeout(() => void this.check(), CHECK_MS);
   }

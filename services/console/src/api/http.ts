@@ -1,5 +1,10 @@
-// Calls of the API: problems, credentials, retries.
+// Calls of the API through the typed client. The client has the sessions, the retries and the problems; this module adds JSON with exact
+// numbers, and whether the service can be reached.
+import { createClient, Problem, problemOf, type Client, type Options } from './client.ts';
 import { parseJson } from './json.ts';
+
+export { Problem, problemOf };
+export type FieldProblem = Problem['errors'][number];
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 /** Parameters in the order in which they are sent: a cursor is valid only with the same text of filter and sort. */
@@ -13,13 +18,14 @@ export interface Call {
   body?: unknown;
 }
 
-export interface CallOptions {
+export interface CallOptions<T> {
   signal?: AbortSignal;
   ifMatch?: string;
   lockToken?: string;
+  /** The time limit of the call and of `read`. */
   timeoutMs?: number;
-  /** The answer is no JSON: `data` is the Response. */
-  isRaw?: boolean;
+  /** Reads an answer that is no JSON. Without timeoutMs it may take any time. */
+  read?: (answer: Response) => Promise<T>;
 }
 
 export interface Answer<T> {
@@ -27,43 +33,8 @@ export interface Answer<T> {
   etag: string | undefined;
 }
 
-export interface FieldProblem {
-  field: string;
-  code: string;
-  message: string;
-}
-
-/** A refusal or a failure, in the service's words. `network`: the service did not answer. */
-export class Problem extends Error {
-  readonly status: number;
-  readonly code: string;
-  readonly requestId: string | undefined;
-  readonly errors: readonly FieldProblem[];
-  readonly retryAfter: number | undefined;
-
-  constructor(status: number, code: string, detail: string, more: { requestId?: string; errors?: FieldProblem[]; retryAfter?: number } = {}) {
-    super(detail);
-    this.name = 'Problem';
-    this.status = status;
-    this.code = code;
-    this.requestId = more.requestId;
-    this.errors = more.errors ?? [];
-    this.retryAfter = more.retryAfter;
-  }
-
-  static is(error: unknown, ...codes: string[]): error is Problem {
-    return error instanceof Problem && (codes.length === 0 || codes.includes(error.code));
-  }
-}
-
 export function isAborted(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
-}
-
-/** The access token of a session. renew() gets a new one after the service has refused `used`. */
-export interface Credentials {
-  token(): Promise<string | undefined>;
-  renew(used: string): Promise<string | undefined>;
 }
 
 export interface Network {
@@ -71,14 +42,7 @@ export interface Network {
   report(isUp: boolean): void;
 }
 
-const TIMEOUT_MS = 30_000;
-const RETRIES = 2;
-const RETRY_AFTER_MAX_S = 10;
-const WORDS = {
-  network: 'The service cannot be reached.',
-  timeout: 'The service did not answer in time.',
-  offline: 'There is no connection: nothing was changed.',
-};
+const OFFLINE = 'There is no connection: nothing was changed.';
 
 export function queryText(query: Query = []): string {
   const text = new URLSearchParams(query.map(([name, value]) => [name, value])).toString();
@@ -88,102 +52,47 @@ export function queryText(query: Query = []): string {
 
 export class Gateway {
   readonly base: string;
-  readonly #credentials: Credentials | undefined;
+  readonly client: Client;
   readonly #network: Network;
 
-  constructor(base: string, network: Network, credentials?: Credentials) {
+  constructor(base: string, network: Network, options: Options = {}) {
     this.base = base;
     this.#network = network;
-    this.#credentials = credentials;
+    this.client = createClient(base, { ...options, fetch: (request) => this.#fetch(request as Request), warnWhenOutdated: false });
   }
 
-  async get<T>(path: string, query: Query = [], options: CallOptions = {}): Promise<T> {
+  async get<T>(path: string, query: Query = [], options: CallOptions<T> = {}): Promise<T> {
     return (await this.call<T>({ method: 'GET', path, query }, options)).data;
   }
 
-  /** GET may be sent again after a failure. Other methods are sent once, because the service may have done the work. */
-  async call<T>(call: Call, options: CallOptions = {}): Promise<Answer<T>> {
-    if (call.method !== 'GET' && this.#network.isDown()) throw new Problem(0, 'network', WORDS.offline);
-    for (let tries = 0; ; tries++) {
-      try {
-        return await this.#callSigned<T>(call, options);
-      } catch (error) {
-        const again = call.method === 'GET' && tries < RETRIES && Problem.is(error) && [0, 429, 503].includes(error.status);
-        if (!again || (error as Problem).code === 'timeout') throw error;
-        const seconds = Math.min((error as Problem).retryAfter ?? 0.3 * 2 ** tries, RETRY_AFTER_MAX_S);
-        await pause(seconds * 1000, options.signal);
-      }
-    }
+  async call<T>({ method, path, query = [], body }: Call, { signal, ifMatch, lockToken, timeoutMs, read }: CallOptions<T> = {}): Promise<Answer<T>> {
+    if (method !== 'GET' && this.#network.isDown()) throw new Problem(0, 'network', OFFLINE);
+    const limit = timeoutMs ?? (read ? 0 : undefined);
+    return await this.client.request<Answer<T>>(method, path, {
+      query: Object.fromEntries(query),
+      body,
+      headers: { ...(ifMatch && { 'If-Match': ifMatch }), ...(lockToken && { 'X-Lock-Token': lockToken }) },
+      ...(signal && { signal }),
+      ...(limit !== undefined && { timeoutMs: limit }),
+      read: async (answer) => ({ data: await (read ?? readJson)(answer) as T, etag: answer.headers.get('ETag') ?? undefined }),
+    });
   }
 
-  async #callSigned<T>(call: Call, options: CallOptions): Promise<Answer<T>> {
-    const token = await this.#credentials?.token();
+  async #fetch(request: Request): Promise<Response> {
     try {
-      return await this.#callOnce<T>(call, options, token);
-    } catch (error) {
-      if (!token || !Problem.is(error) || error.status !== 401) throw error;
-      const renewed = await this.#credentials?.renew(token);
-      if (!renewed) throw error;
-      return await this.#callOnce<T>(call, options, renewed);
-    }
-  }
-
-  async #callOnce<T>(call: Call, options: CallOptions, token: string | undefined): Promise<Answer<T>> {
-    const headers = new Headers();
-    if (token) headers.set('Authorization', `Bearer ${token}`);
-    if (options.ifMatch) headers.set('If-Match', options.ifMatch);
-    if (options.lockToken) headers.set('X-Lock-Token', options.lockToken);
-    const isForm = call.body instanceof FormData;
-    if (call.body !== undefined && !isForm) headers.set('Content-Type', 'application/json');
-    const response = await this.#send(this.base + call.path + queryText(call.query), {
-      method: call.method,
-      headers,
-      body: isForm ? (call.body as FormData) : call.body === undefined ? undefined : JSON.stringify(call.body),
-      cache: 'no-store',
-      credentials: 'omit',
-    }, options);
-    if (!response.ok) throw await readProblem(response);
-    const etag = response.headers.get('ETag') ?? undefined;
-    if (options.isRaw) return { data: response as T, etag };
-    const text = await response.text();
-    return { data: (text ? parseJson(text) : undefined) as T, etag };
-  }
-
-  async #send(url: string, init: RequestInit, options: CallOptions): Promise<Response> {
-    const limit = AbortSignal.timeout(options.timeoutMs ?? TIMEOUT_MS);
-    // A raw answer is read after this function has returned, so the limit would cut a long download.
-    const signals = [options.signal, options.isRaw ? undefined : limit].filter((signal) => signal !== undefined);
-    try {
-      const response = await fetch(url, { ...init, signal: AbortSignal.any(signals) });
+      const answer = await fetch(request, { cache: 'no-store', credentials: 'omit' });
       this.#network.report(true);
-      return response;
+      return answer;
     } catch (error) {
-      if (options.signal?.aborted) throw error;
-      if (limit.aborted) throw new Problem(0, 'timeout', WORDS.timeout);
-      this.#network.report(false);
-      throw new Problem(0, 'network', WORDS.network);
+      if (!request.signal.aborted) this.#network.report(false);
+      throw error;
     }
   }
 }
 
-export async function readProblem(response: Response): Promise<Problem> {
-  const text = await response.text().catch(() => '');
-  return problemOf(response.status, text, response.headers);
-}
-
-export function problemOf(status: number, text: string, headers: Pick<Headers, 'get'>): Problem {
-  let body: Record<string, unknown> = {};
-  try {
-    body = JSON.parse(text) as Record<string, unknown>;
-  } catch {
-    // A proxy may answer with a page of its own.
-  }
-  const retryAfter = Number(headers.get('Retry-After') ?? NaN);
-  return new Problem(status, String(body.code ?? `http_${status}`), String(body.detail ?? body.title ?? `The answer has the status ${status}.`), {
-    requestId: String(body.request_id ?? headers.get('X-Request-Id') ?? '') || undefined,
-    errors: Array.isArray(body.errors) ? (body.errors as FieldProblem[]) : [],
-    retryAfter: Number.isFinite(retryAfter) ? retryAfter : undefined,
-  });
+async function readJson(answer: Response): Promise<unknown> {
+  const text = await answer.text();
+  return text ? parseJson(text) : undefined;
 }
 
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {

@@ -124,15 +124,19 @@ export class Live {
   async #read(query: Query, signal: AbortSignal, onOpen: () => void): Promise<void> {
     const position: Query = this.#reader.lastId === undefined ? [] : [['last_event_id', this.#reader.lastId]];
     this.#reader.begin();
-    const response = await this.#session.gateway.get<Response>('/realtime', [...query, ...position], { signal, isRaw: true });
-    this.isOpen = true;
-    onOpen();
-    const chunks = response.body!.pipeThrough(new TextDecoderStream()).getReader();
-    for (;;) {
-      const { done, value } = await chunks.read();
-      if (done || signal.aborted) return;
-      for (const event of this.#reader.read(value)) this.#handle(event);
-    }
+    await this.#session.gateway.get('/realtime', [...query, ...position], {
+      signal,
+      read: async (answer) => {
+        this.isOpen = true;
+        onOpen();
+        const chunks = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+        for (;;) {
+          const { done, value } = await chunks.read();
+          if (done || signal.aborted) return;
+          for (const event of this.#reader.read(value)) this.#handle(event);
+        }
+      },
+    });
   }
 
   #handle(event: StreamEvent): void {

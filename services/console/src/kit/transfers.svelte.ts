@@ -50,7 +50,7 @@ export async function sendForm<T>(session: Session, path: string, query: Query, 
     request.onabort = () => reject(new DOMException('The upload was cancelled.', 'AbortError'));
     request.onload = () => {
       if (request.status < 300) return resolve(JSON.parse(request.responseText || 'null') as T);
-      reject(problemOf(request.status, request.responseText, { get: (name) => request.getResponseHeader(name) }));
+      void problemOf(new Response(request.responseText, { status: request.status })).then(reject);
     };
     signal.addEventListener('abort', () => request.abort(), { once: true });
     request.send(form);

@@ -199,7 +199,7 @@ test('without a connection saved data stays, and changes are refused', async () 
   await view.cell(1, 2).dblclick();
   await page.keyboard.type('Other name');
   await page.keyboard.press('Enter');
-  await page.getByText('There is no connection: nothing was changed.').or(page.getByText('The service cannot be reached.')).first().waitFor();
+  await page.getByText('There is no connection: nothing was changed.').or(page.getByText('The service has not answered.')).first().waitFor();
   await page.context().setOffline(false);
   await page.getByText('No connection.').waitFor({ state: 'detached' });
   view.faults = view.faults.filter((fault) => !fault.includes('ERR_INTERNET_DISCONNECTED'));

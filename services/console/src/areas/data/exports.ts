@@ -36,10 +36,14 @@ export async function exportRecords(session: Session, entity: string, list: Quer
     },
   });
   try {
-    const response = await session.gateway.get<Response>(`${itemsPath(entity)}/export`, exportQuery(list, format), { signal: abort.signal, isRaw: true });
-    const counted = response.body!.pipeThrough(counter, { signal: abort.signal });
-    if (file) await counted.pipeTo(file, { signal: abort.signal });
-    else saveBlob(new Blob([await new Response(counted).arrayBuffer()], { type: TYPES[format] }), name);
+    await session.gateway.get(`${itemsPath(entity)}/export`, exportQuery(list, format), {
+      signal: abort.signal,
+      read: async (answer) => {
+        const counted = answer.body!.pipeThrough(counter, { signal: abort.signal });
+        if (file) await counted.pipeTo(file, { signal: abort.signal });
+        else saveBlob(new Blob([await new Response(counted).arrayBuffer()], { type: TYPES[format] }), name);
+      },
+    });
     transfers.set(id, { state: 'done', detail: `${name}, ${showBytes(bytes)}` });
   } catch (error) {
     await file?.abort().catch(() => undefined);

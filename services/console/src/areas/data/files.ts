@@ -2,7 +2,7 @@
 import type { Call } from '../../api/http.ts';
 import type { Session } from '../../api/session.svelte.ts';
 import { isAborted } from '../../api/http.ts';
-import { saveBlob, sendForm, transfers } from '../../kit/transfers.svelte.ts';
+import { saveBlob, transfers } from '../../kit/transfers.svelte.ts';
 import { toasts } from '../../kit/toasts.svelte.ts';
 import { d } from './strings.en.ts';
 
@@ -19,11 +19,10 @@ export const fileCall = (id: number): Call => ({ method: 'GET', path: `/files/${
 export async function uploadFile(session: Session, file: File, target?: { entity: string; id: number; field: string }): Promise<FileInfo | undefined> {
   const abort = new AbortController();
   const transfer = transfers.add(d('upload', { file: file.name }), () => abort.abort());
-  const form = new FormData();
-  form.set('file', file);
-  const query = target ? ([['entity', target.entity], ['entityId', String(target.id)], ['fieldName', target.field]] as const) : [];
   try {
-    const info = await sendForm<FileInfo>(session, '/files', query, form, abort.signal, (share) => transfers.set(transfer, { share }));
+    const info = await session.gateway.client.files
+      .upload(file, { signal: abort.signal, ...(target && { attach: target as never }) }) // the client's model has no entities
+      .onProgress((sent, total) => transfers.set(transfer, { share: sent / total }));
     transfers.remove(transfer);
     return info;
   } catch (error) {
@@ -35,14 +34,13 @@ export async function uploadFile(session: Session, file: File, target?: { entity
 
 /** The bytes of a picture as an address of the page: an element cannot send the token of the session. */
 export async function readPicture(session: Session, id: number, signal: AbortSignal): Promise<string> {
-  const response = await session.gateway.get<Response>(`/files/${id}/get`, [['width', '160'], ['height', '120'], ['fit', 'inside'], ['format', 'webp']], { signal, isRaw: true });
-  return URL.createObjectURL(await response.blob());
+  const query = [['width', '160'], ['height', '120'], ['fit', 'inside'], ['format', 'webp']] as const;
+  return URL.createObjectURL(await session.gateway.get(`/files/${id}/get`, query, { signal, read: (answer) => answer.blob() }));
 }
 
 export async function downloadFile(session: Session, info: FileInfo): Promise<void> {
   try {
-    const response = await session.gateway.get<Response>(`/files/${info.id}/get`, [], { isRaw: true });
-    saveBlob(await response.blob(), info.filename);
+    saveBlob(await session.gateway.client.files.download(info.id), info.filename);
   } catch (error) {
     toasts.showProblem(error);
   }

@@ -1,6 +1,6 @@
 // The records of a grid: their pages, live changes, the selection, and changes of one cell or of many records.
 import { SvelteMap, SvelteSet } from 'svelte/reactivity';
-import type { Query } from '../../api/http.ts';
+import { Problem, type Query } from '../../api/http.ts';
 import { isSame } from '../../api/json.ts';
 import type { Change } from '../../api/live.svelte.ts';
 import { findField, type Entity, type Field, type Me, type Page } from '../../api/model.ts';
@@ -31,8 +31,10 @@ export class RecordList {
   undo = $state.raw<() => void>();
   #pages = $state.raw<Pages>();
   #previous = $state.raw<Pages>();
+  /** The list could not be read again, because the service did not answer: the rows that were read before stay. */
+  isCut = $derived(Problem.is(this.#pages?.error, 'network') && this.#previous?.query === this.#pages?.query);
   /** The old list stays until the first page of the new one is there. */
-  shown = $derived(this.#pages?.isFirstRead || this.#pages?.error || !this.#previous ? this.#pages : this.#previous);
+  shown = $derived(this.#pages?.isFirstRead || (this.#pages?.error && !this.isCut) || !this.#previous ? this.#pages : this.#previous);
   isStale = $derived(this.shown !== this.#pages);
   #query: Query = [];
   /** When this page changed a record: the live change that follows is not news. */
@@ -64,7 +66,7 @@ export class RecordList {
     this.gone.clear();
     return () => {
       pages.stop();
-      this.#previous = pages.isFirstRead ? pages : undefined;
+      if (!this.isCut) this.#previous = pages.isFirstRead ? pages : undefined;
     };
   }
 

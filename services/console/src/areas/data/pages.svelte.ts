@@ -37,6 +37,10 @@ export class Pages {
     void this.#load(0);
   }
 
+  get query(): Query {
+    return this.#source.query;
+  }
+
   stop(): void {
     clearTimeout(this.#timer);
     this.#countAbort.abort();
