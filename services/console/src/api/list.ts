@@ -8,27 +8,31 @@ import { sessionOf } from './session.svelte.ts';
 const PAGE_SIZE = 50;
 
 /** `key`: the name of the resource in the cache, such as ['users']; refresh(project, key) reads the list again. */
-export interface List {
+export interface List<T> {
   key: readonly unknown[];
   path: string;
   query?: Query;
   isOff?: boolean;
+  /** The list grows without end: cursors read it, so that new items do not move its pages, and its total is not counted. */
+  isEndless?: boolean;
+  /** The list ends with this page, although the API has more. */
+  isLast?: (page: Page<T>) => boolean;
 }
 
 export type ListResult<T> = CreateInfiniteQueryResult<InfiniteData<Page<T>, string>, Error>;
 
 /** The first page, and further pages after fetchNextPage(). Lists with cursors and lists with page numbers are read alike. */
-export function useList<T>(project: () => string, list: () => List): ListResult<T> {
+export function useList<T>(project: () => string, list: () => List<T>): ListResult<T> {
   return createInfiniteQuery<Page<T>, Error, InfiniteData<Page<T>, string>, readonly unknown[], string>(() => {
-    const { key, path, query = [], isOff } = list();
+    const { key, path, query = [], isOff, isEndless, isLast } = list();
     return {
       queryKey: [project(), ...key, 'list', path, JSON.stringify(query)],
       queryFn: ({ signal, pageParam }) => {
         const position: Query = pageParam.startsWith('cursor:') ? [['cursor', pageParam.slice('cursor:'.length)]] : pageParam === '1' ? [] : [['page', pageParam]];
         return sessionOf(project()).gateway.get<Page<T>>(path, [...query, ['limit', String(PAGE_SIZE)], ...position], { signal });
       },
-      initialPageParam: '1',
-      getNextPageParam: (last, pages) => (!last.has_next_page ? undefined : last.next_cursor ? `cursor:${last.next_cursor}` : String(pages.length + 1)),
+      initialPageParam: isEndless ? 'cursor:start' : '1',
+      getNextPageParam: (last, pages) => (!last.has_next_page || isLast?.(last) ? undefined : last.next_cursor ? `cursor:${last.next_cursor}` : String(pages.length + 1)),
       enabled: !isOff,
     };
   }, () => client);

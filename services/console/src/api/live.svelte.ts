@@ -19,7 +19,27 @@ export interface Task {
   created_at: string;
 }
 
-type Listener = { entity: string; onChange: (change: Change) => void } | { entity?: undefined; onTask: (task: Task) => void };
+/** The state of a job after a change. */
+export interface JobChange {
+  id: number;
+  workflow_id: number;
+  status: string;
+  run: number;
+  attempt: number;
+}
+
+interface WorkListener {
+  entity?: undefined;
+  onTask?: (task: Task) => void;
+  onJob?: (job: JobChange) => void;
+  onAudit?: (entry: { id: number }) => void;
+  /** The stream has begun, or begins again: changes before this moment are not reported. */
+  onBegin?: () => void;
+}
+type Listener = { entity: string; onChange: (change: Change) => void } | WorkListener;
+
+/** Kinds of work that a stream reports: the parameter, the event, the member of a listener. */
+const WORK = [['tasks', 'task', 'onTask'], ['jobs', 'job', 'onJob'], ['audit', 'audit', 'onAudit']] as const;
 
 const ENTITIES_MAX = 20;
 const SETTLE_MS = 50;
@@ -68,11 +88,15 @@ export class Live {
 
   #query(): Query {
     const entities = this.#wantedEntities();
-    const wantsTasks = [...this.#listeners].some((each) => each.entity === undefined);
+    const work = WORK.filter(([, , member]) => this.#workers().some((each) => each[member]));
     return [
       ...(entities.length > 0 ? [['entities', entities.join(',')] as const] : []),
-      ...(wantsTasks ? [['tasks', 'true'] as const] : []),
+      ...work.map(([parameter]) => [parameter, 'true'] as const),
     ];
+  }
+
+  #workers(): WorkListener[] {
+    return [...this.#listeners].filter((each) => each.entity === undefined);
   }
 
   #wantedEntities(): string[] {
@@ -140,11 +164,12 @@ export class Live {
   }
 
   #handle(event: StreamEvent): void {
+    const member = WORK.find(([, kind]) => kind === event.kind)?.[2];
+    if (member) return this.#workers().forEach((each) => each[member]?.(event.data as never));
+    if (event.kind === 'hello' || event.kind === 'reset') this.#workers().forEach((each) => each.onBegin?.());
     if (event.kind === 'hello') {
       if (this.#isNew) this.#deliver({ kind: 'reset' });
       this.#isNew = false;
-    } else if (event.kind === 'task') {
-      for (const each of this.#listeners) if (each.entity === undefined) each.onTask(event.data as Task);
     } else if (event.kind === 'closed' || event.kind === 'end') {
       void refresh(this.#session.project, ['me']);
     } else if (event.kind === 'reset') {

@@ -56,6 +56,7 @@ export const t = textsOf({
   projectName: 'Name',
   projects: 'Projects',
   projectsShown: (v: { n: number }) => plural(v.n, { one: '# project', other: '# projects' }),
+  newItems: (v: { n: number }) => `${v.n} new`,
   records: 'Records',
   reload: 'Reload',
   requestId: 'Request id',
@@ -66,6 +67,9 @@ export const t = textsOf({
   signInTo: (v: { project: string }) => `Sign in to ${v.project}`,
   signOut: 'Sign out',
   signOutEverywhere: 'Sign out on all devices',
+  since: 'Since',
+  sinceAny: 'At any time',
+  sinceTime: 'Since a time…',
   singleKeys: 'Single keys',
   skip: 'Skip to content',
   stay: 'Stay signed in',
@@ -79,3 +83,5 @@ export const t = textsOf({
   viewCall: 'Call of the API',
   newProjectMade: (v: { name: string }) => `Project ${v.name} can be used now.`,
 });
+
+export const spanTexts: Record<string, string> = { '1h': 'In the last hour', '24h': 'In the last 24 hours', '7d': 'In the last 7 days', '30d': 'In the last 30 days' };

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Field, FieldType } from '../../src/api/model.ts';
-import { cellText, kinds, localTime, readValue, valueText } from '../../src/areas/data/kinds.ts';
+import { cellText, kinds, readValue, valueText } from '../../src/areas/data/kinds.ts';
 import { compareVersions, firstChoice, resolveDifferences } from '../../src/areas/data/merge.ts';
 import { pasteSize, printCells, rangeOf, readCells } from '../../src/areas/data/tsv.ts';
+import { localTime } from '../../src/kit/format.ts';
 import { fillPath, matchPath } from '../../src/match.ts';
 import { groupEntities } from '../../src/shell/groups.ts';
 

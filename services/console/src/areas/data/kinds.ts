@@ -43,15 +43,6 @@ function readTime(text: string): string {
   return Number.isNaN(time.getTime()) ? refuse('expected a time such as 2026-01-31 14:05') : time.toISOString();
 }
 
-/** The time in the form of the browser's field for times, in the reader's zone. */
-export function localTime(iso: string): string {
-  const time = new Date(iso);
-  if (Number.isNaN(time.getTime())) return '';
-  const pad = (value: number, digits = 2) => String(value).padStart(digits, '0');
-  const clock = `${pad(time.getHours())}:${pad(time.getMinutes())}:${pad(time.getSeconds())}.${pad(time.getMilliseconds(), 3)}`;
-  return `${pad(time.getFullYear(), 4)}-${pad(time.getMonth() + 1)}-${pad(time.getDate())}T${clock}`;
-}
-
 function readBool(text: string): boolean {
   const word = text.trim().toLowerCase();
   if (['true', 'yes', '1'].includes(word)) return true;

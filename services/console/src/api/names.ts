@@ -1,8 +1,8 @@
-// Users, groups and roles by name, for callers who may see them.
-import { can, type Me, type Page } from '../../api/model.ts';
-import { readCached } from '../../api/query.ts';
-import type { Session } from '../../api/session.svelte.ts';
-import type { Choice } from '../../kit/Combobox.svelte';
+// Users, groups, roles and workflows by name, for callers who may see them.
+import { can, type Me, type Page } from './model.ts';
+import { readCached } from './query.ts';
+import type { Session } from './session.svelte.ts';
+import type { Choice } from '../kit/Combobox.svelte';
 
 interface Named {
   id: number;
@@ -10,12 +10,13 @@ interface Named {
   name?: string;
 }
 
-export type Kind = 'user' | 'group' | 'role';
+export type Kind = 'user' | 'group' | 'role' | 'workflow';
 
 const SOURCES: Record<Kind, { path: string; needs: string }> = {
   user: { path: '/users', needs: 'svc_users:read' },
   group: { path: '/groups', needs: 'svc_groups:read' },
   role: { path: '/roles', needs: 'svc_roles:read' },
+  workflow: { path: '/workflows', needs: 'svc_workflows:read' },
 };
 const CHOICES = 30;
 const LIMIT = 500;
