@@ -1,8 +1,11 @@
 // All views. The bar, the palette, the chords and the titles follow from this table.
 import type { Component } from 'svelte';
 import House from '@lucide/svelte/icons/house';
+import KeyRound from '@lucide/svelte/icons/key-round';
+import ListChecks from '@lucide/svelte/icons/list-checks';
+import ScrollText from '@lucide/svelte/icons/scroll-text';
 import Table2 from '@lucide/svelte/icons/table-2';
-import type { Entity, Me } from './api/model.ts';
+import { can, type Entity, type Me } from './api/model.ts';
 import type { Session } from './api/session.svelte.ts';
 import { readAhead } from './api/records.ts';
 import { matchPath, type Params } from './match.ts';
@@ -44,6 +47,27 @@ export const routes: readonly Route[] = [
     link: { icon: Table2, chord: 'g d', words: 'records tables grid data' },
     ahead: readAhead,
   },
+  {
+    path: '/:project/jobs/:id?',
+    title: (params) => (params.id ? `${t('jobs')} ${params.id}` : t('jobs')),
+    load: () => import('./areas/jobs/index.ts'),
+    needs: () => 'svc_workflows:read',
+    link: { icon: ListChecks, chord: 'g j', words: 'runs workflows failed retry cancel queue' },
+  },
+  {
+    path: '/:project/secrets/:name?',
+    title: (params) => (params.name ? `${t('secrets')} ${params.name}` : t('secrets')),
+    load: () => import('./areas/secrets/index.ts'),
+    needs: () => 'svc_secrets:read',
+    link: { icon: KeyRound, chord: 'g e', words: 'credentials tokens rotate workflows' },
+  },
+  {
+    path: '/:project/audit/:id?',
+    title: () => t('audit'),
+    load: () => import('./areas/audit/index.ts'),
+    needs: () => 'svc_audit_log:read',
+    link: { icon: ScrollText, chord: 'g a', words: 'log changes history administrators' },
+  },
 ];
 
 export function findRoute(path: string): { route: Route; params: Params } | undefined {
@@ -52,4 +76,11 @@ export function findRoute(path: string): { route: Route; params: Params } | unde
     if (params) return { route, params };
   }
   return undefined;
+}
+
+/** Whether the console has a view at a path, and the caller may see it. */
+export function canOpen(me: Me, path: string): boolean {
+  const found = findRoute(path);
+  const needed = found?.route.needs?.(found.params);
+  return found !== undefined && (needed === undefined || can(me, needed));
 }

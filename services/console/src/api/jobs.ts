@@ -118,11 +118,11 @@ export function isLike(a: Pick<Job, 'workflow_id' | 'error'>, b: Pick<Job, 'work
     && (a.error?.status_code ?? null) === (b.error?.status_code ?? null);
 }
 
-/** The failed jobs like this one, newest first. `isCut`: there may be more, because only the newest 5,000 failures are read. */
-export async function findLike(session: Session, job: Pick<Job, 'workflow_id' | 'error'>, signal?: AbortSignal): Promise<{ ids: number[]; isCut: boolean }> {
+/** The failed jobs like this one, newest first. Each page has the next 500 failures of the workflow. `isCut`: there may be more jobs. */
+export async function findLike(session: Session, job: Pick<Job, 'workflow_id' | 'error'>, most = LIKE_PAGES, signal?: AbortSignal): Promise<{ ids: number[]; isCut: boolean }> {
   const ids: number[] = [];
   let cursor: string | null | undefined = 'start';
-  for (let pages = 0; cursor && pages < LIKE_PAGES; pages++) {
+  for (let pages = 0; cursor && pages < most; pages++) {
     const query: Query = [['status', 'failed'], ['limit', String(LIKE_PAGE)], ['cursor', cursor]];
     const page: Page<Job> = await session.gateway.get<Page<Job>>(jobsPath(job.workflow_id), query, signal ? { signal } : {});
     ids.push(...page.items.filter((each) => isLike(each, job)).map((each) => each.id));

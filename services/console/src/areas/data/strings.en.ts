@@ -7,6 +7,7 @@ export const d = textsOf({
   aggregateOf: (v: { field: string }) => `Total of ${v.field}`,
   apply: 'Apply',
   attach: 'Choose a file',
+  auditEntries: 'Audit entries of this record',
   avg: 'Average',
   base: 'When you began',
   breakLock: 'Break the lock',

@@ -1,0 +1,36 @@
+import { textsOf } from '../../strings/t.ts';
+
+export const a = textsOf({
+  action: 'Action',
+  actionHint: 'such as roles.update',
+  actor: 'Actor',
+  after: 'After',
+  all: 'Any actor',
+  audit: 'Audit log',
+  before: 'Before',
+  call: 'List of entries',
+  change: 'Change',
+  changes: 'Changes',
+  detail: 'Details',
+  empty: 'No entry yet',
+  emptyFiltered: 'No entry matches these filters.',
+  emptyText: 'The audit log has an entry for each administrative change: of the model, of rights, of workflows, of settings. Changes of records are in the history of the record.',
+  entries: (v: { target: string }) => `Entries of ${v.target}`,
+  entry: (v: { id: number }) => `Entry ${v.id}`,
+  kind: 'Kind of actor',
+  live: 'live',
+  member: 'Member',
+  newer: 'Newer entry',
+  noActor: 'Users and keys',
+  noChange: 'The entry has no details.',
+  notFound: 'The entry is not in the list. Its address needs the time of the entry, as links of this page have it.',
+  notLogged: 'not logged',
+  older: 'Older entry',
+  recordEntries: 'The audit log does not tell records of different entities apart: entries of other entities with this id are shown too.',
+  target: 'Target',
+  targetHint: 'such as user or user/5',
+  value: 'Value',
+  when: 'When',
+});
+
+export const kindTexts: Record<string, string> = { user: 'User', api_key: 'API key', operator: 'Operator', system: 'System' };
