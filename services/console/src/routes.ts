@@ -6,6 +6,7 @@ import ListChecks from '@lucide/svelte/icons/list-checks';
 import ScrollText from '@lucide/svelte/icons/scroll-text';
 import Table2 from '@lucide/svelte/icons/table-2';
 import { can, type Entity, type Me } from './api/model.ts';
+import Workflow from '@lucide/svelte/icons/workflow';
 import type { Session } from './api/session.svelte.ts';
 import { readAhead } from './api/records.ts';
 import { matchPath, type Params } from './match.ts';
@@ -67,6 +68,13 @@ export const routes: readonly Route[] = [
     load: () => import('./areas/audit/index.ts'),
     needs: () => 'svc_audit_log:read',
     link: { icon: ScrollText, chord: 'g a', words: 'log changes history administrators' },
+  },
+  {
+    path: '/:project/workflows/:id?/:tab?',
+    title: (params) => (params.id && params.id !== 'new' ? `${t('workflows')} ${params.id}` : t('workflows')),
+    load: () => import('./areas/workflows/index.ts'),
+    needs: () => 'svc_workflows:read',
+    link: { icon: Workflow, chord: 'g w', words: 'automation triggers cron steps webhooks' },
   },
 ];
 

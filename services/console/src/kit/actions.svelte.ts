@@ -30,7 +30,8 @@ export function useActions(list: () => Action[]): void {
   });
 }
 
-function isTyping(target: EventTarget | null): boolean {
+/** `target`: the innermost element; a field may be in a shadow root. */
+function isTyping(target: EventTarget | undefined): boolean {
   return target instanceof Element && target.closest('input:not([type=checkbox]), textarea, select, [contenteditable=true], [role=menu], [role=listbox]') !== null;
 }
 
@@ -43,7 +44,10 @@ export function handleKey(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.altKey || event.isComposing) return;
   const key = keyOf(event);
   const isSingle = !key.startsWith('mod+');
-  if (isSingle && (!settings.hasSingleKeys || isTyping(event.target) || document.querySelector('[role=alertdialog], [aria-modal=true]'))) return;
+  const isInField = isTyping(event.composedPath()[0]);
+  if (isSingle && (!settings.hasSingleKeys || isInField || document.querySelector('[role=alertdialog], [aria-modal=true]'))) return;
+  // A field undoes its own changes.
+  if (isInField && ['mod+z', 'mod+y'].includes(key)) return;
   const actions = allActions();
   const chord = pending ? `${pending} ${key}` : key;
   // The view that was shown last comes first.

@@ -12,6 +12,7 @@ export const t = textsOf({
   chosen: 'Chosen',
   close: 'Close',
   code: 'Code',
+  codeHint: 'Ctrl-Space offers values; Tab leaves the field',
   confirmWord: (v: { word: string }) => `Type “${v.word}” to confirm`,
   consoleChanged: 'The console has a new version.',
   copied: 'Copied',
@@ -84,6 +85,7 @@ export const t = textsOf({
   tryAgain: 'Try again',
   unknownProject: 'No project has this id.',
   viewCall: 'Call of the API',
+  workflows: 'Workflows',
   newProjectMade: (v: { name: string }) => `Project ${v.name} can be used now.`,
 });
 
