@@ -82,9 +82,12 @@ export const STEPS_MAX = 100;
 
 export const emptyDefinition = (): Definition => ({ name: '', enabled: true, trigger: { kind: 'manual' }, start_step: null, steps: [] });
 
-/** The members that a save sends, without the members that the service sets. */
+const MEMBERS = ['key', 'name', 'action', 'enabled', 'params', 'next', 'then', 'else', 'on_failure', 'timeout_seconds'] as const;
+
+/** The members that a save sends, without the members that the service sets; steps have their members in the order of the documents. */
 export function definitionOf({ name, enabled, trigger, start_step, steps }: Definition): Definition {
-  return { name, enabled, trigger, start_step, steps };
+  const ordered = steps.map((step) => Object.fromEntries(MEMBERS.filter((member) => member in step).map((member) => [member, step[member]])) as unknown as Step);
+  return { name, enabled, trigger, start_step, steps: ordered };
 }
 
 function setStep(definition: Definition, key: string, change: (step: Step) => Step): Definition {

@@ -138,7 +138,7 @@ export class Editor {
       const { data, etag } = await this.#session.gateway.call<Workflow>(this.call(), { ifMatch: this.etag });
       this.#finishDraft();
       this.stored = data;
-      this.etag = etag ?? `"${data.version}"`;
+      this.etag = etag;
       // A change that was made during the save stays.
       if (this.definition === sent) this.definition = definitionOf(data);
       else this.#keepDraft();

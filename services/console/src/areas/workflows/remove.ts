@@ -13,17 +13,18 @@ async function countOpen(session: Session, id: number): Promise<number> {
 }
 
 /** Whether the workflow was deleted. */
-export async function removeWorkflow(session: Session, workflow: Pick<Workflow, 'id' | 'name' | 'version'>): Promise<boolean> {
+export async function removeWorkflow(session: Session, workflow: Pick<Workflow, 'id' | 'name'>): Promise<boolean> {
   try {
-    const open = await countOpen(session, workflow.id);
+    const path = `/workflows/${workflow.id}`;
+    const [open, { data: now, etag }] = await Promise.all([countOpen(session, workflow.id), session.gateway.call<Workflow>({ method: 'GET', path })]);
     const isConfirmed = await confirmation.ask({
       title: w('deleteAsk', { name: workflow.name }),
-      text: w('deleteText', { versions: workflow.version, open }),
+      text: w('deleteText', { versions: now.version, open }),
       action: t('delete'),
       word: workflow.name,
     });
     if (!isConfirmed) return false;
-    await session.gateway.call({ method: 'DELETE', path: `/workflows/${workflow.id}` }, { ifMatch: `"${workflow.version}"` });
+    await session.gateway.call({ method: 'DELETE', path }, { ifMatch: etag });
     toasts.show({ kind: 'ok', text: w('deleted', { name: workflow.name }) });
     return true;
   } catch (error) {

@@ -1,7 +1,7 @@
 // The parts of a flow that its canvas and its list share.
 import { getContext, setContext } from 'svelte';
 import type { MenuItem } from '../Menu.svelte';
-import type { FlowLink, FlowStep, LinkPlace } from './graph.ts';
+import { START, type FlowLink, type FlowStep, type LinkPlace } from './graph.ts';
 import type { StepState } from './states.ts';
 
 /** Changes of links and places. The owner of the steps makes them; the flow shows the result. */
@@ -52,5 +52,6 @@ export const getFlow = (): FlowContext => getContext<FlowContext>(KEY);
 export function isTaken(link: FlowLink, states: FlowProps['states']): boolean {
   const from = states?.[link.from];
   if (!states?.[link.to]) return false;
-  return !from || (link.name === 'on_failure') === (from.status === 'failed' || from.status === 'interrupted');
+  if (link.from === START) return true;
+  return from !== undefined && (link.name === 'on_failure') === (from.status === 'failed' || from.status === 'interrupted');
 }

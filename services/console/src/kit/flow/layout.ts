@@ -5,6 +5,8 @@ import { linksOf, START, type FlowLink, type FlowStep } from './graph.ts';
 export type Direction = 'LR' | 'TB';
 export const NODE = { width: 224, height: 60 };
 const LABEL = { width: 88, height: 28 };
+/** A link without a name has one button. */
+const BUTTON = { width: 28, height: 28 };
 const WEIGHTS = { next: 4, then: 4, else: 2, on_failure: 1 };
 
 interface Point {
@@ -26,10 +28,10 @@ export interface Layout {
 
 export function placeSteps(steps: readonly FlowStep[], start: string | null | undefined, direction: Direction): Layout {
   const graph = new Graph({ multigraph: true });
-  graph.setGraph({ rankdir: direction, nodesep: 36, ranksep: 28, edgesep: 24 });
+  graph.setGraph({ rankdir: direction, nodesep: 40, ranksep: 36, edgesep: 24 });
   for (const key of [START, ...steps.map((step) => step.key)]) graph.setNode(key, { ...NODE });
   const links = linksOf(steps, start);
-  for (const link of links) graph.setEdge(link.from, link.to, { ...LABEL, labelpos: 'c', weight: WEIGHTS[link.name] }, link.name);
+  for (const link of links) graph.setEdge(link.from, link.to, { ...(link.name === 'next' ? BUTTON : LABEL), labelpos: 'c', weight: WEIGHTS[link.name] }, link.name);
   layout(graph);
   const places = new Map(graph.nodes().map((key) => {
     const { x, y } = graph.node(key) as Point;

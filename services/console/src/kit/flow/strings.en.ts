@@ -17,7 +17,6 @@ export const f = textsOf({
   failed: 'Failed',
   fit: 'Show all steps',
   interrupted: 'Interrupted',
-  link: 'link',
   next: 'next',
   notReached: 'No link leads to this step.',
   onFailure: 'on failure',
