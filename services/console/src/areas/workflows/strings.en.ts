@@ -131,7 +131,7 @@ export const w = textsOf({
   off: 'Off',
   on: 'On',
   onlyWhen: 'Only when',
-  otherJob: 'Run',
+  otherJob: 'Show run',
   output: 'Output',
   outputAt: 'The output is at',
   provider: 'Provider',

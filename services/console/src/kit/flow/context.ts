@@ -41,6 +41,7 @@ export interface FlowContext {
   readonly isVertical: boolean;
   /** The link that a dragged step would be moved into. */
   readonly target: LinkPlace | undefined;
+  isSwapped: (key: string) => boolean;
   isTabStop: (key: string) => boolean;
   onkeydown: (event: KeyboardEvent, key: string) => void;
 }

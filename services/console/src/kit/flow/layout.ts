@@ -1,6 +1,6 @@
 // Places of the steps and links on the canvas.
 import { Graph, layout } from '@dagrejs/dagre';
-import { linksOf, START, type FlowLink, type FlowStep } from './graph.ts';
+import { linkNames, linksOf, START, type FlowLink, type FlowStep } from './graph.ts';
 
 export type Direction = 'LR' | 'TB';
 export const NODE = { width: 224, height: 60 };
@@ -29,11 +29,21 @@ export interface Layout {
 export function placeSteps(steps: readonly FlowStep[], start: string | null | undefined, direction: Direction): Layout {
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ rankdir: direction, nodesep: 40, ranksep: 36, edgesep: 24 });
-  for (const key of [START, ...steps.map((step) => step.key)]) graph.setNode(key, { ...NODE });
+  const keys = [START, ...steps.map((step) => step.key)];
+  for (const key of keys) graph.setNode(key, { ...NODE });
   const links = linksOf(steps, start);
   for (const link of links) graph.setEdge(link.from, link.to, { ...(link.name === 'next' ? BUTTON : LABEL), labelpos: 'c', weight: WEIGHTS[link.name] }, link.name);
+  // A step with a link and an open end needs room for the button of the open end.
+  for (const step of steps) {
+    const open = linkNames(step).filter((name) => name !== 'on_failure' && !links.some((link) => link.from === step.key && link.name === name));
+    if (!links.some((link) => link.from === step.key)) continue;
+    for (const name of open) {
+      graph.setNode(`${step.key}/${name}`, { ...BUTTON });
+      graph.setEdge(step.key, `${step.key}/${name}`, { width: 1, height: 1, labelpos: 'c', weight: WEIGHTS[name] }, name);
+    }
+  }
   layout(graph);
-  const places = new Map(graph.nodes().map((key) => {
+  const places = new Map(keys.map((key) => {
     const { x, y } = graph.node(key) as Point;
     return [key, { x: x - NODE.width / 2, y: y - NODE.height / 2 }] as const;
   }));
