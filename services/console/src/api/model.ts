@@ -11,6 +11,8 @@ export interface Field {
   unique: boolean;
   indexed: boolean;
   default: unknown;
+  searchable?: boolean;
+  public?: boolean;
   /** The service sets the field: id, created_at, updated_at, created_by. */
   isSystem?: boolean;
   options: { max_length?: number; min?: number; max?: number; enum?: string; entity?: string; many?: boolean };
@@ -24,6 +26,7 @@ export interface Entity {
   public_read: boolean;
   searchable: boolean;
   history: boolean;
+  history_days?: number | null;
   fields: Field[];
 }
 
