@@ -1,12 +1,13 @@
 // All views. The bar, the palette, the chords and the titles follow from this table.
 import type { Component } from 'svelte';
+import Boxes from '@lucide/svelte/icons/boxes';
 import House from '@lucide/svelte/icons/house';
 import KeyRound from '@lucide/svelte/icons/key-round';
 import ListChecks from '@lucide/svelte/icons/list-checks';
 import ScrollText from '@lucide/svelte/icons/scroll-text';
 import Table2 from '@lucide/svelte/icons/table-2';
-import { can, type Entity, type Me } from './api/model.ts';
 import Workflow from '@lucide/svelte/icons/workflow';
+import { can, type Entity, type Me } from './api/model.ts';
 import type { Session } from './api/session.svelte.ts';
 import { readAhead } from './api/records.ts';
 import { matchPath, type Params } from './match.ts';
@@ -75,6 +76,13 @@ export const routes: readonly Route[] = [
     load: () => import('./areas/workflows/index.ts'),
     needs: () => 'svc_workflows:read',
     link: { icon: Workflow, chord: 'g w', words: 'automation triggers cron steps webhooks' },
+  },
+  {
+    path: '/:project/model/:name?',
+    title: (params) => params.name ?? t('model'),
+    load: () => import('./areas/model/index.ts'),
+    needs: () => 'svc_entities:read',
+    link: { icon: Boxes, chord: 'g m', words: 'model schema entities fields relations enums diagram' },
   },
 ];
 

@@ -75,6 +75,7 @@ export const m = textsOf({
   noEntitiesText: 'An entity holds records. Each of its fields is one typed line.',
   noneFound: 'No entity has this name.',
   neighbours: 'Only with neighbours',
+  allEntities: 'All entities',
   neighboursNeed: 'choose an entity first',
   shownOf: (v: { shown: number; all: number }) => (v.shown === v.all ? plural(v.all, { one: '# entity', other: '# entities' }) : `${v.shown} of ${plural(v.all, { one: '# entity', other: '# entities' })}`),
   arrange: 'Arrange',
@@ -198,7 +199,8 @@ export const m = textsOf({
 
   // relation
   relationName: 'Name of the field',
-  relationFrom: (v: { from: string; to: string }) => `From ${v.from} to ${v.to}`,
+  relationSource: 'From',
+  relationTarget: 'To',
   relationMany: 'To many records',
   relationRequired: 'Required',
   onDelete: (v: { entity: string }) => `When a record of ${v.entity} is deleted`,
