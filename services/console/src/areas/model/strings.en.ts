@@ -1,6 +1,8 @@
 import { plural, textsOf } from '../../strings/t.ts';
 
 const records = (n: number) => plural(n, { one: '# record', other: '# records' });
+/** A value of the service in a sentence: its right-to-left marks end with it. */
+const quote = (value: string) => `“\u2068${value}\u2069”`;
 const counted = (n: number) => `${records(n)}${n >= 10_000 ? ' or more' : ''}`;
 
 export const m = textsOf({
@@ -110,6 +112,7 @@ export const m = textsOf({
   addLine: 'Add a field',
   linePlaceholder: 'price: float! min 0',
   lineExamples: 'name: varchar! unique 200 · status: enum(status) = open · author -> authors set null · tags ->> tags. Several lines can be pasted.',
+  hints: 'What can stand here',
   removeLine: 'Remove the line',
   editField: 'Edit',
   keepField: 'Keep',
@@ -214,13 +217,13 @@ export const m = textsOf({
   noEnumsText: 'An enum is a named list of values. A field takes one of them: status: enum(status).',
   enumMissing: 'There is no such enum.',
   deleteEnum: 'Delete the enum',
-  valueAdded: (v: { value: string }) => `Adds “${v.value}”.`,
-  valueRemoved: (v: { value: string }) => `Removes “${v.value}”.`,
+  valueAdded: (v: { value: string }) => `Adds ${quote(v.value)}.`,
+  valueRemoved: (v: { value: string }) => `Removes ${quote(v.value)}.`,
   valuesMoved: 'Changes the order of the values.',
   enumUnused: 'No field uses the enum.',
   enumUsed: (v: { fields: string }) => `Used by ${v.fields}.`,
-  enumHolds: (v: { n: number; entity: string; field: string; value: string }) => `${records(v.n)} of ${v.entity} ${v.n === 1 ? 'has' : 'have'} “${v.value}” in ${v.field}.`,
-  enumDefault: (v: { value: string; entity: string; field: string }) => `“${v.value}” is the default of ${v.field} of ${v.entity}.`,
+  enumHolds: (v: { n: number; entity: string; field: string; value: string }) => `${records(v.n)} of ${v.entity} ${v.n === 1 ? 'has' : 'have'} ${quote(v.value)} in ${v.field}.`,
+  enumDefault: (v: { value: string; entity: string; field: string }) => `${quote(v.value)} is the default of ${v.field} of ${v.entity}.`,
   enumUnseen: (v: { entity: string }) => `You do not see all records of ${v.entity}: the service decides.`,
   replaceIn: (v: { n: number }) => `Replace in ${records(v.n)}`,
   replaceWith: 'Replace with',
