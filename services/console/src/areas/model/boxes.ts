@@ -22,6 +22,7 @@ const ROW = 20;
 const ROWS = 8;
 /** With more boxes than this the boxes show names alone, so that the whole model can be seen. */
 export const FEW = 40;
+export const READABLE = 0.8;
 
 export function shownFields(entity: Entity, isSmall: boolean): FieldSpec[] {
   return isSmall ? [] : entity.fields.slice(0, entity.fields.length > ROWS ? ROWS - 1 : ROWS).map(specOf);
