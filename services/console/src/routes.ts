@@ -7,6 +7,7 @@ import ListChecks from '@lucide/svelte/icons/list-checks';
 import ScrollText from '@lucide/svelte/icons/scroll-text';
 import Table2 from '@lucide/svelte/icons/table-2';
 import Workflow from '@lucide/svelte/icons/workflow';
+import Users from '@lucide/svelte/icons/users';
 import { can, type Entity, type Me } from './api/model.ts';
 import type { Session } from './api/session.svelte.ts';
 import { readAhead } from './api/records.ts';
@@ -30,9 +31,13 @@ export interface Route {
   needs?: (params: Params) => string;
   /** The address in the bar; without it the view is reached from another view. */
   link?: { icon: Component<{ size?: number }>; chord: string; words: string };
+  /** The title in the bar for all routes of an area. The link leads to the first route that the caller may use. */
+  area?: string;
   /** Reads data while the code of the area is being loaded. */
   ahead?: (props: AreaProps) => void;
 }
+
+const people = () => import('./areas/people/index.ts');
 
 export const routes: readonly Route[] = [
   {
@@ -84,7 +89,57 @@ export const routes: readonly Route[] = [
     needs: () => 'svc_entities:read',
     link: { icon: Boxes, chord: 'g m', words: 'model schema entities fields relations enums diagram' },
   },
+  {
+    path: '/:project/users/:id?',
+    title: () => t('users'),
+    load: async () => ({ default: (await people()).Users }),
+    needs: () => 'svc_users:read',
+    link: { icon: Users, chord: 'g u', words: 'people accounts invite suspend' },
+    area: t('people'),
+  },
+  {
+    path: '/:project/roles/:id?',
+    title: () => t('roles'),
+    load: async () => ({ default: (await people()).Roles }),
+    needs: () => 'svc_roles:read',
+    link: { icon: Users, chord: 'g r', words: 'people permissions rights fields matrix' },
+    area: t('people'),
+  },
+  {
+    path: '/:project/groups/:id?',
+    title: () => t('groups'),
+    load: async () => ({ default: (await people()).Groups }),
+    needs: () => 'svc_groups:read',
+    link: { icon: Users, chord: 'g o', words: 'people members teams' },
+    area: t('people'),
+  },
+  {
+    path: '/:project/keys/:id?',
+    title: () => t('apiKeys'),
+    load: async () => ({ default: (await people()).Keys }),
+    needs: () => 'svc_api_keys:read',
+    link: { icon: Users, chord: 'g k', words: 'people tokens rotate credentials' },
+    area: t('people'),
+  },
+  {
+    path: '/:project/explain',
+    title: () => t('explain'),
+    load: async () => ({ default: (await people()).Explain }),
+    link: { icon: Users, chord: 'g y', words: 'people why permissions rights see' },
+    area: t('people'),
+  },
+  {
+    path: '/:project/profile',
+    title: () => t('profile'),
+    load: async () => ({ default: (await people()).Profile }),
+  },
 ];
+
+/** The routes of the bar: of each area the first that the caller may use. */
+export function barRoutes(me: Me, project: string): Route[] {
+  const allowed = routes.filter((route) => route.link && (!route.needs || can(me, route.needs({ project }))));
+  return allowed.filter((route, at) => !route.area || allowed.findIndex((each) => each.area === route.area) === at);
+}
 
 export function findRoute(path: string): { route: Route; params: Params } | undefined {
   for (const route of routes) {

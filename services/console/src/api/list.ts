@@ -12,6 +12,8 @@ export interface List<T> {
   key: readonly unknown[];
   path: string;
   query?: Query;
+  /** Items of a page. */
+  limit?: number;
   isOff?: boolean;
   /** The list grows without end: cursors read it, so that new items do not move its pages, and its total is not counted. */
   isEndless?: boolean;
@@ -24,12 +26,12 @@ export type ListResult<T> = CreateInfiniteQueryResult<InfiniteData<Page<T>, stri
 /** The first page, and further pages after fetchNextPage(). Lists with cursors and lists with page numbers are read alike. */
 export function useList<T>(project: () => string, list: () => List<T>): ListResult<T> {
   return createInfiniteQuery<Page<T>, Error, InfiniteData<Page<T>, string>, readonly unknown[], string>(() => {
-    const { key, path, query = [], isOff, isEndless, isLast } = list();
+    const { key, path, query = [], limit = PAGE_SIZE, isOff, isEndless, isLast } = list();
     return {
-      queryKey: [project(), ...key, 'list', path, JSON.stringify(query)],
+      queryKey: [project(), ...key, 'list', path, JSON.stringify(query), limit],
       queryFn: ({ signal, pageParam }) => {
         const position: Query = pageParam.startsWith('cursor:') ? [['cursor', pageParam.slice('cursor:'.length)]] : pageParam === '1' ? [] : [['page', pageParam]];
-        return sessionOf(project()).gateway.get<Page<T>>(path, [...query, ['limit', String(PAGE_SIZE)], ...position], { signal });
+        return sessionOf(project()).gateway.get<Page<T>>(path, [...query, ['limit', String(limit)], ...position], { signal });
       },
       initialPageParam: isEndless ? 'cursor:start' : '1',
       getNextPageParam: (last, pages) => (!last.has_next_page || isLast?.(last) ? undefined : last.next_cursor ? `cursor:${last.next_cursor}` : String(pages.length + 1)),

@@ -1,4 +1,4 @@
-// Users, groups, roles and workflows by name, for callers who may see them.
+// Users, groups, roles, API keys and workflows by name, for callers who may see them.
 import { can, type Me, type Page } from './model.ts';
 import { readCached } from './query.ts';
 import type { Session } from './session.svelte.ts';
@@ -10,12 +10,13 @@ interface Named {
   name?: string;
 }
 
-export type Kind = 'user' | 'group' | 'role' | 'workflow';
+export type Kind = 'user' | 'group' | 'role' | 'key' | 'workflow';
 
 const SOURCES: Record<Kind, { path: string; needs: string }> = {
   user: { path: '/users', needs: 'svc_users:read' },
   group: { path: '/groups', needs: 'svc_groups:read' },
   role: { path: '/roles', needs: 'svc_roles:read' },
+  key: { path: '/api-keys', needs: 'svc_api_keys:read' },
   workflow: { path: '/workflows', needs: 'svc_workflows:read' },
 };
 const CHOICES = 30;

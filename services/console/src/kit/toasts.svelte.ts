@@ -6,7 +6,7 @@ export interface Toast {
   kind: 'ok' | 'error';
   text: string;
   requestId?: string | undefined;
-  action?: { label: string; run: () => void };
+  action?: { label: string; run: () => void } | undefined;
 }
 
 export const UNDO_MS = 10_000;

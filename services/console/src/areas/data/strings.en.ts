@@ -44,10 +44,9 @@ export const d = textsOf({
   emptyTitle: (v: { entity: string }) => `${v.entity} has no records`,
   explain: 'Why?',
   explainAction: 'Action',
-  explainAllowed: 'Allowed',
   explainAs: 'User',
-  explainDenied: 'Not allowed',
   explainMe: 'You',
+  explainPage: 'Explain another request',
   exportCsv: 'Export as CSV',
   exportJson: 'Export as JSON Lines',
   exportOf: (v: { entity: string }) => `Export of ${v.entity}`,
@@ -146,12 +145,6 @@ export const d = textsOf({
 export const operatorTexts: Record<string, string> = {
   eq: 'is', ne: 'is not', gt: '>', gte: '≥', lt: '<', lte: '≤', between: 'between', in: 'is one of', nin: 'is none of',
   icontains: 'contains', contains: 'contains (exact case)', starts_with: 'begins with', ends_with: 'ends with', null: 'is empty',
-};
-
-/** The checks of GET /permissions/explain. */
-export const checkTexts: Record<string, string> = {
-  account: 'Account', administrator: 'Administrator', user: 'Signed in as a user', permission: 'Permission', entity: 'Permission for the entity',
-  api_access: 'Access to the API', record: 'Rule for rows', fields: 'Rule for fields', object: 'The object itself',
 };
 
 export const actionTexts: Record<string, string> = {

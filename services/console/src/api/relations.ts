@@ -1,13 +1,19 @@
 // Finds records for a relation by the field that names them, or by the id.
-import { canEntity, findField, labelField, type Page } from '../../api/model.ts';
-import type { Query } from '../../api/http.ts';
-import { itemsPath, type Row } from '../../api/records.ts';
-import type { Choice } from '../../kit/Combobox.svelte';
-import type { FieldContext } from './context.ts';
+import { canEntity, findField, labelField, type Entity, type Me, type Page } from './model.ts';
+import type { Query } from './http.ts';
+import { itemsPath, type Row } from './records.ts';
+import type { Choice } from '../kit/Combobox.svelte';
+import type { Session } from './session.svelte.ts';
 
 const CHOICES = 20;
 
-export async function findRecords(context: FieldContext, target: string, text: string, signal: AbortSignal): Promise<Choice[]> {
+interface Context {
+  session: Session;
+  me: Me;
+  entities: Entity[];
+}
+
+export async function findRecords(context: Context, target: string, text: string, signal: AbortSignal): Promise<Choice[]> {
   const entity = context.entities.find((each) => each.name === target);
   if (!entity || !canEntity(context.me, target, 'read')) return [];
   const field = labelField(entity).name;
@@ -23,6 +29,6 @@ export async function findRecords(context: FieldContext, target: string, text: s
   return page.items.map((row) => ({ value: String(row.id), label: String(row[field] ?? row.id), note: `#${row.id}` }));
 }
 
-export function canReadTarget(context: FieldContext, target: string | undefined): boolean {
+export function canReadTarget(context: Context, target: string | undefined): boolean {
   return target !== undefined && canEntity(context.me, target, 'read') && context.entities.some((each) => each.name === target && findField(each, 'id'));
 }
