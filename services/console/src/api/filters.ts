@@ -95,6 +95,21 @@ export function filterBody(conditions: readonly Condition[]): Record<string, unk
   return body;
 }
 
+/** The parameters of a filter object as dashboards and bodies have them: { price: { gte: 1 } } is filter[price][gte]=1. */
+export function filterQueryOf(filter: object, keys: readonly string[] = []): Query {
+  return Object.entries(filter).flatMap(([key, value]: [string, unknown]): Query => {
+    const place = [...keys, key];
+    if (typeof value === 'object' && value !== null && !Array.isArray(value) && !('rawJSON' in value)) return filterQueryOf(value, place);
+    const text = Array.isArray(value) && !value.some((each) => typeof each === 'object') ? joinList(value.map(String)) : undefined;
+    if (text === undefined && Array.isArray(value)) return filterQueryOf(Object.assign({}, value) as object, place);
+    return [[`filter${place.map((each) => `[${each}]`).join('')}`, text ?? textOf(value)]];
+  });
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'object' && value !== null && 'rawJSON' in value ? String(value.rawJSON) : String(value);
+}
+
 /** Puts values into the text of a list: a value with a comma or a quote is quoted. */
 export function joinList(values: readonly string[]): string {
   return values.map((value) => (/[",]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value)).join(',');

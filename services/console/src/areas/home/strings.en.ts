@@ -1,6 +1,13 @@
 import { plural, textsOf } from '../../strings/t.ts';
 
 export const h = textsOf({
+  chartData: 'Data of the chart',
+  dashboard: 'Dashboard',
+  dashboardChoose: 'Choose a dashboard',
+  dashboardEmpty: 'The dashboard has no widgets yet.',
+  dashboardFirst: 'Home shows this dashboard first now.',
+  dashboardMakeFirst: 'Show first on Home',
+  dashboards: 'Dashboards',
   failed: 'Needs a look',
   failedNone: 'Nothing has failed.',
   firstEntity: 'An entity holds records: the model of the project decides which fields they have.',
@@ -10,6 +17,10 @@ export const h = textsOf({
   jobsFailed: (v: { n: number }) => plural(v.n, { one: '# job failed', other: '# jobs failed' }),
   jobsRetried: (v: { n: number }) => plural(v.n, { one: '# job is queued again', other: '# jobs are queued again' }),
   refused: (v: { done: number; failed: number }) => `${plural(v.done, { one: '# row', other: '# rows' })} imported, ${v.failed} refused`,
+  linkOfApp: 'A path in an app of the project:',
+  list: 'Records',
+  listDenied: (v: { entity: string }) => `The list needs ${v.entity}:read and a role with API access.`,
+  listEmpty: 'No record matches the list.',
   recent: 'Entities',
   refusedRows: 'Refused rows',
   retry: 'Retry',
@@ -20,4 +31,6 @@ export const h = textsOf({
   setUpOpen: 'open',
   setUpRecord: (v: { entity: string }) => `Add the first record of ${v.entity}`,
   tasksCall: 'Tasks',
+  widget: 'Widget',
+  widgetGone: 'The chart or entity of this widget has been deleted.',
 });
