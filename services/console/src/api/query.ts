@@ -14,7 +14,13 @@ export const client = new QueryClient({
   },
 });
 
-export type Load<T> = { key: readonly unknown[]; run: (session: Session, signal: AbortSignal) => Promise<T>; isOff?: boolean };
+export type Load<T> = {
+  key: readonly unknown[];
+  run: (session: Session, signal: AbortSignal) => Promise<T>;
+  isOff?: boolean;
+  /** How long the answer is used without a new call, in place of half a minute. */
+  freshMs?: number;
+};
 
 function optionsOf<T>(project: string, load: Load<T>) {
   return {
@@ -29,6 +35,7 @@ function optionsOf<T>(project: string, load: Load<T>) {
       }
     },
     enabled: !load.isOff,
+    staleTime: load.freshMs ?? FRESH_MS,
   };
 }
 

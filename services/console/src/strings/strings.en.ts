@@ -3,6 +3,7 @@ import { plural, textsOf } from './t.ts';
 
 export const t = textsOf({
   actionsOfPage: 'This page',
+  administrators: 'a role of administrators',
   allKeys: 'All keys',
   allowed: 'Allowed',
   apiKeys: 'API keys',
@@ -27,6 +28,7 @@ export const t = textsOf({
   delete: 'Delete',
   denied: 'Not allowed',
   details: 'Details',
+  documentation: 'Documentation',
   email: 'E-mail address',
   entitiesFilter: 'Filter entities',
   explain: 'Who can see?',
@@ -78,6 +80,7 @@ export const t = textsOf({
   requestId: 'Request id',
   secrets: 'Secrets',
   roles: 'Roles',
+  search: 'Search',
   settings: 'Settings',
   show: 'Show',
   save: 'Save',
