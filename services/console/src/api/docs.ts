@@ -234,7 +234,6 @@ export function typeText(document: Document, schema: Schema | undefined): string
   const one = found.oneOf ?? found.anyOf;
   const text = one ? one.map((part) => typeText(document, part)).join(' or ')
     : found.type === 'array' ? `list of ${typeText(document, found.items)}`
-    : found.enum ? 'one of'
     : name ?? (found.type ?? (found.allOf ? typeText(document, found.allOf[0]) : 'any'));
   const format = found.format && !['int64', 'double'].includes(found.format) ? ` (${found.format})` : '';
   return text + format;

@@ -79,16 +79,12 @@ export function isSearchable(entity: Entity): boolean {
   return entity.searchable && entity.fields.some((field: SearchField) => field.searchable && canIndex(field));
 }
 
-/** Fields whose values a search can count. */
-export function facetFields(entity: Entity): Field[] {
-  const types: readonly Field['type'][] = ['bool', 'enum', 'varchar', 'integer', 'date', 'relation'];
-  return entity.fields.filter((field) => types.includes(field.type) && !field.options.many);
-}
+const UNCOUNTED: readonly Field['type'][] = ['secret', 'json', 'text'];
 
-/** The fields that all of these entities have. */
-export function commonFields(entities: readonly Entity[], of: (entity: Entity) => Field[]): string[] {
-  const [first, ...rest] = entities;
-  return first ? of(first).map((field) => field.name).filter((name) => rest.every((entity) => of(entity).some((field) => field.name === name))) : [];
+/** The names of the fields whose values a search in these entities can count. */
+export function facetNames(entities: readonly Entity[]): string[] {
+  const fields = entities.flatMap((entity) => entity.fields).filter((field) => !UNCOUNTED.includes(field.type) && !field.options.many);
+  return [...new Set(fields.map((field) => field.name))].sort();
 }
 
 export function readWords(text: string): string[] {

@@ -49,6 +49,7 @@ export const f = textsOf({
   page: (v: { n: number }) => `Page ${v.n}`,
   previous: 'Previous page',
   publicSearch: 'Public search',
+  publicSearchOn: 'Search without credentials is possible',
   purge: 'Empty the index…',
   purgeAction: 'Empty the index',
   purgeAll: 'Empty all indexes…',
@@ -79,6 +80,8 @@ export const f = textsOf({
   synonymsGroup: (v: { n: number }) => `Group ${v.n}`,
   synonymsHint: 'Single words of one meaning, separated by commas',
   try: 'Try it',
-  typos: 'Excuse typos',
+  typos: 'Typos',
+  typosOn: 'Typos are excused',
+  work: 'Work',
   wordsPerLine: 'One word on each line',
 });

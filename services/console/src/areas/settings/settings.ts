@@ -2,7 +2,7 @@
 import type { Schema } from '../../api/docs.ts';
 import { isSame } from '../../api/json.ts';
 
-export type Unit = 'seconds' | 'bytes' | 'perMinute' | 'characters';
+export type Unit = 'seconds' | 'bytes' | 'count';
 export type Group = 'project' | 'sharing' | 'signIn' | 'external' | 'links' | 'limits' | 'other';
 
 export interface SettingRow {
@@ -21,7 +21,7 @@ export const ROWS: readonly SettingRow[] = [
   { name: 'default_row_level_security', group: 'project', fallback: true },
   { name: 'timezone', group: 'project', fallback: null },
   { name: 'locale', group: 'project', fallback: null },
-  { name: 'password_min_length', group: 'signIn', unit: 'characters', fallback: 8 },
+  { name: 'password_min_length', group: 'signIn', unit: 'count', fallback: 8 },
   { name: 'require_confirmed_email', group: 'signIn', fallback: false },
   { name: 'access_token_seconds', group: 'signIn', unit: 'seconds', fallback: HOUR },
   { name: 'refresh_token_seconds', group: 'signIn', unit: 'seconds', fallback: 30 * DAY },
@@ -35,11 +35,11 @@ export const ROWS: readonly SettingRow[] = [
   { name: 'oidc_trust_email', group: 'external', fallback: false },
   { name: 'auth_page_url', group: 'links', fallback: null },
   { name: 'mail_sender', group: 'links', fallback: null },
-  { name: 'rate_read', group: 'limits', unit: 'perMinute', fallback: 0 },
-  { name: 'rate_write', group: 'limits', unit: 'perMinute', fallback: 0 },
-  { name: 'rate_heavy', group: 'limits', unit: 'perMinute', fallback: 0 },
-  { name: 'rate_sign_in_account', group: 'limits', unit: 'perMinute', fallback: 10 },
-  { name: 'rate_sign_in_address', group: 'limits', unit: 'perMinute', fallback: 30 },
+  { name: 'rate_read', group: 'limits', unit: 'count', fallback: 0 },
+  { name: 'rate_write', group: 'limits', unit: 'count', fallback: 0 },
+  { name: 'rate_heavy', group: 'limits', unit: 'count', fallback: 0 },
+  { name: 'rate_sign_in_account', group: 'limits', unit: 'count', fallback: 10 },
+  { name: 'rate_sign_in_address', group: 'limits', unit: 'count', fallback: 30 },
   { name: 'storage_quota', group: 'limits', unit: 'bytes', fallback: 0 },
 ];
 

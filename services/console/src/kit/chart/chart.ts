@@ -194,7 +194,11 @@ export function linePath(values: readonly (number | null)[], x: (at: number) => 
   let path = '';
   let isOpen = false;
   for (const [at, value] of values.entries()) {
-    if (value !== null) path += `${isOpen ? 'L' : 'M'}${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
+    if (value !== null) {
+      path += `${isOpen ? 'L' : 'M'}${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
+      // A value between two gaps is a point: a line without length has round ends.
+      if (!isOpen && (values[at + 1] ?? null) === null) path += 'h0';
+    }
     isOpen = value !== null;
   }
   return path;
