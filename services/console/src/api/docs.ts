@@ -99,10 +99,7 @@ export const docsLoad = (me: Me | undefined): Load<Docs> => ({
   key: ['docs'],
   freshMs: FRESH_MS,
   isOff: !can(me, 'svc_documentation:read'),
-  run: async (session, signal) => {
-    const response = await session.gateway.get<Response>('/docs', [], { signal, isRaw: true });
-    return readDocs((await response.json()) as Answer);
-  },
+  run: (session, signal) => session.gateway.get('/docs', [], { signal, read: async (answer) => readDocs((await answer.json()) as Answer) }),
 });
 
 export function readDocs(answer: Answer): Docs {

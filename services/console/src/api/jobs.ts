@@ -1,5 +1,5 @@
 // Jobs of workflows: reading, retrying, cancelling, and jobs that failed in the same way.
-import { Problem, problemOf, type Query } from './http.ts';
+import { Problem, type Query } from './http.ts';
 import type { Page } from './model.ts';
 import type { Session } from './session.svelte.ts';
 
@@ -85,10 +85,10 @@ export function durationOf(work: { started_at: string | null; finished_at: strin
 export async function retryJobs(session: Session, ids: readonly number[]): Promise<JobResult[]> {
   const results: JobResult[] = [];
   for (let at = 0; at < ids.length; at += TOGETHER) {
-    const { data } = await session.gateway.call<{ items: { id: number; status: number; problem: unknown }[] }>({
+    const { data } = await session.gateway.call<{ items: { id: number; status: number; problem: { code: string; detail: string } | null }[] }>({
       method: 'POST', path: '/workflows/jobs/retry', body: { ids: ids.slice(at, at + TOGETHER) },
     });
-    results.push(...data.items.map(({ id, status, problem }) => (problem ? { id, problem: problemOf(status, JSON.stringify(problem), { get: () => null }) } : { id })));
+    results.push(...data.items.map(({ id, status, problem }) => (problem ? { id, problem: new Problem(status, problem.code, problem.detail) } : { id })));
   }
   return results;
 }
