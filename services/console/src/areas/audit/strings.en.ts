@@ -2,7 +2,7 @@ import { textsOf } from '../../strings/t.ts';
 
 export const a = textsOf({
   action: 'Action',
-  actionHint: 'such as roles.update',
+  actionHint: 'Action: roles.update',
   actor: 'Actor',
   after: 'After',
   all: 'Any actor',
@@ -21,14 +21,14 @@ export const a = textsOf({
   live: 'live',
   member: 'Member',
   newer: 'Newer entry',
-  noActor: 'Users and keys',
+  noActor: 'Any user',
   noChange: 'The entry has no details.',
   notFound: 'The entry is not in the list. Its address needs the time of the entry, as links of this page have it.',
   notLogged: 'not logged',
   older: 'Older entry',
   recordEntries: 'The audit log does not tell records of different entities apart: entries of other entities with this id are shown too.',
   target: 'Target',
-  targetHint: 'such as user or user/5',
+  targetHint: 'Target: user or user/5',
   value: 'Value',
   when: 'When',
 });

@@ -66,6 +66,7 @@ export const j = textsOf({
   state: 'State',
   step: 'Step',
   steps: 'Steps',
+  stepCount: (v: { n: number }) => plural(v.n, { one: '# step', other: '# steps' }),
   stepOff: 'The step has not run in this run.',
   trigger: 'Trigger',
   triggerData: 'Data of the trigger',
