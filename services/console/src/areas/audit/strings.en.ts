@@ -23,6 +23,7 @@ export const a = textsOf({
   newer: 'Newer entry',
   noActor: 'Any user',
   noChange: 'The entry has no details.',
+  notInList: 'The entry is not in this list.',
   notFound: 'The entry is not in the list. Its address needs the time of the entry, as links of this page have it.',
   notLogged: 'not logged',
   older: 'Older entry',
