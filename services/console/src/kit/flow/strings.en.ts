@@ -2,7 +2,7 @@
 import { plural, textsOf } from '../../strings/t.ts';
 
 export const f = textsOf({
-  addHere: (v: { from: string; name: string }) => `Add a step after ${v.from} (${v.name})`,
+  addHere: (v: { from: string; name: string }) => `${v.name}: add a step after ${v.from}`,
   bulkCreateData: 'Create records',
   callAnApi: 'Call an API',
   cancelled: 'Cancelled',
