@@ -236,6 +236,7 @@ test('a type that cannot be converted is refused in the words of the service', a
 test('options of an entity, a new name and a delete', async () => {
   await project.api('POST', '/entities', { name: 'notes', history: true, fields: [{ name: 'text', type: 'text', public: true }] });
   await project.api('POST', '/entities/notes/items', { text: CANARY });
+  await project.api('PUT', '/entities/notes/items/1', { text: canary('changed') });
   const view = await browser.open({ email: ADMIN, path: 'model/notes' });
   const { page } = view;
   await sheet(view).getByText('Options', { exact: true }).click();

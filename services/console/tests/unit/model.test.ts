@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { exactNumber } from '../../src/api/json.ts';
 import type { Field } from '../../src/api/model.ts';
+import { compareValues } from '../../src/areas/model/changes.ts';
+import { findEntities, neighboursOf, relationName, relationsOf, wrapRanks } from '../../src/areas/model/graph.ts';
 import { createBody, hintsAt, parseLine, printLine, specOf, splitLines, TYPES, tryLine, updateBody, WORDS, type Names } from '../../src/areas/model/lines.ts';
 
 const names: Names = {
@@ -113,4 +115,39 @@ test('hints of types, enums, entities, words and values', () => {
   assert.deepEqual(hints('ok: bool = '), ['true', 'false']);
   assert.deepEqual(hints('token: secret '), ['required']);
   assert.equal(hintsAt('author -> au', 12, names).from, 10);
+});
+
+test('relations connect entities that the caller sees', () => {
+  const entity = (name: string, targets: string[]) => ({
+    id: 1, name, label: null, row_level_security: false, public_read: false, searchable: true, history: false,
+    fields: targets.map((target, at): Field => ({ name: `r${at}`, type: 'relation', required: false, unique: false, indexed: false, default: null, options: { entity: target } })),
+  });
+  const entities = [entity('lines', ['products', 'hidden']), entity('products', ['authors', 'products']), entity('authors', []), entity('notes', [])];
+  const relations = relationsOf(entities);
+  assert.deepEqual(relations.map((each) => each.id), ['lines.r0', 'products.r0', 'products.r1']);
+  assert.deepEqual([...neighboursOf('products', relations)].sort(), ['authors', 'lines', 'products']);
+  assert.deepEqual([...neighboursOf('notes', relations)], ['notes']);
+  assert.equal(relationName(entities[0]!, 'categories', false), 'category');
+  assert.equal(relationName(entities[0]!, 'boxes', false), 'box');
+  assert.equal(relationName(entities[0]!, 'tags', true), 'tags');
+  assert.equal(relationName(entities[1]!, 'products', false), 'parent');
+  assert.equal(relationName({ ...entities[0]!, fields: [{ ...entities[0]!.fields[0]!, name: 'tag' }] }, 'tags', false), 'tag_2');
+  assert.deepEqual(findEntities(entities, 'PRO').map((each) => each.name), ['products']);
+});
+
+test('a long rank of a drawing has several columns, and no two boxes overlap', () => {
+  const boxes = Array.from({ length: 103 }, (_, at) => ({ name: `b${at}`, width: 220, height: 64, x: at < 100 ? 110 : 500, y: at * 96 }));
+  const wrapped = wrapRanks(boxes);
+  const width = Math.max(...wrapped.map((box) => box.x)) - Math.min(...wrapped.map((box) => box.x));
+  const height = Math.max(...wrapped.map((box) => box.y)) - Math.min(...wrapped.map((box) => box.y));
+  assert.ok(height < width && width < 3 * height, `${width} x ${height}`);
+  for (const [at, a] of wrapped.entries()) {
+    for (const b of wrapped.slice(at + 1)) assert.ok(Math.abs(a.x - b.x) >= 220 || Math.abs(a.y - b.y) >= 64, `${a.name} ${b.name}`);
+  }
+  assert.deepEqual(wrapRanks(boxes.slice(0, 5)), boxes.slice(0, 5));
+});
+
+test('changes of the values of an enum', () => {
+  assert.deepEqual(compareValues(['a', 'b', 'c'], ['c', 'a', 'd']), { added: ['d'], removed: ['b'], isMoved: true });
+  assert.deepEqual(compareValues(['a', 'b'], ['a', 'x', 'b']), { added: ['x'], removed: [], isMoved: false });
 });

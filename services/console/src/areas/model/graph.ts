@@ -75,6 +75,30 @@ export function looseWidth(boxes: readonly Box[]): number {
   return Math.max(600, Math.sqrt(area * SHAPE));
 }
 
+/** A box with the position of its middle. */
+export interface PlacedBox extends Box, Point {}
+
+const BETWEEN_RANKS = 120;
+
+/** A drawing much taller than wide becomes one in the shape of a screen: a long rank has several columns. The order of each rank stays. */
+export function wrapRanks(boxes: readonly PlacedBox[]): PlacedBox[] {
+  const height = Math.max(...boxes.map((box) => box.y)) - Math.min(...boxes.map((box) => box.y));
+  const most = Math.max(900, looseWidth(boxes) / SHAPE);
+  if (height < 2 * most) return [...boxes];
+  const ranks = [...new Set(boxes.map((box) => Math.round(box.x)))].sort((a, b) => a - b)
+    .map((x) => boxes.filter((box) => Math.round(box.x) === x).sort((a, b) => a.y - b.y));
+  let left = 0;
+  return ranks.flatMap((rank) => {
+    const step = Math.max(...rank.map((box) => box.height)) + GAP;
+    const columns = Math.ceil((rank.length * step) / most);
+    const rows = Math.ceil(rank.length / columns);
+    const width = Math.max(...rank.map((box) => box.width)) + GAP;
+    const start = left + width / 2;
+    left += columns * width + BETWEEN_RANKS;
+    return rank.map((box, at) => ({ ...box, x: start + (at % columns) * width, y: ((Math.floor(at / columns) + 0.5) / rows) * most }));
+  });
+}
+
 /** A name for the field of a new relation: the singular of the other entity, numbered while it is taken. */
 export function relationName(from: Entity, to: string, many: boolean): string {
   const single = to.replace(/ies$/, 'y').replace(/(x|ch|sh|ss)es$/, '$1').replace(/([^s])s$/, '$1');

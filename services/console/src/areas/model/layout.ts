@@ -1,6 +1,6 @@
 // Positions of boxes by dagre: entities to the left of the entities that they refer to.
 import dagre from '@dagrejs/dagre';
-import { looseWidth, placeLoose, type Box, type Point, type Relation } from './graph.ts';
+import { looseWidth, placeLoose, wrapRanks, type Box, type Point, type Relation } from './graph.ts';
 
 const BETWEEN_RANKS = 140;
 const BETWEEN_BOXES = 32;
@@ -18,8 +18,8 @@ export function layout(boxes: readonly Box[], relations: readonly Relation[]): M
   let right = 0;
   if (graph.nodeCount() > 0) {
     dagre.layout(graph);
-    for (const name of graph.nodes()) {
-      const { x, y, width, height } = graph.node(name) as { x: number; y: number; width: number; height: number };
+    const nodes = graph.nodes().map((name) => ({ name, ...(graph.node(name) as { x: number; y: number; width: number; height: number }) }));
+    for (const { name, x, y, width, height } of wrapRanks(nodes)) {
       places.set(name, { x: x - width / 2, y: y - height / 2 });
       bottom = Math.max(bottom, y + height / 2 + BELOW);
       right = Math.max(right, x + width / 2);

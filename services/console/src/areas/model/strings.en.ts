@@ -109,7 +109,6 @@ export const m = textsOf({
   fieldLines: 'Fields, one typed line each',
   fieldLine: (v: { n: number }) => `Field ${v.n}`,
   lineOf: (v: { name: string }) => `Line of ${v.name}`,
-  addLine: 'Add a field',
   linePlaceholder: 'price: float! min 0',
   lineExamples: 'name: varchar! unique 200 · status: enum(status) = open · author -> authors set null · tags ->> tags. Several lines can be pasted.',
   hints: 'What can stand here',
@@ -141,9 +140,7 @@ export const m = textsOf({
   deleteEntity: 'Delete the entity',
   createEntity: 'Create the entity',
   missing: 'There is no such entity, or your account may not see the entity.',
-  toModel: 'To the model',
   draft: 'Unsaved changes of an earlier visit have been restored.',
-  leaveNote: 'Unsaved lines are kept as a draft.',
 
   // plan
   plan: 'Plan',
@@ -167,7 +164,6 @@ export const m = textsOf({
   rewritesUnknown: 'Rewrites records. You do not see all records, so they are not counted.',
   loses: (v: { n: number }) => `${counted(v.n)} ${v.n === 1 ? 'is deleted or loses' : 'are deleted or lose'} a value.`,
   losesUnknown: 'Records are deleted or lose a value. You do not see all records, so they are not counted.',
-  conflictsOf: (v: { n: number }) => plural(v.n, { one: '# conflict with stored records', other: '# conflicts with stored records' }),
   repair: 'Repair the records',
   recordOf: (v: { entity: string; id: number }) => `${v.entity}/${v.id}`,
   workflows: (v: { n: number }) => plural(v.n, { one: 'Used by # workflow', other: 'Used by # workflows' }),
@@ -225,6 +221,4 @@ export const m = textsOf({
   enumHolds: (v: { n: number; entity: string; field: string; value: string }) => `${records(v.n)} of ${v.entity} ${v.n === 1 ? 'has' : 'have'} ${quote(v.value)} in ${v.field}.`,
   enumDefault: (v: { value: string; entity: string; field: string }) => `${quote(v.value)} is the default of ${v.field} of ${v.entity}.`,
   enumUnseen: (v: { entity: string }) => `You do not see all records of ${v.entity}: the service decides.`,
-  replaceIn: (v: { n: number }) => `Replace in ${records(v.n)}`,
-  replaceWith: 'Replace with',
 });
