@@ -172,7 +172,7 @@ test('a plan names records that stop it; after their repair it can be applied', 
   assert.match(await link.getAttribute('href'), /\/data\/products\/2$/);
   await plan(view).getByRole('link', { name: 'Repair the records' }).click();
   await view.grid().waitFor();
-  await view.cell(0, 1).getByText('Product 1', { exact: true }).waitFor();
+  await view.cell(0, 2).getByText('Product 1', { exact: true }).waitFor();
   assert.equal(await view.grid().getAttribute('aria-rowcount'), '2');
   await project.api('PUT', '/entities/products/items/2', { sku: 'S-REPAIRED' });
   await page.goBack();
