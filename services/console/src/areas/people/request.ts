@@ -1,12 +1,11 @@
 // The path of a request that a reader asks about.
-import { itemsPath } from '../../api/records.ts';
 
 /** Takes a path, an address of the API or of the console, and a record such as products/12. */
 export function readPath(text: string, entities: readonly string[]): string {
   const address = text.trim();
   const path = (/^https?:\/\/[^/]+(\/[^?#]*)/.exec(address)?.[1] ?? address.replace(/[?#].*$/, '')).replace(/^\/org\/[^/]+(?=\/)/, '');
   const record = /^(?:\/console\/[^/]+\/data\/)?([a-z][a-z0-9_]*)(?:\/(\d+))?$/.exec(path);
-  if (record && entities.includes(record[1]!)) return itemsPath(record[1]!) + (record[2] ? `/${record[2]}` : '');
+  if (record && entities.includes(record[1]!)) return `/entities/${record[1]}/items${record[2] ? `/${record[2]}` : ''}`;
   return path === '' || path.startsWith('/') ? path : `/${path}`;
 }
 
