@@ -47,6 +47,10 @@ export class EditForm<T extends object> {
     return Object.keys(this.#wrong).length > 0;
   }
 
+  isWrongAt(name: string): boolean {
+    return name in this.#wrong;
+  }
+
   /** Problems of fields: texts that are no value, and the refusals of the last save. */
   get errors(): FieldProblem[] {
     const wrong = Object.entries(this.#wrong).map(([field, message]) => ({ field, code: 'wrong', message }));
