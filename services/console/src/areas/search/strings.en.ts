@@ -21,7 +21,6 @@ export const f = textsOf({
   facet: 'Count values of',
   facets: 'Values among the hits',
   facetsSome: 'Only the first 10,000 hits were counted.',
-  facetValue: (v: { value: string; n: string }) => `${v.value} (${v.n})`,
   filterRemove: (v: { text: string }) => `Remove the filter ${v.text}`,
   hits: 'Hits',
   indexed: 'Last change indexed',
@@ -62,6 +61,7 @@ export const f = textsOf({
   queryHint: '"a phrase"  -excluded  field:word  prefix*  and * for all records',
   rehydrate: 'Index again',
   rehydrateAll: 'Index all again',
+  rehydrateOf: (v: { entity: string }) => `Index ${v.entity} again`,
   rehydrated: 'The index is being built. The index before is searched until the new index is complete.',
   relevance: 'Relevance',
   remove: 'Remove',
@@ -83,5 +83,6 @@ export const f = textsOf({
   typos: 'Typos',
   typosOn: 'Typos are excused',
   work: 'Work',
+  workOf: (v: { entity: string }) => `More work on ${v.entity}`,
   wordsPerLine: 'One word on each line',
 });
