@@ -7,6 +7,7 @@
 #include "areas/assistant/ai_follow.h"
 #include "areas/assistant/ai_models.h"
 #include "areas/auth/auth_password.h"
+#include "areas/auth/auth_ui.h"
 #include "areas/dashboards/chart_cache.h"
 #include "areas/dashboards/dashboards.h"
 #include "areas/live/hub.h"
@@ -79,6 +80,11 @@ struct str gateway_base_url(struct req *r)
 {
     return arena_printf(
         r->task.arena, "%.*s/org/%.*s", STR_ARG(gateway_url(r)), STR_ARG(r->scope->project->slug));
+}
+
+struct str gateway_public_base_url(struct req *r)
+{
+    return public_url.len ? gateway_base_url(r) : STR_NONE;
 }
 
 /* Returns the scheme and host of a URL, without the port and everything after it. */
@@ -361,6 +367,7 @@ AWAITS static int gateway_start(struct task *task, struct app *app, struct str *
     mail_domains_spf_set(conf->mail_spf);
     operator_token = conf->operator_token;
     public_url = conf->public_url;
+    project_settings_has_own_page(public_url.len && auth_ui_folder().len);
     payments_url = conf->payments_url;
     if (fetch_url_check(conf->processor_url) != 0) {
         *ret_reason = STR("the processor's address may not be called (GROUNDWORK_PROCESSOR_URL, "

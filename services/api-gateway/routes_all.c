@@ -13,6 +13,7 @@
     AREA(mail_log)                                                                                 \
     AREA(mail_previews)                                                                            \
     AREA(auth_provider)                                                                            \
+    AREA(auth_ui)                                                                                  \
     AREA(users)                                                                                    \
     AREA(me)                                                                                       \
     AREA(account)                                                                                  \

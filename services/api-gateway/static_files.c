@@ -110,6 +110,11 @@ static void static_headers(struct req *r, const struct static_folder *folder, co
     resp_header(r, "Cache-Control", str_from(cache));
 }
 
+const char *static_cache_of(struct str name)
+{
+    return str_starts(name, STR("assets/")) ? "public, max-age=31536000, immutable" : "no-cache";
+}
+
 AWAITS static int static_send_open(struct req *r, const struct static_open *file)
 {
     const struct static_form *form = &static_forms[file->form];
@@ -161,7 +166,7 @@ int static_page_send(struct req *r,
                      const char *cache,
                      const char *missing)
 {
-    int status = static_file_send(r, folder, STR("index.html"), cache);
+    int status = static_file_send(r, folder, str_from(folder->page), cache);
 
     if (status != 0)
         return status;

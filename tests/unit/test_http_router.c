@@ -27,6 +27,9 @@ static const struct route org_routes[] = {
     {.method = HTTP_PUT_M, .path = "/", .id = "project_update"},
     {.method = HTTP_PATCH_M, .path = "/both", .id = "both_patch"},
     {.method = HTTP_PUT_M, .path = "/both", .id = "both_put"},
+    {.method = HTTP_GET_M, .path = "/site", .subtree = true, .id = "site"},
+    {.method = HTTP_GET_M, .path = "/site/both/{id}", .id = "site_both"},
+    {.method = HTTP_GET_M, .path = "/site/{name}/{id}/{part}/end", .id = "site_end"},
 };
 static const struct route top_routes[] = {
     {.method = HTTP_GET_M, .path = "/healthz", .id = "healthz"},
@@ -104,6 +107,25 @@ TEST(test_subtree)
     assert_int_equal(match(HTTP_GET_M, "/pagesx"), ROUTER_NOT_FOUND);
     assert_int_equal(match(HTTP_POST_M, "/pages/a"), ROUTER_METHOD);
     assert_true(str_is(allow, "GET, HEAD, OPTIONS"));
+}
+
+TEST(test_subtree_below_parameters)
+{
+    static const char *const paths[] = {
+        "/org/p1/site", "/org/p1/site/", "/org/p1/site/a/b", "/org/p1/site/both/1/x"};
+
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        expect(HTTP_GET_M, paths[i], "site");
+        assert_int_equal(req.param_count, 1);
+        assert_true(str_is(req_param(&req, "project_id"), "p1"));
+    }
+    /* an exact route wins; a search that has tried parameters does not change the subtree's */
+    expect(HTTP_GET_M, "/org/p1/site/both/1", "site_both");
+    assert_true(str_is(req_param(&req, "id"), "1"));
+    expect(HTTP_GET_M, "/org/p1/site/both/1/2/3", "site");
+    assert_int_equal(req.param_count, 1);
+    assert_int_equal(match(HTTP_POST_M, "/org/p1/site/a"), ROUTER_METHOD);
+    assert_int_equal(match(HTTP_GET_M, "/org/p1/sites"), ROUTER_NOT_FOUND);
 }
 
 TEST(test_not_found)
@@ -212,11 +234,7 @@ TEST(test_panics)
     const struct route many[] = {
         {.method = HTTP_GET_M, .path = "/{a}/{b}/{c}/{d}/{e}/{f}/{g}", .id = "one"},
     };
-    const struct route subtree[] = {
-        {.method = HTTP_GET_M, .path = "/{a}", .subtree = true, .id = "one"},
-    };
     expect_panic(same_path, 2);
-    expect_panic(subtree, 1);
     expect_panic(same_id, 2);
     expect_panic(many, 1);
 }

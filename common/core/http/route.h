@@ -63,7 +63,7 @@ struct route_success {
 struct route {
     enum http_method method;
     const char *path; /* below the mount: "/menus/{id}/items"; a parameter is a whole segment */
-    bool subtree;     /* every longer path that no other route matches, too; no parameters */
+    bool subtree;     /* every longer path that no other route matches, too */
     const char *id;   /* operationId, log name, metric label, test key; unique */
     enum route_auth auth;
     enum perm perm;

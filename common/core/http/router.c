@@ -190,8 +190,6 @@ void router_add(struct router *router, const char *mount, const struct route *ro
 
         node = node_of_path(&router->root, mount, entry);
         node = node_of_path(node, entry->route->path, entry);
-        if (routes[i].subtree && entry->param_count > 0)
-            PANIC("route %s: a subtree has no parameters", routes[i].id);
         node->is_subtree = node->is_subtree || routes[i].subtree;
         bool at_root = mount[0] != '\0' && strcmp(entry->route->path, "/") == 0;
         methods_set(at_root ? node->at_root : node->by_method, entry);
@@ -289,23 +287,34 @@ static bool node_answers(const struct router_node *node, bool trailing_slash)
     return false;
 }
 
+/* The last subtree that contains the path. */
+struct subtree_match {
+    const struct router_node *node; /* NULL = none */
+    size_t depth;
+    bool by_param[SEGMENTS_MAX];
+};
+
 /* Searches depth-first, literals before parameters. Without an exact match, returns the last
- * subtree that contains the path; NULL when no route matches. `by_param` says which segments are
- * parameters of an exact match. Each node of the trie is visited at most once. */
+ * subtree that contains the path, and cuts the segments that are longer than its route; NULL when
+ * no route matches. `by_param` says which segments are parameters. Each node of the trie is visited
+ * at most once. */
 static const struct router_node *node_match(const struct router_node *root,
-                                            const struct path_segments *segments,
+                                            struct path_segments *segments,
                                             bool by_param[SEGMENTS_MAX])
 {
     const struct router_node *nodes[SEGMENTS_MAX + 1];
-    const struct router_node *subtree = NULL;
+    struct subtree_match subtree = {0};
     size_t depth = 0;
 
     nodes[0] = root;
     for (;;) {
         const struct router_node *node = nodes[depth];
         const struct router_node *next = NULL;
-        if (node->is_subtree)
-            subtree = node;
+        if (node->is_subtree) {
+            subtree.node = node;
+            subtree.depth = depth;
+            memcpy(subtree.by_param, by_param, depth * sizeof(*by_param));
+        }
         if (depth == segments->count) {
             if (node_answers(node, segments->trailing_slash))
                 return node;
@@ -323,9 +332,14 @@ static const struct router_node *node_match(const struct router_node *root,
             }
         }
         if (!next)
-            return subtree;
+            break;
         nodes[++depth] = next;
     }
+    if (subtree.node) {
+        segments->count = subtree.depth;
+        memcpy(by_param, subtree.by_param, subtree.depth * sizeof(*by_param));
+    }
+    return subtree.node;
 }
 
 static struct str
@@ -366,10 +380,8 @@ int router_find(const struct router *router,
     node = segments.too_deep ? NULL : node_match(&router->root, &segments, by_param);
     if (!node)
         return ROUTER_NOT_FOUND;
-    if (node->is_subtree) { /* without parameters; a final slash makes no difference */
-        segments.count = 0;
+    if (node->is_subtree) /* a final slash makes no difference */
         segments.trailing_slash = false;
-    }
     entry = method < METHODS ? node_entry(node, segments.trailing_slash, method) : NULL;
     if (!entry) {
         *ret_allow = allow_text(arena, node, segments.trailing_slash);

@@ -43,6 +43,8 @@ struct project_settings {
         oidc_client_secret; /* the secret in plain text; empty = not configured */
     struct str mail_sender;
     struct str auth_page_url; /* page that links in mails open */
+    struct str accent_color;  /* "#rrggbb", of the pages for sign-in; empty = their own */
+    int64_t logo_file_id;     /* a public picture; 0 = none */
     struct str timezone;      /* for dates and times without an offset; empty = UTC */
     struct str locale;        /* orders texts; empty = order of Unicode's root collation */
     struct str collation; /* PostgreSQL's collation for the locale, or a fallback; never empty */

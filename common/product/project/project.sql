@@ -39,6 +39,11 @@ select left(c.collname::text, -6) as locale:text! from pg_catalog.pg_collation c
 where lower(c.collname) = lower(:locale::text) || '-x-icu' and c.collnamespace = 'pg_catalog'::regnamespace
   and c.collisdeterministic and c.collprovider = 'i';
 
+-- name: project_logo :opt
+select f.id:bigint from {p}.files f
+where f.id = :id::bigint and f.is_public
+  and f.mime_type in ('image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif');
+
 -- name: project_settings_lock :one
 select s.doc:jsonb?, s.sealed:bytea?
 from {p}.settings s where s.kind = 'setting' and s.key = 'project' for update;

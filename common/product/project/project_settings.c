@@ -18,6 +18,7 @@
 #define DOC_BYTES_MAX     (1U << 20U)
 #define ORIGIN_PORT_MAX   65535
 #define STORAGE_QUOTA_MAX 9007199254740991 /* exact in every JSON parser */
+#define FILE_ID_MAX       STORAGE_QUOTA_MAX
 
 #define SETTING_I64(member, low, high, text)                                                       \
     {                                                                                              \
@@ -117,9 +118,24 @@ static const struct field settings_fields[] = {
         auth_page_url,
         URL_BYTES,
         NULL,
-        "Page or app that links in mails open, with #type=...&token=...; default: the first of "
-        "redirect_urls. Without either no mail with a link is sent: mails of recover and "
-        "magic-link appear in GET /mail/log as dropped, with the code no_page"),
+        "Page or app that links in mails open, with #type=...&token=...; default: the project's "
+        "own page at /auth/ui/, or the first of redirect_urls if the service has no such page. "
+        "Without either no mail with a link is sent: mails of recover and magic-link appear in GET "
+        "/mail/log as dropped, with the code no_page"),
+    {
+        .name = "accent_color",
+        FIELD_AT(struct project_settings_patch, accent_color),
+        .type = FIELD_STR,
+        .nullable = true,
+        .max = 7,
+        .doc = "Color of buttons and links on the page /auth/ui/, as #rrggbb. Texts on it, and "
+               "links, get a color of sufficient contrast",
+        .example = "\"#1f5fd0\"",
+    },
+    SETTING_I64(logo_file_id,
+                1,
+                FILE_ID_MAX,
+                "Logo on the page /auth/ui/: a public file that is a PNG, JPEG, GIF, WebP or AVIF"),
 };
 const struct schema project_settings_schema =
     SCHEMA("ProjectSettings", struct project_settings_patch, settings_fields);
@@ -178,13 +194,19 @@ void project_settings_set_default(struct project_settings *ret_settings)
     };
 }
 
-/* --- the operator's ceilings --- */
+/* --- the operator's settings --- */
 
 static struct project_rates ceilings;
+static bool has_own_page;
 
 void project_settings_ceilings(const struct project_rates *rates)
 {
     ceilings = *rates;
+}
+
+void project_settings_has_own_page(bool has_page)
+{
+    has_own_page = has_page;
 }
 
 /* 0 means no limit, so it is above every ceiling. */
@@ -298,6 +320,26 @@ static void check_page(struct arena *arena, const struct in_str *page, struct sc
             arena, errors, STR("settings.auth_page_url"), PROBLEM_PATTERN, "%s", fault);
 }
 
+static bool color_ok(struct str color)
+{
+    bool is_ok = color.len == 7 && color.ptr[0] == '#';
+
+    for (size_t i = 1; is_ok && i < color.len; i++)
+        is_ok = ascii_hex(color.ptr[i]) >= 0;
+    return is_ok;
+}
+
+static void
+check_color(struct arena *arena, const struct in_str *color, struct schema_errors *errors)
+{
+    if (color->value.ptr && !color_ok(color->value))
+        schema_error_add(arena,
+                         errors,
+                         STR("settings.accent_color"),
+                         PROBLEM_PATTERN,
+                         "must be a color such as #1f5fd0");
+}
+
 static struct str shown_secret(const struct project_settings *settings)
 {
     return settings != NULL && settings->oidc_client_secret.len > 0 ? STR(SECRET_MASK) : STR_NONE;
@@ -322,6 +364,8 @@ bool project_patch_check(struct arena *arena,
         check_redirects(arena, &settings->redirect_urls, errors);
     if (settings != NULL)
         check_page(arena, &settings->auth_page_url, errors);
+    if (settings != NULL)
+        check_color(arena, &settings->accent_color, errors);
     if (settings != NULL)
         check_rates(arena, settings, errors);
     if (settings != NULL && settings->timezone.value.ptr != NULL &&
@@ -362,6 +406,26 @@ int project_patch_check_locale(struct task *task,
                          PROBLEM_PATTERN,
                          "must be a language that the database has a collation for, such as de, "
                          "sv, en-GB or zh-Hant");
+    return 0;
+}
+
+int project_patch_check_logo(struct task *task,
+                             struct project *project,
+                             const struct project_patch *in,
+                             struct schema_errors *errors)
+{
+    const struct project_settings_patch *settings = in->settings.value;
+    struct rows rows;
+
+    if (settings == NULL || !settings->logo_file_id.set || settings->logo_file_id.null)
+        return 0;
+    TRY(db_query(task, &project->db, SQL_PROJECT_LOGO(.id = settings->logo_file_id.value), &rows));
+    if (rows.count == 0)
+        schema_error_add(task->arena,
+                         errors,
+                         STR("settings.logo_file_id"),
+                         PROBLEM_VALIDATION_FAILED,
+                         "must be the id of a public file that is a PNG, JPEG, GIF, WebP or AVIF");
     return 0;
 }
 
@@ -422,12 +486,14 @@ void project_settings_merge(struct project_settings *settings,
     MERGE_I64(storage_quota);
     MERGE_I64(rate_sign_in_account);
     MERGE_I64(rate_sign_in_address);
+    MERGE_I64(logo_file_id);
 #undef MERGE_I64
 #undef MERGE_BOOL
     merge_str(&settings->oidc_issuer, &in->oidc_issuer);
     merge_str(&settings->oidc_client_id, &in->oidc_client_id);
     merge_str(&settings->mail_sender, &in->mail_sender);
     merge_str(&settings->auth_page_url, &in->auth_page_url);
+    merge_str(&settings->accent_color, &in->accent_color);
     merge_str(&settings->timezone, &in->timezone);
     merge_str(&settings->locale, &in->locale);
     if (secret_classify(in->oidc_client_secret.value, STR(SECRET_MASK)) == SECRET_NEW)
@@ -477,6 +543,12 @@ static void json_members(struct jw *w, const struct project_settings *settings)
     json_str(w, "oidc_client_id", settings->oidc_client_id);
     json_str(w, "mail_sender", settings->mail_sender);
     json_str(w, "auth_page_url", settings->auth_page_url);
+    json_str(w, "accent_color", settings->accent_color);
+    jw_lit(w, "logo_file_id");
+    if (settings->logo_file_id > 0)
+        jw_i64(w, settings->logo_file_id);
+    else
+        jw_null(w);
     json_str(w, "timezone", settings->timezone);
     json_str(w, "locale", settings->locale);
 }
@@ -493,10 +565,12 @@ static void json_warnings(struct jw *w, const struct project_settings *settings)
 {
     jw_lit(w, "warnings");
     jw_arr(w);
-    if (!settings->auth_page_url.len && settings->redirect_url_count == 0)
+    if (!settings->auth_page_url.len && settings->redirect_url_count == 0 && !has_own_page)
         jw_str(w,
                STR("No mail with a link is sent (invitation, confirmation, recovery, magic link, "
-                   "change of address): set settings.auth_page_url, the page that links open."));
+                   "change of address): set settings.auth_page_url, the page that links open. The "
+                   "service has a page for all projects when its operator sets "
+                   "GROUNDWORK_PUBLIC_URL and GROUNDWORK_CONSOLE."));
     jw_arr_end(w);
 }
 

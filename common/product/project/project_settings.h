@@ -33,6 +33,8 @@ struct project_settings_patch {
     struct in_str timezone;
     struct in_str locale;
     struct in_str auth_page_url;
+    struct in_str accent_color;
+    struct in_i64 logo_file_id;
 };
 extern const struct schema project_settings_schema;
 
@@ -54,12 +56,16 @@ struct project_rates {
 /* any: call once, at the start. Stored rates above a ceiling are cut when they are read. */
 void project_settings_ceilings(const struct project_rates *rates);
 
+/* any: call once, at the start. Whether links in mails of every project have a page without its
+ * settings: the gateway serves one. */
+void project_settings_has_own_page(bool has_page);
+
 /* any: the settings of a project that has stored none. */
 void project_settings_set_default(struct project_settings *ret_settings);
 /* any: checks the rules that the schema cannot express. Origins are exactly scheme://host[:port] or
  * "*". Redirect URLs and auth_page_url are allowed by redirect.h. Rates do not exceed the ceilings.
- * The time zone exists. A masked secret matches `stored` (NULL: no settings stored). Adds findings
- * to errors and returns whether there are none. */
+ * The time zone exists. The accent color is #rrggbb. A masked secret matches `stored` (NULL: no
+ * settings stored). Adds findings to errors and returns whether there are none. */
 bool project_patch_check(struct arena *arena,
                          const struct project_patch *in,
                          const struct project_settings *stored,
@@ -71,6 +77,12 @@ AWAITS int project_patch_check_locale(struct task *task,
                                       struct project *project,
                                       struct project_patch *in,
                                       struct schema_errors *errors) MUSTCHECK;
+/* co: checks that the logo is a public picture that browsers show. Adds findings to errors. Returns
+ * 0, a DB_* or a negative. */
+AWAITS int project_patch_check_logo(struct task *task,
+                                    struct project *project,
+                                    const struct project_patch *in,
+                                    struct schema_errors *errors) MUSTCHECK;
 /* any: applies the members that are set. Texts are borrowed from `in`. */
 void project_settings_merge(struct project_settings *settings, const struct project_patch *in);
 /* any: writes the "settings" object. The secret is "********" when set, else null. */

@@ -343,7 +343,7 @@ def test_platform_covers_every_route(shop, session_gateway):
         for method in operations
     }
     operator = ("/org", "/healthz", "/console")
-    exempt = {("GET", "/docs/ui"), ("GET", "/docs/ui/{asset}")}
+    exempt = {("GET", "/auth/ui"), ("GET", "/docs/ui"), ("GET", "/docs/ui/{asset}")}
     for line in session_gateway.run("--list-routes").stdout.splitlines():
         method, path, auth = line.split(None, 2)
         if auth == "operator" or path.startswith(operator) or (method, path) in exempt:

@@ -7,12 +7,39 @@
 #include "base/codec.h"
 #include "project/unseal.h"
 
-#define STATE_MAX 128
-#define DOC_BYTES 32768
+#define STATE_MAX       128
+#define DOC_BYTES       32768
+#define CHALLENGE_CHARS 43 /* base64url of a SHA-256 */
 
 struct str auth_flow_challenge(struct arena *arena, struct str verifier)
 {
     return codec_b64url(arena, auth_secret_hash(arena, verifier));
+}
+
+int auth_flow_check_challenge(struct req *r, struct str challenge)
+{
+    struct str decoded;
+
+    if (challenge.ptr && (challenge.len != CHALLENGE_CHARS ||
+                          !codec_b64url_decode(r->task.arena, challenge, &decoded)))
+        return fail(
+            r, PROBLEM_INVALID_QUERY, "code_challenge must be BASE64URL(SHA256(verifier)).");
+    return 0;
+}
+
+struct str auth_flow_url(struct arena *arena, struct str url, const char *name, struct str value)
+{
+    struct str fragment = url;
+    struct str page = str_split(&fragment, '#');
+
+    return arena_printf(arena,
+                        "%.*s%c%s=%.*s%s%.*s",
+                        STR_ARG(page),
+                        memchr(page.ptr, '?', page.len) ? '&' : '?',
+                        name,
+                        STR_ARG(codec_percent(arena, value)),
+                        fragment.ptr ? "#" : "",
+                        STR_ARG(fragment));
 }
 
 static struct str flow_aad(struct req *r, struct str state_hash)
@@ -35,6 +62,8 @@ static struct str flow_document(struct arena *arena, const struct auth_flow *flo
         JW_STR(&w, "code_challenge", flow->code_challenge);
     if (flow->user_id)
         JW_I64(&w, "user_id", flow->user_id);
+    if (flow->session_id)
+        JW_I64(&w, "session_id", flow->session_id);
     jw_obj_end(&w);
     return strbuf_view(&text);
 }
@@ -109,6 +138,7 @@ int auth_flow_take(struct req *r, struct str state, struct auth_flow *ret_flow)
         .client_id = row.client_id,
         .code_challenge = row.code_challenge,
         .user_id = row.user_id,
+        .session_id = row.session_id,
     };
     return 0;
 }

@@ -3,13 +3,12 @@
 #include "areas/auth/auth_input.h"
 #include "areas/auth/auth_link.h"
 #include "areas/auth/auth_session.h"
-#include "base/codec.h"
+#include "areas/auth/auth_ui.h"
+#include "auth_provider_sql.h"
 #include "crypto/ct.h"
-#include "project/redirect.h"
 #include "stages/stages.h"
 
-#define CHALLENGE_CHARS 43   /* base64url of a SHA-256 */
-#define HINT_BYTES      1024 /* three times as long when encoded in the Location header */
+#define HINT_BYTES 1024 /* three times as long when encoded in the Location header */
 
 /* Returns the user who may link an identity to the user's own account: the caller, when it has the
  * token of a session. 0 for an API key and for a caller without credentials. */
@@ -23,7 +22,8 @@ static int64_t linking_user(const struct req *r)
 static const struct query_param authorize_query[] = {
     {.name = "redirect_to",
      .type = FIELD_STR,
-     .doc = "Page of the client that gets code and state; one of the project's redirect_urls"},
+     .doc = "Page of the client that gets code and state; one of the project's redirect_urls, or "
+            "the project's page /auth/ui/"},
     {.name = "code_challenge",
      .type = FIELD_STR,
      .doc = "BASE64URL(SHA256(verifier)) of RFC 7636: the callback then needs code_verifier"},
@@ -42,32 +42,14 @@ static const struct schema authorize_schema = SCHEMA_OUT("ProviderRedirect", aut
 
 static int read_authorize(struct req *r, const struct query *query, struct auth_flow *flow)
 {
-    struct str decoded;
-
     flow->redirect_to = query_get(query, "redirect_to");
-    /* Compare whole addresses: prefixes and patterns would let codes leak. */
-    if (!flow->redirect_to.len ||
-        !redirect_url_is_listed(&r->scope->project->settings, flow->redirect_to))
-        return fail(r,
-                    PROBLEM_REDIRECT_NOT_ALLOWED,
-                    "redirect_to must be one of the project's redirect_urls.");
+    struct str own = auth_ui_page(r);
+    if (!own.len || !str_eq(flow->redirect_to, own))
+        TRY(auth_check_redirect(r, flow->redirect_to));
     if (query_get(query, "login_hint").len > HINT_BYTES)
         return fail(r, PROBLEM_INVALID_QUERY, "login_hint may have at most %d bytes.", HINT_BYTES);
     flow->code_challenge = query_get(query, "code_challenge");
-    if (flow->code_challenge.ptr &&
-        (flow->code_challenge.len != CHALLENGE_CHARS ||
-         !codec_b64url_decode(r->task.arena, flow->code_challenge, &decoded)))
-        return fail(
-            r, PROBLEM_INVALID_QUERY, "code_challenge must be BASE64URL(SHA256(verifier)).");
-    return 0;
-}
-
-static void url_add(struct strbuf *url, struct arena *arena, const char *name, struct str value)
-{
-    strbuf_char(url, memchr(url->ptr, '?', url->len) ? '&' : '?');
-    strbuf_cstr(url, name);
-    strbuf_char(url, '=');
-    strbuf_str(url, codec_percent(arena, value));
+    return auth_flow_check_challenge(r, flow->code_challenge);
 }
 
 static struct str authorization_url(struct req *r,
@@ -76,21 +58,26 @@ static struct str authorization_url(struct req *r,
                                     struct str login_hint)
 {
     struct arena *arena = r->task.arena;
-    struct strbuf url;
+    const struct {
+        const char *name;
+        struct str value;
+    } parameters[] = {
+        {"client_id", client->client_id},
+        {"response_type", STR("code")},
+        {"scope", STR("openid email profile")},
+        {"redirect_uri", flow->redirect_to},
+        {"state", flow->state},
+        {"nonce", flow->nonce},
+        {"code_challenge", auth_flow_challenge(arena, flow->code_verifier)},
+        {"code_challenge_method", STR("S256")},
+        {"login_hint", login_hint},
+    };
+    struct str url = client->authorization_endpoint;
 
-    strbuf_init(&url, arena, 131072);
-    strbuf_str(&url, client->authorization_endpoint);
-    url_add(&url, arena, "client_id", client->client_id);
-    url_add(&url, arena, "response_type", STR("code"));
-    url_add(&url, arena, "scope", STR("openid email profile"));
-    url_add(&url, arena, "redirect_uri", flow->redirect_to);
-    url_add(&url, arena, "state", flow->state);
-    url_add(&url, arena, "nonce", flow->nonce);
-    url_add(&url, arena, "code_challenge", auth_flow_challenge(arena, flow->code_verifier));
-    url_add(&url, arena, "code_challenge_method", STR("S256"));
-    if (login_hint.len)
-        url_add(&url, arena, "login_hint", login_hint);
-    return strbuf_view(&url);
+    for (size_t i = 0; i < ARRAY_LEN(parameters); i++)
+        if (parameters[i].value.len)
+            url = auth_flow_url(arena, url, parameters[i].name, parameters[i].value);
+    return url;
 }
 
 static bool wants_json(struct req *r)
@@ -223,6 +210,39 @@ AWAITS static int read_identity(struct req *r,
     return oidc_identity_read(r, client, &exchange, flow->nonce, ret_identity);
 }
 
+/* Starts the session of the application, in place of the session of the page /auth/ui/. Other
+ * processes know the end of the page's session after five seconds; the page has left its tokens. */
+AWAITS static int pass_session(struct req *r,
+                               const struct auth_flow *flow,
+                               struct str code,
+                               struct auth_tokens *ret_tokens)
+{
+    struct rows account;
+
+    if (!ct_eq(code, flow->nonce))
+        return fail(r, PROBLEM_FLOW_STATE_INVALID, "The code does not belong to this sign-in.");
+    TRY(sql_begin(r));
+    TRY(sql_all(r, &account, SQL_FLOW_SESSION_END(.id = flow->session_id)));
+    if (!account.count)
+        return fail(
+            r, PROBLEM_FLOW_STATE_INVALID, "The session of this sign-in has ended; start again.");
+    const struct sql_flow_session_end_row row = sql_flow_session_end_row(&account, 0);
+    TRY(auth_account_check(r, row.status, row.confirmed));
+    TRY(auth_session_start(r, row.id, STR_NONE, STR_NONE, ret_tokens));
+    return sql_commit(r);
+}
+
+static int reply_tokens(struct req *r, const struct auth_tokens *tokens, bool is_new)
+{
+    struct jw w = resp_json(r);
+
+    jw_obj(&w);
+    auth_tokens_members(&w, tokens);
+    JW_BOOL(&w, "is_new_user", is_new);
+    jw_obj_end(&w);
+    return reply_json(r, 200);
+}
+
 AWAITS static int provider_callback(struct req *r)
 {
     struct callback_in in;
@@ -239,6 +259,10 @@ AWAITS static int provider_callback(struct req *r)
     TRY(check_flow(r, &flow, &in));
     if (in.error.value.len)
         return auth_flow_refuse(r, in.error.value);
+    if (flow.session_id) {
+        TRY(pass_session(r, &flow, in.code.value, &tokens));
+        return reply_tokens(r, &tokens, false);
+    }
     TRY(read_identity(r, &flow, in.code.value, &client, &identity));
     struct auth_link link = {.link_user_id = flow.user_id};
     TRY(sql_begin(r));
@@ -247,12 +271,7 @@ AWAITS static int provider_callback(struct req *r)
     TRY(sql_commit(r));
     if (link.rights_changed)
         gateway_raise_epoch(r);
-    struct jw w = resp_json(r);
-    jw_obj(&w);
-    auth_tokens_members(&w, &tokens);
-    JW_BOOL(&w, "is_new_user", link.is_new);
-    jw_obj_end(&w);
-    return reply_json(r, 200);
+    return reply_tokens(r, &tokens, link.is_new);
 }
 
 static const struct route auth_provider_routes[] = {
@@ -283,7 +302,8 @@ static const struct route auth_provider_routes[] = {
         .run = provider_callback,
         .class = CLASS_AUTH,
         .summary = "Finish a sign-in with the code and state that the provider sent",
-        .doc = "A started sign-in can be finished once, within ten minutes.",
+        .doc = "The page /auth/ui/ sends code and state in the same way. A started sign-in can be "
+               "finished once, within ten minutes.",
     },
 };
 ROUTES(auth_provider, "Sign-in");

@@ -12,7 +12,15 @@ delete from {p}.auth_flows f
 where f.state_hash = :state_hash::bytea
 returning f.doc ->> 'redirect_to' as redirect_to:text?, f.doc ->> 'issuer' as issuer:text,
   f.doc ->> 'client_id' as client_id:text, f.doc ->> 'code_challenge' as code_challenge:text?,
-  coalesce((f.doc ->> 'user_id')::bigint, 0) as user_id:bigint, f.sealed:bytea, f.expires_at > now() as live:boolean
+  coalesce((f.doc ->> 'user_id')::bigint, 0) as user_id:bigint,
+  coalesce((f.doc ->> 'session_id')::bigint, 0) as session_id:bigint, f.sealed:bytea, f.expires_at > now() as live:boolean
+
+-- Ends a session of the page /auth/ui/, for which a session of the application begins.
+-- name: flow_session_end :opt
+update {p}.sessions s set revoked_at = now()
+from {p}.users u
+where s.id = :id::bigint and s.revoked_at is null and s.expires_at > now() and u.id = s.user_id
+returning u.id:bigint, u.status:text, u.email_confirmed_at is not null as confirmed:boolean
 
 -- name: identity_find :opt
 select u.id:bigint, u.status:text, u.email_confirmed_at is not null as confirmed:boolean

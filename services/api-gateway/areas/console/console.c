@@ -22,23 +22,17 @@ static const char console_missing[] =
     "<code>GROUNDWORK_CONSOLE</code> naming the directory <code>build/console</code>.</p>\n"
     "</html>\n";
 
-/* The names of the files in assets/ contain a hash of their bytes. */
-static const char *console_cache_of(struct str name)
-{
-    return str_starts(name, STR("assets/")) ? "public, max-age=31536000, immutable" : "no-cache";
-}
-
 AWAITS static int console_get(struct req *r)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
-    struct static_folder folder = {conf->console, CONSOLE_POLICY};
+    struct static_folder folder = {conf->console, CONSOLE_POLICY, "index.html"};
     struct str name = STR_NONE;
 
     if (str_is(conf->console, "off"))
         return fail(r, PROBLEM_NOT_FOUND, NULL);
     if (str_starts(r->path, MOUNT))
         name = (struct str){r->path.ptr + MOUNT.len, r->path.len - MOUNT.len};
-    int status = static_file_send(r, &folder, name, console_cache_of(name));
+    int status = static_file_send(r, &folder, name, static_cache_of(name));
     if (status != 0)
         return status;
     /* A missing asset is never the page: a tab that is older than an upgrade must see the 404. */

@@ -1,6 +1,8 @@
 /* Rows of mail, and their limits. */
 #include "areas/mail/mail_flow.h"
 
+#include "areas/auth/auth_ui.h"
+#include "base/ascii.h"
 #include "base/email.h"
 #include "mail_flow_sql.h"
 #include "project/redirect.h"
@@ -52,10 +54,20 @@ void mail_flow_notify(struct req *r)
     mail_outbox_notify(gateway_directory(), r->scope->project);
 }
 
+/* The page /auth/ui/ stores in its query where it continues. It checks that address itself. */
+static bool is_page_with_query(struct str page, struct str url)
+{
+    if (!page.len || !str_starts(url, page))
+        return false;
+    struct str query = {url.ptr + page.len, url.len - page.len};
+    return !query.len || (query.ptr[0] == '?' && ascii_has_only(query, ASCII_ALNUM, "?=&%-._~"));
+}
+
 int mail_flow_page(struct req *r, const struct in_str *redirect_to, struct str *ret_page)
 {
     const struct project_settings *settings = &r->scope->project->settings;
-    struct str page = settings->auth_page_url;
+    struct str own = auth_ui_page(r);
+    struct str page = settings->auth_page_url.len ? settings->auth_page_url : own;
 
     if (!page.len && settings->redirect_url_count > 0)
         page = settings->redirect_urls[0];
@@ -63,12 +75,10 @@ int mail_flow_page(struct req *r, const struct in_str *redirect_to, struct str *
     if (!redirect_to->value.len ||
         redirect_url_is_same(redirect_to->value, settings->auth_page_url))
         return 0;
-    if (redirect_url_is_listed(settings, redirect_to->value)) {
-        *ret_page = redirect_to->value;
-        return 0;
-    }
-    return fail(
-        r, PROBLEM_REDIRECT_NOT_ALLOWED, "redirect_to must be one of the project's redirect_urls.");
+    if (!is_page_with_query(own, redirect_to->value))
+        TRY(auth_check_redirect(r, redirect_to->value));
+    *ret_page = redirect_to->value;
+    return 0;
 }
 
 int mail_flow_address(struct req *r, struct str email, struct str *ret_email)

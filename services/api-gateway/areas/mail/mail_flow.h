@@ -23,9 +23,10 @@ AWAITS int mail_flow_ready(struct req *r) MUSTCHECK;
 AWAITS int mail_flow_put(struct req *r, const struct mail_flow *flow) MUSTCHECK;
 /* any: Notifies the runners. Call it after the commit. */
 void mail_flow_notify(struct req *r);
-/* any: Chooses the page that a link opens: redirect_to when the project allows that URL (else 400
- * redirect_not_allowed). Without redirect_to, the page is the project's auth_page_url, else the
- * first of its redirect_urls, else STR_NONE. The hosts that the request names do not matter. */
+/* any: Chooses the page that a link opens: redirect_to when the project allows that URL, or when it
+ * is the page /auth/ui/ with any query (else 400 redirect_not_allowed). Without redirect_to, the
+ * page is the project's auth_page_url, else the page /auth/ui/, else the first of its
+ * redirect_urls, else STR_NONE. The hosts that the request names do not matter. */
 int mail_flow_page(struct req *r, const struct in_str *redirect_to, struct str *ret_page) MUSTCHECK;
 /* co: Returns the address in the form in which accounts store it. Limits count that form, and links
  * are made for it. Arena-owned. */

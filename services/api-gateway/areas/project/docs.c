@@ -153,7 +153,7 @@ static struct static_folder ui_folder(void)
 {
     const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
 
-    return (struct static_folder){conf->ui_dir, UI_POLICY};
+    return (struct static_folder){conf->ui_dir, UI_POLICY, "index.html"};
 }
 
 AWAITS static int docs_ui(struct req *r)

@@ -80,6 +80,7 @@ AWAITS static int project_update(struct req *r)
     (void)project_patch_check(r->task.arena, &in, &r->scope->project->settings, errors);
     check_issuer(r->task.arena, &in, errors);
     TRY(sql_check(r, project_patch_check_locale(&r->task, r->scope->project, &in, errors)));
+    TRY(sql_check(r, project_patch_check_logo(&r->task, r->scope->project, &in, errors)));
     if (errors->count)
         return fail_fields(r, errors);
     TRY(check_admins(r, &in));
