@@ -18,7 +18,6 @@ export const t = textsOf({
   continueTo: (v: { host: string }) => `You continue to ${v.host}.`,
   email: 'E-mail address',
   forgot: 'Forgot the password?',
-  hidePassword: 'Hide password',
   loading: 'Loading',
   mailMe: 'Send a link by e-mail instead',
   mailSent: 'Look into your mailbox',
@@ -52,5 +51,4 @@ export const t = textsOf({
   unusable: 'This page cannot be used',
   withLink: 'Sign in with a link',
   withLinkText: 'Enter the address of your account. You get a link that signs you in.',
-  withPassword: 'Choose another way',
 });

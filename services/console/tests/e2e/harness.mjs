@@ -7,11 +7,11 @@ import { chromium } from 'playwright-core';
 import { serve } from './server.mjs';
 
 const need = (name) => process.env[name] ?? assert.fail(`${name} is not set`);
-const GATEWAY = process.env.GATEWAY_URL ?? 'http://127.0.0.1:8080';
+export const GATEWAY = process.env.GATEWAY_URL ?? 'http://127.0.0.1:8080';
 const TOKEN = need('OPERATOR_TOKEN');
 const OUT = process.env.CONSOLE_OUT ?? fileURLToPath(new URL('../../../../build/console', import.meta.url));
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const PASSWORD = 'correct horse battery staple';
+export const PASSWORD = 'correct horse battery staple';
 // Root runs Chromium without its sandbox. Chromium's own connections to its maker would slow a start in a closed network.
 const CHROMIUM_OPTIONS = ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'];
 export const ADMIN = 'admin@console.example';
@@ -134,7 +134,7 @@ export class Browser {
   }
 
   /** A page in a context of its own, signed in as a user; without a user it shows the sign-in. */
-  async open({ email, path = '', width = 1440, height = 900, scheme = 'light', expects = [], ...options } = {}) {
+  async open({ email, path = '', url = this.address(path), width = 1440, height = 900, scheme = 'light', expects = [], ...options } = {}) {
     const context = await this.browser.newContext({ viewport: { width, height }, colorScheme: scheme, reducedMotion: 'reduce', hasTouch: width < 640, ...options });
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: this.origin });
     const page = await context.newPage();
@@ -142,7 +142,7 @@ export class Browser {
     page.setDefaultNavigationTimeout(4 * WAIT_MS);
     const view = new View(this, page, expects);
     await view.watch();
-    await page.goto(this.address(path));
+    await page.goto(url);
     if (email) await view.signIn(email);
     return view;
   }
@@ -160,6 +160,7 @@ export class View {
     this.expects = expects;
     this.faults = [];
     this.calls = [];
+    this.partners = [];
   }
 
   async watch() {
@@ -180,9 +181,10 @@ export class View {
   checkRequest(request) {
     const url = new URL(request.url());
     if (url.protocol === 'blob:' || url.protocol === 'data:') return;
+    if (this.partners.includes(url.origin)) return;
     if (url.origin !== this.owner.origin) return void this.faults.push(`foreign request: ${request.url()}`);
     const path = new RegExp(`^/org/${this.owner.project.id}(/.*)$`).exec(url.pathname)?.[1];
-    if (!path) return;
+    if (!path || path.startsWith('/auth/ui')) return;
     this.calls.push({ method: request.method(), path, query: url.searchParams });
   }
 
