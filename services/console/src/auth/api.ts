@@ -1,4 +1,4 @@
-// Calls of the page, and what stays in the tab while the identity provider has the browser.
+// Calls of the page, and the state that stays in the tab while the identity provider has the browser.
 import { Problem, readProblem } from '../api/http.ts';
 import { t } from './strings.en.ts';
 
@@ -130,7 +130,7 @@ export interface Return {
   code_verifier: string;
 }
 
-/** What the provider sent, and where the page continues. undefined: the address has no answer of a provider. */
+/** Returns the provider's answer, and where the page continues. undefined: the address has no answer of a provider. */
 export function takeReturn(query: URLSearchParams): { answer: Return; target: Target } | 'lost' | undefined {
   const state = query.get('state');
   if (!state || !(query.get('code') ?? query.get('error'))) return undefined;

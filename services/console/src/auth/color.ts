@@ -1,4 +1,4 @@
-// Colors with the contrast of WCAG 2.2: made of the project's accent color, whatever that color is.
+// Colors with the contrast of WCAG 2.2: made of any accent color.
 type Rgb = readonly [number, number, number];
 
 const TEXT_CONTRAST = 4.5;

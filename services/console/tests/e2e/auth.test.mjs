@@ -28,7 +28,7 @@ after(async () => {
 });
 
 const pageUrl = (query = '') => `${project.base}/auth/ui/${query}`;
-const newEmail = () => `user${++count}@people.example`;
+const newEmail = () => `user${++count}.${project.id}@people.example`;
 
 async function newUser(body = { password: PASSWORD }) {
   const email = newEmail();
