@@ -1,13 +1,30 @@
 // The short set of `make test`: each view opens for an administrator, without an error, and a change reaches the service.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ADMIN, Browser, canary, fill, Project } from './harness.mjs';
+import { ADMIN, Browser, fill, Project } from './harness.mjs';
 
-// The address of each view below the project, and a heading or a dialog that it shows.
-const VIEWS = [
-  ['', 'heading', 'Home'],
-  ['data/products/1', 'dialog', canary('Product 0')],
-];
+// The address of each view below the project, and its title.
+const VIEWS = {
+  '': 'Home',
+  model: 'Model',
+  users: 'Users',
+  roles: 'Roles',
+  groups: 'Groups',
+  keys: 'API keys',
+  explain: 'Who can see?',
+  profile: 'Your profile',
+  workflows: 'Workflows',
+  jobs: 'Jobs',
+  secrets: 'Secrets',
+  search: 'Search',
+  audit: 'Audit log',
+  docs: 'Documentation',
+  settings: 'Settings',
+};
+async function openView(view, path, title) {
+  await view.go(path);
+  await view.page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor();
+}
 
 let project;
 let browser;
@@ -32,10 +49,9 @@ test('a user signs in, edits a cell, and every view opens in the other theme too
   await page.getByRole('button', { name: 'Undo' }).waitFor();
   assert.equal((await project.api('GET', '/entities/products/items/2')).name, 'Edited');
   await page.emulateMedia({ colorScheme: 'dark' });
-  for (const [path, role, name] of VIEWS) {
-    await view.go(path);
-    await page.getByRole(role, { name, exact: true }).waitFor();
-    await view.axe(path || 'home');
+  for (const [path, title] of Object.entries(VIEWS)) {
+    await openView(view, path, title);
+    await view.axe(title);
   }
   await view.close();
 });
@@ -43,11 +59,10 @@ test('a user signs in, edits a cell, and every view opens in the other theme too
 test('on a phone the views fit', async () => {
   const view = await browser.open({ email: ADMIN, width: 390, height: 844 });
   const { page } = view;
-  for (const [path, role, name] of VIEWS) {
-    await view.go(path);
-    await page.getByRole(role, { name, exact: true }).waitFor();
+  for (const [path, title] of Object.entries(VIEWS)) {
+    await openView(view, path, title);
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    assert.ok(width <= 390, `${path}: ${width}`);
+    assert.ok(width <= 390, `${title}: ${width}`);
   }
   await view.close();
 });
