@@ -175,7 +175,7 @@ export function compareValues(old: readonly string[], next: readonly string[]): 
 
 const IDS = 10;
 
-/** Records that hold a value: the call that changes an enum has no dry run, so the lists of the entities are asked. */
+/** Records that hold a value: the call that changes an enum has no dry run, so the lists of the entities are read. */
 export async function lookForValues(session: Session, uses: readonly EnumUse[], removed: readonly string[], signal: AbortSignal): Promise<Preview> {
   const asked = uses.flatMap((use) => removed.map((value) => ({ ...use, value })));
   const found = await Promise.all(asked.map(async ({ entity, field, value }): Promise<Violation[]> => {

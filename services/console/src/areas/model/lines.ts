@@ -404,7 +404,7 @@ function choicesAfter(before: string, names: Names): Hint[] {
   return [...words.map((each) => ({ text: each.word + (each.takes ? ' ' : ''), note: each.note })), ...(TYPES[field.type].read ? [{ text: '= ', note: m('wordDefault') }] : [])];
 }
 
-/** What can stand at the caret, limited to choices that begin as the typed word does. */
+/** The choices at the caret that begin as the typed word does. */
 export function hintsAt(text: string, caret: number, names: Names): Hints {
   const head = text.slice(0, caret);
   const word = /=\s*([^=]*)$/.exec(head)?.[1] ?? /[\w-]*$/.exec(head)![0];

@@ -1,4 +1,4 @@
-// The plan of changes: each one is looked at before it is made, and looked at again when it was changed.
+// The plan of changes: the service checks each change before it is made, and again after its line has changed.
 import { isAborted, Problem } from '../../api/http.ts';
 import { refresh } from '../../api/query.ts';
 import type { Session } from '../../api/session.svelte.ts';
@@ -25,7 +25,7 @@ export class Plan {
     return this.#findings.get(keyOf(change));
   }
 
-  /** Looks at changes that were not looked at yet. */
+  /** Checks the changes that have no finding yet. */
   async look(changes: readonly Change[], signal: AbortSignal): Promise<void> {
     const keys = changes.map(keyOf);
     // A finding of a line that was typed before says nothing about the records of now.
