@@ -1,5 +1,5 @@
 // Calls of the page, and the state that stays in the tab while the identity provider has the browser.
-import { Problem, readProblem } from '../api/http.ts';
+import { Problem, problemOf } from '../api/client.ts';
 import { t } from './strings.en.ts';
 
 export interface SignInSettings {
@@ -35,7 +35,7 @@ export async function call<T>(method: 'GET' | 'POST', path: string, body?: unkno
   }).catch(() => {
     throw new Problem(0, 'network', t('unreachable'));
   });
-  if (!response.ok) throw await readProblem(response);
+  if (!response.ok) throw await problemOf(response);
   const text = await response.text();
   return (text ? JSON.parse(text) : undefined) as T;
 }

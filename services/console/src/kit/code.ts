@@ -126,6 +126,15 @@ export function createCode(parent: ShadowRoot, options: CodeOptions): CodeView {
         placeholder(options.placeholder),
         attributes.of(attributesNow()),
         access.of(accessNow(options.isReadOnly)),
+        // Chromium keeps the style of a replaced selection in a style attribute, which the policy of the page refuses.
+        EditorView.domEventHandlers({
+          beforeinput: (event, own) => {
+            if (event.inputType !== 'insertText' || event.data === null || event.isComposing || own.state.readOnly || own.state.selection.main.empty) return false;
+            event.preventDefault();
+            own.dispatch(own.state.replaceSelection(event.data), { userEvent: 'input.type', scrollIntoView: true });
+            return true;
+          },
+        }),
         EditorView.updateListener.of((update) => {
           if (update.docChanged && !isSetting) options.onchange(update.state.doc.toString());
         }),

@@ -1,4 +1,4 @@
-// What two versions of a workflow differ in, and a merge of the changes of two users.
+// The differences of two versions of a workflow, and a merge of the changes of two users.
 import { isSame } from '../../api/json.ts';
 import { findStep } from '../../kit/flow/graph.ts';
 import { definitionOf, type Definition } from './definition.ts';
