@@ -130,5 +130,6 @@ struct str gateway_payments_url(struct req *r);
 /* Returns the address of r->scope->project below gateway_url(). Arena-owned. */
 struct str gateway_base_url(struct req *r);
 /* Returns the project's address below the configured public URL; STR_NONE when no public URL is
- * configured. Mails take their links from here, because a client chooses the Host of its request. */
+ * configured. Mails take their links from here, because a client chooses the Host of its request.
+ */
 struct str gateway_public_base_url(struct req *r);
