@@ -41,6 +41,11 @@ class World:
                 "role_ids": [self.project.role_named("Standard User")["id"]]}
         return self.make("/users", body)
 
+    def make_redirect(self):
+        url = "https://app.example.org/signed-in"
+        self.admin.put("/", {"settings": {"redirect_urls": [url]}}, expect=200)
+        return url
+
     def make_role(self):
         return self.make("/roles", {"name": f"Role once {self.number}", "permissions": [f"{self['entity']}:read"]})
 
@@ -157,6 +162,7 @@ WRITERS = {
     "PUT /": lambda w, n: ("/", {"name": f"At once {n}"}),
     "POST /cors/clear-cache": lambda w, n: ("/cors/clear-cache", None),
     "POST /auth/v1/keys/rotate": lambda w, n: ("/auth/v1/keys/rotate", None),
+    "POST /auth/v1/redirect": lambda w, n: ("/auth/v1/redirect", {"redirect_to": w["redirect"]}),
     "PUT /users/me": lambda w, n: ("/users/me", {"metadata": {"n": n}}),
     "PUT /auth/v1/user": lambda w, n: ("/auth/v1/user", {"data": {"n": n}}),
     "POST /users": lambda w, n: ("/users", {"email": f"new{w.number}@example.org", "password": PASSWORD}),
