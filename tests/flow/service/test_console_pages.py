@@ -21,8 +21,8 @@ def files():
     with open(CONSOLE / "package-lock.json", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = subprocess.run([ROOT / "scripts/console"], capture_output=True, text=True)
-    if done.returncode and "npm error" in done.stderr:
-        pytest.skip(f"npm cannot install the packages: {done.stderr[-500:]}")
+    if done.returncode and any(text in done.stderr for text in ("npm error", "could not be fetched")):
+        pytest.skip(f"the packages cannot be fetched: {done.stderr[-500:]}")
     assert done.returncode == 0, done.stdout + done.stderr
     return ROOT / "build/console"
 
