@@ -1,4 +1,4 @@
-/* /auth/ui/ and the routes that only this page needs: what it shows, and the way back to the
+/* The page /auth/ui/ and its own routes: the settings that the page shows, and the way back to the
  * application. */
 #include "areas/auth/auth_ui.h"
 
@@ -95,7 +95,7 @@ AWAITS static int auth_ui_get(struct req *r)
     return status != 0 ? status : fail(r, PROBLEM_NOT_FOUND, NULL);
 }
 
-/* --- what the page shows --- */
+/* --- settings for the page --- */
 
 static const struct query_param settings_query[] = {
     {.name = "redirect_to",

@@ -131,7 +131,7 @@ test('a relation takes 5 steps by keys, with many and the rule for deletes in it
   await view.close();
 });
 
-test('hints are chosen by keys, wrong lines say what is expected, and pasted lines become fields', async () => {
+test('hints are chosen by keys, problems of wrong lines name the expected words, and pasted lines become fields', async () => {
   const view = await browser.open({ email: ADMIN, path: 'model/tags' });
   const { page } = view;
   await line(view, 1).click();

@@ -244,7 +244,7 @@ test('a role is made like another role, and deleted', async () => {
   await view.close();
 });
 
-test('a caller cannot give what the caller does not hold', async () => {
+test('a caller cannot give a permission that the caller does not hold', async () => {
   const view = await browser.open({ email: EDITOR, path: `roles/${ana.role_ids[0]}` });
   const { page } = view;
   const closed = page.getByRole('checkbox', { name: 'products:delete (you do not hold this yourself)' });

@@ -129,7 +129,7 @@ test('the progress of an index that is being built is shown, and so is an error'
   await view.close();
 });
 
-test('settings send only what was changed, keep a draft, and name problems at their fields', async () => {
+test('settings send only changed members, keep a draft, and name problems at their fields', async () => {
   const view = await open('search/settings', { expects: [400] });
   const { page } = view;
   await page.getByText('Words that are ignored in queries').waitFor();

@@ -13,7 +13,7 @@ const names: Names = {
 };
 const read = (line: string) => parseLine(line, names);
 
-// One line for each type and each word.
+// A line for each type of field and for each option.
 const LINES = [
   'name: varchar! 200 unique',
   'code: varchar',
@@ -63,7 +63,7 @@ test('other ways to write a line', () => {
   assert.deepEqual(splitLines('a: text,\r\n\n  b: bool;\n'), ['a: text', 'b: bool']);
 });
 
-test('the body of a new field has only what was typed', () => {
+test('the body of a new field has only the typed members', () => {
   assert.deepEqual(createBody(read('price: float! min 0 = 1')), { name: 'price', type: 'float', required: true, default: 1, options: { min: 0 } });
   assert.deepEqual(createBody(read('code: varchar')), { name: 'code', type: 'varchar' });
   assert.deepEqual(createBody(read('in_stock: bool = false')), { name: 'in_stock', type: 'bool', default: false });
@@ -72,7 +72,7 @@ test('the body of a new field has only what was typed', () => {
   assert.equal(JSON.stringify(createBody(read('total: decimal = 49.90'))), JSON.stringify({ name: 'total', type: 'decimal', default: exactNumber('49.90') }));
 });
 
-test('the body of a change has only what differs', () => {
+test('the body of a change has only the members that differ', () => {
   const change = (old: string, next: string) => updateBody(read(old), read(next));
   assert.deepEqual(change('a: varchar 40', 'b: varchar 40 unique'), { name: 'b', unique: true });
   assert.deepEqual(change('a: varchar 40', 'a: varchar'), { options: { max_length: 255 } });
@@ -84,7 +84,7 @@ test('the body of a change has only what differs', () => {
   assert.deepEqual(change('a -> tags', 'a ->> tags'), { options: { many: true, on_delete: 'set_null' } });
 });
 
-test('a wrong line says what is expected', () => {
+test('the problem of a wrong line names the expected words', () => {
   const wrong: [string, RegExp][] = [
     ['', /a name/], ['Price: float', /a name/], ['price', /“:”.*“->”/], ['price float', /“:”/], ['price:', /varchar, text, integer/], ['price: number', /varchar, text/],
     ['a: relation', /a -> entity/], ['a -> nothing', /authors, tags/], ['a ->', /authors/], ['a: enum', /status/], ['a: enum(none)', /status/], ['a: enum(status', /“\)”/],

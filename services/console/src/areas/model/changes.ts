@@ -86,7 +86,7 @@ export function addChange(entity: string, field: FieldSpec, key: string): Change
   };
 }
 
-/** The change of a field to a line, or undefined when the line says what is stored. */
+/** The change that a line makes to a field, or undefined when the line equals the stored field. */
 export function editChange(entity: string, old: FieldSpec, next: FieldSpec, ifMatch: string | undefined): Change | undefined {
   const body = updateBody(old, next);
   if (Object.keys(body).length === 0) return undefined;

@@ -333,7 +333,7 @@ function readDefault(field: FieldSpec, text: string, names: Names): unknown {
   return value;
 }
 
-/** Reads a line. Throws a LineProblem that says what is expected. */
+/** Reads a line. Throws a LineProblem that names the words expected at its position. */
 export function parseLine(text: string, names: Names): FieldSpec {
   const { tokens, fallback } = tokensOf(text);
   const reader = new Reader(tokens, names);

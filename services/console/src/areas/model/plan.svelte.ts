@@ -55,7 +55,7 @@ export class Plan {
     return [this.error, ...changes.map((change) => this.finding(change)?.error)].some((error) => Problem.is(error) && error.status === 412);
   }
 
-  /** Makes the changes in their order and returns those that were made. The first failure ends the work. */
+  /** Makes the changes in their order, up to the first failure. Returns the changes that were made. */
   async apply(changes: readonly Change[]): Promise<Change[]> {
     if (!(await this.#confirm(changes))) return [];
     const made: Change[] = [];

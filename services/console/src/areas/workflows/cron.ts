@@ -172,7 +172,7 @@ export function nextTime(cron: Cron, offset: Offsets, after: number): number | u
   return undefined;
 }
 
-/** The next times of an expression; throws an error that says what is wrong. */
+/** The next times of an expression. Throws an error that names the wrong part. */
 export function nextTimes(text: string, zone: string, count: number, after = Date.now()): Date[] {
   const cron = parseCron(text);
   const offset = offsetsOf(zone);
