@@ -114,6 +114,16 @@ export async function fill(project) {
   })));
 }
 
+/** Asks again and again until the check's answer is true, and returns the answer. */
+export async function until(check, message) {
+  for (const end = Date.now() + WAIT_MS; Date.now() < end; ) {
+    const found = await check();
+    if (found) return found;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  assert.fail(message);
+}
+
 // --- the browser ---
 
 export class Browser {
@@ -221,6 +231,55 @@ export class View {
     await this.page.context().close();
     assert.deepEqual([...new Set(this.faults)], []);
     checkCalls(await documents(this.owner.project), this.calls);
+  }
+}
+
+// --- the tasks ---
+
+/** Counts the steps of a task: a click, a chord, a typed value, a drawn line or a dropped file is one step. */
+export class Steps {
+  count = 0;
+
+  constructor(page) {
+    this.page = page;
+  }
+
+  async chord(keys) {
+    this.count++;
+    for (const key of keys.split(' ')) await this.page.keyboard.press(key);
+  }
+
+  async click(locator) {
+    this.count++;
+    await locator.click();
+  }
+
+  /** Types into the field of the locator, or where the focus is. */
+  async type(text, locator) {
+    this.count++;
+    if (!locator) return this.page.keyboard.type(text);
+    await locator.fill(text);
+    await locator.dispatchEvent('change');
+  }
+
+  async drop(locator, name, text) {
+    this.count++;
+    const dataTransfer = await this.page.evaluateHandle(([name, text]) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([text], name));
+      return transfer;
+    }, [name, text]);
+    for (const event of ['dragover', 'drop']) await locator.dispatchEvent(event, { dataTransfer });
+  }
+
+  /** A step of another kind. */
+  async take(work) {
+    this.count++;
+    await work();
+  }
+
+  atMost(limit) {
+    assert.ok(this.count <= limit, `${this.count} steps`);
   }
 }
 

@@ -1,7 +1,7 @@
 // Jobs: the list, filters, live changes, the sheet with steps and canvas, retries and cancellations of one and of several jobs.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ADMIN, Browser, canary, CANARY, fill, Project, WAIT_MS } from './harness.mjs';
+import { ADMIN, Browser, canary, CANARY, fill, Project, Steps, until } from './harness.mjs';
 
 const READER = 'jobs-reader@console.example';
 /** Names of workflows have no templates. */
@@ -11,15 +11,6 @@ let project;
 let browser;
 let sync;
 let slow;
-
-async function until(check, message) {
-  for (const end = Date.now() + WAIT_MS; Date.now() < end; ) {
-    const found = await check();
-    if (found) return found;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-  assert.fail(message);
-}
 
 const trigger = async (workflow, data) => (await project.api('POST', `/workflows/${workflow.id}/trigger`, data)).job_id;
 const job = (id) => project.api('GET', `/workflows/jobs/${id}`);
@@ -60,19 +51,15 @@ const row = (page, id) => page.getByRole('row').filter({ has: page.getByRole('li
 test('a failed job is retried in 3 steps, from the failed step and from the start', async () => {
   const view = await browser.open({ email: ADMIN });
   const { page } = view;
-  let steps = 0;
-  const step = async (work) => {
-    steps++;
-    await work;
-  };
+  const steps = new Steps(page);
   await page.locator('#main').focus();
-  await step(page.keyboard.press('g').then(() => page.keyboard.press('j')));
+  await steps.chord('g j');
   await row(page, 1).waitFor();
-  await step(page.getByRole('button', { name: 'Retry Job 1', exact: false }).click());
+  await steps.click(page.getByRole('button', { name: 'Retry Job 1', exact: false }));
   await view.axe('menu of a job');
-  await step(page.getByRole('menuitem', { name: 'From “call”, with its saved input' }).click());
+  await steps.click(page.getByRole('menuitem', { name: 'From “call”, with its saved input' }));
   await page.getByRole('status').getByText('Job 1 is queued again').waitFor();
-  assert.ok(steps <= 3, `${steps} steps`);
+  steps.atMost(3);
   await hasRun(1, 2, 'failed');
   const second = await job(1);
   assert.deepEqual(second.steps.map((each) => [each.key, each.run]), [['make', 1], ['pick', 1], ['call', 1], ['call', 2]]);
@@ -89,12 +76,13 @@ test('a failed job is retried in 3 steps, from the failed step and from the star
 test('a job is retried from any step in 3 steps', async () => {
   const view = await browser.open({ email: ADMIN });
   const { page } = view;
+  const steps = new Steps(page);
   await page.locator('#main').focus();
-  await page.keyboard.press('g');
-  await page.keyboard.press('j'); // 1
-  await page.getByRole('link', { name: /^2 Sync/ }).click(); // 2
+  await steps.chord('g j');
+  await steps.click(page.getByRole('link', { name: /^2 Sync/ }));
   const sheet = page.getByRole('dialog', { name: 'Job 2' });
-  await sheet.getByRole('button', { name: 'Retry from here: pick' }).click(); // 3
+  await steps.click(sheet.getByRole('button', { name: 'Retry from here: pick' }));
+  steps.atMost(3);
   await hasRun(2, 2, 'failed');
   assert.deepEqual((await job(2)).steps.filter((each) => each.run === 2).map((each) => each.key), ['pick', 'call']);
   await sheet.getByRole('heading', { name: 'Run 2' }).waitFor();

@@ -1,7 +1,7 @@
 // Users, roles, groups, API keys, explanations, and the profile of the user who is signed in.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ADMIN, Browser, call, CANARY, canary, fill, Project } from './harness.mjs';
+import { ADMIN, Browser, call, CANARY, canary, fill, Project, Steps } from './harness.mjs';
 
 const BO = 'bo@console.example';
 const ANA = 'ana@console.example';
@@ -35,27 +35,6 @@ const open = (path, more = {}) => browser.open({ email: ADMIN, path, ...more });
 const sheet = (view) => view.page.locator('#main').getByRole('dialog');
 const user = (id) => project.api('GET', `/users/${id}`);
 const role = (id) => project.api('GET', `/roles/${id}`);
-
-/** Counts steps: a click, a chord, a key or a typed value is one step. */
-class Steps {
-  count = 0;
-  constructor(page) {
-    this.page = page;
-  }
-  async chord(keys) {
-    this.count++;
-    for (const key of keys.split(' ')) await this.page.keyboard.press(key);
-  }
-  async click(locator) {
-    this.count++;
-    await locator.click();
-  }
-  async type(locator, text) {
-    this.count++;
-    await locator.fill(text);
-    await locator.dispatchEvent('change');
-  }
-}
 
 test('a user is found by search and filters, and the address keeps them', async () => {
   const view = await open('users');
@@ -191,8 +170,7 @@ test('two fields are given to a role in 6 steps, with the effect before the save
   await steps.chord('Control+s');
   await page.getByText(/^Saved – /).waitFor();
   assert.deepEqual((await role(bo.role_ids[0])).field_access, [{ entity: 'products', action: 'read', fields: ['name', 'sku', 'price', 'stock', 'status'] }]);
-  console.log(`# give a role two fields: ${steps.count} steps`);
-  assert.ok(steps.count <= 6, `${steps.count} steps`);
+  steps.atMost(6);
   await view.close();
 });
 
@@ -298,8 +276,7 @@ test('a key is rotated in 4 steps, and its value is shown once', async () => {
   await view.axe('rotated');
   await steps.click(dialog.getByRole('button', { name: 'Copy The new value' }));
   const value = await page.evaluate(() => navigator.clipboard.readText());
-  console.log(`# rotate a key: ${steps.count} steps`);
-  assert.ok(steps.count <= 4, `${steps.count} steps`);
+  steps.atMost(4);
   await call(project.base, value, 'GET', '/entities/products/items?limit=1');
   assert.notEqual((await project.api('GET', `/api-keys/${before.id}`)).prefix, before.prefix);
   await dialog.getByRole('button', { name: 'Close' }).last().click();
@@ -341,14 +318,13 @@ test('why a user cannot see a record is explained in 4 steps, and a grant helps'
   await page.getByRole('heading', { level: 1 }).waitFor();
   const steps = new Steps(page);
   await steps.chord('g y');
-  await steps.type(page.getByRole('textbox', { name: 'Path' }), 'products/12');
-  await steps.type(page.getByRole('combobox', { name: 'As user or API key' }), 'bo@');
+  await steps.type('products/12', page.getByRole('textbox', { name: 'Path' }));
+  await steps.type('bo@', page.getByRole('combobox', { name: 'As user or API key' }));
   await steps.click(page.getByRole('option', { name: BO }));
   const deciding = page.locator('li', { hasText: 'This check decides' });
   await deciding.getByText('Rule for rows').waitFor();
   await deciding.getByText(/granted neither to this user/).waitFor();
-  console.log(`# why a user cannot see a record: ${steps.count} steps`);
-  assert.ok(steps.count <= 4, `${steps.count} steps`);
+  steps.atMost(4);
   await page.getByRole('heading', { name: `as ${BO}` }).waitFor();
   assert.match(page.url(), new RegExp(`path=[^&]*products[^&]*12.*user=${bo.id}`));
   await view.axe('explain');
@@ -466,7 +442,6 @@ test('a matrix of 100 entities stays usable', async () => {
     document.querySelector('input[aria-label="many_099:read"]').click();
     requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now() - began)));
   }));
-  console.log(`# a tick among 100 entities: ${Math.round(took)} ms`);
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText(/^Saved – /).waitFor();
   assert.ok((await role(ana.role_ids[0])).permissions.includes('many_099:read'));

@@ -1,7 +1,7 @@
 // The sheet of a record: fields, drafts, conflicts, locks, files, rights, history; deleted records.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ADMIN, Browser, call, CANARY, canary, fill, Project } from './harness.mjs';
+import { ADMIN, Browser, call, CANARY, canary, fill, Project, Steps } from './harness.mjs';
 
 const EDITOR = 'editor@console.example';
 const NOBODY = 'nobody@console.example';
@@ -196,6 +196,22 @@ test('the history names changes and restores a version', async () => {
   await page.getByText('The record was restored.').waitFor();
   assert.equal((await record(9)).name, 'Product 8');
   await view.cell(8, 2).getByText('Product 8').waitFor();
+  await view.close();
+});
+
+test('the user who changed a record is found, and the change undone, in 4 steps', async () => {
+  await project.api('PUT', path(12), { name: canary('changed') });
+  const view = await browser.open({ email: ADMIN });
+  const { page } = view;
+  const steps = new Steps(page);
+  await steps.click(page.getByRole('navigation').getByRole('link', { name: 'products', exact: true }));
+  await steps.click(view.cell(11, 1).getByRole('link', { name: '12' }));
+  await steps.click(sheet(view).getByRole('link', { name: 'History' }));
+  await sheet(view).getByText(ADMIN).first().waitFor();
+  await steps.click(sheet(view).getByRole('button', { name: 'Restore' }).first());
+  await page.getByText('The record was restored.').waitFor();
+  steps.atMost(4);
+  assert.equal((await record(12)).name, 'Product 11');
   await view.close();
 });
 

@@ -1,7 +1,7 @@
 // The grid of records: reading, filters, columns, order, edits in cells, selection, clipboard, live changes, rights.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ADMIN, Browser, canary, fill, importLines, Project } from './harness.mjs';
+import { ADMIN, Browser, canary, fill, importLines, Project, until } from './harness.mjs';
 
 const MANY = 2500;
 const READER = 'reader@console.example';
@@ -22,14 +22,6 @@ after(async () => {
 });
 
 const record = (id) => project.api('GET', `/entities/products/items/${id}`);
-async function until(check, what) {
-  for (let tries = 0; tries < 100; tries++) {
-    if (await check()) return;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-  assert.fail(what);
-}
-
 test('a grid shows every type of field as text, and its calls', async () => {
   const view = await browser.open({ email: ADMIN, path: 'data/products' });
   const { page } = view;

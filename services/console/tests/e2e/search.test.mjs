@@ -1,7 +1,7 @@
 // The search as an app makes it, the indexes, and the settings of the search.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ADMIN, Browser, CANARY, canary, fill, importLines, Project } from './harness.mjs';
+import { ADMIN, Browser, CANARY, canary, fill, importLines, Project, until } from './harness.mjs';
 
 const READER = 'reader@console.example';
 const RECORDS = 30;
@@ -23,13 +23,6 @@ after(async () => {
   await project?.remove();
 });
 
-async function until(check, what) {
-  for (let tries = 0; tries < 100; tries++) {
-    if (await check()) return;
-    await new Promise((resolve) => setTimeout(resolve, 300));
-  }
-  assert.fail(what);
-}
 const open = (path = 'search', more = {}) => browser.open({ email: ADMIN, path, ...more });
 const words = (view) => view.page.getByRole('searchbox', { name: 'Search words' });
 const hits = (view) => view.page.getByRole('list', { name: 'Hits' });

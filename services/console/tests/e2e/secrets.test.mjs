@@ -1,7 +1,7 @@
 // Secrets: storing, rotating, hosts, uses, deleting. A value is shown nowhere.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ADMIN, Browser, canary, Project } from './harness.mjs';
+import { ADMIN, Browser, canary, Project, Steps } from './harness.mjs';
 
 const READER = 'secrets-reader@console.example';
 const VALUE = 'v4lue-of-the-secret-{{7*7}}<img src=x onerror="window.canary=1">';
@@ -26,18 +26,14 @@ after(async () => {
 test('a secret is rotated in 4 steps', async () => {
   const view = await browser.open({ email: ADMIN });
   const { page } = view;
-  let steps = 0;
-  const step = async (work) => {
-    steps++;
-    await work;
-  };
+  const steps = new Steps(page);
   await page.locator('#main').focus();
-  await step(page.keyboard.press('g').then(() => page.keyboard.press('e')));
-  await step(page.getByRole('link', { name: 'SHOP_KEY' }).click());
-  await step(page.getByLabel('New value').fill(`${VALUE} rotated`));
-  await step(page.keyboard.press('Enter'));
+  await steps.chord('g e');
+  await steps.click(page.getByRole('link', { name: 'SHOP_KEY' }));
+  await steps.type(`${VALUE} rotated`, page.getByLabel('New value'));
+  await steps.chord('Enter');
   await page.getByRole('status').getByText('SHOP_KEY has a new value, version 2').waitFor();
-  assert.ok(steps <= 4, `${steps} steps`);
+  steps.atMost(4);
   const stored = await project.api('GET', '/secrets/SHOP_KEY');
   assert.deepEqual([stored.version, stored.allowed_hosts], [2, ['api.example.com']]);
   assert.equal(await page.getByLabel('New value').inputValue(), '');

@@ -9,14 +9,15 @@ const TYPES = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '
 export const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-hashes' 'sha256-iaOezIDcQIoxCULa6FBKKuLUu09R7kG+Mlu+JVfU3Rw=' 'sha256-tcbDxjMo+xKqM21aCGYbs/QAJqB7yUXC06oPWDapBgc='; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; worker-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types svelte-trusted-html console";
 
-/** `cutAfter`, a member of the server, cuts the next upload after this number of bytes, as a proxy does that loses the gateway. */
+/** `cutAfter`, a member of the server, cuts the next upload (but no preview) after this number of bytes, as a proxy does that loses
+ * the gateway. */
 export function serve(gateway, folder) {
   const server = createServer((incoming, outgoing) => {
     const path = new URL(incoming.url, 'http://localhost').pathname;
     if (path === '/console' || path.startsWith('/console/')) void sendFile(path.slice('/console'.length), folder, outgoing);
     else {
       const passed = pass(gateway, incoming, outgoing);
-      if (server.cutAfter && Number(incoming.headers['content-length'] ?? 0) > server.cutAfter) cut(server, incoming, passed, outgoing);
+      if (server.cutAfter && !incoming.url.includes('dry_run') && Number(incoming.headers['content-length'] ?? 0) > server.cutAfter) cut(server, incoming, passed, outgoing);
     }
   });
   return server;

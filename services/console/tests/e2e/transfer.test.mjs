@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { ADMIN, Browser, canary, CANARY, fill, Project } from './harness.mjs';
+import { ADMIN, Browser, canary, CANARY, fill, Project, Steps } from './harness.mjs';
 
 let project;
 let browser;
@@ -46,6 +46,34 @@ test('a CSV with foreign columns is mapped, tried and imported', async () => {
   await page.getByRole('link', { name: 'Home' }).click();
   await page.getByText('50 rows imported, 1 refused').waitFor();
   await view.axe('home with a failed import');
+  await view.close();
+});
+
+test('an import takes 3 steps, by a file that is dropped on the grid', async () => {
+  const view = await browser.open({ email: ADMIN });
+  const { page } = view;
+  const steps = new Steps(page);
+  await steps.click(page.getByRole('navigation').getByRole('link', { name: 'chairs', exact: true }));
+  await page.getByRole('heading', { level: 1, name: 'chairs' }).waitFor();
+  await steps.drop(page.getByRole('region', { name: 'Records of chairs' }), 'chairs.csv', 'name,price,code\nDropped,1.50,D-1\n');
+  await page.getByText('1 of the first 1 row can be imported.').waitFor();
+  await steps.click(page.getByRole('button', { name: 'Import', exact: true }));
+  await page.getByText('1 row was imported, 0 refused').waitFor();
+  steps.atMost(3);
+  assert.equal(await count('&filter[name]=Dropped'), 1);
+  await view.close();
+});
+
+test('a file that is dropped where the page takes none does not leave the page', async () => {
+  const view = await browser.open({ email: ADMIN, path: 'data/chairs' });
+  const { page } = view;
+  await page.getByRole('heading', { level: 1, name: 'chairs' }).waitFor();
+  const isHeld = await page.evaluate(() => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File(['x'], 'x.txt'));
+    return !document.querySelector('nav').dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));
+  });
+  assert.ok(isHeld);
   await view.close();
 });
 
