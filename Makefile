@@ -226,7 +226,7 @@ migrate: ## Migrate the database of `make run` (or of GROUNDWORK_DATABASE_URL) t
 	@scripts/migrate
 
 # --- tests ---------------------------------------------------------------------------------------
-.PHONY: test check-unit check-http check-flow check-docs check-long check-load check-search check-sql check-console chaos bench cov
+.PHONY: test check-unit check-http check-flow check-docs check-long check-load check-search check-sql check-console shots-console bench-console chaos bench cov
 CHAOS_SECONDS ?= 600
 CHAOS_SEED    ?=
 test: ## Run the static checks and all tests, or only STAGES; the last line is "N passed, N failed"
@@ -243,8 +243,14 @@ check-docs: export FUZZ_REQUESTS ?= 20000
 check-docs: export TESTS_LONG ?= 1
 check-unit check-http check-flow check-docs check-long check-load check-search check-sql:
 	@scripts/setup build && scripts/test $(@:check-%=%)
-check-console: ## The console: types, unit tests, and end-to-end tests with Chromium (a quarter of an hour)
-	@scripts/setup build server console store && scripts/check-console
+check-console: ## The console: types, unit tests, and end-to-end tests with Chromium (half an hour), or only the FILES whose names begin so
+	@scripts/setup build server console store && scripts/check-console $(FILES)
+shots-console: ## Draw each view of the console, light and dark, at three widths, into build/shots
+	@scripts/setup build server console store && scripts/console
+	@scripts/with-installation scripts/node npm run --silent --prefix services/console shots
+bench-console: ## Measure in Chromium how long the console takes to show the sign-in page, and the rows of an entity of 100,000 records
+	@scripts/setup build server console store && scripts/console
+	@scripts/with-installation scripts/node npm run --silent --prefix services/console bench
 chaos: ## Workflows, payments, push, search, live changes and the assistant under faults for CHAOS_SECONDS (600), seed CHAOS_SEED; then check the results
 	@scripts/setup build server chaos
 	@$(MAKE) --no-print-directory VARIANT=release all
