@@ -44,8 +44,8 @@ class LongTests:
 
 # The files that take longest, longest first: several processes take files in this order, so that they end at about the same time.
 # `scripts/test` prints the durations at its end.
-LONGEST = """tours console_pages client_types provider auth fuzz documents script_sandbox matrix mail_flows runner_core tenant_domains store_notifications payments
-    conditional runner_outbound variants workflow_rights live search workflows users attack_work push_dispatcher fields runner_data
+LONGEST = """tours console_pages client_types provider documents matrix auth search script_sandbox fuzz mail_flows runner_core tenant_domains store_notifications payments
+    conditional runner_outbound variants workflow_rights live workflows users attack_work push_dispatcher fields runner_data
     processor_model daemon subscriptions workflow_triggers views payments_idempotency layers verdict""".split()
 
 
