@@ -384,13 +384,11 @@ test('a hundred entities: one is found, and shown with its neighbours', async ()
   const { page } = view;
   await box(view, 'big_007').waitFor();
   await view.axe('diagram of a hundred');
-  const began = Date.now();
   await page.keyboard.press('/');
   await page.keyboard.type('big_007');
   await page.keyboard.press('Enter');
   await sheet(view).getByRole('heading', { name: 'big_007' }).waitFor();
   await box(view, 'big_007').locator('.active').waitFor();
-  const opened = Date.now() - began;
   await page.getByRole('searchbox', { name: 'Find an entity' }).fill('');
   await button(page, 'Only with neighbours').click();
   await page.getByText('5 of').waitFor();
@@ -400,6 +398,5 @@ test('a hundred entities: one is found, and shown with its neighbours', async ()
   await button(page, 'All entities').click();
   // Boxes outside of the view are not drawn, so the count tells that all are back.
   await page.getByText(/^1\d\d entities/).waitFor();
-  assert.ok(opened < 20_000, `${opened} ms`);
   await view.close();
 });

@@ -431,7 +431,7 @@ test('the own profile, password and address are changed', async () => {
   await view.close();
 });
 
-test('a matrix of 100 entities stays usable', async () => {
+test('of a matrix of 100 entities a part is drawn, and its filter finds the others', async () => {
   for (let at = 0; at < 100; at++) await project.api('POST', '/entities', { name: `many_${String(at).padStart(3, '0')}`, fields: [{ name: 'name', type: 'varchar' }] });
   const view = await open(`roles/${ana.role_ids[0]}`);
   const { page } = view;
@@ -439,11 +439,7 @@ test('a matrix of 100 entities stays usable', async () => {
   assert.ok((await page.locator('tbody tr').count()) <= 60);
   await page.getByRole('searchbox', { name: 'Filter entities and services' }).fill('many_09');
   await page.getByText('10 rows', { exact: true }).waitFor();
-  const took = await page.evaluate(() => new Promise((resolve) => {
-    const began = performance.now();
-    document.querySelector('input[aria-label="many_099:read"]').click();
-    requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now() - began)));
-  }));
+  await page.getByRole('checkbox', { name: 'many_099:read', exact: true }).click();
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText(/^Saved – /).waitFor();
   assert.ok((await role(ana.role_ids[0])).permissions.includes('many_099:read'));
