@@ -49,7 +49,9 @@ test('100 rows are read at a time, the last row is reached, and the order can be
   await page.keyboard.press('Control+End');
   await page.getByRole('gridcell', { name: `w${MANY - 1}` }).waitFor();
   const lists = view.calls.filter((call) => call.path === '/entities/numbers/items' && call.query.get('limit') === '100');
-  assert.ok(lists.length <= 4, `${lists.length} pages for the first and the last row`);
+  // The pages are read again when the stream of changes begins after the first read.
+  const pages = new Set(lists.map((call) => String(call.query)));
+  assert.ok(pages.size <= 4, `pages for the first and the last row: ${[...pages].join(' ')}`);
   assert.ok(lists.every((call) => call.query.get('count') === 'false'));
   await page.keyboard.press('Control+Home');
   await view.cell(0, 2).getByText('0', { exact: true }).waitFor();
@@ -215,10 +217,11 @@ test('a value that is refused restores the cell and says why', async () => {
 test('a cell that another user has changed is not overwritten', async () => {
   const view = await browser.open({ email: ADMIN, path: 'data/products' });
   const { page } = view;
-  await page.route('**/realtime?**', (route) => route.fulfill({ contentType: 'text/event-stream', body: '' }));
+  await until(() => view.calls.some((call) => call.path === '/realtime'), 'there is no stream');
   await view.cell(7, 5).dblclick();
-  await project.api('PUT', '/entities/products/items/8', { stock: 700 });
   await page.keyboard.press('Control+a');
+  await project.api('PUT', '/entities/products/items/8', { name: 'Changed', stock: 700 });
+  await view.cell(7, 2).getByText('Changed').waitFor();
   await page.keyboard.type('5');
   await page.keyboard.press('Enter');
   await page.getByText('Another user has changed this cell.').waitFor();

@@ -157,6 +157,7 @@ export class RecordList {
     const entity = this.#entity.name;
     const before = row[field.name];
     if (isSame(before, value)) return;
+    const held = this.shown?.find(row.id)?.row[field.name];
     const key = `${row.id}/${field.name}`;
     this.undo = undefined;
     this.saving.set(key, true);
@@ -172,7 +173,7 @@ export class RecordList {
         this.show(row.id, restored.record, true);
       });
     } catch (error) {
-      this.shown?.update(row.id, { [field.name]: before });
+      this.shown?.update(row.id, { [field.name]: held });
       toasts.showProblem(error);
     } finally {
       this.saving.delete(key);
