@@ -17,6 +17,7 @@
     AREA(users)                                                                                    \
     AREA(me)                                                                                       \
     AREA(account)                                                                                  \
+    AREA(user_sessions)                                                                            \
     AREA(user_profiles)                                                                            \
     AREA(roles)                                                                                    \
     AREA(permissions)                                                                              \

@@ -10,7 +10,7 @@ PAY = "/integrations/svcpay"
 # The object that the parameter after these segments of a path names, by its name in SharedObjects.
 OBJECT_BY_PATH = {
     "/org/{}": "project",
-    "/users/{}": "user", "/user-profiles/{}": "user", "/roles/{}": "role", "/groups/{}": "group", "/members/{}": "user",
+    "/users/{}": "user", "/sessions/{}": "session", "/me/sessions/{}": "own_session", "/user-profiles/{}": "user", "/roles/{}": "role", "/groups/{}": "group", "/members/{}": "user",
     "/api-keys/{}": "api_key", "/entities/{}": "entity", "/fields/{}": "field", "/enums/{}": "enum",
     "/rehydrate/{}": "entity", "/purge/{}": "entity", "/history/{}": "version", "/secrets/{}": "secret",
     "/workflows/{}": "workflow", "/versions/{}": "version", "/jobs/{}": "job", "/workflows/api/{}": "route",
@@ -28,7 +28,7 @@ OBJECT_BY_PATH = {
 }
 # Objects for which the route also checks the owner.
 OWNED = {"record", "version", "file", "upload", "folder", "dashboard", "widget", "connection", "conversation", "message", "api_key",
-         "device", "job", "task"}
+         "own_session", "device", "job", "task"}
 # The statement that writes a record also checks access to it. These bodies are valid, so that the request reaches the statement;
 # the test sends them only when the request must be refused.
 VALID_BODIES = {
@@ -53,6 +53,7 @@ class SharedObjects:
         entity = project.entity("things", row_level_security=True, public_read=True, history=True)
         self.made = {**FIXED, "entity": entity["name"], "enum": self.make("/enums", {"name": "colours", "values": ["a", "b"]}, "name")}
         self.made["user"] = self.make("/users", {"email": "once@example.org"})
+        self.made["session"] = self.session_of(self.made["user"])
         self.made["role"] = self.make("/roles", {"name": "Once"})
         self.made["group"] = self.make("/groups", {"name": "Once"})
         self.admin.post(f"/groups/{self.made['group']}/members", {"user_ids": [self.made["user"]]}, expect=200)
@@ -87,6 +88,9 @@ class SharedObjects:
         self.db.commit()
         return number
 
+    def session_of(self, user):
+        return self.store("insert into {}.sessions (user_id, expires_at) values (%s, now() + interval '1 day') returning id", user)
+
     def user_objects(self, client):
         """Objects of a user who may create them, together with the objects of SharedObjects."""
         def make(path, body, member="id"):
@@ -106,6 +110,7 @@ class SharedObjects:
         made["message"] = self.store("insert into {}.ai_messages (conversation_id, role, status, content) values (%s, 'assistant', 'complete', 'x')"
                                      " returning id", made["conversation"])
         made["api_key"] = make("/api-keys", {"name": "own", "permissions": [], "expires_in_days": 1})
+        made["own_session"] = self.session_of(client.user["id"])
         made["device"] = make("/push/devices", {"provider": "fcm", "token": f"own-{made['file']}"})
         made["job"] = client.post(f"/workflows/{made['workflow']}/trigger", {}, expect=202).json()["job_id"]
         return made

@@ -116,6 +116,13 @@ def test_a8_logout(orders):
     orders.client().sign_in(orders.reader.user["email"], PASSWORD).get(PATH, expect=200)
 
 
+def test_a8_session_ended_by_an_administrator(orders):
+    user = f"/users/{orders.reader.user['id']}"
+    session = orders.admin.get(f"{user}/sessions", expect=200).json()["items"][0]["id"]
+    with Traffic(orders.reader, PATH) as traffic:
+        traffic.ends_within_the_promise(lambda: orders.admin.delete(f"{user}/sessions/{session}", expect=204), {401})
+
+
 def test_a8_entity_permission_ends_with_the_entity(orders):
     with Traffic(orders.reader, PATH) as traffic:
         traffic.ends_within_the_promise(lambda: orders.admin.delete("/entities/orders", expect=204), {403, 404})

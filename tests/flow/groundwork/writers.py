@@ -41,6 +41,15 @@ class World:
                 "role_ids": [self.project.role_named("Standard User")["id"]]}
         return self.make("/users", body)
 
+    def session_of(self, user):
+        return self.store("insert into {}.sessions (user_id, expires_at) values (%s, now() + interval '1 day') returning id", user)
+
+    def make_session(self):
+        return self.session_of(self["user"])
+
+    def make_own_session(self):
+        return self.session_of(self.admin.user["id"])
+
     def make_redirect(self):
         url = "https://app.example.org/signed-in"
         self.admin.put("/", {"settings": {"redirect_urls": [url]}}, expect=200)
@@ -169,6 +178,9 @@ WRITERS = {
     "PUT /users/{id}": lambda w, n: (f"/users/{w['user']}", {"metadata": {"n": n}, "role_ids": [w["role"]]}),
     "DELETE /users/{id}": lambda w, n: (f"/users/{w['user']}", None),
     "POST /users/{id}/confirm": lambda w, n: (f"/users/{w['user']}/confirm", None),
+    "DELETE /users/{id}/sessions": lambda w, n: (f"/users/{w['user']}/sessions", None),
+    "DELETE /users/{id}/sessions/{session_id}": lambda w, n: (f"/users/{w['user']}/sessions/{w['session']}", None),
+    "DELETE /users/me/sessions/{session_id}": lambda w, n: (f"/users/me/sessions/{w['own_session']}", None),
     "PUT /user-profiles/{user_id}": lambda w, n: (f"/user-profiles/{w['user']}", {"display_name": f"n{n}"}),
     "POST /roles": lambda w, n: ("/roles", {"name": f"New {w.number}", "permissions": [f"{w['entity']}:read"]}),
     "PUT /roles/{id}": lambda w, n: (f"/roles/{w['role']}", {"permissions": [f"{w['entity']}:{('read', 'update')[n % 2]}"]}),

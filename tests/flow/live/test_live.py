@@ -9,6 +9,7 @@ import pytest
 from groundwork.chaos import kill
 from groundwork.client import Client
 from groundwork.deadline import allowed, at_most, until
+from groundwork.project import PASSWORD
 from groundwork.records import rows
 from groundwork.runs import condition
 from groundwork.soon import PROMISE, SLACK, await_status
@@ -388,6 +389,19 @@ def test_a_session_that_ends(live_project, listen):
     stream = listen(user)
     user.post("/auth/v1/logout", expect=204)
     ended(stream, "unauthorized")
+
+
+@pytest.mark.timed
+def test_a_session_that_an_administrator_ends(live_project, listen):
+    user = live_project.user(entities=["orders"])
+    stream = listen(user)
+    other = listen(live_project.client().sign_in(user.user["email"], PASSWORD))
+    current = [each["id"] for each in user.get("/users/me/sessions", expect=200).json()["items"] if each["is_current"]]
+    live_project.admin.delete(f"/users/{user.user['id']}/sessions/{current[0]}", expect=204)
+    ended(stream, "unauthorized")
+    assert not other.ended.is_set()
+    live_project.admin.delete(f"/users/{user.user['id']}/sessions", expect=204)
+    ended(other, "unauthorized")
 
 
 @pytest.mark.timed

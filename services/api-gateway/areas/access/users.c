@@ -186,9 +186,7 @@ AWAITS static int users_create(struct req *r)
     return reply_created(r, &user);
 }
 
-/* Begins a transaction and locks the account. Puts 403 when the account has rights that the caller
- * does not hold. */
-AWAITS static int lock_user(struct req *r, int64_t id, struct rows *ret_user)
+int users_lock(struct req *r, int64_t id, struct rows *ret_user)
 {
     TRY(sql_begin(r));
     TRY(access_lock_admins(r));
@@ -196,7 +194,7 @@ AWAITS static int lock_user(struct req *r, int64_t id, struct rows *ret_user)
     return access_need_user(r, id);
 }
 
-AWAITS static int user_guard(struct req *r)
+int users_guard(struct req *r)
 {
     struct rows user;
     int64_t id;
@@ -249,7 +247,7 @@ AWAITS static int users_update(struct req *r)
     TRY(access_need_roles(r, "role_ids", in.role_ids.items, in.role_ids.count));
     if (in.password.set)
         TRY(auth_password_hash(r, in.password.value, &hash));
-    TRY(lock_user(r, id, &user));
+    TRY(users_lock(r, id, &user));
     TRY(sql_one(r, &before, SQL_USER_GET(.id = id)));
     TRY(save_user(r, id, &in, hash));
     const struct changed_member more[] = {{"password", in.password.set}};
@@ -267,7 +265,7 @@ AWAITS static int users_delete(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(lock_user(r, id, &user));
+    TRY(users_lock(r, id, &user));
     struct db_call calls[] = {
         db_call(SQL_USER_GRANTS_REMOVE(.grantee_id = id)),
         db_call(SQL_USER_REMOVE(.id = id)),
@@ -288,7 +286,7 @@ AWAITS static int users_confirm(struct req *r)
     int64_t id;
 
     TRY(req_id(r, "id", &id));
-    TRY(lock_user(r, id, &user));
+    TRY(users_lock(r, id, &user));
     TRY(sql_exec(r, NULL, SQL_USER_CONFIRM(.id = id)));
     TRY(users_commit_change(r, id, "users.confirm", &(struct audit_change){0}, &user));
     gateway_raise_epoch(r);
@@ -302,7 +300,7 @@ AWAITS static int send_user_mail(struct req *r, enum mail_type type, const char 
 
     TRY(req_id(r, "id", &id));
     TRY(mail_flow_ready(r));
-    TRY(lock_user(r, id, &user));
+    TRY(users_lock(r, id, &user));
     const struct sql_user_lock_row row = sql_user_lock_row(&user, 0);
     bool invited = str_is(row.status, "invited");
     if (type == MAIL_INVITE && !invited)
@@ -372,7 +370,7 @@ static const struct route users_routes[] = {
         .success = {200, &user_out_schema},
         .extra_statuses = {404, 409},
         .run = users_update,
-        .guard = user_guard,
+        .guard = users_guard,
         .summary = "Change a user; role_ids are replaced when sent",
     },
     {
@@ -384,7 +382,7 @@ static const struct route users_routes[] = {
         .success = {204},
         .extra_statuses = {404, 409},
         .run = users_delete,
-        .guard = user_guard,
+        .guard = users_guard,
         .summary = "Delete a user; records that it created stay",
     },
     {
@@ -396,7 +394,7 @@ static const struct route users_routes[] = {
         .success = {200, &user_out_schema},
         .extra_statuses = {404},
         .run = users_confirm,
-        .guard = user_guard,
+        .guard = users_guard,
         .summary = "Mark a user's address as confirmed",
     },
     {
@@ -408,7 +406,7 @@ static const struct route users_routes[] = {
         .success = {202, &user_out_schema},
         .extra_statuses = {404, 409},
         .run = users_send_invite,
-        .guard = user_guard,
+        .guard = users_guard,
         .class = CLASS_WRITE,
         .tag = "Users",
         .summary = "Send an invited user the invitation (again)",
@@ -422,7 +420,7 @@ static const struct route users_routes[] = {
         .success = {202, &user_out_schema},
         .extra_statuses = {404, 409},
         .run = users_send_confirmation,
-        .guard = user_guard,
+        .guard = users_guard,
         .class = CLASS_WRITE,
         .tag = "Users",
         .summary = "Send a user a link that confirms the address",

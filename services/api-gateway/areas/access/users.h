@@ -46,3 +46,8 @@ AWAITS int users_commit_change(struct req *r,
                                const char *action,
                                const struct audit_change *change,
                                struct rows *ret_user) MUSTCHECK;
+/* co: Begins a transaction and locks the account. Puts 404 when there is no such account, and 403
+ * when the account has rights that the caller does not hold. */
+AWAITS int users_lock(struct req *r, int64_t id, struct rows *ret_user) MUSTCHECK;
+/* co: Guard of routes that change the account {id}: makes the checks of users_lock(). */
+AWAITS int users_guard(struct req *r) MUSTCHECK;

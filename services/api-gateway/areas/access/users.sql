@@ -65,9 +65,26 @@ delete from {p}.user_roles m where m.user_id = :user_id::bigint
 insert into {p}.user_roles (user_id, role_id) select :user_id::bigint,
   unnest(:role_ids::bigint[]) on conflict do nothing
 
+-- part: is_live
+s.revoked_at is null and s.expires_at > now()
+
+-- name: user_sessions :page sort(id,created_at,last_used_at,expires_at)
+select s.id, s.created_at, s.last_used_at, s.expires_at, s.address, s.user_agent, s.id = :current_id::bigint as is_current
+from {p}.sessions s
+where s.user_id = :user_id::bigint and {is_live}
+
+-- name: user_session :opt
+select s.id from {p}.sessions s
+where s.user_id = :user_id::bigint and s.id = :id::bigint and {is_live}
+
+-- name: user_session_end :opt
+update {p}.sessions s set revoked_at = now()
+where s.user_id = :user_id::bigint and s.id = :id::bigint and {is_live}
+returning s.id
+
 -- name: user_sessions_end :many
 update {p}.sessions s set revoked_at = now()
-where s.user_id = :user_id::bigint and s.revoked_at is null and s.id <> :id::bigint
+where s.user_id = :user_id::bigint and s.id <> :id::bigint and {is_live}
 returning s.id
 
 -- name: user_remove :exec
