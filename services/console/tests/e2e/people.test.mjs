@@ -1,7 +1,7 @@
 // Users, roles, groups, API keys, explanations, and the profile of the user who is signed in.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ADMIN, Browser, call, CANARY, canary, fill, Project, Steps } from './harness.mjs';
+import { ADMIN, Browser, call, CANARY, canary, fill, PASSWORD, Project, Steps } from './harness.mjs';
 
 const BO = 'bo@console.example';
 const ANA = 'ana@console.example';
@@ -35,6 +35,18 @@ const open = (path, more = {}) => browser.open({ email: ADMIN, path, ...more });
 const sheet = (view) => view.page.locator('#main').getByRole('dialog');
 const user = (id) => project.api('GET', `/users/${id}`);
 const role = (id) => project.api('GET', `/roles/${id}`);
+
+const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0';
+const IPHONE = 'Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1';
+const HOSTILE = '<img/src=x/onerror="window.canary=1"> (Linux)';
+
+/** Signs in with a device, and returns a function that calls the API in this session. */
+async function signInFrom(agent, email) {
+  const headers = { 'Content-Type': 'application/json', 'User-Agent': agent };
+  const answer = await fetch(`${project.base}/auth/v1/token`, { method: 'POST', headers, body: JSON.stringify({ email, password: PASSWORD }) });
+  const { access_token } = await answer.json();
+  return (status) => call(project.base, access_token, 'GET', '/users/me', undefined, [status]);
+}
 
 test('a user is found by search and filters, and the address keeps them', async () => {
   const view = await open('users');
@@ -116,6 +128,71 @@ test('a user is made with a password that is shown once, changed, suspended and 
   await ask.getByRole('button', { name: 'Delete' }).click();
   await page.waitForURL(/users$/);
   await project.api('GET', `/users/${id}`, undefined, [404]);
+  await view.close();
+});
+
+test('the sessions of a user are named by their devices, and end one by one or all at once', async () => {
+  const email = 'signed-in@console.example';
+  const { id } = await project.user(email, ['svc_entities:read']);
+  const [firefox, iphone, hostile] = [await signInFrom(FIREFOX, email), await signInFrom(IPHONE, email), await signInFrom(HOSTILE, email)];
+  const view = await open(`users/${id}`);
+  const { page } = view;
+  const row = (device) => sheet(view).getByRole('row', { name: device });
+  await row('Firefox on Linux').getByText('127.0.0.1').waitFor();
+  assert.equal(await row('Safari on iPhone').getByText('Safari on iPhone', { exact: true }).getAttribute('title'), IPHONE);
+  assert.equal(await row('<img on Linux').getByText('<img on Linux', { exact: true }).getAttribute('title'), HOSTILE);
+  assert.deepEqual((await sheet(view).getByRole('button', { name: /^End .* on/ }).allTextContents()).map((text) => text.trim()), ['End', 'End', 'End']);
+  await view.axe('user with sessions');
+  await sheet(view).getByRole('button', { name: 'End Safari on iPhone' }).click();
+  await page.getByText('The session has ended: Safari on iPhone').waitFor();
+  await row('Safari on iPhone').waitFor({ state: 'detached' });
+  await Promise.all([firefox(200), iphone(401), hostile(200)]);
+
+  await sheet(view).getByRole('button', { name: 'Call of the API' }).click();
+  await page.getByLabel('curl').filter({ hasText: `DELETE` }).filter({ hasText: `/users/${id}/sessions` }).waitFor();
+  await page.keyboard.press('Escape');
+  await sheet(view).getByRole('button', { name: 'End all sessions' }).click();
+  const ask = page.getByRole('dialog', { name: `End all sessions of ${email}?` });
+  await ask.getByText(/^2 sessions end/).waitFor();
+  await ask.getByRole('button', { name: 'End all sessions' }).click();
+  await sheet(view).getByText('no open sessions').waitFor();
+  await Promise.all([firefox(401), hostile(401)]);
+  assert.equal(await sheet(view).getByRole('button', { name: 'End all sessions' }).count(), 0);
+  await view.close();
+
+  await signInFrom(FIREFOX, email);
+  const other = await browser.open({ email: READER, path: `users/${id}` });
+  const end = sheet(other).getByRole('button', { name: 'End Firefox on Linux' });
+  await end.waitFor();
+  assert.equal(await end.getAttribute('aria-disabled'), 'true');
+  assert.equal(await end.getAttribute('title'), 'needs svc_users:update');
+  await other.close();
+});
+
+test('a user sees the own sessions and ends all but the current session', async () => {
+  const email = 'devices@console.example';
+  const { id } = await project.user(email, ['svc_entities:read', 'svc_users:read']);
+  const [firefox, iphone] = [await signInFrom(FIREFOX, email), await signInFrom(IPHONE, email)];
+  const view = await browser.open({ email, path: 'profile' });
+  const { page } = view;
+  const ends = page.getByRole('button', { name: /^End .* on/ });
+  await page.getByRole('row', { name: 'this session' }).waitFor();
+  assert.equal(await page.getByRole('row', { name: 'this session' }).getByRole('button').count(), 0);
+  assert.equal(await ends.count(), 2);
+  await view.axe('own sessions');
+  await page.getByRole('button', { name: 'End Firefox on Linux' }).click();
+  await page.getByRole('row', { name: 'Firefox on Linux' }).waitFor({ state: 'detached' });
+  await Promise.all([firefox(401), iphone(200)]);
+  const later = await signInFrom(FIREFOX, email);
+  await view.go(`users/${id}`);
+  await sheet(view).getByRole('row', { name: 'this session' }).waitFor();
+  await page.getByRole('button', { name: 'Sign out other devices' }).click();
+  await page.getByRole('dialog', { name: 'Sign out other devices' }).getByRole('button', { name: 'Sign out other devices' }).click();
+  await page.getByText('Your other sessions have ended.').waitFor();
+  await ends.first().waitFor({ state: 'detached' });
+  await Promise.all([iphone(401), later(401)]);
+  await sheet(view).getByRole('row', { name: 'this session' }).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Sign out other devices' }).count(), 0);
   await view.close();
 });
 

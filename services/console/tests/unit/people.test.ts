@@ -1,9 +1,10 @@
-// Rights of roles: the differences of two states, the users whom a change affects, field rules, and paths of requests.
+// Rights of roles: the differences of two states, the users whom a change affects, field rules, and paths of requests. Devices of sessions.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Rights, Role, User } from '../../src/areas/people/model.ts';
 import { readPath, recordOf } from '../../src/areas/people/request.ts';
 import { changesOf, countAffected, matrixRows, opensField, rebaseNames, rebaseRules, setField, setRule, unite } from '../../src/areas/people/rights.ts';
+import { deviceOf } from '../../src/areas/people/sessions.ts';
 
 const rights = (more: Partial<Rights>): Rights => ({ is_admin: false, api_access: true, permissions: [], field_access: [], ...more });
 const role = (id: number, more: Partial<Rights>): Role => ({ id, name: `role ${id}`, description: null, is_default: false, ...rights(more) });
@@ -73,4 +74,33 @@ test('a request is a path, an address, or a record', () => {
   assert.deepEqual(recordOf('/entities/products/items/12'), { entity: 'products', id: 12 });
   assert.deepEqual(recordOf('/entities/products/items'), { entity: 'products', id: undefined });
   assert.equal(recordOf('/users/1'), undefined);
+});
+
+test('the device of a session is named in words', () => {
+  const mozilla = (system: string, rest: string) => `Mozilla/5.0 (${system}) ${rest}`;
+  const chrome = 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36';
+  const mobile = 'AppleWebKit/605.1.15 (KHTML, like Gecko)';
+  const words: [agent: string | null, device: string][] = [
+    [mozilla('X11; Linux x86_64; rv:128.0', 'Gecko/20100101 Firefox/128.0'), 'Firefox on Linux'],
+    [mozilla('Windows NT 10.0; Win64; x64', chrome), 'Chrome on Windows'],
+    [mozilla('Windows NT 10.0; Win64; x64', `${chrome} Edg/130.0.0.0`), 'Edge on Windows'],
+    [mozilla('Windows NT 10.0; Win64; x64', `${chrome} OPR/115.0.0.0`), 'Opera on Windows'],
+    [mozilla('X11; CrOS x86_64 14541.0.0', chrome), 'Chrome on ChromeOS'],
+    [mozilla('Macintosh; Intel Mac OS X 10_15_7', `${mobile} Version/17.5 Safari/605.1.15`), 'Safari on macOS'],
+    [mozilla('iPhone; CPU iPhone OS 17_5 like Mac OS X', `${mobile} Version/17.5 Mobile/15E148 Safari/604.1`), 'Safari on iPhone'],
+    [mozilla('iPad; CPU OS 17_5 like Mac OS X', `${mobile} CriOS/130.0 Mobile/15E148 Safari/604.1`), 'Chrome on iPad'],
+    [mozilla('iPhone; CPU iPhone OS 17_5 like Mac OS X', `${mobile} FxiOS/128.0 Mobile/15E148 Safari/605.1.15`), 'Firefox on iPhone'],
+    [mozilla('Linux; Android 14; SM-S918B', 'AppleWebKit/537.36 SamsungBrowser/25.0 Chrome/121.0.0.0 Mobile Safari/537.36'), 'Samsung Internet on Android'],
+    [mozilla('Linux; Android 10; K', chrome), 'Chrome on Android'],
+    ['Shop/2.1 (iPhone; iOS 17.5)', 'Shop on iPhone'],
+    ['curl/8.5.0', 'curl'],
+    ['python-requests/2.31.0', 'python-requests'],
+    ['node', 'node'],
+    [mozilla('PlayStation 5', 'Gecko'), 'Unknown device'],
+    [mozilla('Windows NT 10.0', ''), 'Windows'],
+    ['(nothing)', 'Unknown device'],
+    ['', 'Unknown device'],
+    [null, 'Unknown device'],
+  ];
+  for (const [agent, device] of words) assert.equal(deviceOf(agent), device, agent ?? 'null');
 });

@@ -12,6 +12,14 @@ export interface User {
   created_at: string;
 }
 
+export interface UserSession {
+  id: number;
+  last_used_at: string;
+  address: string | null;
+  user_agent: string | null;
+  is_current: boolean;
+}
+
 export type FieldAction = 'read' | 'create' | 'update';
 
 export interface FieldRule {
