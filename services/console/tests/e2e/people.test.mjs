@@ -146,6 +146,7 @@ test('the sessions of a user are named by their devices, and end one by one or a
   await sheet(view).getByRole('button', { name: 'End Safari on iPhone' }).click();
   await page.getByText('The session has ended: Safari on iPhone').waitFor();
   await row('Safari on iPhone').waitFor({ state: 'detached' });
+  await page.waitForFunction(() => document.activeElement?.closest('section')?.getAttribute('aria-label') === 'Sessions');
   await Promise.all([firefox(200), iphone(401), hostile(200)]);
 
   await sheet(view).getByRole('button', { name: 'Call of the API' }).click();

@@ -14,7 +14,7 @@ export const s = textsOf({
   dangerDelete: 'Delete the project',
   dangerDeleteText: 'Only the operator of the service can delete a project. All records, files, users and keys are deleted with the project, and nothing can be restored without a backup of the database. The operator sends:',
   dangerKeys: 'Sign all users out',
-  dangerKeysText: 'A new signing key alone signs no user out: tokens of the key before stay valid until they expire. To end sessions at once, suspend the users, or sign out on all devices.',
+  dangerKeysText: 'A new signing key alone signs no user out: tokens of the key before stay valid until they expire. To end sessions at once, end the sessions of the users under People, or sign out on all devices.',
   dangerSearch: 'Empty the search index',
   dangerSearchText: 'Records stay, but no search finds them until the entities are indexed again.',
   dangerSearchLink: 'To the indexes',
