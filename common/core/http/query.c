@@ -2,6 +2,7 @@
  * brackets. */
 #include "http/query.h"
 
+#include "base/clock.h"
 #include "base/codec.h"
 
 #define ITEMS_MAX 100
@@ -104,4 +105,28 @@ struct str query_get(const struct query *query, const char *name)
         if (query->items[i].key_count == 0 && str_eq(query->items[i].name, wanted))
             return query->items[i].value;
     return STR_NONE;
+}
+
+const struct str *
+query_texts(struct arena *arena, const struct query *query, const char *name, size_t *ret_count)
+{
+    struct str rest = query_get(query, name);
+    struct str *texts = NULL;
+    size_t capacity = 0;
+
+    *ret_count = 0;
+    while (rest.ptr) {
+        struct str text = str_split(&rest, ',');
+        ARENA_PUSH(arena, texts, *ret_count, capacity, text);
+    }
+    return texts;
+}
+
+int64_t query_time(const struct query *query, const char *name)
+{
+    int64_t wall_ms;
+
+    if (!clock_parse(query_get(query, name), &wall_ms))
+        return 0;
+    return wall_ms ? wall_ms : 1; /* statements read 0 as null */
 }

@@ -4,6 +4,8 @@
  * filter[author.country][in]=a,b has the name "filter" and the keys {"author.country", "in"}. At
  * most 100 parameters with 7 keys each.
  */
+#include <stdint.h>
+
 #include "base/arena.h"
 #include "base/str.h"
 
@@ -31,6 +33,13 @@ int query_parse(struct arena *arena,
 /* any: Returns the first value of that name without keys; STR_NONE when absent (an empty value has
  * ptr != NULL). */
 struct str query_get(const struct query *query, const char *name);
+/* any: Returns the values of a FIELD_STRS parameter, which commas separate. NULL and *ret_count 0
+ * when absent. Arena-owned. */
+const struct str *
+query_texts(struct arena *arena, const struct query *query, const char *name, size_t *ret_count);
+/* any: Returns a FIELD_TIME parameter that req_query() has checked, as wall milliseconds; 0 when
+ * absent. */
+int64_t query_time(const struct query *query, const char *name);
 
 /* The error for sort[]=a&sort[]=b, the lists of other API conventions. */
 #define QUERY_BRACKETS_ERROR                                                                       \

@@ -27,7 +27,7 @@ enum route_class { CLASS_OF_METHOD, CLASS_READ, CLASS_WRITE, CLASS_AUTH, CLASS_H
  * 400 unknown_parameter. */
 struct query_param {
     const char *name;     /* "filter" with .deep accepts filter[...]...; NULL ends the array */
-    enum field_type type; /* FIELD_STR, FIELD_I64, FIELD_BOOL */
+    enum field_type type; /* FIELD_STR, FIELD_STRS, FIELD_I64, FIELD_BOOL, FIELD_TIME */
     bool deep;
     bool has_min, has_max;
     double min, max;

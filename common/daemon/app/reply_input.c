@@ -4,6 +4,7 @@
 
 #include "app/admission.h"
 #include "app/reply.h"
+#include "base/clock.h"
 #include "base/num.h"
 #include "base/panic.h"
 #include "http/query.h"
@@ -237,6 +238,24 @@ static void check_number(struct arena *arena,
                          (long long)param->max);
 }
 
+static bool is_allowed_value(const struct query_param *param, struct str value)
+{
+    for (const char *const *allowed = param->values; *allowed; allowed++) {
+        if (str_is(value, *allowed))
+            return true;
+    }
+    return false;
+}
+
+static bool is_allowed_list(const struct query_param *param, struct str values)
+{
+    while (values.ptr) {
+        if (!is_allowed_value(param, str_split(&values, ',')))
+            return false;
+    }
+    return true;
+}
+
 static void input_check_value(struct arena *arena,
                               const struct query_param *param,
                               struct str value,
@@ -249,11 +268,16 @@ static void input_check_value(struct arena *arena,
     } else if (param->type == FIELD_BOOL) {
         if (!str_is(value, "true") && !str_is(value, "false"))
             schema_error_add(arena, errors, field, PROBLEM_TYPE_MISMATCH, "expected true or false");
-    } else if (param->values) {
-        for (const char *const *allowed = param->values; *allowed; allowed++) {
-            if (str_is(value, *allowed))
-                return;
-        }
+    } else if (param->type == FIELD_TIME) {
+        int64_t wall_ms;
+        if (!clock_parse(value, &wall_ms))
+            schema_error_add(arena,
+                             errors,
+                             field,
+                             PROBLEM_PATTERN,
+                             "expected a time such as 2026-01-31T12:00:00Z");
+    } else if (param->values && !(param->type == FIELD_STRS ? is_allowed_list(param, value)
+                                                            : is_allowed_value(param, value))) {
         schema_error_add(
             arena, errors, field, PROBLEM_VALIDATION_FAILED, "is not one of the allowed values");
     }

@@ -98,6 +98,11 @@ static void put_query_type(struct jw *w, const struct query_param *param)
         JW_BOOL(w, "additionalProperties", true);
         return;
     }
+    if (param->type == FIELD_STRS) {
+        JW_CSTR(w, "type", "array");
+        jw_lit(w, "items");
+        jw_obj(w);
+    }
     JW_CSTR(w,
             "type",
             param->type == FIELD_I64    ? "integer"
@@ -112,6 +117,8 @@ static void put_query_type(struct jw *w, const struct query_param *param)
         openapi_number(w, "maximum", param->max);
     if (param->values != NULL)
         put_values(w, param->values);
+    if (param->type == FIELD_STRS)
+        jw_obj_end(w);
     if (param->fallback == NULL)
         return;
     jw_lit(w, "default");
@@ -132,6 +139,8 @@ void openapi_query_param(struct jw *w, const struct query_param *param)
         JW_CSTR(w, "style", "deepObject");
         JW_BOOL(w, "explode", true);
     }
+    if (param->type == FIELD_STRS)
+        JW_BOOL(w, "explode", false);
     jw_lit(w, "schema");
     jw_obj(w);
     put_query_type(w, param);

@@ -100,6 +100,7 @@ def test_entries_of_one_thing_or_one_actor(project):
     assert found(actor=other.user["id"]) == [("groups.update", str(one))]
     assert found(action="groups.update") == [("groups.update", str(one))]
     assert found(since=since, target="group") == [("groups.update", str(one)), ("groups.create", str(two))]
+    assert found(until=since, target="group") == [("groups.create", str(one))] and found(since=since, until=since) == []
     assert found(kind="api_key") == [] and found(kind="user", target=f"group/{two}") == [("groups.create", str(two))]
     assert found(target="group/") == [] and found(actor=424242) == []
     for params in ({"actor": "x"}, {"actor": 0}, {"kind": "nobody"}, {"since": "yesterday"}, {"since": ""}, {"who": 1}):

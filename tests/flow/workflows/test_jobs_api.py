@@ -5,6 +5,7 @@ import threading
 
 import pytest
 from groundwork.deadline import until
+from groundwork.plans import current_plans
 from groundwork.project import Project
 from groundwork.records import codes, execute, notifications, rows
 from groundwork.workflows import add_step, api_trigger, call, job_row, set_job, start, workflow
@@ -55,6 +56,44 @@ def test_lists_newest_first(two_steps, db):
         admin.get(path, params=wrong, expect=400)
     for missing in (424242, 0, "x"):
         admin.get(f"/workflows/{missing}/jobs", expect=404)
+
+
+def test_lists_of_several_states_and_of_a_period(two_steps, db):
+    admin, path = two_steps.admin, f"/workflows/{two_steps.made['id']}/jobs"
+    jobs = [start(admin, two_steps.made) for _ in range(4)]
+    for at, (job, status) in enumerate(zip(jobs, ("failed", "running", "cancelled", "queued"))):
+        set_job(two_steps, db, job, status=status, queued_at=f"2026-01-0{at + 1}T00:00:00Z")
+
+    def found(**params):
+        """The listed jobs as positions in `jobs`, which both lists show alike."""
+        of_workflow, of_project = (admin.get(each, params=params, expect=200).json() for each in (path, "/workflows/jobs"))
+        assert of_workflow == of_project and of_workflow["total_items"] == len(of_workflow["items"])
+        return [jobs.index(job["id"]) for job in of_workflow["items"]]
+
+    assert found(status="failed,cancelled") == [2, 0] and found(status="running,queued,running") == [3, 1]
+    assert found(since="2026-01-02T00:00:00Z") == [3, 2, 1] and found(until="2026-01-02T00:00:00Z") == [0]
+    assert found(since="2026-01-02T01:00:00+01:00", until="2026-01-03T23:59:59Z", order="asc") == [1, 2]
+    assert found(since="2026-01-03T00:00:00Z", until="2026-01-03T00:00:00Z") == [] and found(until="1970-01-01T00:00:00Z") == []
+    assert found(status="failed,queued", since="2026-01-02T00:00:00Z") == [3]
+    for name, wrong in (("since", "yesterday"), ("since", ""), ("until", "2026-01-01"), ("since", "2026-13-01T00:00:00Z")):
+        refused = admin.get(path, params={name: wrong}, expect=400).json()
+        assert refused["code"] == "invalid_query" and refused["detail"] == f"Query parameter '{name}': expected a time such as 2026-01-31T12:00:00Z."
+        assert admin.get("/audit-log", params={name: wrong}, expect=400).json()["detail"] == refused["detail"]
+    for wrong in ("failed,done", "failed,", ",failed", "", "failed, queued", "FAILED"):
+        assert codes(admin.get(path, params={"status": wrong}, expect=400)) == {"status": "validation_failed"}
+
+
+def test_the_index_of_times_finds_a_period(unused_project, db):
+    """Also with a plan for any parameters, the jobs of an hour are found without reading the jobs of all times."""
+    cursor, schema, jobs = db.cursor(), unused_project.schema(db), 20000
+    cursor.execute(f"insert into {schema}.jobs (workflow_id, version, trigger_kind, status, queued_at) select 1, 1, 'manual', 'succeeded',"
+                   f" timestamptz '2026-01-01' + n * interval '1 minute' from generate_series(1, {jobs}) n")
+    hour = {"viewer": "'{}'", "statuses": "null", "since": "'2026-01-08T00:00:00Z'", "until": "'2026-01-08T01:00:00Z'", "workflow_id": "null",
+            "limit": 51, "offset": 0}
+    with current_plans(cursor, schema, ("jobs", "job_leases")) as plans:
+        for kind, behind in (("desc", jobs), ("asc", 0), ("count", None)):
+            plans.prepare("services/api-gateway/areas/workflows/workflow_runs.sql", f"runs_of_period_{kind}", {**hour, "behind": behind}, prelude=None)
+        plans.check()
 
 
 def test_cursors_walk_a_list_that_grows(two_steps):

@@ -1,6 +1,5 @@
 /* GET /audit-log: administrative changes, newest first. */
 #include "audit_log_sql.h"
-#include "base/clock.h"
 #include "base/num.h"
 #include "http/query.h"
 #include "keyset.h"
@@ -46,21 +45,11 @@ static const struct query_param audit_query[] = {
      .doc =
          "Only entries with this target, for example user, or with this target and target_id, for "
          "example user/5"},
-    {.name = "since", .type = FIELD_STR, .doc = "Only entries from this time (RFC 3339) on"},
+    {.name = "since", .type = FIELD_TIME, .doc = "Only entries from this time (RFC 3339) on"},
+    {.name = "until", .type = FIELD_TIME, .doc = "Only entries before this time"},
     {0},
 };
 /* clang-format on */
-
-static int read_since(struct req *r, struct str text, int64_t *ret_since)
-{
-    *ret_since = 0;
-    if (text.ptr && !clock_parse(text, ret_since))
-        return fail(r,
-                    PROBLEM_INVALID_QUERY,
-                    "Query parameter 'since' must be an RFC 3339 time, for example "
-                    "2026-01-31T12:00:00Z.");
-    return 0;
-}
 
 static struct opt_i64 read_actor(struct str text)
 {
@@ -72,10 +61,8 @@ static struct opt_i64 read_actor(struct str text)
 AWAITS static int audit_log_list(struct req *r)
 {
     const struct query *query;
-    int64_t since;
 
     TRY(req_query(r, &query));
-    TRY(read_since(r, query_get(query, "since"), &since));
     struct str target_id = query_get(query, "target");
     struct str target = target_id.ptr ? str_split(&target_id, '/') : STR_NONE;
     return keyset_reply(r,
@@ -85,7 +72,8 @@ AWAITS static int audit_log_list(struct req *r)
                                            .action = query_get(query, "action"),
                                            .target = target,
                                            .target_id = target_id,
-                                           .since = since));
+                                           .since = query_time(query, "since"),
+                                           .until = query_time(query, "until")));
 }
 
 static const struct route audit_log_routes[] = {

@@ -11,6 +11,7 @@ from {p}.audit_log a
   and (:target_id::text? is null or a.target_id = :target_id::text?)
   and (:action::text? is null or a.action = :action::text?)
   and (:since::timestamptz? is null or a.at >= :since::timestamptz?)
+  and (:until::timestamptz? is null or a.at < :until::timestamptz?)
 
 -- name: audit_log_desc :many args(audit_log)
 {entry} where {wanted} and a.id < :behind::bigint order by a.id desc limit :limit::bigint offset :offset::bigint

@@ -15,9 +15,13 @@
 static const struct query_param jobs_query[] = {
     KEYSET_QUERY,
     {.name = "status",
-     .type = FIELD_STR,
+     .type = FIELD_STRS,
      .values = job_statuses,
-     .doc = "Only jobs with this status"},
+     .doc = "Only jobs with one of these statuses, separated by commas"},
+    {.name = "since",
+     .type = FIELD_TIME,
+     .doc = "Only jobs that were queued from this time (RFC 3339) on"},
+    {.name = "until", .type = FIELD_TIME, .doc = "Only jobs that were queued before this time"},
     {0},
 };
 
@@ -25,6 +29,8 @@ static const struct keyset_list project_jobs = {
     &SQL_RUNS_OF_PROJECT_DESC, &SQL_RUNS_OF_PROJECT_ASC, &SQL_RUNS_OF_PROJECT_COUNT, "id"};
 static const struct keyset_list workflow_jobs = {
     &SQL_RUNS_OF_WORKFLOW_DESC, &SQL_RUNS_OF_WORKFLOW_ASC, &SQL_RUNS_OF_WORKFLOW_COUNT, "id"};
+static const struct keyset_list period_jobs = {
+    &SQL_RUNS_OF_PERIOD_DESC, &SQL_RUNS_OF_PERIOD_ASC, &SQL_RUNS_OF_PERIOD_COUNT, "id"};
 
 /* Returns the caller as the statements' `:viewer`. A key sees only the data of versions that this
  * key saved, because the key's user may have more rights. */
@@ -39,15 +45,42 @@ static struct sql_i64s viewer_ids(struct req *r)
     return sql_i64s(ids, r->scope->caller->kind == CALLER_KEY ? 2 : 1);
 }
 
+/* Returns the statuses of the query as the statements' `:statuses`. */
+static struct sql_strs wanted_statuses(struct req *r, const struct query *query)
+{
+    size_t count;
+    const struct str *texts = query_texts(r->task.arena, query, "status", &count);
+
+    return sql_strs(texts, count);
+}
+
+static bool has_period(const struct query *query)
+{
+    return query_get(query, "since").ptr || query_get(query, "until").ptr;
+}
+
+AWAITS static int reply_period(struct req *r, const struct query *query, struct opt_i64 workflow_id)
+{
+    return keyset_reply(r,
+                        &period_jobs,
+                        SQL_RUNS_OF_PERIOD_ARGS(.viewer = viewer_ids(r),
+                                                .statuses = wanted_statuses(r, query),
+                                                .since = query_time(query, "since"),
+                                                .until = query_time(query, "until"),
+                                                .workflow_id = workflow_id));
+}
+
 AWAITS static int jobs_list(struct req *r)
 {
     const struct query *query;
 
     TRY(req_query(r, &query));
+    if (has_period(query))
+        return reply_period(r, query, NO_I64);
     return keyset_reply(
         r,
         &project_jobs,
-        SQL_RUNS_OF_PROJECT_ARGS(.viewer = viewer_ids(r), .status = query_get(query, "status")));
+        SQL_RUNS_OF_PROJECT_ARGS(.viewer = viewer_ids(r), .statuses = wanted_statuses(r, query)));
 }
 
 AWAITS static int jobs_of_workflow(struct req *r)
@@ -61,10 +94,12 @@ AWAITS static int jobs_of_workflow(struct req *r)
     TRY(sql_one(r, &known, SQL_RUNS_WORKFLOW_KNOWN(.workflow_id = id)));
     if (!sql_runs_workflow_known_row(&known, 0).known)
         return fail(r, PROBLEM_NOT_FOUND, NULL);
+    if (has_period(query))
+        return reply_period(r, query, some_i64(id));
     return keyset_reply(r,
                         &workflow_jobs,
                         SQL_RUNS_OF_WORKFLOW_ARGS(.viewer = viewer_ids(r),
-                                                  .status = query_get(query, "status"),
+                                                  .statuses = wanted_statuses(r, query),
                                                   .workflow_id = id));
 }
 

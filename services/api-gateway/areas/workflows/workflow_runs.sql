@@ -15,11 +15,20 @@ jsonb_build_object('kind', j.trigger_kind, 'event', j.trigger_event, 'id', {trig
 case when {seen} then j.trigger_id else 0 end
 
 -- part: of_workflow
-from {p}.jobs_now j
-where {known} and (:status::text? is null or j.status = :status::text) and j.workflow_id = :workflow_id::bigint
+from {p}.jobs_now j where {wanted} and j.workflow_id = :workflow_id::bigint
 
 -- part: of_project
-from {p}.jobs_now j where {known} and (:status::text? is null or j.status = :status::text)
+from {p}.jobs_now j where {wanted}
+
+-- Both bounds are always compared, so that a plan for any period can use the index of queued_at. Such a plan is slow
+-- without a period: then of_project and of_workflow are read.
+-- part: of_period
+from {p}.jobs_now j
+where {wanted} and (:workflow_id::bigint? is null or j.workflow_id = :workflow_id::bigint?)
+  and j.queued_at >= coalesce(:since::timestamptz?, '-infinity') and j.queued_at < coalesce(:until::timestamptz?, 'infinity')
+
+-- part: wanted
+{known} and (:statuses::text[]? is null or j.status = any(:statuses::text[]?))
 
 -- :viewer is the caller: an empty array for a caller who sees everything, otherwise {user} or {user, key}. A caller sees
 -- a job's data if the job ran in the caller's name: the user who saved the job's version, or the API key that saved it.
@@ -58,6 +67,17 @@ order by j.id limit :limit::bigint offset :offset::bigint
 
 -- name: runs_of_project_count :one args(runs_of_project)
 select count(*) as total_items {of_project}
+
+-- name: runs_of_period_desc :many args(runs_of_period)
+select {columns}, {trigger} as trigger {of_period} and j.id < :behind::bigint
+order by j.id desc limit :limit::bigint offset :offset::bigint
+
+-- name: runs_of_period_asc :many args(runs_of_period)
+select {columns}, {trigger} as trigger {of_period} and j.id > :behind::bigint
+order by j.id limit :limit::bigint offset :offset::bigint
+
+-- name: runs_of_period_count :one args(runs_of_period)
+select count(*) as total_items {of_period}
 
 -- A deleted workflow is known as long as it has jobs.
 -- name: runs_workflow_known :one

@@ -8,7 +8,7 @@ import { sessionOf } from './session.svelte.ts';
 const PAGE_SIZE = 50;
 
 /** `key`: the name of the resource in the cache, such as ['users']; refresh(project, key) reads the list again. */
-export interface List<T> {
+export interface List {
   key: readonly unknown[];
   path: string;
   query?: Query;
@@ -17,16 +17,14 @@ export interface List<T> {
   isOff?: boolean;
   /** The list grows without end: cursors read it, so that new items do not move its pages, and its total is not counted. */
   isEndless?: boolean;
-  /** The list ends with this page, although the API has more. */
-  isLast?: (page: Page<T>) => boolean;
 }
 
 export type ListResult<T> = CreateInfiniteQueryResult<InfiniteData<Page<T>, string>, Error>;
 
 /** The first page, and further pages after fetchNextPage(). Lists with cursors and lists with page numbers are read alike. */
-export function useList<T>(project: () => string, list: () => List<T>): ListResult<T> {
+export function useList<T>(project: () => string, list: () => List): ListResult<T> {
   return createInfiniteQuery<Page<T>, Error, InfiniteData<Page<T>, string>, readonly unknown[], string>(() => {
-    const { key, path, query = [], limit = PAGE_SIZE, isOff, isEndless, isLast } = list();
+    const { key, path, query = [], limit = PAGE_SIZE, isOff, isEndless } = list();
     return {
       queryKey: [project(), ...key, 'list', path, JSON.stringify(query), limit],
       queryFn: ({ signal, pageParam }) => {
@@ -34,7 +32,7 @@ export function useList<T>(project: () => string, list: () => List<T>): ListResu
         return sessionOf(project()).gateway.get<Page<T>>(path, [...query, ['limit', String(limit)], ...position], { signal });
       },
       initialPageParam: isEndless ? 'cursor:start' : '1',
-      getNextPageParam: (last, pages) => (!last.has_next_page || isLast?.(last) ? undefined : last.next_cursor ? `cursor:${last.next_cursor}` : String(pages.length + 1)),
+      getNextPageParam: (last, pages) => (!last.has_next_page ? undefined : last.next_cursor ? `cursor:${last.next_cursor}` : String(pages.length + 1)),
       enabled: !isOff,
     };
   }, () => client);

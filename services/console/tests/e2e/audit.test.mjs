@@ -55,8 +55,12 @@ test('filters have addresses, and further entries are shown on request', async (
   await page.getByRole('link', { name: 'roles.create' }).waitFor();
   assert.match(page.url(), /kind=user&actor=\d+|actor=\d+&kind=user/);
   await page.getByRole('button', { name: 'Any actor' }).click();
-  await page.getByRole('combobox', { name: 'Since' }).selectOption('1h');
+  await page.getByRole('combobox', { name: 'Period' }).selectOption('1h');
   await page.getByRole('link', { name: 'roles.create' }).waitFor();
+  await page.getByRole('combobox', { name: 'Period' }).selectOption('time');
+  await page.getByLabel('until').fill('2020-01-01T00:00');
+  await page.getByLabel('until').blur();
+  await page.getByRole('heading', { name: 'No entry matches these filters.' }).waitFor();
   await view.close();
 });
 

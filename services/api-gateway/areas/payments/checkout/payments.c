@@ -1,6 +1,5 @@
 /* Listing and reading payments, and loading a payment's row for the other files. */
 #include "areas/payments/checkout/payments.h"
-#include "base/clock.h"
 #include "base/num.h"
 #include "http/query.h"
 #include "json/jr.h"
@@ -145,10 +144,10 @@ static const char *const providers[] = {"processor", "iap_store", NULL};
          .type = FIELD_I64,                                                                        \
          .doc = "Only payments of this subscription"},                                             \
         {.name = "created_from",                                                                   \
-         .type = FIELD_STR,                                                                        \
+         .type = FIELD_TIME,                                                                       \
          .doc = "Only payments made at this time (RFC 3339) or later"},                            \
     {                                                                                              \
-        .name = "created_to", .type = FIELD_STR, .doc = "Only payments made before this time"      \
+        .name = "created_to", .type = FIELD_TIME, .doc = "Only payments made before this time"     \
     }
 
 static const struct query_param list_query[] = {
@@ -176,39 +175,8 @@ static struct opt_i64 number_param(const struct query *query, const char *name)
     return num_parse_i64(query_get(query, name), &number) ? some_i64(number) : NO_I64;
 }
 
-/* *ret_ms is 0 when the parameter is absent. */
-static int time_param(struct req *r, const struct query *query, const char *name, int64_t *ret_ms)
-{
-    struct str text = query_get(query, name);
-
-    *ret_ms = 0;
-    if (!text.ptr)
-        return 0;
-    if (!clock_parse(text, ret_ms)) {
-        struct schema_errors *errors = ARENA_NEW(r->task.arena, errors);
-        schema_error_add(r->task.arena,
-                         errors,
-                         str_from(name),
-                         PROBLEM_PATTERN,
-                         "expected a time such as 2026-01-31T12:00:00Z");
-        return fail_with(
-            r,
-            PROBLEM_INVALID_QUERY,
-            arena_printf(r->task.arena,
-                         "Query parameter '%s': expected a time such as 2026-01-31T12:00:00Z.",
-                         name),
-            errors);
-    }
-    return 0;
-}
-
 AWAITS static int reply_list(struct req *r, const struct query *query, struct str status)
 {
-    int64_t from;
-    int64_t until;
-
-    TRY(time_param(r, query, "created_from", &from));
-    TRY(time_param(r, query, "created_to", &until));
     return keyset_reply_rows(
         r,
         &payments_keyset,
@@ -217,8 +185,8 @@ AWAITS static int reply_list(struct req *r, const struct query *query, struct st
                           .provider = query_get(query, "provider"),
                           .subscriber_id = number_param(query, "subscriber_id"),
                           .subscription_id = number_param(query, "subscription_id"),
-                          .created_from = from,
-                          .created_to = until),
+                          .created_from = query_time(query, "created_from"),
+                          .created_to = query_time(query, "created_to")),
         payment_write);
 }
 
