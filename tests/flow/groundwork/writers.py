@@ -283,6 +283,7 @@ WRITERS = {
     "POST /workflows/jobs/{id}/cancel": lambda w, n: (f"/workflows/jobs/{w['job']}/cancel", None),
     "POST /realtime/ticket": lambda w, n: ("/realtime/ticket", None),
     "POST /api-keys/{id}/rotate": lambda w, n: (f"/api-keys/{w['key']}/rotate", {"grace_seconds": n % 3}),
+    "POST /workflows/jobs/cancel": lambda w, n: ("/workflows/jobs/cancel", {"ids": [w["job"]]}),
     "POST /workflows/jobs/retry": lambda w, n: ("/workflows/jobs/retry", {"ids": [w["job"]]}),
     "POST /workflows/jobs/{id}/retry": lambda w, n: (f"/workflows/jobs/{w['job']}/retry", None),
     "POST /push/devices": lambda w, n: ("/push/devices", {"provider": "fcm", "token": f"new-{w.number}-{n // 4}", "metadata": {"n": n}}),

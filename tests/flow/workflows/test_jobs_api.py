@@ -354,3 +354,43 @@ def test_several_jobs_are_retried_each_with_its_result(two_steps, db):
     assert job_row(two_steps, db, failed, "status") is None or job_row(two_steps, db, failed, "status") == "queued"
     for body in ({}, {"ids": []}, {"ids": ["x"]}, {"ids": list(range(1, 102))}, {"ids": [1], "from_step": "a"}):
         two_steps.admin.post("/workflows/jobs/retry", body, expect=400)
+
+
+def test_several_jobs_are_cancelled_each_with_its_result(two_steps, db):
+    running, queued, done = (start(two_steps.admin, two_steps.made) for _ in range(3))
+    set_job(two_steps, db, running, status="running", attempt=1)
+    add_step(two_steps, db, running, 1, "a", "sent")
+    set_job(two_steps, db, done, status="succeeded")
+    answer = two_steps.admin.post("/workflows/jobs/cancel", {"ids": [running, done, 424242, queued, running]}, expect=200).json()
+    assert [(item["id"], item["status"], item["problem"] and item["problem"]["code"]) for item in answer["items"]] == [
+        (running, 200, None), (done, 409, "conflict"), (424242, 404, "not_found"), (queued, 200, None), (running, 409, "conflict")]
+    alone = two_steps.admin.post(f"/workflows/jobs/{done}/cancel", expect=409).json()
+    assert {**answer["items"][1]["problem"], "request_id": None} == {**alone, "request_id": None}
+    assert [job_row(two_steps, db, job, "status") for job in (running, queued, done)] == ["cancelled", "cancelled", "succeeded"]
+    assert two_steps.admin.get(f"/workflows/jobs/{running}", expect=200).json()["steps"][0]["status"] == "interrupted"
+    audited = two_steps.admin.get("/audit-log", params={"action": "jobs.cancel"}, expect=200).json()["items"]
+    assert [entry["target_id"] for entry in audited] == [str(queued), str(running)]
+    for body in ({}, {"ids": []}, {"ids": ["x"]}, {"ids": list(range(1, 102))}, {"ids": [1], "from_step": "a"}):
+        two_steps.admin.post("/workflows/jobs/cancel", body, expect=400)
+    two_steps.user_with("svc_workflows:read").post("/workflows/jobs/cancel", {"ids": [running]}, expect=403)
+    key = two_steps.key(["svc_workflows:trigger"])
+    other = start(two_steps.admin, two_steps.made)
+    assert key.post("/workflows/jobs/cancel", {"ids": [other]}, expect=200).json()["items"] == [{"id": other, "status": 200, "problem": None}]
+
+
+def test_cancellations_and_retries_of_the_same_jobs_at_once(two_steps, db):
+    jobs = [start(two_steps.admin, two_steps.made) for _ in range(12)]
+    orders = [jobs, jobs[::-1], jobs[6:] + jobs[:6], jobs[::2] + jobs[1::2]]
+    clients = [two_steps.client(token=two_steps.admin.token) for _ in range(8)]
+
+    def work(at):
+        kind = "retry" if at % 4 == 3 else "cancel"
+        return kind, clients[at].post(f"/workflows/jobs/{kind}", {"ids": orders[at % 4]}, expect=200).json()["items"]
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(work, range(8)))
+    results = [(kind, item["id"], item["status"]) for kind, items in answers for item in items]
+    assert {status for _, _, status in results} <= {200, 202, 409}
+    for job in jobs:
+        cancelled, retried = (sum(each == (kind, job, status) for each in results) for kind, status in (("cancel", 200), ("retry", 202)))
+        assert cancelled - retried == (job_row(two_steps, db, job, "status") == "cancelled") and job_row(two_steps, db, job, "run") == 1 + retried

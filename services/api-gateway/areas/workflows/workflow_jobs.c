@@ -9,8 +9,8 @@
 #include "workflow_runs_sql.h"
 
 /* Limits how often a job that always fails can run, because the history of each run is kept. */
-#define RUNS_MAX    100
-#define RETRIES_MAX 100 /* by one request */
+#define RUNS_MAX 100
+#define JOBS_MAX 100 /* of one request */
 
 static const struct query_param jobs_query[] = {
     KEYSET_QUERY,
@@ -190,14 +190,12 @@ AWAITS static int job_guard(struct req *r)
     return sql_one(r, &job, SQL_RUN_STATUS(.viewer = viewer_ids(r), .id = id));
 }
 
-/* The job's runner notices at its next write that its token is no longer valid; the hint notifies
- * the runner at once. */
-AWAITS static int jobs_cancel(struct req *r)
+/* co: Cancels one job in a transaction of its own. The job's runner notices at its next write that
+ * its token is no longer valid; the hint notifies the runner at once. */
+AWAITS static int cancel_job(struct req *r, int64_t id)
 {
     struct rows found;
-    int64_t id;
 
-    TRY(req_id(r, "id", &id));
     TRY(sql_begin(r));
     TRY(sql_one(r, &found, SQL_RUN_SET_TIMEOUT()));
     TRY(sql_all(r, &found, SQL_RUN_CANCEL(.id = id)));
@@ -215,6 +213,15 @@ AWAITS static int jobs_cancel(struct req *r)
     TRY(sql_batch(r, calls, ARRAY_LEN(calls)));
     TRY(sql_commit(r));
     jobs_notify_cancel(gateway_directory(), r->scope->project, id);
+    return 0;
+}
+
+AWAITS static int jobs_cancel(struct req *r)
+{
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(cancel_job(r, id));
     return reply_job(r, 200, id);
 }
 
@@ -387,74 +394,73 @@ AWAITS static int jobs_retry(struct req *r)
     return reply_job(r, 202, id);
 }
 
-/* --- retry of several jobs, each with the result of a single retry --- */
+/* --- several jobs, each with the result of the request for this job alone --- */
 
-struct retry_many_in {
+struct jobs_in {
     struct in_ids ids;
 };
-static const struct field retry_many_fields[] = {
+static const struct field jobs_fields[] = {
     {.name = "ids",
-     FIELD_AT(struct retry_many_in, ids),
+     FIELD_AT(struct jobs_in, ids),
      .type = FIELD_IDS,
      .required = true,
      .min = 1,
-     .max = RETRIES_MAX,
+     .max = JOBS_MAX,
      .example = "[5, 8]"},
 };
-static const struct schema retry_many_schema =
-    SCHEMA("JobsRetry", struct retry_many_in, retry_many_fields);
+static const struct schema jobs_schema = SCHEMA("JobIds", struct jobs_in, jobs_fields);
 
-static const struct field retry_result_fields[] = {
+static const struct field job_result_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
     {.name = "status",
      .type = FIELD_I64,
      .required = true,
-     .doc = "202: the job is queued again; otherwise the status that a retry of this job alone "
-            "would have"},
+     .doc = "The status that the request for this job alone would have: 202 when the job is queued "
+            "again, 200 when it is cancelled"},
     {.name = "problem", .type = FIELD_MAP, .required = true, .nullable = true},
 };
-static const struct schema retry_result_schema = SCHEMA_OUT("JobRetried", retry_result_fields);
-static const struct field retried_fields[] = {
-    {.name = "items", .type = FIELD_LIST, .required = true, .sub = &retry_result_schema},
+static const struct schema job_result_schema = SCHEMA_OUT("JobResult", job_result_fields);
+static const struct field job_results_fields[] = {
+    {.name = "items", .type = FIELD_LIST, .required = true, .sub = &job_result_schema},
 };
-static const struct schema retried_schema = SCHEMA_OUT("JobsRetried", retried_fields);
+static const struct schema job_results_schema = SCHEMA_OUT("JobResults", job_results_fields);
 
-/* Adds a retry's result to the list; `status` 0 means queued, else the response body has the
- * problem. */
-static void put_retried(struct req *r, struct jw *w, int64_t id, int status)
+/* Adds a job's result to the list; `problem`: the response body has the problem. */
+static void put_job_result(struct req *r, struct jw *w, int64_t id, int status, bool problem)
 {
     jw_obj(w);
     JW_I64(w, "id", id);
-    JW_I64(w, "status", status ? status : 202);
+    JW_I64(w, "status", status);
     jw_lit(w, "problem");
-    if (status)
+    if (problem)
         jw_raw(w, strbuf_view(&r->body));
     else
         jw_null(w);
     jw_obj_end(w);
 }
 
-AWAITS static int jobs_retry_many(struct req *r)
+/* co: Does the work for each job of the body in its order. A job waits for no other job of the
+ * request, because `work` has a transaction of its own. Its result 0 is shown as `done`. */
+AWAITS static int jobs_each(struct req *r, int (*work)(struct req *r, int64_t id), int done)
 {
-    const struct in_str no_step = {0};
     size_t headers = r->extra_headers.len;
-    struct retry_many_in in;
     struct strbuf text;
+    struct jobs_in in;
     struct jw w;
 
-    TRY(req_json(r, &retry_many_schema, &in));
+    TRY(req_json(r, &jobs_schema, &in));
     strbuf_init(&text, r->task.arena, r->body.max);
     jw_init(&w, &text);
     jw_obj(&w);
     jw_lit(&w, "items");
     jw_arr(&w);
     for (size_t i = 0; i < in.ids.count; i++) {
-        int rc = retry_job(r, in.ids.items[i], &no_step);
+        int rc = work(r, in.ids.items[i]);
         if (rc < 0)
             return rc;
         if (rc)
             gateway_roll_back(r);
-        put_retried(r, &w, in.ids.items[i], rc);
+        put_job_result(r, &w, in.ids.items[i], rc ? rc : done, rc != 0);
         handler_discard_answer(r, headers);
     }
     jw_arr_end(&w);
@@ -462,6 +468,23 @@ AWAITS static int jobs_retry_many(struct req *r)
     resp_json(r);
     strbuf_str(&r->body, strbuf_view(&text));
     return reply_json(r, 200);
+}
+
+AWAITS static int retry_from_end(struct req *r, int64_t id)
+{
+    const struct in_str no_step = {0};
+
+    return retry_job(r, id, &no_step);
+}
+
+AWAITS static int jobs_retry_many(struct req *r)
+{
+    return jobs_each(r, retry_from_end, 202);
+}
+
+AWAITS static int jobs_cancel_many(struct req *r)
+{
+    return jobs_each(r, cancel_job, 200);
 }
 
 #define JOB_DATA_DOC                                                                               \
@@ -524,12 +547,24 @@ static const struct route workflow_jobs_routes[] = {
     },
     {
         .method = HTTP_POST_M,
+        .path = "/workflows/jobs/cancel",
+        .id = "jobs_cancel_many",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_WORKFLOWS_TRIGGER,
+        .body = &jobs_schema,
+        .success = {200, &job_results_schema},
+        .class = CLASS_HEAVY,
+        .run = jobs_cancel_many,
+        .summary = "Cancel several jobs, with a result for each",
+    },
+    {
+        .method = HTTP_POST_M,
         .path = "/workflows/jobs/retry",
         .id = "jobs_retry_many",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_WORKFLOWS_TRIGGER,
-        .body = &retry_many_schema,
-        .success = {200, &retried_schema},
+        .body = &jobs_schema,
+        .success = {200, &job_results_schema},
         .class = CLASS_HEAVY,
         .run = jobs_retry_many,
         .summary = "Run several jobs again, with a result for each",

@@ -55,7 +55,6 @@ export interface JobResult {
 }
 
 const TOGETHER = 100;
-const CONCURRENT = 4;
 const LIKE_PAGE = 500;
 const LIKE_PAGES = 10;
 
@@ -82,34 +81,19 @@ export function durationOf(work: { started_at: string | null; finished_at: strin
 }
 
 /** Retries jobs, each from the step in which it ended. */
-export async function retryJobs(session: Session, ids: readonly number[]): Promise<JobResult[]> {
+export const retryJobs = (session: Session, ids: readonly number[]) => workOnJobs(session, 'retry', ids);
+
+export const cancelJobs = (session: Session, ids: readonly number[]) => workOnJobs(session, 'cancel', ids);
+
+async function workOnJobs(session: Session, work: 'retry' | 'cancel', ids: readonly number[]): Promise<JobResult[]> {
   const results: JobResult[] = [];
   for (let at = 0; at < ids.length; at += TOGETHER) {
     const { data } = await session.gateway.call<{ items: { id: number; status: number; problem: { code: string; detail: string } | null }[] }>({
-      method: 'POST', path: '/workflows/jobs/retry', body: { ids: ids.slice(at, at + TOGETHER) },
+      method: 'POST', path: `/workflows/jobs/${work}`, body: { ids: ids.slice(at, at + TOGETHER) },
     });
     results.push(...data.items.map(({ id, status, problem }) => (problem ? { id, problem: new Problem(status, problem.code, problem.detail) } : { id })));
   }
   return results;
-}
-
-/** Cancels jobs one by one: the API has no call for several. */
-export async function cancelJobs(session: Session, ids: readonly number[]): Promise<JobResult[]> {
-  const results: JobResult[] = [];
-  for (let at = 0; at < ids.length; at += CONCURRENT) {
-    results.push(...(await Promise.all(ids.slice(at, at + CONCURRENT).map((id) => cancelJob(session, id)))));
-  }
-  return results;
-}
-
-async function cancelJob(session: Session, id: number): Promise<JobResult> {
-  try {
-    await session.gateway.call({ method: 'POST', path: `${jobPath(id)}/cancel` });
-    return { id };
-  } catch (error) {
-    if (!Problem.is(error)) throw error;
-    return { id, problem: error };
-  }
 }
 
 /** Whether two jobs of one workflow failed in the same step with the same error. */

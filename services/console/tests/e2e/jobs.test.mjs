@@ -215,9 +215,19 @@ test('several jobs are retried and cancelled with a result for each', async () =
   const [first, second] = [await trigger(slow, {}), await trigger(slow, {})];
   await view.go(`jobs?workflow=${slow.id}`);
   for (const id of [first, second]) await page.getByRole('checkbox', { name: `Choose ${id}`, exact: true }).check();
+  const calls = [];
+  await page.route('**/workflows/jobs/**', async (route) => {
+    if (route.request().method() !== 'POST') return route.continue();
+    calls.push(new URL(route.request().url()).pathname.split('/workflows/')[1]);
+    // The request names a job that has ended, as after a change elsewhere.
+    await route.continue({ postData: JSON.stringify({ ids: [...route.request().postDataJSON().ids, 4] }) });
+  });
   await page.getByRole('button', { name: 'Cancel 2 jobs' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel 2 jobs' }).click();
-  await page.getByText('2 jobs were cancelled').waitFor();
+  await page.getByText('2 jobs were cancelled, 1 refused').waitFor();
+  await page.getByRole('listitem').getByText('The job has already ended: its status is succeeded.').waitFor();
+  assert.deepEqual(calls, ['jobs/cancel']);
+  await page.unroute('**/workflows/jobs/**');
   await ended(first, 'cancelled');
   await ended(second, 'cancelled');
   await view.close();
