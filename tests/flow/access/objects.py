@@ -24,7 +24,7 @@ OBJECT_BY_PATH = {
     "/previews/{}": "preview", "/ui/{}": "asset", "/status/{}": "status", "/balances/{}": "user", "/by-user/{}": "user",
     "/subscription-plans/{}": "plan", "/offers/{}": "offer", "/codes/{}": "code", "/payments/{}": "payment",
     "/payment-intent/{}": "payment", "/payment-methods/{}": "method", "/subscriptions/{}": "subscription",
-    "/subscription-templates/{}": "template", "/webhook-events/{}": "webhook", "/test-notification/{}": "test",
+    "/subscription-templates/{}": "template", "/webhook-events/{}": "webhook", "/audit-log/{}": "audit_entry", "/test-notification/{}": "test",
 }
 # Objects for which the route also checks the owner.
 OWNED = {"record", "version", "file", "upload", "folder", "dashboard", "widget", "connection", "conversation", "message", "api_key",
@@ -62,6 +62,7 @@ class SharedObjects:
         trigger = {"kind": "api", "route": "once"}
         self.make("/workflows", document(trigger=trigger))
         self.made["route"] = "once"
+        self.made["audit_entry"] = self.admin.get("/audit-log", expect=200).json()["items"][0]["id"]
         self.made["menu"] = self.make("/menus", {"key": "once", "label": "Once"})
         self.made["menu_item"] = self.make(f"/menus/{self.made['menu']}/items", {"label": "Once", "kind": "group"})
         body = {"entity": "things", "aggregates": [{"function": "count"}]}

@@ -36,6 +36,19 @@ def test_a_key_is_named_as_the_actor(project):
     assert entry["action"] == "groups.create" and entry["actor_kind"] == "api_key"
 
 
+def test_one_entry_is_read_as_the_list_shows_it(project):
+    project.admin.put("/", {"name": "Renamed"}, expect=200)
+    for entry in entries(project)[:3]:
+        assert project.admin.get(f"/audit-log/{entry['id']}", expect=200).json() == entry
+    path = f"/audit-log/{entries(project)[0]['id']}"
+    project.user_with("svc_audit_log:read").get(path, expect=200)
+    project.user().get(path, expect=403)
+    for missing in (424242, 0, -1, "x", 2 ** 63):
+        project.admin.get(f"/audit-log/{missing}", expect=404)
+    for call in (project.admin.delete, project.admin.put, project.admin.post):
+        assert call(path).status_code == 405
+
+
 def test_what_failed_is_not_noted(project):
     before = len(entries(project))
     admin = project.admin

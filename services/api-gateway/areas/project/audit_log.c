@@ -1,4 +1,4 @@
-/* GET /audit-log: administrative changes, newest first. */
+/* /audit-log: administrative changes, newest first. */
 #include "audit_log_sql.h"
 #include "base/num.h"
 #include "http/query.h"
@@ -76,6 +76,16 @@ AWAITS static int audit_log_list(struct req *r)
                                            .until = query_time(query, "until")));
 }
 
+AWAITS static int audit_log_get(struct req *r)
+{
+    struct rows entry;
+    int64_t id;
+
+    TRY(req_id(r, "id", &id));
+    TRY(sql_one(r, &entry, SQL_AUDIT_LOG_ENTRY(.id = id)));
+    return reply_row(r, 200, &entry);
+}
+
 static const struct route audit_log_routes[] = {
     {
         .method = HTTP_GET_M,
@@ -87,6 +97,17 @@ static const struct route audit_log_routes[] = {
         .success = {200, &audit_schema, .list = true},
         .run = audit_log_list,
         .summary = "List administrative changes, newest first",
+    },
+    {
+        .method = HTTP_GET_M,
+        .path = "/audit-log/{id}",
+        .id = "audit_log_get",
+        .auth = AUTH_USER_OR_KEY,
+        .perm = PERM_SVC_AUDIT_LOG_READ,
+        .success = {200, &audit_schema},
+        .extra_statuses = {404},
+        .run = audit_log_get,
+        .summary = "Read an administrative change",
     },
 };
 ROUTES(audit_log, "Project");

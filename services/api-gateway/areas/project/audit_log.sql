@@ -21,3 +21,6 @@ from {p}.audit_log a
 
 -- name: audit_log_count :one args(audit_log)
 select count(*) as total_items from {p}.audit_log a where {wanted}
+
+-- name: audit_log_entry :opt
+{entry} where a.id = :id::bigint

@@ -24,7 +24,6 @@ export const a = textsOf({
   noActor: 'Any user',
   noChange: 'The entry has no details.',
   notInList: 'The entry is not in this list.',
-  notFound: 'The entry is not in the list. Its address needs the time of the entry, as links of this page have it.',
   notLogged: 'not logged',
   older: 'Older entry',
   recordEntries: 'The audit log does not tell records of different entities apart: entries of other entities with this id are shown too.',
