@@ -116,6 +116,7 @@ static int refuse_conflict(struct req *r, const struct ddl_check *check, const s
 static int ddl_check_preview(struct req *r, const struct ddl_check *check, const struct rows *found)
 {
     struct ddl_violation violation = {
+        .entity = check->field->entity->name,
         .field = check->field->name,
         .code = check->code,
         .message = describe_conflict(r, check, found),

@@ -30,6 +30,11 @@ bool ddl_preview_has_violation(const struct ddl_preview *preview, enum problem c
     return false;
 }
 
+void ddl_preview_add_field(struct ddl_preview *preview, const struct model_field *field)
+{
+    ARENA_PUSH(preview->arena, preview->fields, preview->field_count, preview->field_cap, field);
+}
+
 /* --- indexes --- */
 
 static void add_change(struct ddl_preview *preview,

@@ -12,12 +12,13 @@
 
 #define DDL_COUNTED "1000000" /* maximum number of rows that are counted */
 
-/* A conflict of the change with stored records. */
+/* A conflict of the change with stored records or with the definition of a field. */
 struct ddl_violation {
-    struct str field;
+    struct str entity, field;
     enum problem code;
     struct str message;
-    struct opt_i64 rows; /* rows and ids are set only if the caller sees all records */
+    struct opt_i64 rows; /* 0: with the definition; not set, like ids, if the caller does not see
+                            all records */
     struct sql_i64s ids; /* the first ten */
 };
 struct ddl_index_change {
@@ -31,6 +32,8 @@ struct ddl_preview {
     size_t violation_count, violation_cap;
     struct ddl_index_change *indexes;
     size_t index_count, index_cap;
+    const struct model_field **fields; /* that the changed enum has */
+    size_t field_count, field_cap;
     bool loses_data;              /* the change deletes data, if there is any */
     struct opt_i64 rewrites_rows; /* not set: the caller may not know the number */
     struct opt_i64 loses_rows;
@@ -47,6 +50,8 @@ bool ddl_preview_has_violation(const struct ddl_preview *preview, enum problem c
 void ddl_preview_add_indexes(struct ddl_preview *preview,
                              const struct model_field *old,
                              const struct model_field *next);
+/* any: Adds a field that takes its values from the changed enum; the field is borrowed. */
+void ddl_preview_add_field(struct ddl_preview *preview, const struct model_field *field);
 /* co: Counts the records that are rewritten when the field changes its type, into rewrites_rows. */
 AWAITS int ddl_preview_count_rewrites(struct req *r,
                                       const struct model_field *old,

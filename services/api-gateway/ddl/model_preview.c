@@ -16,6 +16,7 @@ static const char *const index_kinds[] = {"index", "unique", "search", NULL};
 static const char *const index_changes[] = {"created", "dropped", "rebuilt", NULL};
 
 static const struct field violation_fields[] = {
+    {.name = "entity", .type = FIELD_STR, .required = true},
     {.name = "field", .type = FIELD_STR, .required = true},
     {.name = "code", .type = FIELD_STR, .required = true, .example = "\"unique_violation\""},
     {.name = "message", .type = FIELD_STR, .required = true},
@@ -23,8 +24,9 @@ static const struct field violation_fields[] = {
      .type = FIELD_I64,
      .required = true,
      .nullable = true,
-     .doc = "Number of records that conflict with the change; null if the caller does not see all "
-            "records"},
+     .doc =
+         "Number of records that conflict with the change; 0 if the field's definition conflicts "
+         "with the change, null if the caller does not see all records"},
     {.name = "ids",
      .type = FIELD_IDS,
      .required = true,
@@ -37,6 +39,12 @@ static const struct field named_fields[] = {
     {.name = "name", .type = FIELD_STR, .required = true},
 };
 static const struct schema named_schema = SCHEMA_OUT("ModelChangeNamed", named_fields);
+static const struct field enum_field_fields[] = {
+    {.name = "id", .type = FIELD_I64, .required = true},
+    {.name = "entity", .type = FIELD_STR, .required = true},
+    {.name = "name", .type = FIELD_STR, .required = true},
+};
+static const struct schema enum_field_schema = SCHEMA_OUT("ModelChangeField", enum_field_fields);
 static const struct field menu_item_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true},
     {.name = "menu_id", .type = FIELD_I64, .required = true},
@@ -73,6 +81,12 @@ static const struct field affected_fields[] = {
      .doc = "Menu items that lead to the entity or require a permission on the entity; null if the "
             "caller may not read menus"},
     {.name = "indexes", .type = FIELD_LIST, .required = true, .sub = &index_schema},
+    {.name = "fields",
+     .type = FIELD_LIST,
+     .required = true,
+     .sub = &enum_field_schema,
+     .doc = "Fields that take their values from the changed enum, as far as the caller may see "
+            "fields"},
 };
 static const struct schema affected_schema = SCHEMA_OUT("ModelChangeAffected", affected_fields);
 static const struct field preview_fields[] = {
@@ -96,7 +110,8 @@ static const struct field preview_fields[] = {
      .type = FIELD_LIST,
      .required = true,
      .sub = &violation_schema,
-     .doc = "Conflicts with stored records; the change would be refused with 409 schema_conflict"},
+     .doc = "Conflicts with stored records or with definitions of fields; the change would be "
+            "refused with 409"},
     {.name = "affected", .type = FIELD_OBJ, .required = true, .sub = &affected_schema},
 };
 const struct schema model_preview_schema = SCHEMA_OUT("ModelChange", preview_fields);
@@ -118,6 +133,7 @@ static void preview_put_count(struct jw *w, const char *name, struct opt_i64 cou
 static void put_violation(struct jw *w, const struct ddl_violation *violation)
 {
     jw_obj(w);
+    JW_STR(w, "entity", violation->entity);
     JW_STR(w, "field", violation->field);
     JW_CSTR(w, "code", problem_code(violation->code));
     JW_STR(w, "message", violation->message);
@@ -150,6 +166,16 @@ put_affected(struct jw *w, const struct ddl_preview *preview, const struct refer
         JW_STR(w, "field", preview->indexes[i].field);
         JW_CSTR(w, "kind", preview->indexes[i].kind);
         JW_CSTR(w, "change", preview->indexes[i].change);
+        jw_obj_end(w);
+    }
+    jw_arr_end(w);
+    jw_lit(w, "fields");
+    jw_arr(w);
+    for (size_t i = 0; i < preview->field_count; i++) {
+        jw_obj(w);
+        JW_I64(w, "id", preview->fields[i]->id);
+        JW_STR(w, "entity", preview->fields[i]->entity->name);
+        JW_STR(w, "name", preview->fields[i]->name);
         jw_obj_end(w);
     }
     jw_arr_end(w);

@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Preview of a change of the data model: `?dry_run=true` of the routes that write entities and
- * fields. Validation, rights and If-Match refuse the preview as they refuse the change. The answer
- * lists conflicts with stored records and the objects that the change affects.
+ * Preview of a change of the data model: `?dry_run=true` of the routes that write entities, fields
+ * and enums. Validation, rights and If-Match refuse the preview as they refuse the change. The
+ * answer lists conflicts with stored records and the objects that the change affects.
  */
 #include "app.h"
 
 /* The entity or field that is changed; the preview lists what refers to it. entity NULL: a new
- * entity, which nothing refers to. */
+ * entity or an enum, which nothing of these kinds refers to. */
 struct model_subject {
     const struct entity *entity;
     const struct model_field *field;

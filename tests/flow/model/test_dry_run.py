@@ -11,7 +11,7 @@ FIELDS = [
     {"name": "note", "type": "text", "searchable": True},
     {"name": "amount", "type": "integer", "indexed": True},
 ]
-NOTHING = {"workflows": [], "roles": [], "menu_items": [], "indexes": []}
+NOTHING = {"workflows": [], "roles": [], "menu_items": [], "indexes": [], "fields": []}
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_what_refers_to_it(goods):
     # A caller who may not read such dependants gets no list of them.
     modeler = project.user_with("svc_fields:delete", "goods:delete", "goods:read")
     answer = dry_run(modeler, "DELETE", "/entities/goods/fields/price")
-    assert answer["affected"] == {"workflows": None, "roles": None, "menu_items": [], "indexes": []}
+    assert answer["affected"] == {**NOTHING, "workflows": None, "roles": None}
     assert (answer["loses_rows"], answer["safe"]) == (None, False), "the caller sees only its own records"
     for path in (f"/menus/{menu['id']}", f"/workflows/{made['id']}", f"/roles/{role['id']}"):
         project.admin.delete(path, expect=204)
@@ -158,3 +158,60 @@ def test_it_waits_for_nobody_and_holds_nobody_up(goods, db):
             assert [found(answer)[0][1] for answer in answers] == ["unique_violation"] * 4
         finally:
             cursor.execute("rollback")
+
+
+def test_changes_of_an_enum(project, db):
+    admin, enum, dry = project.admin, "/enums/status", {"params": DRY}
+    admin.post("/enums", {"name": "status", "values": ["open", "paid", "lost"]}, expect=201)
+    answer = admin.delete(enum, expect=200, **dry).json()
+    assert answer == {"safe": True, "rewrites_rows": 0, "loses_rows": 0, "violations": [], "affected": NOTHING}
+    typed = {"name": "status", "type": "enum", "options": {"enum": "status"}}
+    for name, default in (("orders", "open"), ("offers", None)):
+        project.entity(name, [{**typed, **({"default": default} if default else {})}])
+    ids = [project.item("orders", status=value)["id"] for value in ("open", "paid", "lost", None)]
+    before, logged = admin.get(enum, expect=200).json(), audits(project)
+    fields = [(name, admin.get(f"/entities/{name}/fields/status", expect=200).json()["id"]) for name in ("offers", "orders")]
+
+    def preview(body, method="PUT", client=admin, **more):
+        answer = client.request(method, enum, json=body, params=DRY, expect=200, **more).json()
+        assert sorted((each["entity"], each["id"]) for each in answer["affected"]["fields"]) == fields
+        return answer["safe"], [(each["entity"], *one) for each, one in zip(answer["violations"], found(answer))]
+
+    assert preview({"values": ["new", "lost", "paid", "open"]}) == (True, []) and preview({"name": "state"}) == (True, [])
+    assert preview({"values": ["open"]}) == (False, [("orders", "status", "in_use", 2, ids[1:3])])
+    assert preview({"values": ["paid"]}) == (
+        False, [("orders", "status", "in_use", 0, []), ("orders", "status", "in_use", 2, [ids[0], ids[2]])])
+    safe, violations = preview(None, "DELETE")
+    assert not safe and sorted(violations) == [(name, "status", "in_use", 0, []) for name in ("offers", "orders")]
+    # The change says the same as its preview.
+    told = admin.put(enum, {"values": ["open"]}, params=DRY, expect=200).json()["violations"][0]
+    refused = admin.put(enum, {"values": ["open"]}, expect=409).json()
+    assert (refused["errors"][0]["code"], refused["errors"][0]["message"]) == (told["code"], told["message"])
+    told = admin.delete(enum, expect=200, **dry).json()["violations"][0]
+    assert admin.delete(enum, expect=409).json()["detail"] == told["message"]
+    assert admin.get(enum, expect=200).json() == before and audits(project) == logged
+    # Validation, rights and If-Match refuse the preview as they refuse the change.
+    for body, status in (({"values": []}, 400), ({"name": "E"}, 400), ({"values": ["a", "a"]}, 400)):
+        admin.put(enum, body, params=DRY, expect=status)
+    admin.post("/enums", {"name": "other", "values": ["a"]}, expect=201)
+    admin.put(enum, {"name": "other"}, params=DRY, expect=409)
+    admin.put("/enums/absent", {"values": ["a"]}, params=DRY, expect=404)
+    admin.delete("/enums/absent", expect=404, **dry)
+    stale = {"headers": {"If-Match": '"0"'}, "params": DRY}
+    admin.put(enum, {"values": ["open"]}, expect=412, **stale)
+    admin.delete(enum, expect=412, **stale)
+    blind = project.user_with("svc_entities:read", "svc_entities:update", "svc_entities:delete")
+    blind.put(enum, {"values": ["open"]}, params=DRY, expect=403)
+    assert preview({"values": ["open", "paid", "lost", "new"]}, client=blind) == (True, [])
+    project.user_with("svc_entities:read").delete(enum, expect=403, **dry)
+
+
+def test_a_hidden_field_of_an_enum_is_not_named(project):
+    project.admin.post("/enums", {"name": "status", "values": ["open", "paid"]}, expect=201)
+    project.entity("orders", [{"name": "name", "type": "varchar"}, {"name": "status", "type": "enum", "options": {"enum": "status"}}])
+    reader = project.user_with("svc_entities:read", "svc_entities:update", "svc_entities:delete", "orders:read",
+                               field_access=[{"entity": "orders", "action": "read", "fields": ["name"]}])
+    answer = dry_run(reader, "PUT", "/enums/status", {"name": "state"})
+    assert answer["affected"]["fields"] == [] and "orders" not in str(answer)
+    refused = dry_run(reader, "DELETE", "/enums/status", expect=409)
+    assert refused["detail"] == "A field uses this enum."

@@ -3,8 +3,10 @@
 #include "base/map.h"
 #include "base/utf8.h"
 #include "ddl/ddl.h"
+#include "ddl/ddl_preview.h"
 #include "ddl/field_spec.h"
 #include "ddl/model_change.h"
+#include "ddl/model_preview.h"
 #include "enums_sql.h"
 
 #define ENUMS_MAX  1000
@@ -117,6 +119,19 @@ static const struct model_field *next_field_of_enum(const struct model *model,
     return NULL;
 }
 
+/* Adds the fields that take their values from the enum, and that the caller may see, to the
+ * preview. */
+static void add_fields_of_enum(struct req *r, const struct model_enum *values)
+{
+    const struct model_field *field;
+    struct enum_cursor cursor = {0};
+
+    while ((field = next_field_of_enum(r->scope->model, values, &cursor))) {
+        if (field_is_visible(r, field))
+            ddl_preview_add_field(r->scope->preview, field);
+    }
+}
+
 /* --- create and read --- */
 
 AWAITS static int add_enum(struct req *r, void *arg, struct model_audit *audit)
@@ -166,6 +181,24 @@ static bool has_value(const struct in_strs *values, struct str text)
     return false;
 }
 
+/* Refuses a change that conflicts with the field's definition. During a preview the conflict is
+ * added, and the result is 0. */
+static int refuse_in_use(struct req *r, const struct model_field *field, struct str message)
+{
+    const struct ddl_violation violation = {
+        .entity = field->entity->name,
+        .field = field->name,
+        .code = PROBLEM_IN_USE,
+        .message = message,
+        .rows = some_i64(0),
+    };
+
+    if (!r->scope->preview)
+        return fail(r, PROBLEM_IN_USE, "%.*s", STR_ARG(message));
+    ddl_preview_add_violation(r->scope->preview, &violation);
+    return 0;
+}
+
 /* co: Refuses the change when a record or the default of the field holds a value that is to be
  * removed. */
 AWAITS static int
@@ -187,12 +220,13 @@ check_field(struct req *r, const struct model_field *field, const struct in_strs
 
     TRY(ddl_may_read_values(r, field));
     if (fallback.ptr && !has_value(values, fallback))
-        return fail(r,
-                    PROBLEM_IN_USE,
-                    "'%.*s' is the default of the field '%.*s' of '%.*s'.",
-                    STR_ARG(fallback),
-                    STR_ARG(field->name),
-                    STR_ARG(field->entity->name));
+        TRY(refuse_in_use(r,
+                          field,
+                          arena_printf(r->task.arena,
+                                       "'%.*s' is the default of the field '%.*s' of '%.*s'.",
+                                       STR_ARG(fallback),
+                                       STR_ARG(field->name),
+                                       STR_ARG(field->entity->name))));
     return ddl_check_rows(r, &check);
 }
 
@@ -218,19 +252,40 @@ check_fields_of_enum(struct req *r, const struct model_enum *old, const struct i
     return 0;
 }
 
-AWAITS static int update_enum(struct req *r, void *arg, struct model_audit *audit)
+/* co: Checks a change of an enum against the model and the records. Sets *ret_old to the enum. */
+AWAITS static int
+check_change(struct req *r, const struct enum_in *in, const struct model_enum **ret_old)
 {
-    const struct enum_in *in = arg;
     const struct model_enum *old = find_enum(r);
-    struct str name;
-    struct rows changed;
 
     if (!old)
         return no_such_enum(r);
-    name = in->name.set ? in->name.value : old->name;
-    TRY(enums_check_name(r, name, old->name));
+    TRY(enums_check_name(r, in->name.set ? in->name.value : old->name, old->name));
     if (in->values.set)
         TRY(check_fields_of_enum(r, old, &in->values));
+    *ret_old = old;
+    return 0;
+}
+
+AWAITS static int
+preview_enum_change(struct req *r, void *arg, struct model_subject *subject UNUSED)
+{
+    const struct model_enum *old;
+
+    TRY(check_change(r, arg, &old));
+    add_fields_of_enum(r, old);
+    return 0;
+}
+
+AWAITS static int update_enum(struct req *r, void *arg, struct model_audit *audit)
+{
+    const struct enum_in *in = arg;
+    const struct model_enum *old;
+    struct str name;
+    struct rows changed;
+
+    TRY(check_change(r, in, &old));
+    name = in->name.set ? in->name.value : old->name;
     TRY(sql_one(r,
                 &changed,
                 SQL_ENUM_UPDATE(.old = old->name,
@@ -246,34 +301,60 @@ AWAITS static int update_enum(struct req *r, void *arg, struct model_audit *audi
 AWAITS static int enums_update(struct req *r)
 {
     struct enum_in in;
+    bool dry_run;
 
+    TRY(model_is_dry_run(r, &dry_run));
     TRY(req_json(r, &update_schema, &in));
     if (in.values.set)
         TRY(enums_check_values(r, &in.values));
+    if (dry_run)
+        return model_preview(r, preview_enum_change, &in);
     TRY(model_change(r, update_enum, &in));
     return reply_enum(r, 200, in.name.set ? in.name.value : req_param(r, "name"));
 }
 
 /* --- delete --- */
 
-AWAITS static int remove_enum(struct req *r, void *arg UNUSED, struct model_audit *audit)
+/* Checks the removal of an enum. Sets *ret_old to the enum. The first field that uses the enum
+ * refuses the removal; a preview lists all fields. */
+static int check_removal(struct req *r, const struct model_enum **ret_old)
 {
     const struct model_enum *old = find_enum(r);
     const struct model_field *user;
     struct enum_cursor cursor = {0};
-    struct rows removed;
 
     if (!old)
         return no_such_enum(r);
-    user = next_field_of_enum(r->scope->model, old, &cursor);
-    if (user && !field_is_visible(r, user))
-        return fail(r, PROBLEM_IN_USE, "A field uses this enum.");
-    if (user)
-        return fail(r,
-                    PROBLEM_IN_USE,
-                    "The field '%.*s' of '%.*s' uses this enum.",
-                    STR_ARG(user->name),
-                    STR_ARG(user->entity->name));
+    while ((user = next_field_of_enum(r->scope->model, old, &cursor))) {
+        if (!field_is_visible(r, user))
+            return fail(r, PROBLEM_IN_USE, "A field uses this enum.");
+        TRY(refuse_in_use(r,
+                          user,
+                          arena_printf(r->task.arena,
+                                       "The field '%.*s' of '%.*s' uses this enum.",
+                                       STR_ARG(user->name),
+                                       STR_ARG(user->entity->name))));
+    }
+    *ret_old = old;
+    return 0;
+}
+
+AWAITS static int
+preview_enum_removal(struct req *r, void *arg UNUSED, struct model_subject *subject UNUSED)
+{
+    const struct model_enum *old;
+
+    TRY(check_removal(r, &old));
+    add_fields_of_enum(r, old);
+    return 0;
+}
+
+AWAITS static int remove_enum(struct req *r, void *arg UNUSED, struct model_audit *audit)
+{
+    const struct model_enum *old;
+    struct rows removed;
+
+    TRY(check_removal(r, &old));
     TRY(sql_one(r, &removed, SQL_ENUM_DROP(.name = old->name)));
     *audit =
         (struct model_audit){"enums.delete", "enum", sql_enum_id_row(&removed, 0).id, STR_NONE};
@@ -282,6 +363,11 @@ AWAITS static int remove_enum(struct req *r, void *arg UNUSED, struct model_audi
 
 AWAITS static int enums_delete(struct req *r)
 {
+    bool dry_run;
+
+    TRY(model_is_dry_run(r, &dry_run));
+    if (dry_run)
+        return model_preview(r, preview_enum_removal, NULL);
     TRY(model_change(r, remove_enum, NULL));
     return reply_empty(r, 204);
 }
@@ -327,8 +413,10 @@ static const struct route enums_routes[] = {
         .id = "enums_update",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_UPDATE,
+        .query = model_dry_run_query,
         .body = &update_schema,
         .success = {.status = 200, .schema = &out_schema},
+        .dry_run = &model_preview_schema,
         .extra_statuses = {404, 409},
         .run = enums_update,
         .guard = enums_get,
@@ -344,7 +432,9 @@ static const struct route enums_routes[] = {
         .id = "enums_delete",
         .auth = AUTH_USER_OR_KEY,
         .perm = PERM_SVC_ENTITIES_DELETE,
+        .query = model_dry_run_query,
         .success = {.status = 204},
+        .dry_run = &model_preview_schema,
         .extra_statuses = {404, 409},
         .run = enums_delete,
         .guard = enums_get,

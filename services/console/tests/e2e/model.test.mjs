@@ -284,7 +284,7 @@ test('enums: a new one, values with their plan, and a delete', async () => {
   assert.deepEqual((await project.api('GET', '/enums/colour')).values, ['red', 'blue']);
   await page.getByLabel('Values, one on each line').fill('blue\ngreen');
   await plan(view).getByText('Removes').waitFor();
-  await plan(view).getByText('No field uses the enum.').waitFor();
+  await plan(view).getByText('No field that you may see uses the enum.').waitFor();
   await button(plan(view), 'Apply').click();
   await isDone('The model has been changed.', view);
   assert.deepEqual((await project.api('GET', '/enums/colour')).values, ['blue', 'green']);
@@ -296,9 +296,15 @@ test('enums: a new one, values with their plan, and a delete', async () => {
   await isDone('colour has been deleted.', view);
   await page.getByRole('link', { name: 'status' }).click();
   await page.getByLabel('Values, one on each line').fill('open');
-  await plan(view).getByText(/records of products have .*paid/).waitFor();
+  await plan(view).getByText(/records have a value to be removed in 'status' of 'products'/).waitFor();
+  await plan(view).getByText('Used by products.status.').waitFor();
+  await plan(view).getByRole('link', { name: /^products\// }).first().waitFor();
   await view.axe('plan of an enum');
   await isOff(plan(view), 'Apply');
+  await button(plan(view), 'Discard').click();
+  await button(sheet(view), 'Delete the enum').click();
+  await plan(view).getByText("The field 'status' of 'products' uses this enum.").waitFor();
+  await isOff(plan(view), 'Delete…');
   await button(plan(view), 'Discard').click();
   await view.close();
 });

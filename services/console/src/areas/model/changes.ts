@@ -16,8 +16,7 @@ export interface Violation {
   message: string;
   rows: number | null;
   ids: number[];
-  /** The entity of the records; without it the entity of the change. */
-  entity?: string;
+  entity: string;
 }
 
 /** The answer to a dry run. A list that is null may not be seen by the caller. */
@@ -31,6 +30,8 @@ export interface Preview {
     roles: Named[] | null;
     menu_items: { id: number; menu_id: number; menu: string }[] | null;
     indexes: { field: string; kind: string; change: string }[];
+    /** Fields that take their values from a changed enum. */
+    fields: { id: number; entity: string; name: string }[];
   };
 }
 
@@ -47,12 +48,14 @@ export interface Change {
   notes: string[];
   /** The word to type before data is lost. */
   word: string;
+  /** The plan lists the fields that use the enum. */
+  isEnum?: boolean;
   /** Finds the consequences of a change whose call has no dry run. */
   look?: (session: Session, signal: AbortSignal) => Promise<Preview>;
 }
 
 export const NO_CONSEQUENCE: Preview = {
-  safe: true, rewrites_rows: 0, loses_rows: 0, violations: [], affected: { workflows: [], roles: [], menu_items: [], indexes: [] },
+  safe: true, rewrites_rows: 0, loses_rows: 0, violations: [], affected: { workflows: [], roles: [], menu_items: [], indexes: [], fields: [] },
 };
 
 export async function lookAt(change: Change, session: Session, signal: AbortSignal): Promise<Preview> {
@@ -173,29 +176,7 @@ export function compareValues(old: readonly string[], next: readonly string[]): 
   return { added, removed, isMoved: kept(old, next) !== kept(next, old) };
 }
 
-const IDS = 10;
-
-/** Records that hold a value: the call that changes an enum has no dry run, so the lists of the entities are read. */
-export async function lookForValues(session: Session, uses: readonly EnumUse[], removed: readonly string[], signal: AbortSignal): Promise<Preview> {
-  const asked = uses.flatMap((use) => removed.map((value) => ({ ...use, value })));
-  const found = await Promise.all(asked.map(async ({ entity, field, value }): Promise<Violation[]> => {
-    const isDefault = entity.fields.find((each) => each.name === field)?.default === value;
-    const page = await session.gateway.get<{ items: { id: number }[]; total_items: number }>(
-      `${entityPath(entity.name)}/items`, [[`filter[${field}][eq]`, value], ['fields', 'id'], ['limit', String(IDS)], ['count', 'true']], { signal },
-    );
-    const base = { field, code: 'in_use', entity: entity.name };
-    return [
-      ...(isDefault ? [{ ...base, rows: 0, ids: [], message: m('enumDefault', { value, entity: entity.name, field }) }] : []),
-      ...(page.total_items > 0
-        ? [{ ...base, rows: page.total_items, ids: page.items.map((each) => each.id), message: m('enumHolds', { n: page.total_items, entity: entity.name, field, value }) }]
-        : []),
-    ];
-  }));
-  const violations = found.flat();
-  return { ...NO_CONSEQUENCE, safe: violations.length === 0, violations };
-}
-
-export function enumChange(old: Enumeration | undefined, name: string, values: readonly string[], entities: readonly Entity[], unseen: readonly string[], ifMatch: string | undefined): Change | undefined {
+export function enumChange(old: Enumeration | undefined, name: string, values: readonly string[], ifMatch: string | undefined): Change | undefined {
   if (!old) {
     return { key: 'enum', kind: 'add', title: m('planEnumNew', { name }), word: name, notes: [], call: { method: 'POST', path: '/enums', body: { name, values } }, look: () => Promise.resolve(NO_CONSEQUENCE) };
   }
@@ -203,25 +184,21 @@ export function enumChange(old: Enumeration | undefined, name: string, values: r
   const isRename = name !== old.name;
   const hasValues = added.length > 0 || removed.length > 0 || isMoved;
   if (!isRename && !hasValues) return undefined;
-  const uses = usesOf(old.name, entities);
   return {
-    key: 'enum', kind: 'edit', word: old.name, ifMatch,
+    key: 'enum', kind: 'edit', word: old.name, ifMatch, isEnum: true,
     title: isRename ? m('planRename', { name: old.name, next: name }) : m('planEnum', { name: old.name }),
     notes: [
       ...(isRename ? [m('noteRename', { name: old.name })] : []),
       ...added.map((value) => m('valueAdded', { value })), ...removed.map((value) => m('valueRemoved', { value })), ...(isMoved ? [m('valuesMoved')] : []),
-      uses.length > 0 ? m('enumUsed', { fields: uses.map((use) => `${use.entity.name}.${use.field}`).join(', ') }) : m('enumUnused'),
-      ...(removed.length > 0 ? uses.filter((use) => unseen.includes(use.entity.name)).map((use) => m('enumUnseen', { entity: use.entity.name })) : []),
     ],
     call: { method: 'PUT', path: `/enums/${old.name}`, body: { ...(isRename ? { name } : {}), ...(hasValues ? { values } : {}) } },
-    look: (session, signal) => lookForValues(session, uses.filter((use) => !unseen.includes(use.entity.name)), removed, signal),
   };
 }
 
 export function deleteEnumChange(old: Enumeration, ifMatch: string | undefined): Change {
   return {
-    key: 'enum', kind: 'drop', title: m('planEnumDelete', { name: old.name }), word: old.name, ifMatch, notes: [m('enumUnused')],
-    call: { method: 'DELETE', path: `/enums/${old.name}` }, look: () => Promise.resolve(NO_CONSEQUENCE),
+    key: 'enum', kind: 'drop', title: m('planEnumDelete', { name: old.name }), word: old.name, ifMatch, notes: [], isEnum: true,
+    call: { method: 'DELETE', path: `/enums/${old.name}` },
   };
 }
 

@@ -216,9 +216,6 @@ export const m = textsOf({
   valueAdded: (v: { value: string }) => `Adds ${quote(v.value)}.`,
   valueRemoved: (v: { value: string }) => `Removes ${quote(v.value)}.`,
   valuesMoved: 'Changes the order of the values.',
-  enumUnused: 'No field uses the enum.',
+  enumUnused: 'No field that you may see uses the enum.',
   enumUsed: (v: { fields: string }) => `Used by ${v.fields}.`,
-  enumHolds: (v: { n: number; entity: string; field: string; value: string }) => `${records(v.n)} of ${v.entity} ${v.n === 1 ? 'has' : 'have'} ${quote(v.value)} in ${v.field}.`,
-  enumDefault: (v: { value: string; entity: string; field: string }) => `${quote(v.value)} is the default of ${v.field} of ${v.entity}.`,
-  enumUnseen: (v: { entity: string }) => `You do not see all records of ${v.entity}: the service decides.`,
 });
