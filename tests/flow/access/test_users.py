@@ -48,6 +48,16 @@ def test_list_filters(project):
     role = project.role_named("Admin User")["id"]
     found = admin.get("/users", params={"role_id": role}, expect=200).json()["items"]
     assert [user["email"] for user in found] == [ADMIN_EMAIL]
+    for part, count in (("U1@", 1), ("@example.ORG", 5), ("u", 3), ("", 5), ("%", 0), ("_", 0), ("u1%", 0)):
+        body = admin.get("/users", params={"email_contains": part, "limit": 2}, expect=200).json()
+        assert body["total_items"] == count and all(part.lower() in user["email"] for user in body["items"])
+    assert admin.get("/users", params={"email_contains": "u", "status": "invited"}, expect=200).json()["items"] == []
+    group, member = admin.post("/groups", {"name": "g"}, expect=201).json()["id"], admin.get("/users", params={"email": "u2@example.org"}).json()["items"][0]["id"]
+    admin.post(f"/groups/{group}/members", {"user_ids": [member]}, expect=200)
+    found = admin.get("/users", params={"group_id": group, "email_contains": "example"}, expect=200).json()["items"]
+    assert [user["id"] for user in found] == [member]
+    for wrong in ({"group_id": 0}, {"group_id": "x"}):
+        admin.get("/users", params=wrong, expect=400)
     page = admin.get("/users", params={"limit": 2, "page": 2, "sort": "-email", "count": "false"}, expect=200).json()
     assert len(page["items"]) == 2 and page["total_items"] == -1 and page["has_next_page"]
     emails = [user["email"] for user in page["items"]]

@@ -15,6 +15,14 @@ static const struct query_param users_query[] = {
      .values = user_statuses,
      .doc = "Only users in this status"},
     {.name = "email", .type = FIELD_STR, .doc = "Only the user with this address"},
+    {.name = "email_contains",
+     .type = FIELD_STR,
+     .doc = "Only users whose address contains this text, in upper or lower case"},
+    {.name = "group_id",
+     .type = FIELD_I64,
+     .has_min = true,
+     .min = 1,
+     .doc = "Only members of this group"},
     {.name = "role_id",
      .type = FIELD_I64,
      .has_min = true,
@@ -35,6 +43,8 @@ AWAITS static int users_list(struct req *r)
         "id",
         SQL_USERS_LIST(.status = query_get(query, "status"),
                        .emails = sql_strs(email.ptr ? forms.forms : NULL, forms.count),
+                       .part = query_get(query, "email_contains"),
+                       .group_id = query_get(query, "group_id"),
                        .role_id = query_get(query, "role_id")));
 }
 

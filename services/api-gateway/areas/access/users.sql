@@ -12,6 +12,9 @@ from {p}.users u
 where (:status::text? is null or u.status = :status::text)
   and (:emails::text[]? is null
   or u.email = any(array(select lower(normalize(f.form)) from unnest(:emails::text[]?) as f (form))))
+  and (:part::text? is null or position(lower(normalize(:part::text?)) in u.email) > 0)
+  and (:group_id::text?::bigint is null or exists (select 1 from {p}.group_members g where g.user_id = u.id
+  and g.group_id = :group_id::text::bigint))
   and (:role_id::text?::bigint is null or exists (select 1 from {p}.user_roles m where m.user_id = u.id
   and m.role_id = :role_id::text::bigint))
 

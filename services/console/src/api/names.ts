@@ -31,14 +31,14 @@ function readKind(session: Session, me: Me, kind: Kind): Promise<Named[]> {
   });
 }
 
-/** The choices whose name has the text. An address that is not among the first users is searched for as a whole. */
+/** The choices whose name has the text. Of many users the service finds the addresses that have the text. */
 export async function findNamed(session: Session, me: Me, kinds: readonly Kind[], text: string, signal: AbortSignal): Promise<Choice[]> {
   const choices: Choice[] = [];
   for (const kind of kinds) {
     const all = await readKind(session, me, kind);
     let found = all.filter((each) => (each.email ?? each.name ?? '').toLowerCase().includes(text.toLowerCase()));
-    if (kind === 'user' && found.length === 0 && text.includes('@') && can(me, SOURCES.user.needs)) {
-      found = (await session.gateway.get<Page<Named>>('/users', [['email', text]], { signal })).items;
+    if (kind === 'user' && text !== '' && all.length === LIMIT) {
+      found = (await session.gateway.get<Page<Named>>('/users', [['email_contains', text], ['limit', String(CHOICES)], ['count', 'false']], { signal })).items;
     }
     choices.push(...found.slice(0, CHOICES).map((each) => ({ value: `${kind}/${each.id}`, label: each.email ?? each.name ?? String(each.id), note: kind })));
   }

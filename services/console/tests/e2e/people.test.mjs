@@ -53,7 +53,7 @@ test('a user is found by search and filters, and the address keeps them', async 
   const { page } = view;
   await page.getByRole('link', { name: BO }).waitFor();
   await view.axe('users');
-  await page.getByRole('searchbox', { name: 'Search by address' }).fill('ana@');
+  await page.getByRole('searchbox', { name: 'Search by address' }).fill('NA@');
   await page.getByRole('link', { name: BO }).waitFor({ state: 'detached' });
   await page.getByRole('link', { name: ANA }).waitFor();
   await page.getByRole('searchbox', { name: 'Search by address' }).fill('');

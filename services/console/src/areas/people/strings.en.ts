@@ -217,7 +217,6 @@ export const p = textsOf({
   saveProfile: 'Save profile',
   saved: (v: { name: string }) => `Saved – ${v.name}`,
   searchUsers: 'Search by address',
-  searchedOf: (v: { n: number; total: number }) => `The newest ${v.n} of ${users(v.total)} were searched.`,
   sendConfirmation: 'Send confirmation',
   sendInvite: 'Send invitation again',
   sessionEnded: (v: { device: string }) => `The session has ended: ${v.device}`,
