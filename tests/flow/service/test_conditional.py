@@ -40,7 +40,7 @@ ELSEWHERE = {
     "/api-keys/{id}", "/push/devices/{id}", "/files/tus/{id}", "/tenant-domains/{id}",
 }
 # The answer is a list, which has no ETag.
-LISTS = {"/entities/{entity}/items", "/files", "/push/categories", f"{PAY}/subscriptions/{{id}}/users"}
+LISTS = {"/entities/{entity}/items", "/files", "/push/categories", "/users/{id}/sessions", f"{PAY}/subscriptions/{{id}}/users"}
 RESOURCES = {path: DISTINCT.get(path, request) for method, path, request in (
     (*route.split(), request) for route, request in WRITERS.items()) if method == "PUT" and path not in ONLY_WRITTEN | ELSEWHERE | LISTS}
 
