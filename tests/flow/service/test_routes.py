@@ -245,7 +245,8 @@ ADMINISTRATOR = {
 }
 OPERATOR = {"GET /org", "POST /org", "GET /org/{project_id}", "DELETE /org/{project_id}"}
 TOKEN_ONLY = {"POST /auth/v1/logout", "GET /auth/v1/user", "PUT /auth/v1/user", "PUT /users/me", "GET /push/devices/my",
-              "DELETE /push/devices/my/{id}", "POST /auth/v1/email-change", "POST /auth/v1/redirect"}
+              "DELETE /push/devices/my/{id}", "POST /auth/v1/email-change", "POST /auth/v1/redirect",
+              "GET /users/me/sessions", "DELETE /users/me/sessions/{session_id}"}
 USER = {"GET /users/me", "GET /permissions/explain", "GET /tasks", "GET /tasks/{id}", "GET /menus/my"}
 # Specified for each user, but closed to a user whose roles lost a permission that Standard User has.
 PERMITTED = {"GET /search user": "GET /search svc_search:read"}
