@@ -96,7 +96,7 @@ class World:
             "/files": {"id": [self.slip]}, "/workflows/jobs": {"id": [1, 2, 3]}, "/workflows": {"id": [1], "version": [1]},
             "/users": {"id": [1, 2]}, "/user-profiles": {"user_id": [1, 2]}, "/roles": {"id": self.everybody[:2]}, "/tasks": {"id": [1]},
             "/api-keys": {"id": [1]}, "/groups": {"id": [1]}, "/folders": {"id": [1]}, "/menus": {"id": [1]}, "/integrations": {"id": [1]},
-            "/connections": {"id": [1]}, "/docs": {"asset": ["none"]},
+            "/connections": {"id": [1]}, "/audit-log": {"id": [1]}, "/docs": {"asset": ["none"]},
         }
         for route in self.routes:
             if ELSEWHERE.match(route) or route.startswith("/files/tus"):
