@@ -8,19 +8,16 @@ const OUT = process.env.SHOTS_OUT ?? fileURLToPath(new URL('../../../../build/sh
 const WIDTHS = { narrow: [390, 844], wide: [1440, 900], large: [2200, 1300] };
 const SCHEMES = ['light', 'dark'];
 
-const click = (role, name, options = {}) => (page) => page.getByRole(role, { name, ...options }).first().click();
-const key = (name) => (page) => page.keyboard.press(name);
-
-/** Views by name: the address below the project (a path with / stands below /console), and the actions before the picture. */
+/** Views by name: the address below the project (a path with / stands below /console), and the action before the picture. */
 const VIEWS = {
   'sign-in': { path: '', isSignedOut: true },
   chooser: { path: '/', isSignedOut: true },
   home: { path: '' },
-  palette: { path: '', then: [key('Control+k')] },
+  palette: { path: '', then: (page) => page.keyboard.press('Control+k') },
   records: { path: 'data/products' },
   record: { path: 'data/products/2' },
-  'record-rights': { path: 'data/products/2', then: [click('tab', 'Rights')] },
-  'record-history': { path: 'data/products/2', then: [click('tab', 'History')] },
+  'record-rights': { path: 'data/products/2?tab=rights' },
+  'record-history': { path: 'data/products/2?tab=history' },
   import: { path: 'data/products/import' },
   model: { path: 'model' },
   entity: { path: 'model/products' },
@@ -36,7 +33,7 @@ const VIEWS = {
   workflows: { path: 'workflows' },
   workflow: { path: 'workflows/1' },
   'workflow-run': { path: 'workflows/1?run=1' },
-  'workflow-step': { path: 'workflows/1', then: [(page) => page.locator('[data-step="call"]').click()] },
+  'workflow-step': { path: 'workflows/1', then: (page) => page.locator('[data-step="call"]').click() },
   jobs: { path: 'jobs' },
   job: { path: 'jobs/1' },
   secrets: { path: 'secrets' },
@@ -60,7 +57,7 @@ async function furnish(project) {
   await project.user('ana@example.com', ['svc_entities:read', 'products:read', 'products:update'], [{ entity: 'products', action: 'read', fields: ['name', 'price', 'stock'] }]);
   await project.api('POST', '/users', { email: 'bo@example.com', send_invite: false, password: 'correct horse battery staple' });
   await project.api('POST', '/groups', { name: 'Warehouse', description: 'Counts the stock' });
-  await project.api('POST', '/api-keys', { name: 'Shop' });
+  await project.api('POST', '/api-keys', { name: 'Shop', permissions: ['products:read'] });
   await project.api('POST', '/secrets', { name: 'SHOP_KEY', value: 'hidden', allowed_hosts: ['api.example.com'] });
   const workflow = await project.api('POST', '/workflows', {
     name: 'Tell the shop', trigger: { kind: 'event', event: 'EntityCreated', entity: 'products' },
@@ -84,12 +81,13 @@ async function furnish(project) {
 }
 
 /** Draws one view in a page that is open. */
-async function draw(view, file, { path, url, then = [] }) {
+async function draw(view, file, { path, url, then }) {
   const { page, owner } = view;
   await page.goto(url ? url(owner.project) : owner.address(path));
-  await page.waitForLoadState('networkidle', { timeout: 3000 }).catch(() => undefined); // a live stream never ends
-  for (const action of then) await action(page);
-  await page.waitForTimeout(300);
+  await page.locator('h1').first().waitFor();
+  await page.locator('.skeleton').first().waitFor({ state: 'detached' });
+  await then?.(page);
+  await page.waitForTimeout(400);
   await page.screenshot({ path: `${OUT}/${file}.png` });
 }
 
