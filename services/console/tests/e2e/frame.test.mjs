@@ -82,7 +82,7 @@ test('the palette finds entities, records and actions, and a record by its id', 
   const { page } = view;
   await page.keyboard.press('Control+k');
   const field = page.getByRole('combobox', { name: 'Search or do…' });
-  await field.fill('prod');
+  await page.keyboard.type('prod');
   await page.getByRole('option', { name: 'products', exact: true }).waitFor();
   await view.axe('palette');
   await page.keyboard.press('Enter');

@@ -28,7 +28,7 @@ const VIEWS = {
   groups: { path: 'groups' },
   group: { path: 'groups/1' },
   keys: { path: 'keys' },
-  explain: { path: 'explain?user=2&entity=products&record=2' },
+  explain: { path: 'explain?path=/entities/products/items/2&user=2' },
   profile: { path: 'profile' },
   workflows: { path: 'workflows' },
   workflow: { path: 'workflows/1' },
@@ -42,7 +42,7 @@ const VIEWS = {
   'search-try': { path: 'search/try?q=product' },
   audit: { path: 'audit' },
   docs: { path: 'docs' },
-  operation: { path: 'docs/list-products' },
+  operation: { path: 'docs/create_products' },
   settings: { path: 'settings' },
   'settings-keys': { path: 'settings/keys' },
   'settings-danger': { path: 'settings/danger' },
@@ -67,6 +67,11 @@ async function furnish(project) {
       { key: 'log', action: 'CreateData', params: { entity: 'tags', values: { label: '{{ $svc.trigger.data.name }}' } } },
     ],
   });
+  const nightly = await project.api('POST', '/workflows', {
+    name: 'Nightly report', trigger: { kind: 'timed', cron: '0 2 * * *', timezone: 'Europe/Paris' },
+    steps: [{ key: 'send', action: 'CallAnApi', params: { url: 'http://127.0.0.1:1/none', method: 'GET' } }],
+  });
+  for (let at = 0; at < 2; at++) await project.api('POST', `/workflows/${nightly.id}/trigger`, {});
   for (const stock of [20, 1, 30]) await project.api('POST', `/workflows/${workflow.id}/trigger`, { name: 'Chair', stock });
   const chart = async (name, body) => (await project.api('POST', '/charts', { name, entity: 'products', aggregates: [{ function: 'count' }], ...body })).id;
   const charts = [

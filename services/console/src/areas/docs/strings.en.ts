@@ -21,7 +21,7 @@ export const d = textsOf({
   documents: 'Documents',
   downloadDocs: 'Download as JSON',
   filter: 'Filter operations',
-  filterHint: 'Words of paths, texts, parameters and members',
+  filterHint: 'Filter operations',
   found: (v: { n: number }) => plural(v.n, { one: '# operation', other: '# operations' }),
   held: 'you hold this',
   header: 'header',

@@ -34,6 +34,8 @@ export const ROWS: readonly SettingRow[] = [
   { name: 'link_verified_email', group: 'external', fallback: false },
   { name: 'oidc_trust_email', group: 'external', fallback: false },
   { name: 'auth_page_url', group: 'links', fallback: null },
+  { name: 'accent_color', group: 'links', fallback: null },
+  { name: 'logo_file_id', group: 'links', fallback: null },
   { name: 'mail_sender', group: 'links', fallback: null },
   { name: 'rate_read', group: 'limits', unit: 'count', fallback: 0 },
   { name: 'rate_write', group: 'limits', unit: 'count', fallback: 0 },

@@ -48,7 +48,7 @@ export const s = textsOf({
   kind: 'Kind',
   limits: 'Limits',
   limitTo: (v: { from: string; to: string }) => `${v.from} to ${v.to}`,
-  links: 'Mail and links',
+  links: 'Mail and pages of users',
   minutes: (v: { n: number }) => plural(v.n, { one: '# minute', other: '# minutes' }),
   name: 'Name of the project',
   origins: 'Allowed origins',
@@ -89,9 +89,11 @@ export const s = textsOf({
 
 /** Labels of settings whose descriptions are long. All other settings are labelled by their descriptions. */
 export const settingLabels: Record<string, string> = {
+  accent_color: "Color of the users' page",
   auth_page_url: 'Page that links in mails open',
   link_verified_email: 'A verified address signs in to the account with this address',
   locale: 'Language for the order of texts',
+  logo_file_id: "Logo of the users' page: the id of a public file",
   mail_sender: 'Sender of mail without a sender of its own',
   oidc_client_secret: 'Client secret',
   oidc_trust_email: 'Addresses of the issuer count as verified',
