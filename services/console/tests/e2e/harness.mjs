@@ -210,6 +210,16 @@ export class View {
     await this.page.goto(this.owner.address(path));
   }
 
+  /** Opens another view as a link of the page does, without loading the page again. */
+  async follow(path) {
+    await this.page.evaluate((href) => {
+      const link = Object.assign(document.createElement('a'), { href });
+      document.querySelector('#main').append(link);
+      link.click();
+      link.remove();
+    }, this.owner.address(path));
+  }
+
   grid() {
     return this.page.getByRole('grid');
   }

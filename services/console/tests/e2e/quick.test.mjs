@@ -24,7 +24,7 @@ const VIEWS = {
   settings: 'Settings',
 };
 async function openView(view, path, title) {
-  await view.go(path);
+  await view.follow(path);
   await view.page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor();
 }
 
