@@ -1,5 +1,6 @@
 // Where a session of the typed client is stored. The access token is in memory only. The refresh token is in sessionStorage, or in
 // localStorage when the user stays signed in. Tabs with the same session share the tokens through a channel; a new tab asks for them.
+// Tabs with a session hold a lock together: while no tab holds it, no answer can come.
 import type { Session as Tokens, SessionStore } from './client.ts';
 
 interface Stored {
@@ -24,12 +25,14 @@ export class TabStore implements SessionStore {
   stays = false;
   readonly #key: string;
   readonly #channel: BroadcastChannel;
+  readonly #lock: string;
   #tokens: Tokens | null = null;
   #hasAsked = false;
 
   /** `base`: the address of the project. The client listens on the same channel: after each message it gets the session from the store. */
   constructor(project: string, base: string) {
     this.#key = `groundwork.session:${project}`;
+    this.#lock = `groundwork.tabs:${base}`;
     this.#channel = new BroadcastChannel(`groundwork:${base}`);
     this.#channel.addEventListener('message', (event: MessageEvent<Message | string>) => {
       if (typeof event.data === 'object') this.#receive(event.data);
@@ -40,10 +43,7 @@ export class TabStore implements SessionStore {
   get(): Tokens | null | Promise<Tokens | null> {
     if (this.#tokens || this.#hasAsked) return this.#current();
     this.#hasAsked = true;
-    const stored = this.#current();
-    if (stored) return stored;
-    this.#post({ kind: 'ask' });
-    return new Promise((resolve) => setTimeout(() => resolve(this.#current()), ASK_MS));
+    return this.#current() ?? this.#ask();
   }
 
   set(tokens: Tokens | null): void {
@@ -51,6 +51,15 @@ export class TabStore implements SessionStore {
     this.#accept(tokens);
     if (tokens) this.#post({ kind: 'tokens', tokens, isAnswer: false, stays: this.stays });
     else if (before) this.#post({ kind: 'out', sid: sessionId(before) });
+  }
+
+  /** Asks the other tabs. An address without TLS has no locks (and localhost has them): there the question is always asked. */
+  async #ask(): Promise<Tokens | null> {
+    const locks = await navigator.locks?.query();
+    if (locks && !locks.held?.some(({ name }) => name === this.#lock)) return this.#current();
+    this.#post({ kind: 'ask' });
+    await new Promise((resolve) => setTimeout(resolve, ASK_MS));
+    return this.#current();
   }
 
   /** The stored token is newer than the one in memory when this tab was frozen while another tab refreshed. */
@@ -61,6 +70,7 @@ export class TabStore implements SessionStore {
   }
 
   #accept(tokens: Tokens | null): void {
+    if (tokens && !this.#tokens) void navigator.locks?.request(this.#lock, { mode: 'shared' }, () => new Promise(() => undefined));
     this.#tokens = tokens;
     if (!tokens) return this.#storage().removeItem(this.#key);
     const stored: Stored = { refresh_token: tokens.refresh_token, user: tokens.user };

@@ -1,14 +1,15 @@
 // Numbers, sizes and times for readers.
 import { numberText, type Exact } from '../api/json.ts';
+import { lazy } from '../lazy.ts';
 
-const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 20 });
-const times = new Intl.DateTimeFormat('en-CA', { year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-const seconds = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const numbers = lazy(() => new Intl.NumberFormat('en', { maximumFractionDigits: 20 }));
+const times = lazy(() => new Intl.DateTimeFormat('en-CA', { year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }));
+const seconds = lazy(() => new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' }));
+const relative = lazy(() => new Intl.RelativeTimeFormat('en', { numeric: 'auto' }));
 const UNITS: [unit: Intl.RelativeTimeFormatUnit, seconds: number][] = [['day', 86_400], ['hour', 3600], ['minute', 60], ['second', 1]];
 
 export function showCount(n: number): string {
-  return numbers.format(n);
+  return numbers().format(n);
 }
 
 /** A number as it is stored: digits that a double cannot hold, and zeros at the end, stay. */
@@ -18,18 +19,18 @@ export function showNumber(value: number | Exact): string {
 
 export function showTime(iso: string): string {
   const time = new Date(iso);
-  return Number.isNaN(time.getTime()) ? iso : times.format(time).replace(',', '');
+  return Number.isNaN(time.getTime()) ? iso : times().format(time).replace(',', '');
 }
 
 export function showTimeFully(iso: string): string {
   const time = new Date(iso);
-  return Number.isNaN(time.getTime()) ? iso : seconds.format(time);
+  return Number.isNaN(time.getTime()) ? iso : seconds().format(time);
 }
 
 export function showAgo(iso: string, now = Date.now()): string {
   const passed = (new Date(iso).getTime() - now) / 1000;
   const [unit, size] = UNITS.find((each) => Math.abs(passed) >= each[1]) ?? UNITS[UNITS.length - 1]!;
-  return Math.abs(passed) > 30 * 86_400 ? showTime(iso) : relative.format(Math.trunc(passed / size), unit);
+  return Math.abs(passed) > 30 * 86_400 ? showTime(iso) : relative().format(Math.trunc(passed / size), unit);
 }
 
 export function showBytes(bytes: number): string {

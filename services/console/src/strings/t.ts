@@ -1,4 +1,5 @@
 // Texts by key. A text with numbers or names is a function of them.
+import { lazy } from '../lazy.ts';
 
 type Text = string | ((values: never) => string);
 type Values<T> = T extends (values: infer V) => string ? [values: V] : [];
@@ -12,10 +13,10 @@ export function textsOf<const T extends Record<string, Text>>(table: T): <K exte
 }
 
 const LANGUAGE = 'en';
-const rules = new Intl.PluralRules(LANGUAGE);
-const numbers = new Intl.NumberFormat(LANGUAGE);
+const rules = lazy(() => new Intl.PluralRules(LANGUAGE));
+const numbers = lazy(() => new Intl.NumberFormat(LANGUAGE));
 
 /** The form for a number, with `#` replaced by the number. */
 export function plural(n: number, forms: { one: string; other: string } & Partial<Record<Intl.LDMLPluralRule, string>>): string {
-  return (forms[rules.select(n)] ?? forms.other).replace('#', numbers.format(n));
+  return (forms[rules().select(n)] ?? forms.other).replace('#', numbers().format(n));
 }
