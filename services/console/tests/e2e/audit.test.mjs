@@ -45,6 +45,7 @@ test('filters have addresses, and further entries are shown on request', async (
   await page.getByRole('textbox', { name: 'Action' }).fill('roles.create');
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'roles.update' }).first().waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'roles.create' }).waitFor();
   assert.equal(await rows(page).count(), 2);
   await page.getByRole('combobox', { name: 'Kind of actor' }).selectOption('system');
   await page.getByRole('heading', { name: 'No entry matches these filters.' }).waitFor();
