@@ -32,7 +32,7 @@ struct ddl_preview {
     size_t violation_count, violation_cap;
     struct ddl_index_change *indexes;
     size_t index_count, index_cap;
-    const struct model_field **fields; /* that the changed enum has */
+    const struct model_field **fields; /* take their values from the changed enum */
     size_t field_count, field_cap;
     bool loses_data;              /* the change deletes data, if there is any */
     struct opt_i64 rewrites_rows; /* not set: the caller may not know the number */

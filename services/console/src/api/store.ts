@@ -53,7 +53,7 @@ export class TabStore implements SessionStore {
     else if (before) this.#post({ kind: 'out', sid: sessionId(before) });
   }
 
-  /** Asks the other tabs. An address without TLS has no locks (and localhost has them): there the question is always asked. */
+  /** Asks the other tabs. Browsers have locks only with TLS and on localhost; elsewhere the tab always asks. */
   async #ask(): Promise<Tokens | null> {
     const locks = await navigator.locks?.query();
     if (locks && !locks.held?.some(({ name }) => name === this.#lock)) return this.#current();
