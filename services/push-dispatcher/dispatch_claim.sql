@@ -7,8 +7,8 @@ where s.ctid = any (array(select q.ctid from {p}.push_sends q where q.due_at <= 
 
 -- part: claimed
   order by q.due_at limit :most::bigint for update skip locked))
-returning s.id:bigint, s.token:bigint, s.request:jsonb, s.category:text?, s.started_at:timestamptz!, s.key_id:integer?, s.spread:smallint,
-  s.spread_after:bigint, s.cancelled_at is not null as cancelled:boolean, coalesce(s.first_error = 'QUARANTINED', false) as quarantined:boolean,
+returning s.id:bigint, s.token:bigint, s.request:jsonb, s.category:text?, s.started_at:timestamptz!, s.key_id:integer?, s.fan_out:smallint,
+  s.fan_out_after:bigint, s.cancelled_at is not null as cancelled:boolean, coalesce(s.first_error = 'QUARANTINED', false) as quarantined:boolean,
   s.created_at:timestamptz
 
 -- The rows that still have the token of this process's claim.

@@ -63,18 +63,18 @@ devices_page(struct task *task, struct send *send, int64_t entity, struct rows *
 
     switch (audience->kind) {
     case PUSH_TO_ALL:
-        return db_query(task, db, FAN_OUT(SQL_SPREAD_ALL), ret_rows);
+        return db_query(task, db, FAN_OUT(SQL_FAN_OUT_ALL), ret_rows);
     case PUSH_TO_USERS:
         return db_query(
             task,
             db,
-            FAN_OUT(SQL_SPREAD_USERS, .users = sql_i64s(audience->users, audience->nusers)),
+            FAN_OUT(SQL_FAN_OUT_USERS, .users = sql_i64s(audience->users, audience->nusers)),
             ret_rows);
     default:
         return db_query(
             task,
             db,
-            FAN_OUT(SQL_SPREAD_OWNER, .entity = entity, .record = audience->owner_record_id),
+            FAN_OUT(SQL_FAN_OUT_OWNER, .entity = entity, .record = audience->owner_record_id),
             ret_rows);
     }
 }
@@ -92,9 +92,9 @@ AWAITS static int fan_out_page(struct task *task, struct send *send)
         send_stop(send, SEND_LOST);
         return 0;
     }
-    const struct sql_spread_row row = sql_spread_row(&rows, 0);
-    send->fan_out_stage = row.spread;
-    send->fan_out_after = row.spread_after;
+    const struct sql_fan_out_row row = sql_fan_out_row(&rows, 0);
+    send->fan_out_stage = row.fan_out;
+    send->fan_out_after = row.fan_out_after;
     send->key_id = row.key_id;
     if (row.cancelled)
         send_stop(send, SEND_CANCELLED);

@@ -50,7 +50,7 @@ source_statement(struct arena *arena, const struct push_source *source, struct s
         PAGE);
 
     return (struct sql){
-        .name = "spread.source_page",
+        .name = "fan_out.source_page",
         .text = arena_cstr(arena, text),
         .hash = str_hash(text),
         .arity = 2,
@@ -111,13 +111,13 @@ int fan_out_source_page(
     bool last = read.count < PAGE;
     return db_query(task,
                     &send->item.project->db,
-                    SQL_SPREAD_SOURCE(.id = send->item.id,
-                                      .token = send->item.token,
-                                      .records = sql_i64s(records, read.count),
-                                      .tokens = sql_strs(tokens, read.count),
-                                      .key_id = send->key_id,
-                                      .error = code,
-                                      .next = last ? next_stage : send->fan_out_stage,
-                                      .after = last ? 0 : records[read.count - 1]),
+                    SQL_FAN_OUT_SOURCE(.id = send->item.id,
+                                       .token = send->item.token,
+                                       .records = sql_i64s(records, read.count),
+                                       .tokens = sql_strs(tokens, read.count),
+                                       .key_id = send->key_id,
+                                       .error = code,
+                                       .next = last ? next_stage : send->fan_out_stage,
+                                       .after = last ? 0 : records[read.count - 1]),
                     ret_rows);
 }

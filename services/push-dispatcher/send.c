@@ -23,12 +23,12 @@ void send_from_row(struct queue_item *item)
     send->category = row.category;
     send->started_ms = row.started_at;
     send->key_id = row.key_id.value;
-    send->fan_out_stage = row.spread;
-    send->fan_out_after = row.spread_after;
+    send->fan_out_stage = row.fan_out;
+    send->fan_out_after = row.fan_out_after;
     send->quarantined = row.quarantined;
     if (row.cancelled || row.quarantined)
         send->stop = SEND_CANCELLED;
-    if (row.spread == 0 && row.spread_after == 0)
+    if (row.fan_out == 0 && row.fan_out_after == 0)
         measure_send_wait(clock_wall_ms() - row.created_at);
 }
 

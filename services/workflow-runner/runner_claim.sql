@@ -27,11 +27,11 @@ select j.id:bigint, j.workflow_id:bigint, c.token:bigint, j.version:integer, j.r
 from c join {p}.jobs j on j.id = c.job_id
 
 -- name: claim_jobs :many row(job)
-{claim_head} and not q.suspect {claim_tail}
+{claim_head} and not q.crashed {claim_tail}
 
 -- Claims jobs whose last runner died (work.h).
 -- name: claim_crashed :many row(job)
-{claim_head} and q.suspect {claim_tail}
+{claim_head} and q.crashed {claim_tail}
 
 -- Selects the rows that still carry the given tokens.
 -- part: ours

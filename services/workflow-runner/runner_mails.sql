@@ -51,16 +51,16 @@ join {p}.mails m on m.id = e.id and m.token = e.token where m.due_at is not null
 -- name: mails_release :exec
 update {p}.mails m set token = m.token + 1, attempt = m.attempt - 1, leased = false, status = 'queued', due_at = now()
 from unnest(:ids::bigint[], :tokens::bigint[]) as g (id, token)
-where m.id = g.id and m.token = g.token and m.due_at is not null and not m.handed;
+where m.id = g.id and m.token = g.token and m.due_at is not null and not m.handed_over;
 
 -- Takes mails from processes that died. A mail that the server may have accepted ends as `unknown` and is never sent again.
 -- name: mails_rescue :many
 with dead as (
-  select q.id, q.handed, q.handed or q.attempt >= :attempts::smallint as ends from {p}.mails q
+  select q.id, q.handed_over, q.handed_over or q.attempt >= :attempts::smallint as ends from {p}.mails q
   where q.due_at <= now() and q.leased order by q.due_at limit 100 for update skip locked)
 update {p}.mails m set token = m.token + 1, leased = false,
-  status = case when d.handed then 'unknown' when d.ends then 'failed' else 'queued' end,
-  code = case when d.handed then 'mail_unknown' when d.ends then 'quarantined' else m.code end,
+  status = case when d.handed_over then 'unknown' when d.ends then 'failed' else 'queued' end,
+  code = case when d.handed_over then 'mail_unknown' when d.ends then 'quarantined' else m.code end,
   due_at = case when d.ends then null else now() end, ended_at = case when d.ends then now() end,
   content = case when d.ends then null else m.content end
 from dead d where m.id = d.id
@@ -110,7 +110,7 @@ on conflict (mail_id) do update set hash = excluded.hash, expires_at = excluded.
 
 -- Marks a mail as handed over: from now on the server may have it.
 -- name: mail_handed :opt
-update {p}.mails m set handed = true, message_id = :message_id::text, sender = :sender::text
+update {p}.mails m set handed_over = true, message_id = :message_id::text, sender = :sender::text
 where m.id = :id::bigint and m.token = :token::bigint and m.leased returning m.id:bigint;
 
 -- name: mail_end :opt
@@ -120,7 +120,7 @@ where m.id = :id::bigint and m.token = :token::bigint and m.leased returning m.i
 
 -- Queues a mail again that was not delivered.
 -- name: mail_again :opt
-update {p}.mails m set status = 'queued', code = :code::text?, detail = :detail::text?, leased = false, handed = false,
+update {p}.mails m set status = 'queued', code = :code::text?, detail = :detail::text?, leased = false, handed_over = false,
   attempt = m.attempt - 1, tries = m.tries + 1, due_at = now() + :pause_ms::bigint * interval '1 millisecond'
 where m.id = :id::bigint and m.token = :token::bigint and m.leased returning m.id:bigint;
 

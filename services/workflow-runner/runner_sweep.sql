@@ -27,17 +27,17 @@ from platform.workflow_projects f join platform.projects p on p.number = f.numbe
 where p.state = 'active' order by f.number
 
 -- name: crashed_put :exec
-insert into platform.suspects (number) values (:number::bigint) on conflict (number) do nothing
+insert into platform.crashed_projects (number) values (:number::bigint) on conflict (number) do nothing
 
 -- The sweep of a project inserts the row again when the project still has crashed jobs.
 -- name: crashed_take :many
-delete from platform.suspects s using platform.projects p where p.number = s.number and p.state = 'active' returning s.number as number
+delete from platform.crashed_projects s using platform.projects p where p.number = s.number and p.state = 'active' returning s.number as number
 
 -- name: sweep_poll :one
 select exists (select 1 from {p}.outbox o where o.pending & 1 <> 0) as events:boolean,
   exists (select 1 from {p}.workflow_stops) as stops:boolean,
-  exists (select 1 from {p}.job_leases l where l.state = 'queued' and not l.suspect) as due:boolean,
-  exists (select 1 from {p}.job_leases l where l.state = 'queued' and l.suspect) as crashed:boolean,
+  exists (select 1 from {p}.job_leases l where l.state = 'queued' and not l.crashed) as due:boolean,
+  exists (select 1 from {p}.job_leases l where l.state = 'queued' and l.crashed) as crashed:boolean,
   exists (select 1 from {p}.job_leases l where l.lease_until < now()) as expired:boolean,
   (select min(w.next_fire_at) from {p}.workflows w where w.next_fire_at is not null) as next_fire_at:timestamptz?
 
@@ -45,10 +45,10 @@ select exists (select 1 from {p}.outbox o where o.pending & 1 <> 0) as events:bo
 select distinct l.runner as runner from {p}.job_leases l where l.lease_until < now() and l.runner is not null limit 1000
 
 -- part: alone
-(e.suspect or coalesce(e.runner = any(:alone::text[]), false))
+(e.crashed or coalesce(e.runner = any(:alone::text[]), false))
 
--- Takes jobs from runners that died. They return to the queue as suspect, to be run alone. The attempt does not count when
--- other jobs may have been the cause, that is, when the job was not run alone as a suspect and its runner is not one of
+-- Takes jobs from runners that died. They return to the queue as crashed jobs, which run alone. The attempt does not count when
+-- other jobs may have been the cause, that is, when the job was not run alone as a crashed job and its runner is not one of
 -- :alone. A job that has crashed too many runners is not queued again but ends as quarantined, and its `sent` steps become
 -- interrupted.
 -- name: sweep_rescue :many
@@ -58,7 +58,7 @@ with expired as (
   where e.lease_until < now()
   order by e.job_id limit 500 for update of e skip locked),
 rescued as (
-  update {p}.job_leases e set state = 'queued', token = e.token + 1, lease_until = null, runner = null, suspect = true,
+  update {p}.job_leases e set state = 'queued', token = e.token + 1, lease_until = null, runner = null, crashed = true,
     attempt = case when {alone} then e.attempt else greatest(e.attempt - 1, 0) end
   where e.job_id = any (array(select x.job_id from expired x where not x.gone))
   returning e.job_id, e.attempt),

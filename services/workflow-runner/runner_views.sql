@@ -8,7 +8,7 @@ where p.state = 'active' order by f.number
 -- part: due
 (v.lease_until is null or v.lease_until < now())
   and (v.requested_at is not null or v.next_refresh_at <= now()
-    or v.on_change and coalesce(v.looked_at, '-infinity') < now() - interval '5 seconds')
+    or v.on_change and coalesce(v.checked_at, '-infinity') < now() - interval '5 seconds')
 
 -- name: views_poll :one
 select exists (select 1 from {p}.materialized_views v where {due}) as due:boolean
@@ -17,8 +17,8 @@ select exists (select 1 from {p}.materialized_views v where {due}) as due:boolea
 -- false.
 -- name: view_claim :opt
 update {p}.materialized_views as v
-set token = v.token + 1, lease_until = now() + :lease_ms::bigint * interval '1 millisecond', looked_at = now()
-where v.id = (select v.id from {p}.materialized_views v where {due} order by v.looked_at nulls first, v.id limit 1
+set token = v.token + 1, lease_until = now() + :lease_ms::bigint * interval '1 millisecond', checked_at = now()
+where v.id = (select v.id from {p}.materialized_views v where {due} order by v.checked_at nulls first, v.id limit 1
   for update skip locked)
 returning v.id as id:bigint, v.token as token:bigint, v.entity_id as entity_id:bigint, v.query as query:jsonb,
   v.definition_number as definition_number:bigint, v.timezone as timezone:text, v.cron as cron:text?, v.mark_since as mark_since:bigint, v.mark_changes as mark_changes:bigint,

@@ -279,7 +279,7 @@ AWAITS static int upload_write_rows(struct upload *upload, struct db *tx, int64_
         calls[count] = db_call_new(task->arena,
                                    SQL_RESUME_DONE(.key = str_from(upload->files[0].key.name),
                                                    .id = config->resume_id,
-                                                   .place = config->resume_offset));
+                                                   .position = config->resume_offset));
     TRY(db_batch(task, tx, calls, all, NULL));
     if (all > count && calls[count].rows.count == 0)
         return FILES_COLLECTED;
@@ -386,7 +386,7 @@ int upload_store_part(struct upload *upload)
 {
     struct db_call call = db_call(SQL_RESUME_KEEP(.size = upload->files[0].facts.size,
                                                   .id = upload->config.resume_id,
-                                                  .place = upload->config.resume_offset,
+                                                  .position = upload->config.resume_offset,
                                                   .key = str_from(upload->files[0].key.name)));
 
     return upload_commit_by(upload, &call, 1);

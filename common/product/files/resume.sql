@@ -22,21 +22,21 @@ select u.length as length:bigint, u.received as received:bigint, u.filename as f
 from {p}.file_uploads u where u.id = :id::text and u.created_by = :created_by::bigint and u.expires_at > now()
 
 -- name: resume_parts :many
-select p.key as key:text, p.size as size:bigint from {p}.file_upload_parts p where p.upload_id = :id::text order by p.place
+select p.key as key:text, p.size as size:bigint from {p}.file_upload_parts p where p.upload_id = :id::text order by p.position
 
 -- Stores the next part and postpones its removal until the upload has expired. Returns no row when another request has continued
 -- the upload or the collector has taken the key.
 -- name: resume_keep :opt
 with moved as (
   update {p}.file_uploads u set received = u.received + :size::bigint
-  where u.id = :id::text and u.received = :place::bigint and u.file_id is null and u.expires_at > now()
+  where u.id = :id::text and u.received = :position::bigint and u.file_id is null and u.expires_at > now()
   returning u.id, u.expires_at),
 due as (
   update {p}.file_garbage g set due_at = m.expires_at + interval '1 hour' from moved m
   where g.key = :key::text and not g.taken
   returning g.key)
-insert into {p}.file_upload_parts (upload_id, place, key, size)
-select m.id, :place::bigint, d.key, :size::bigint from moved m, due d
+insert into {p}.file_upload_parts (upload_id, position, key, size)
+select m.id, :position::bigint, d.key, :size::bigint from moved m, due d
 returning upload_id
 
 -- Runs in the transaction that has inserted the file's row.
@@ -44,7 +44,7 @@ returning upload_id
 with done as (
   update {p}.file_uploads u set received = u.length, file_id = f.id
   from {p}.files f
-  where f.key = :key::text and u.id = :id::text and u.received = :place::bigint and u.file_id is null
+  where f.key = :key::text and u.id = :id::text and u.received = :position::bigint and u.file_id is null
   returning u.id),
 parts as (delete from {p}.file_upload_parts p using done d where p.upload_id = d.id returning p.key),
 gone as (update {p}.file_garbage g set taken = true, due_at = now() from parts p where g.key = p.key)

@@ -7,7 +7,7 @@ select p.id:bigint, p.type:text, p.provider:text, p.amount_minor:bigint, p.curre
   p.payment_method_id:bigint?, p.subscription_id:bigint?, p.failure_code:text?, p.failure_message:text?,
   p.amount_refunded_minor:bigint, p.platform_fee_minor:bigint, p.disputes::text as disputes:text,
   p.declines::text as declines:text, p.refunds::text as refunds:text, p.paid_at:timestamptz?, p.metadata::text as metadata:text,
-  p.event_at:timestamptz?, p.event_id:text?, p.event_rank:smallint, p.settle_at:timestamptz?, p.call_key is not null as calling:boolean, p.told as emitted:integer,
+  p.event_at:timestamptz?, p.event_id:text?, p.event_rank:smallint, p.settle_at:timestamptz?, p.call_key is not null as calling:boolean, p.emitted:integer,
   p.created_at:timestamptz from {p}.payments p
 
 -- part: subscription
@@ -17,14 +17,14 @@ select s.id:bigint, s.plan_id:bigint?, s.subscriber_id:bigint?, s.customer_email
   s.trial_length_days:integer, s.status:text, s.current_period_start:timestamptz?, s.current_period_end:timestamptz?,
   s.trial_end:timestamptz?, s.cancel_at_period_end:boolean, s.canceled_at:timestamptz?, s.ended_at:timestamptz?,
   s.event_at:timestamptz?, s.event_rank:smallint, s.event_id:text?, s.settle_at:timestamptz?,
-  s.call_key is not null as calling:boolean, s.told as emitted:integer, s.metadata::text as metadata:text,
+  s.call_key is not null as calling:boolean, s.emitted:integer, s.metadata::text as metadata:text,
   s.created_at:timestamptz, s.updated_at:timestamptz from {p}.subscriptions s
 
 -- part: method
 select m.id:bigint, m.provider_id:text?, m.setup_id:text?, m.customer:text?, m.subscriber_id:bigint?,
   m.subscriber_email:text?, m.type:text, m.brand:text?, m.last4:text?, m.exp_month:smallint?, m.exp_year:smallint?,
   m.is_default:boolean, m.status:text, m.failure_code:text?, m.failure_message:text?, m.event_at:timestamptz?,
-  m.told as emitted:integer, m.created_at:timestamptz from {p}.payment_methods m
+  m.emitted:integer, m.created_at:timestamptz from {p}.payment_methods m
 
 -- Serializes transactions that create a row for the same object of the processor, or that find no row.
 -- name: apply_lock :exec
@@ -56,7 +56,7 @@ select nextval('{p}.payments_id_seq') as id:bigint, now() as now:timestamptz;
 insert into {p}.payments as p (id, type, amount_minor, currency, status, description, reference, intent_id, session_id,
   charge_id, invoice_payment_id, customer, customer_email, subscriber_id, subscription_id, failure_code,
   failure_message, amount_refunded_minor, platform_fee_minor, disputes, declines, refunds, paid_at, metadata, event_at,
-  event_id, event_rank, settle_at, told)
+  event_id, event_rank, settle_at, emitted)
 values (:id::bigint, :type::text, :amount_minor::bigint, :currency::text, :status::text, :description::text,
   :reference::text, :intent_id::text, :session_id::text, :charge_id::text, :invoice_payment_id::text, :customer::text,
   :customer_email::text, :subscriber_id::bigint?, :subscription_id::bigint?, :failure_code::text,
@@ -77,10 +77,10 @@ on conflict (id) do update set amount_minor = excluded.amount_minor, status = ex
   call_key = case when :ended::boolean then null else p.call_key end,
   call_path = case when :ended::boolean then null else p.call_path end,
   call_form = case when :ended::boolean then null else p.call_form end,
-  told = excluded.told, updated_at = greatest(now(), p.updated_at);
+  emitted = excluded.emitted, updated_at = greatest(now(), p.updated_at);
 
 -- name: apply_payment_emitted :exec args(apply_emitted)
-update {p}.payments set told = told | :emitted::integer where id = :id::bigint;
+update {p}.payments set emitted = emitted | :emitted::integer where id = :id::bigint;
 
 -- name: apply_subscription_lock :many row(subscription)
 {subscription}
@@ -112,7 +112,7 @@ where p.processor_price_id = :processor_price_id::text or p.id = :id::bigint;
 insert into {p}.subscriptions as s (id, plan_id, subscriber_id, customer_email, customer, provider_subscription_id,
   session_id, name, description, amount_minor, currency, billing_interval, interval_count, trial_length_days, status,
   current_period_start, current_period_end, trial_end, cancel_at_period_end, canceled_at, ended_at, event_at,
-  event_rank, event_id, settle_at, told, metadata)
+  event_rank, event_id, settle_at, emitted, metadata)
 values (:id::bigint, :plan_id::bigint?, :subscriber_id::bigint?, :customer_email::text, :customer::text,
   :provider_subscription_id::text, :session_id::text, :name::text, :description::text, :amount_minor::bigint?,
   :currency::text, :billing_interval::text, :interval_count::integer?, :trial_length_days::integer, :status::text,
@@ -132,10 +132,10 @@ on conflict (id) do update set plan_id = excluded.plan_id, subscriber_id = exclu
   call_key = case when :settled::boolean then null else s.call_key end,
   call_path = case when :settled::boolean then null else s.call_path end,
   call_form = case when :settled::boolean then null else s.call_form end,
-  told = excluded.told, updated_at = greatest(now(), s.updated_at);
+  emitted = excluded.emitted, updated_at = greatest(now(), s.updated_at);
 
 -- name: apply_subscription_emitted :exec args(apply_emitted)
-update {p}.subscriptions set told = told | :emitted::integer where id = :id::bigint;
+update {p}.subscriptions set emitted = emitted | :emitted::integer where id = :id::bigint;
 
 -- name: apply_history_add :exec
 insert into {p}.subscription_history (subscription_id, at, from_status, to_status, event_id, detail)
@@ -165,7 +165,7 @@ delete from {p}.payment_methods where id = :id::bigint;
 
 -- name: apply_method_put :exec
 insert into {p}.payment_methods as m (id, provider_id, setup_id, customer, subscriber_id, subscriber_email, type, brand,
-  last4, exp_month, exp_year, status, failure_code, failure_message, event_at, told)
+  last4, exp_month, exp_year, status, failure_code, failure_message, event_at, emitted)
 values (:id::bigint, :provider_id::text, :setup_id::text, :customer::text, :subscriber_id::bigint?,
   :subscriber_email::text, :type::text, :brand::text, :last4::text, :exp_month::smallint?, :exp_year::smallint?,
   :status::text, :failure_code::text, :failure_message::text, :event_at::timestamptz?, :emitted::integer)
@@ -175,7 +175,7 @@ on conflict (id) do update set provider_id = excluded.provider_id, setup_id = ex
   last4 = excluded.last4, exp_month = excluded.exp_month, exp_year = excluded.exp_year,
   is_default = m.is_default and excluded.status = 'active', status = excluded.status,
   failure_code = excluded.failure_code, failure_message = excluded.failure_message,
-  event_at = excluded.event_at, told = excluded.told, updated_at = greatest(now(), m.updated_at);
+  event_at = excluded.event_at, emitted = excluded.emitted, updated_at = greatest(now(), m.updated_at);
 
 -- name: apply_account_lock :opt
 select s.doc::text as doc:text from {p}.settings s where s.kind = 'payments' and s.key = 'processor' for update;

@@ -65,7 +65,7 @@ select f.id from failed f
 -- The call was certainly not carried out: deletes the row that it was to create.
 -- name: call_payment_not_begun :exec args(call_not_begun)
 delete from {p}.payments
-where id = :id::bigint and call_key = :call_key::text and intent_id is null and session_id is null and told = 0
+where id = :id::bigint and call_key = :call_key::text and intent_id is null and session_id is null and emitted = 0
 
 -- name: call_subscription_release :exec
 with gone as (

@@ -33,7 +33,7 @@ select m.model_version:bigint, s.doc:jsonb?, s.sealed:bytea?, {p}.text_collation
   array(select encode(k.wrapped, 'hex') from {p}.data_keys k order by k.id) as key_texts:text[]
 from {p}.meta m left join {p}.settings s on s.kind = 'setting' and s.key = 'project';
 
--- Returns the locale in PostgreSQL's spelling, which {p}.text_collation() compares with (0060_text_order.sql).
+-- Returns the locale in PostgreSQL's spelling, which {p}.text_collation() compares with (0003_model.sql).
 -- name: project_locale :opt
 select left(c.collname::text, -6) as locale:text! from pg_catalog.pg_collation c
 where lower(c.collname) = lower(:locale::text) || '-x-icu' and c.collnamespace = 'pg_catalog'::regnamespace

@@ -2,7 +2,7 @@
 /*
  * Earlier versions of records, for entities that keep history (entity->history_days). Triggers
  * write a row of {p}.h_<entity> in the transaction of each change. The row contains the record
- * before the change (0035_record_history.sql). Results as in records.h; not_found when the
+ * before the change (0011_live.sql). Results as in records.h; not_found when the
  * entity keeps no history.
  *
  * Today's rules apply to earlier versions. A caller that may not see a record sees none of its

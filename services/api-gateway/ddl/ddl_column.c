@@ -83,7 +83,7 @@ static bool column_is_text(const struct model_field *field)
     return strcmp(ddl_type(field), "text") == 0;
 }
 
-/* Text columns get a second index, in the order of the project's locale (0061_text_indexes.sql). */
+/* Text columns get a second index, in the order of the project's locale (0003_model.sql). */
 static void add_index(struct ddl *ddl, const struct model_field *field)
 {
     bool unique = ddl_index_of(field) == INDEX_UNIQUE;
@@ -140,7 +140,7 @@ static void add_foreign_key(struct ddl *ddl, const struct model_field *field)
             delete_actions[field->on_delete]);
 }
 
-/* Adds or drops the foreign key and the triggers that update files (0020_file_fields.sql). */
+/* Adds or drops the foreign key and the triggers that update files (0008_files.sql). */
 static void change_file_rule(struct ddl *ddl, const struct model_field *field, bool add)
 {
     ddl_add(ddl,

@@ -1,4 +1,4 @@
-/* History of records: calls the procedures of 0035_record_history.sql when the model changes. */
+/* History of records: calls the procedures of 0011_live.sql when the model changes. */
 #include "ddl/ddl.h"
 
 void ddl_history_start(struct ddl *ddl, const struct entity *entity)

@@ -4,7 +4,7 @@ import itertools
 from .records import execute, rows
 
 _numbers = itertools.count(1)
-LEASE_COLUMNS = ("suspect", "attempt", "token", "runner", "lease_until", "started_at")
+LEASE_COLUMNS = ("crashed", "attempt", "token", "runner", "lease_until", "started_at")
 OPEN_STATUSES = ("queued", "running", "waiting")
 
 

@@ -180,7 +180,7 @@ def test_one_that_was_presumed_dead_writes_nothing(push_project, start_test_disp
 def test_quarantine(push_project, start_test_dispatcher):
     """When a send has no attempts left, its pending deliveries fail. When failing these deliveries used up the attempts again, the send ends at once."""
     devices = [push_project.device(f"poison{number}.{push_project.number}") for number in range(3)]
-    poison = "update {p}.push_sends set leased = true, attempt = 5, due_at = now(), spread = 2, targets = 3{also} where id = %s"
+    poison = "update {p}.push_sends set leased = true, attempt = 5, due_at = now(), fan_out = 2, targets = 3{also} where id = %s"
     row = "insert into {p}.push_deliveries (send_id, provider, target_id, status) values (%s, 1, %s, %s)"
     begun, untouched, again = push_project.send(), push_project.send(), push_project.send()
     for send, first in ((begun, "delivered"), (untouched, "pending"), (again, "pending")):

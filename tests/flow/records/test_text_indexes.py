@@ -75,10 +75,10 @@ def test_a_large_table_waits_for_a_runner(project, db, words, start_test_runner)
 
 def test_of_a_project_that_had_none(project, db, words, start_test_runner):
     drop(project, db, words)
-    execute(db, "delete from platform.text_index_looks")
+    execute(db, "delete from platform.text_index_checks")
     start_test_runner()
     until(lambda: indexes(project, db, words) == made("und"), within=20)
-    until(lambda: rows(db, "select 1 from platform.text_index_looks l join platform.projects p on p.number = l.number where p.slug = %s", project.id))
+    until(lambda: rows(db, "select 1 from platform.text_index_checks l join platform.projects p on p.number = l.number where p.slug = %s", project.id))
 
 
 def test_a_sorted_list_reads_the_index(project, db, words):

@@ -13,7 +13,7 @@
 
 /* --- files --- */
 
-/* The fields of an expanded file (0020_file_fields.sql). A caller that may read the record's field
+/* The fields of an expanded file (0008_files.sql). A caller that may read the record's field
  * may read the file. */
 enum { FILE_VALUES = 10 };
 static const struct entity file_entity;

@@ -227,7 +227,7 @@ int files_remove(struct req *r, const int64_t *ids, size_t count, struct rows *r
     for (size_t i = 0; i < ret_gone->count; i++)
         found[i] = rows_i64(ret_gone, i, 0);
     int rc = files_delete(&r->task, r->scope->db, found, ret_gone->count, &keys);
-    if (rc == DB_NOT_NULL) /* the foreign key would set the field to null (0020_file_fields.sql) */
+    if (rc == DB_NOT_NULL) /* the foreign key would set the field to null (0008_files.sql) */
         return fail(r, PROBLEM_CONFLICT, "A file is the value of a required field of its record.");
     TRY(files_check(r, rc));
     TRY(sql_commit(r));
