@@ -202,15 +202,15 @@ static struct str state_of(struct world_of_payments *world)
     return text(
         world,
         "select concat_ws(E'\\n', "
-        "(select string_agg((to_jsonb(p) - '{id,created_at,updated_at,settle_at,told,"
+        "(select string_agg((to_jsonb(p) - '{id,created_at,updated_at,settle_at,emitted,"
         "subscription_id}'::text[] || jsonb_build_object('of', s.provider_subscription_id))::text, "
         "E'\\n' order by p.intent_id, p.invoice_payment_id, p.session_id) from {p}.payments p left "
         "join {p}.subscriptions s on s.id = p.subscription_id), "
-        "(select string_agg((to_jsonb(s) - '{id,created_at,updated_at,settle_at,told,plan_id}'"
+        "(select string_agg((to_jsonb(s) - '{id,created_at,updated_at,settle_at,emitted,plan_id}'"
         "::text[])::text, E'\\n' order by s.provider_subscription_id) from {p}.subscriptions s), "
         "(select string_agg((to_jsonb(h) - '{id,subscription_id}'::text[])::text, E'\\n' order by "
         "h.event_id) from {p}.subscription_history h), "
-        "(select string_agg((to_jsonb(m) - '{id,created_at,updated_at,told}'::text[])::text, "
+        "(select string_agg((to_jsonb(m) - '{id,created_at,updated_at,emitted}'::text[])::text, "
         "E'\\n' order by m.provider_id, m.setup_id) from {p}.payment_methods m))");
 }
 

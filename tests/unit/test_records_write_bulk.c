@@ -192,14 +192,18 @@ TEST(test_upsert)
  * again. */
 struct rivalry {
     const struct shop *shop;
+    bool has_locked; /* the transaction has locked V2 */
     bool is_bulk_repeated;
 };
 
 static int rival_upsert(struct task *task, void *arg)
 {
-    struct shop shop = *((const struct rivalry *)arg)->shop;
+    const struct rivalry *rivalry = arg;
+    struct shop shop = *rivalry->shop;
 
     shop.task = task;
+    while (!rivalry->has_locked)
+        assert_int_equal(task_sleep(task, 1), 0);
     has(bulk(shop_ctx(&shop, 1),
              PRODUCTS,
              (struct bulk_mode){.upsert = true, .key = 21},
@@ -218,6 +222,7 @@ static int rival_transaction(struct task *task, void *arg)
     shop.task = task;
     assert_int_equal(db_begin(task, &shop.project->db, &tx), 0);
     exec(task, tx, "update {p}.e_2 set f_22 = 1 where f_21 = 'V2'");
+    rivalry->has_locked = true;
     while (count_of(&shop, "select count(*) from pg_locks where not granted", 0, 0) ==
            0) /* until the upsert holds V1 and waits for V2 */
         assert_int_equal(task_sleep(task, 5), 0);
@@ -244,6 +249,7 @@ static void rivals(struct task *task, struct directory *one, struct directory *t
              "[{\"sku\":\"V1\"},{\"sku\":\"V2\"}]"),
         "\"created\":2");
     for (int round = 0; round < RIVAL_ROUNDS && !rivalry.is_bulk_repeated; round++) {
+        rivalry.has_locked = false;
         struct task_call calls[] = {{rival_transaction, &rivalry, 0}, {rival_upsert, &rivalry, 0}};
         assert_int_equal(task_all(task, calls, 2), 0);
     }
