@@ -181,7 +181,7 @@ def check(outlet, steps, status, word, **columns):
     row = outlet.subscription(original)
     found = {"status": row["status"], "store_status": row["store_status"], **{name: row[name] for name in columns}}
     assert found == {"status": status, "store_status": word, **columns}, [step[:2] for step in steps]
-    assert row["provider"] == "iap_store" and row["told"] == 0
+    assert row["provider"] == "iap_store" and row["emitted"] == 0
     return row
 
 
@@ -418,9 +418,9 @@ def test_purchase(outlet):
     row = outlet.payment(ident)
     assert state == "applied" and about == f"payment:{row['id']}" and "succeeded" in effect
     assert {name: row[name] for name in ("type", "provider", "amount_minor", "currency", "status", "reference", "environment",
-                                         "subscriber_id", "description", "told", "amount_refunded_minor")} == {
+                                         "subscriber_id", "description", "emitted", "amount_refunded_minor")} == {
         "type": "one_off", "provider": "iap_store", "amount_minor": 499, "currency": "usd", "status": "succeeded",
-        "reference": ident, "environment": "Production", "subscriber_id": user, "description": "coins_100", "told": 0,
+        "reference": ident, "environment": "Production", "subscriber_id": user, "description": "coins_100", "emitted": 0,
         "amount_refunded_minor": 0}
     assert ms(row["paid_at"]) == bought["purchaseDate"] and row["metadata"]["quantity"] == 2
     refunded = {**bought, "revocationDate": now_ms(), "revocationReason": 1}
