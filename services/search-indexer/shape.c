@@ -33,7 +33,7 @@ bool shape_wanted(struct arena *arena, const struct entity *entity, struct index
         if (!field_is_searched(field))
             continue;
         shape_add(ret_shape, field->id, field);
-        strbuf_printf(&text, " %lld%s", (long long)field->id, model_type_name(field->type));
+        strbuf_printf(&text, " %lld%s", (long long)field->id, model_type_info(field->type)->name);
         if (field->type == TYPE_RELATION)
             strbuf_printf(&text, ":%lld", (long long)entity_display(field->target)->id);
     }

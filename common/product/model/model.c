@@ -8,22 +8,6 @@
 
 #define FREE_INLINE_BYTES ((size_t)128 * 1024) /* larger models are freed on a thread */
 
-static const char *const type_names[TYPE_COUNT] = {
-    [TYPE_VARCHAR] = "varchar",
-    [TYPE_TEXT] = "text",
-    [TYPE_INTEGER] = "integer",
-    [TYPE_FLOAT] = "float",
-    [TYPE_DECIMAL] = "decimal",
-    [TYPE_BOOL] = "bool",
-    [TYPE_DATE] = "date",
-    [TYPE_DATETIME] = "datetime",
-    [TYPE_JSON] = "json",
-    [TYPE_ENUM] = "enum",
-    [TYPE_FILE] = "file",
-    [TYPE_RELATION] = "relation",
-    [TYPE_SECRET] = "secret",
-};
-
 static const char *const on_delete_names[] = {
     [ON_DELETE_RESTRICT] = "restrict",
     [ON_DELETE_SET_NULL] = "set_null",
@@ -36,17 +20,6 @@ static int name_index(const char *const *names, size_t count, struct str name)
         if (str_is(name, names[i]))
             return (int)i;
     return -1;
-}
-
-const char *model_type_name(enum model_type type)
-{
-    MUST(type < TYPE_COUNT);
-    return type_names[type];
-}
-
-int model_type_find(struct str name)
-{
-    return name_index(type_names, TYPE_COUNT, name);
 }
 
 const char *model_on_delete_name(enum model_on_delete on_delete)
@@ -170,7 +143,7 @@ bool entity_has_only_search(const struct entity *entity, enum event_kind event)
 
 static bool is_text(const struct model_field *field)
 {
-    return !field->system && (field->type == TYPE_VARCHAR || field->type == TYPE_TEXT);
+    return !field->system && (model_type_info(field->type)->traits & TRAIT_TEXT) != 0;
 }
 
 const struct model_field *entity_display(const struct entity *entity)
@@ -193,16 +166,7 @@ bool field_is_searched(const struct model_field *field)
 {
     if (!field->searchable || field->system)
         return false;
-    switch (field->type) {
-    case TYPE_VARCHAR:
-    case TYPE_TEXT:
-    case TYPE_ENUM:
-    case TYPE_INTEGER:
-    case TYPE_DECIMAL:
-        return true;
-    case TYPE_RELATION:
+    if (field->type == TYPE_RELATION)
         return !field->is_many && field->target != NULL && entity_display(field->target) != NULL;
-    default:
-        return false;
-    }
+    return (model_type_info(field->type)->traits & TRAIT_SEARCH) != 0;
 }

@@ -12,26 +12,11 @@
 #include "base/result.h"
 #include "base/str.h"
 #include "catalog/event.h"
+#include "catalog/model_type.h"
 #include "db/db.h"
 
 struct json_t;
 
-enum model_type {
-    TYPE_VARCHAR,
-    TYPE_TEXT,
-    TYPE_INTEGER,
-    TYPE_FLOAT,
-    TYPE_DECIMAL,
-    TYPE_BOOL,
-    TYPE_DATE,
-    TYPE_DATETIME,
-    TYPE_JSON,
-    TYPE_ENUM,
-    TYPE_FILE,
-    TYPE_RELATION,
-    TYPE_SECRET,
-    TYPE_COUNT,
-};
 enum model_on_delete { ON_DELETE_RESTRICT, ON_DELETE_SET_NULL, ON_DELETE_CASCADE };
 /* Consumers of the outbox: bits of outbox.pending. */
 enum event_consumer { CONSUMER_WORKFLOWS = 1, CONSUMER_SEARCH = 2 };
@@ -136,10 +121,8 @@ bool field_is_searched(const struct model_field *field);
 const struct model_field *entity_field(const struct entity *entity, struct str name);
 const struct model_field *entity_field_by_id(const struct entity *entity, int64_t id);
 const struct model_enum *model_enum_find(const struct model *model, struct str name);
-/* any: Names of types and of on_delete rules, static texts; the find functions return -1 for an
- * unknown name. */
-const char *model_type_name(enum model_type type);
-int model_type_find(struct str name);
+/* any: Names of on_delete rules, static texts; model_on_delete_find() returns -1 for an unknown
+ * name. */
 const char *model_on_delete_name(enum model_on_delete on_delete);
 int model_on_delete_find(struct str name);
 /* any: Returns whether the name may be given to an entity, field or enum: [a-z][a-z0-9_]{0,47}, not

@@ -220,36 +220,15 @@ static struct str example_enum(struct arena *arena, const struct model_field *fi
 /* Example values for documents, fixed by type: a document changes only with the model. */
 static struct str field_example(struct arena *arena, const struct model_field *field)
 {
-    switch (field->type) {
-    case TYPE_VARCHAR:
-    case TYPE_TEXT:
+    const struct model_type_info *type = model_type_info(field->type);
+
+    if (type->traits & TRAIT_TEXT)
         return example_text(arena, field);
-    case TYPE_INTEGER:
-        return example_number(arena, field, 42);
-    case TYPE_FLOAT:
-        return example_number(arena, field, 1.5);
-    case TYPE_DECIMAL:
-        return example_number(arena, field, 19.99);
-    case TYPE_BOOL:
-        return STR("true");
-    case TYPE_DATE:
-        return STR("\"2026-01-31\"");
-    case TYPE_DATETIME:
-        return STR("\"2026-01-31T12:00:00.000Z\"");
-    case TYPE_JSON:
-        return STR("{\"key\":\"value\"}");
-    case TYPE_ENUM:
+    if (type->traits & TRAIT_NUMBER)
+        return example_number(arena, field, strtod(type->example, NULL));
+    if (field->type == TYPE_ENUM)
         return example_enum(arena, field);
-    case TYPE_FILE:
-        return STR("1");
-    case TYPE_RELATION:
-        return field->is_many ? STR("[1,2]") : STR("1");
-    case TYPE_SECRET:
-        return STR("\"" SECRET_MASK "\"");
-    case TYPE_COUNT:
-        break;
-    }
-    PANIC("field %lld has no type", (long long)field->id);
+    return field->is_many ? STR("[1,2]") : str_from(type->example);
 }
 
 static struct str model_bound_text(struct arena *arena, const json_t *bound)
@@ -286,16 +265,16 @@ static void field_options(const struct model *model, struct model_field *field, 
 
 static bool load_field(const struct model *model, const json_t *item, struct model_field *field)
 {
-    int type = model_type_find(jr_str(item, "type"));
+    enum model_type type = model_type_find(jr_str(item, "type"));
 
-    if (type < 0) {
+    if (type == TYPE_COUNT) {
         log_debug("model.unknown_type", L_I64("field", jr_i64(item, "id", 0)));
         return false;
     }
     *field = (struct model_field){
         .id = jr_i64(item, "id", 0),
         .name = arena_dup(model->arena, jr_str(item, "name")),
-        .type = (enum model_type)type,
+        .type = type,
         .required = jr_bool(item, "required", false),
         .unique = jr_bool(item, "unique", false),
         .indexed = jr_bool(item, "indexed", false),

@@ -49,7 +49,7 @@ void ddl_history_drop_field(struct ddl *ddl, const struct model_field *field);
 /* --- columns (ddl_column.c) --- */
 
 /* any: Returns the column's PostgreSQL type ("text", "bigint"); static. */
-const char *ddl_type(const struct model_field *field);
+
 /* any: Returns a column definition for CREATE TABLE or ADD COLUMN ("f_31 text default ... not
  * null"); arena-owned. */
 struct str ddl_column(struct arena *arena, const struct model_field *field);
@@ -71,13 +71,15 @@ AWAITS int ddl_field_change(struct req *r,
 /* --- conversion of types (ddl_convert.c) --- */
 
 struct ddl_conversion {
-    enum model_type from, to;
     /* Each "%s" in the texts is replaced by the column. */
     const char *using;  /* the converted value */
     const char *refuse; /* true for values that do not convert; NULL = all values convert */
 };
-/* any: Returns the conversion between two types (static), NULL if they do not convert. */
-const struct ddl_conversion *ddl_conversion_find(enum model_type from, enum model_type to);
+/* any: Finds the conversion between two types; its texts are static. Returns false if the types do
+ * not convert. */
+bool ddl_conversion_find(enum model_type from,
+                         enum model_type to,
+                         struct ddl_conversion *ret_conversion);
 /* any: Replaces each "%s" of the pattern by the column; arena-owned. */
 const char *ddl_conversion_text(struct arena *arena, const char *pattern, struct str column);
 

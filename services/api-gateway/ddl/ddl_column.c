@@ -7,33 +7,12 @@
 #include "ddl/ddl_preview.h"
 #include "json/jr.h"
 
-static const char *const column_types[TYPE_COUNT] = {
-    [TYPE_VARCHAR] = "text",
-    [TYPE_TEXT] = "text",
-    [TYPE_INTEGER] = "bigint",
-    [TYPE_FLOAT] = "double precision",
-    [TYPE_DECIMAL] = "numeric",
-    [TYPE_BOOL] = "boolean",
-    [TYPE_DATE] = "date",
-    [TYPE_DATETIME] = "timestamptz",
-    [TYPE_JSON] = "jsonb",
-    [TYPE_ENUM] = "text",
-    [TYPE_FILE] = "bigint",
-    [TYPE_RELATION] = "bigint",
-    [TYPE_SECRET] = "bytea",
-};
-
 static const char *const delete_actions[] = {
     [ON_DELETE_RESTRICT] = "no action", /* checked at the statement's end, so that one statement may
                                            delete both sides */
     [ON_DELETE_SET_NULL] = "set null",
     [ON_DELETE_CASCADE] = "cascade",
 };
-
-const char *ddl_type(const struct model_field *field)
-{
-    return column_types[field->type];
-}
 
 /* Writes the value's text in hexadecimal, so that nothing in it can end the literal. The expression
  * is stable, so adding a column with this default does not rewrite the table. */
@@ -47,7 +26,7 @@ static struct str default_expression(struct arena *arena, const struct model_fie
     return arena_printf(arena,
                         "(convert_from(decode('%.*s', 'hex'), 'UTF8'))::%s",
                         STR_ARG(codec_hex(arena, text)),
-                        ddl_type(field));
+                        model_type_info(field->type)->sql);
 }
 
 struct str ddl_column(struct arena *arena, const struct model_field *field)
@@ -59,7 +38,7 @@ struct str ddl_column(struct arena *arena, const struct model_field *field)
     return arena_printf(arena,
                         "f_%lld %s%.*s%s",
                         (long long)field->id,
-                        ddl_type(field),
+                        model_type_info(field->type)->sql,
                         STR_ARG(fallback),
                         field->required ? " not null" : "");
 }
@@ -80,7 +59,7 @@ enum ddl_index ddl_index_of(const struct model_field *field)
 
 static bool column_is_text(const struct model_field *field)
 {
-    return strcmp(ddl_type(field), "text") == 0;
+    return strcmp(model_type_info(field->type)->sql, "text") == 0;
 }
 
 /* Text columns get a second index, in the order of the project's locale (0003_model.sql). */
@@ -250,9 +229,10 @@ static void change_foreign_key(struct ddl *ddl, const struct model_field *next)
 static void
 change_column(struct ddl *ddl, const struct model_field *old, const struct model_field *next)
 {
-    const struct ddl_conversion *conversion = ddl_conversion_find(old->type, next->type);
+    struct ddl_conversion conversion;
     struct arena *arena = ddl->arena;
-    bool retyped = old->type != next->type;
+    bool retyped =
+        old->type != next->type && ddl_conversion_find(old->type, next->type, &conversion);
     bool length = retyped || old->max_length != next->max_length;
     bool reindex = retyped || ddl_index_of(old) != ddl_index_of(next);
     bool fallback = retyped || default_changed(old, next);
@@ -267,8 +247,9 @@ change_column(struct ddl *ddl, const struct model_field *old, const struct model
     if (fallback && old->default_value)
         alter_column(ddl, old, "drop default");
     if (retyped) {
-        const char *using = ddl_conversion_text(arena, conversion->using, next->column);
-        struct str what = arena_printf(arena, "type %s using (%s)", ddl_type(next), using);
+        const char *using = ddl_conversion_text(arena, conversion.using, next->column);
+        struct str what =
+            arena_printf(arena, "type %s using (%s)", model_type_info(next->type)->sql, using);
         alter_column(ddl, next, what.ptr);
     }
     if (fallback && next->default_value) {
@@ -403,18 +384,19 @@ AWAITS static int check_required(struct req *r, const struct model_field *field)
 AWAITS static int
 check_rows(struct req *r, const struct model_field *old, const struct model_field *next)
 {
-    const struct ddl_conversion *conversion = ddl_conversion_find(old->type, next->type);
+    struct ddl_conversion conversion;
     struct arena *arena = r->task.arena;
-    bool retyped = old->type != next->type;
-    const char *value = retyped ? ddl_conversion_text(arena, conversion->using, old->column)
+    bool retyped =
+        old->type != next->type && ddl_conversion_find(old->type, next->type, &conversion);
+    const char *value = retyped ? ddl_conversion_text(arena, conversion.using, old->column)
                                 : arena_cstr(arena, old->column);
 
     if (next->required && !old->required)
         TRY(check_required(r, old));
     if (next->is_many)
         return 0;
-    if (retyped && conversion->refuse) {
-        const char *refuse = ddl_conversion_text(arena, conversion->refuse, old->column);
+    if (retyped && conversion.refuse) {
+        const char *refuse = ddl_conversion_text(arena, conversion.refuse, old->column);
         struct ddl_check check = {
             .field = old,
             .condition =

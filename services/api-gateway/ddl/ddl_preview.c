@@ -112,7 +112,8 @@ int ddl_preview_count_rewrites(struct req *r,
 {
     struct ddl_preview *preview = r->scope->preview;
 
-    if (old->is_many || strcmp(ddl_type(old), ddl_type(next)) == 0)
+    if (old->is_many ||
+        strcmp(model_type_info(old->type)->sql, model_type_info(next->type)->sql) == 0)
         return 0;
     preview->rewrites_rows.set = ddl_caller_sees_all(r, old->entity);
     if (!preview->rewrites_rows.set)

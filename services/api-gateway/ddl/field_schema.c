@@ -1,20 +1,6 @@
 /* Schemas of the model endpoints: a field in requests and in answers. */
 #include "ddl/field_spec.h"
 
-static const char *const type_names[] = {"varchar",
-                                         "text",
-                                         "integer",
-                                         "float",
-                                         "decimal",
-                                         "bool",
-                                         "date",
-                                         "datetime",
-                                         "json",
-                                         "enum",
-                                         "file",
-                                         "relation",
-                                         "secret",
-                                         NULL};
 static const char *const on_delete_names[] = {"restrict", "set_null", "cascade", NULL};
 
 static const struct field option_fields[] = {
@@ -88,7 +74,7 @@ static const struct schema options_schema =
          FIELD_AT(struct field_in, type),                                                          \
          .type = FIELD_STR,                                                                        \
          .required = (must),                                                                       \
-         .values = type_names,                                                                     \
+         .values = model_type_names,                                                               \
          .example = "\"float\""},                                                                  \
         {.name = "required", FIELD_AT(struct field_in, required), .type = FIELD_BOOL},             \
         {.name = "unique", FIELD_AT(struct field_in, unique), .type = FIELD_BOOL},                 \
@@ -128,7 +114,7 @@ static const struct schema options_out_schema = SCHEMA_OUT("FieldOptionsShown", 
 static const struct field out_fields[] = {
     {.name = "id", .type = FIELD_I64, .required = true, .example = "31"},
     {.name = "name", .type = FIELD_STR, .required = true, .example = "\"price\""},
-    {.name = "type", .type = FIELD_STR, .required = true, .values = type_names},
+    {.name = "type", .type = FIELD_STR, .required = true, .values = model_type_names},
     {.name = "required", .type = FIELD_BOOL, .required = true},
     {.name = "unique", .type = FIELD_BOOL, .required = true},
     {.name = "indexed", .type = FIELD_BOOL, .required = true},

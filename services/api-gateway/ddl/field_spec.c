@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdarg.h>
 
-#include "base/utf8.h"
 #include "ddl/ddl.h"
 #include "json/jr.h"
+#include "records/default.h"
 
 #define VARCHAR_LENGTH     255
 #define VARCHAR_LENGTH_MAX 10000
@@ -41,14 +41,9 @@ static void PRINTF_LIKE(4, 5) add_finding(
     schema_error_add(spec->arena, spec->errors, path, code, "%.*s", STR_ARG(message));
 }
 
-static bool spec_is_text(enum model_type type)
+static bool has_trait(enum model_type type, enum model_trait trait)
 {
-    return type == TYPE_VARCHAR || type == TYPE_TEXT;
-}
-
-static bool is_number(enum model_type type)
-{
-    return type == TYPE_INTEGER || type == TYPE_FLOAT || type == TYPE_DECIMAL;
+    return (model_type_info(type)->traits & trait) != 0;
 }
 
 /* --- options --- */
@@ -62,16 +57,16 @@ refuse_option(const struct field_spec *spec, const char *member, bool given, enu
                     member,
                     PROBLEM_UNKNOWN_FIELD,
                     "is not an option of a field of type %s",
-                    model_type_name(type));
+                    model_type_info(type)->name);
 }
 
 static void refuse_other_types_options(const struct field_spec *spec,
                                        enum model_type type,
                                        const struct field_options_in *in)
 {
-    if (!spec_is_text(type))
+    if (!has_trait(type, TRAIT_TEXT))
         refuse_option(spec, "options.max_length", in->max_length.set && !in->max_length.null, type);
-    if (!is_number(type)) {
+    if (!has_trait(type, TRAIT_NUMBER)) {
         refuse_option(spec, "options.min", in->min.set && !in->min.null, type);
         refuse_option(spec, "options.max", in->max.set && !in->max.null, type);
     }
@@ -219,9 +214,9 @@ set_options(const struct field_spec *spec, const struct field_in *in, struct mod
     refuse_other_types_options(spec, field->type, given);
     if (given->search_weight.set)
         field->search_weight = given->search_weight.null ? 0 : given->search_weight.value;
-    if (spec_is_text(field->type))
+    if (has_trait(field->type, TRAIT_TEXT))
         set_length(spec, given, field);
-    if (is_number(field->type))
+    if (has_trait(field->type, TRAIT_NUMBER))
         set_bounds(spec, given, field);
     if (field->type == TYPE_ENUM)
         set_enum(spec, given, field);
@@ -231,77 +226,39 @@ set_options(const struct field_spec *spec, const struct field_in *in, struct mod
 
 /* --- default --- */
 
-static bool in_bounds(const struct model_field *field, const json_t *value)
+static void check_default(const struct field_spec *spec, const struct model_field *field)
 {
-    double number = json_number_value(value);
+    struct str fault;
 
-    return (!field->has_min || number >= field->min) && (!field->has_max || number <= field->max);
-}
-
-static bool in_enum(const struct model_field *field, struct str text)
-{
-    for (size_t i = 0; field->values && i < field->values->count; i++) {
-        if (str_eq(field->values->values[i], text))
-            return true;
-    }
-    return !field->values; /* set_enum() has already added the error */
-}
-
-static bool is_value_of(const struct model_field *field, const json_t *value)
-{
-    struct str text = {json_string_value(value), json_string_length(value)};
-
-    switch (field->type) {
-    case TYPE_VARCHAR:
-    case TYPE_TEXT:
-        return json_is_string(value) &&
-               (!field->max_length || utf8_length(text) <= (size_t)field->max_length);
-    case TYPE_INTEGER:
-        return json_is_integer(value) && in_bounds(field, value);
-    case TYPE_FLOAT:
-    case TYPE_DECIMAL:
-        return json_is_number(value) && in_bounds(field, value);
-    case TYPE_BOOL:
-        return json_is_boolean(value);
-    case TYPE_DATE:
-        return json_is_string(value) && schema_format_ok("date", text);
-    case TYPE_DATETIME:
-        return json_is_string(value) && schema_format_ok("date-time", text);
-    case TYPE_ENUM:
-        return json_is_string(value) && in_enum(field, text);
-    case TYPE_JSON:
-        return true;
-    case TYPE_FILE:
-    case TYPE_RELATION:
-    case TYPE_SECRET:
-    case TYPE_COUNT:
-        break;
-    }
-    return false;
+    if (field->type == TYPE_ENUM && !field->values)
+        return; /* set_enum() has already added the error */
+    if (!record_default_check(spec->arena, spec->project, field, &fault))
+        add_finding(spec,
+                    "default",
+                    PROBLEM_TYPE_MISMATCH,
+                    "is not a valid value of the field: %.*s",
+                    STR_ARG(fault));
 }
 
 static void
 set_default(const struct field_spec *spec, const struct field_in *in, struct model_field *field)
 {
-    bool possible =
-        field->type != TYPE_FILE && field->type != TYPE_RELATION && field->type != TYPE_SECRET;
-
     if (in->default_value.set)
         field->default_value =
             json_is_null(in->default_value.value) ? NULL : in->default_value.value;
     if (!field->default_value)
         return;
-    if (!possible)
+    if (!has_trait(field->type, TRAIT_DEFAULT))
         add_finding(spec,
                     "default",
                     PROBLEM_VALIDATION_FAILED,
                     "is not allowed for a field of type %s",
-                    model_type_name(field->type));
+                    model_type_info(field->type)->name);
     else if (jr_print(spec->arena, field->default_value).len > DEFAULT_BYTES_MAX)
         add_finding(
             spec, "default", PROBLEM_TOO_LONG, "must be at most %d bytes", DEFAULT_BYTES_MAX);
-    else if (!is_value_of(field, field->default_value))
-        add_finding(spec, "default", PROBLEM_TYPE_MISMATCH, "is not a valid value of the field");
+    else
+        check_default(spec, field);
 }
 
 /* --- flags --- */
@@ -323,8 +280,7 @@ static void set_flags(const struct field_in *in, struct model_field *field)
 /* Returns whether the type can be indexed and is useful in filters. */
 static bool can_index(const struct model_field *field)
 {
-    return !field->is_many && field->type != TYPE_JSON && field->type != TYPE_SECRET &&
-           field->type != TYPE_FILE && field->type != TYPE_BOOL;
+    return !field->is_many && has_trait(field->type, TRAIT_INDEX);
 }
 
 static void
@@ -334,14 +290,14 @@ refuse_flag(const struct field_spec *spec, const char *flag, const struct model_
                 flag,
                 PROBLEM_VALIDATION_FAILED,
                 "a field of type %s%s cannot be %s",
-                model_type_name(field->type),
+                model_type_info(field->type)->name,
                 field->is_many ? " to many" : "",
                 flag);
 }
 
 static void check_flags(const struct field_spec *spec, const struct model_field *field)
 {
-    bool long_text = spec_is_text(field->type) &&
+    bool long_text = has_trait(field->type, TRAIT_TEXT) &&
                      (field->max_length == 0 || field->max_length > INDEXED_LENGTH_MAX);
 
     if (field->unique && !can_index(field))
@@ -381,7 +337,7 @@ void field_spec_create(const struct field_spec *spec,
 {
     *ret_field = (struct model_field){
         .name = in->name.value,
-        .type = (enum model_type)model_type_find(in->type.value),
+        .type = model_type_find(in->type.value),
         .entity = spec->entity,
     };
     set_members(spec, in, ret_field);
@@ -391,14 +347,16 @@ void field_spec_create(const struct field_spec *spec,
 static void
 change_type(const struct field_spec *spec, enum model_type type, struct model_field *field)
 {
-    if (!ddl_conversion_find(field->type, type))
+    struct ddl_conversion conversion;
+
+    if (!ddl_conversion_find(field->type, type, &conversion))
         add_finding(spec,
                     "type",
                     PROBLEM_TYPE_MISMATCH,
                     "%s cannot be converted to %s; create a new field",
-                    model_type_name(field->type),
-                    model_type_name(type));
-    if (!is_number(type))
+                    model_type_info(field->type)->name,
+                    model_type_info(type)->name);
+    if (!has_trait(type, TRAIT_NUMBER))
         field->has_min = field->has_max = false;
     field->max_length = 0;
     field->values = NULL;
@@ -414,7 +372,7 @@ void field_spec_update(const struct field_spec *spec,
     if (in->name.set)
         ret_field->name = in->name.value;
     if (in->type.set) {
-        enum model_type type = (enum model_type)model_type_find(in->type.value);
+        enum model_type type = model_type_find(in->type.value);
         if (type != old->type)
             change_type(spec, type, ret_field);
     }

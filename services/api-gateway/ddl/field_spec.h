@@ -32,6 +32,7 @@ extern const struct schema field_out_schema;
  * "") before the member's name. */
 struct field_spec {
     struct arena *arena;
+    const struct project *project;
     const struct model *model;
     const struct entity *entity; /* the entity of the field; may not be in the model yet */
     const char *prefix;

@@ -112,7 +112,7 @@ field_call(struct arena *arena, const struct sql *sql, int64_t id, const struct 
         sql,
         SQL_MODEL_FIELD_ARGS(.id = id,
                              .name = field->name,
-                             .type = str_from(model_type_name(field->type)),
+                             .type = str_from(model_type_info(field->type)->name),
                              .required = field->required,
                              .is_unique = field->unique,
                              .indexed = field->indexed,

@@ -4,22 +4,6 @@
 #include "openapi/parts.h"
 #include "openapi/spec_entity.h"
 
-/* TypeScript types of stored values. client/client.ts declares the types with capital letters. */
-static const char *const value_types[TYPE_COUNT] = {
-    [TYPE_VARCHAR] = "string",
-    [TYPE_TEXT] = "string",
-    [TYPE_INTEGER] = "number",
-    [TYPE_FLOAT] = "number",
-    [TYPE_DECIMAL] = "Decimal",
-    [TYPE_BOOL] = "boolean",
-    [TYPE_DATE] = "DateOnly",
-    [TYPE_DATETIME] = "DateTime",
-    [TYPE_JSON] = "Json",
-    [TYPE_ENUM] = "string",
-    [TYPE_FILE] = "FileId",
-    [TYPE_SECRET] = "Secret",
-};
-
 /* Writes a comment on a line of its own. The text must not end the comment, nor the line. */
 static void put_comment(struct jw *w, const char *indent, struct str text)
 {
@@ -51,7 +35,7 @@ static void put_value_type(struct jw *w, const struct model_field *field)
     const struct model_enum *values = field->type == TYPE_ENUM ? field->values : NULL;
 
     if (!values || values->count == 0)
-        strbuf_cstr(w->out, value_types[field->type]);
+        strbuf_cstr(w->out, model_type_info(field->type)->typescript);
     for (size_t i = 0; values && i < values->count; i++) {
         if (i > 0)
             strbuf_cstr(w->out, " | ");

@@ -111,15 +111,6 @@ bool field_is_shown(struct field_rights access)
 
 /* --- one field --- */
 
-static void put_text_type(struct jw *w, const struct model_field *field, const char *format)
-{
-    JW_CSTR(w, "type", "string");
-    if (format != NULL)
-        JW_CSTR(w, "format", format);
-    if (field->max_length > 0)
-        JW_I64(w, "maxLength", field->max_length);
-}
-
 /* Writes all digits of a bound: a decimal may have more digits than a double. */
 static void
 spec_entity_put_bound(struct jw *w, const char *key, const struct model_field *field, bool most)
@@ -134,21 +125,9 @@ spec_entity_put_bound(struct jw *w, const char *key, const struct model_field *f
     jw_raw(w, text);
 }
 
-static void put_number_type(struct jw *w, const struct model_field *field)
-{
-    JW_CSTR(w, "type", field->type == TYPE_INTEGER ? "integer" : "number");
-    if (field->type != TYPE_DECIMAL)
-        JW_CSTR(w, "format", field->type == TYPE_INTEGER ? "int64" : "double");
-    if (field->has_min)
-        spec_entity_put_bound(w, "minimum", field, false);
-    if (field->has_max)
-        spec_entity_put_bound(w, "maximum", field, true);
-}
-
 /* A nullable enum must list null (OpenAPI 3.0.3, proposal "clarify nullable"). */
-static void put_enum_type(struct jw *w, const struct model_field *field, bool nullable)
+static void put_enum_values(struct jw *w, const struct model_field *field, bool nullable)
 {
-    JW_CSTR(w, "type", "string");
     if (field->values == NULL || field->values->count == 0)
         return;
     jw_lit(w, "enum");
@@ -208,44 +187,24 @@ static void put_relation_read(struct jw *w, const struct model_field *field)
 
 static void put_type(struct jw *w, const struct model_field *field, bool nullable)
 {
-    switch (field->type) {
-    case TYPE_VARCHAR:
-    case TYPE_TEXT:
-        put_text_type(w, field, NULL);
-        break;
-    case TYPE_SECRET:
-        put_text_type(w, field, "password");
-        break;
-    case TYPE_DATE:
-        put_text_type(w, field, "date");
-        break;
-    case TYPE_DATETIME:
-        put_text_type(w, field, "date-time");
-        break;
-    case TYPE_INTEGER:
-    case TYPE_FLOAT:
-    case TYPE_DECIMAL:
-        put_number_type(w, field);
-        break;
-    case TYPE_BOOL:
-        JW_CSTR(w, "type", "boolean");
-        break;
-    case TYPE_ENUM:
-        put_enum_type(w, field, nullable);
-        break;
-    case TYPE_FILE:
-        put_reference_type(w);
-        break;
-    case TYPE_RELATION:
-        if (field->is_many)
-            put_references_type(w);
-        else
-            put_reference_type(w);
-        break;
-    case TYPE_JSON:
-    case TYPE_COUNT:
-        break; /* no type: any value */
+    const struct model_type_info *type = model_type_info(field->type);
+
+    if (field->is_many) {
+        put_references_type(w);
+        return;
     }
+    if (type->json_type != NULL)
+        JW_CSTR(w, "type", type->json_type);
+    if (type->json_format != NULL)
+        JW_CSTR(w, "format", type->json_format);
+    if (field->max_length > 0)
+        JW_I64(w, "maxLength", field->max_length);
+    if (field->has_min)
+        spec_entity_put_bound(w, "minimum", field, false);
+    if (field->has_max)
+        spec_entity_put_bound(w, "maximum", field, true);
+    if (field->type == TYPE_ENUM)
+        put_enum_values(w, field, nullable);
 }
 
 static bool can_name_target(const struct openapi_request *about, const struct model_field *field)
@@ -258,19 +217,14 @@ static void
 put_description(struct jw *w, const struct openapi_request *about, const struct model_field *field)
 {
     struct arena *arena = w->out->arena;
-    struct str text = STR_NONE;
+    const char *of_type = model_type_info(field->type)->doc;
+    struct str text = of_type != NULL ? str_from(of_type) : STR_NONE;
 
     if (field->type == TYPE_RELATION && can_name_target(about, field))
         text = arena_printf(arena,
                             field->is_many ? "Ids of records of %.*s; with expand= the records"
                                            : "Id of a record of %.*s; with expand= the record",
                             STR_ARG(field->target->name));
-    else if (field->type == TYPE_FILE)
-        text = STR("Id of a file that belongs only to this record; with expand= the file");
-    else if (field->type == TYPE_SECRET)
-        text = STR("Stored encrypted and never returned");
-    else if (field->type == TYPE_JSON)
-        text = STR("Any JSON value");
     if (field->unique)
         text = text.len ? arena_printf(arena, "%.*s; unique", STR_ARG(text)) : STR("Unique");
     if (text.len)
@@ -386,7 +340,7 @@ int entity_schema_update(struct jw *w, const struct entity_doc *doc)
 
 static bool is_filtered(const struct entity_doc *doc, const struct model_field *field)
 {
-    return field->type != TYPE_SECRET && field->type != TYPE_JSON &&
+    return (model_type_info(field->type)->fits & FITS_SET) != 0 &&
            entity_field_rights(doc, field).can_read;
 }
 

@@ -5,9 +5,9 @@
 #include "base/num.h"
 #include "base/panic.h"
 #include "records/query/filter_tree.h"
-#include "records/query/filter_value.h"
 #include "records/records.h"
 #include "records/rules/error.h"
+#include "records/rules/value.h"
 
 #define SLOT_MAX 99 /* largest n of filter[or][n] */
 
@@ -26,32 +26,6 @@ static bool filter_refuse(const struct condition_reader *in, const char *message
 }
 
 /* --- operators: catalog/operator.def --- */
-
-static unsigned field_fits(const struct model_field *field)
-{
-    switch (field->type) {
-    case TYPE_VARCHAR:
-    case TYPE_TEXT:
-        return FITS_ANY | FITS_SET | FITS_ORDERED | FITS_TEXT;
-    case TYPE_INTEGER:
-    case TYPE_FLOAT:
-    case TYPE_DECIMAL:
-    case TYPE_DATE:
-    case TYPE_DATETIME:
-    case TYPE_ENUM:
-        return FITS_ANY | FITS_SET | FITS_ORDERED;
-    case TYPE_BOOL:
-    case TYPE_FILE:
-    case TYPE_RELATION:
-        return FITS_ANY | FITS_SET;
-    case TYPE_JSON:
-        return FITS_ANY;
-    case TYPE_SECRET:
-    case TYPE_COUNT:
-        break;
-    }
-    return 0;
-}
 
 /* --- values --- */
 
@@ -78,7 +52,7 @@ static bool filter_read_value(const struct condition_reader *in,
                               struct str text,
                               struct db_param *ret_value)
 {
-    const char *wrong = filter_value(in->ctx->project, field, text, ret_value);
+    const char *wrong = value_filter(in->ctx->project, field, text, ret_value);
 
     return wrong == NULL || filter_refuse(in, wrong);
 }
@@ -222,7 +196,7 @@ static bool filter_read_test(const struct condition_reader *in, struct filter_te
             arena_printf(in->ctx->task->arena, "the operator must be one of %s", filter_op_names)
                 .ptr);
     test->op = from->op;
-    if ((field_fits(test->path.field) & filter_operator(test->op)->scope) == 0)
+    if ((model_type_info(test->path.field->type)->fits & filter_operator(test->op)->scope) == 0)
         return filter_refuse(in, "the operator cannot be used with fields of this type");
     return read_values(in, test);
 }

@@ -13,10 +13,13 @@ static bool sort_refuse(struct records_ctx *ctx, const char *parameter, const ch
 
 static bool is_sortable(struct records_ctx *ctx, const struct path *path)
 {
-    if (path->field->type == TYPE_SECRET)
-        return sort_refuse(ctx, "sort", "cannot sort by a secret field");
-    if (path->field->type == TYPE_JSON)
-        return sort_refuse(ctx, "sort", "cannot sort by a json field");
+    const struct model_type_info *type = model_type_info(path->field->type);
+
+    if ((type->fits & FITS_SET) == 0)
+        return sort_refuse(
+            ctx,
+            "sort",
+            arena_printf(ctx->task->arena, "cannot sort by a %s field", type->name).ptr);
     if (path_is_many(path))
         return sort_refuse(ctx, "sort", "cannot sort by a relation to many records");
     return true;

@@ -202,25 +202,20 @@ void columns_write_value(struct jw *w,
         jw_null(w);
         return;
     }
-    switch (field->type) {
-    case TYPE_VARCHAR:
-    case TYPE_TEXT:
-    case TYPE_ENUM:
+    switch (model_type_info(field->type)->print) {
+    case PRINT_TEXT:
         jw_str(w, text);
         return;
-    case TYPE_INTEGER:
-    case TYPE_FILE:
-    case TYPE_RELATION:
-    case TYPE_JSON:
+    case PRINT_JSON:
         jw_raw(w, text);
         return;
-    case TYPE_SECRET:
+    case PRINT_MASK:
         if (text.ptr[0] == 't')
             jw_str(w, SECRET_SHOWN);
         else
             jw_null(w);
         return;
-    default:
+    case PRINT_COLUMN:
         rows_json_value(w, rows, row, column);
         return;
     }
@@ -280,7 +275,7 @@ void columns_json_system(struct jw *w,
 static bool
 is_long_text(const struct model_field *field, const struct rows *rows, size_t row, size_t column)
 {
-    return (field->type == TYPE_TEXT || field->type == TYPE_VARCHAR) &&
+    return model_type_info(field->type)->print == PRINT_TEXT &&
            rows_str(rows, row, column).len > TEXT_PART_BYTES;
 }
 
@@ -346,8 +341,7 @@ AWAITS static int make_value(struct records_ctx *ctx,
 
     if (text.ptr == NULL && !field->is_many)
         *ret_value = json_null();
-    else if (!field->is_many &&
-             (field->type == TYPE_VARCHAR || field->type == TYPE_TEXT || field->type == TYPE_ENUM))
+    else if (model_type_info(field->type)->print == PRINT_TEXT)
         *ret_value = json_stringn_nocheck(text.ptr, text.len);
     else if (!field->is_many && field->type == TYPE_INTEGER && num_parse_i64(text, &number))
         *ret_value = json_integer(number);

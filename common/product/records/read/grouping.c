@@ -15,7 +15,7 @@ const char *grouping_function(enum metric_kind kind)
 
 bool grouping_is_time(const struct model_field *field)
 {
-    return field->type == TYPE_DATE || field->type == TYPE_DATETIME;
+    return (model_type_info(field->type)->traits & TRAIT_CALENDAR) != 0;
 }
 
 /* --- plan --- */
@@ -53,7 +53,7 @@ bool grouping_add_key(struct records_ctx *ctx,
         return grouping_refuse(ctx, parameter, "names more than 3 fields");
     if (!grouping_find(ctx, in, parameter, name, &key.path))
         return false;
-    if (key.path.field->type == TYPE_SECRET || key.path.field->type == TYPE_JSON)
+    if ((model_type_info(key.path.field->type)->fits & FITS_SET) == 0)
         return grouping_refuse(ctx, parameter, "cannot group by a json or secret field");
     if (bucket != BUCKET_NONE && !grouping_is_time(key.path.field))
         return grouping_refuse(ctx, parameter, "only date and datetime fields can have a bucket");
@@ -66,20 +66,10 @@ bool grouping_add_key(struct records_ctx *ctx,
 
 static bool metric_fits(enum metric_kind kind, const struct model_field *field)
 {
-    switch (field->type) {
-    case TYPE_INTEGER:
-    case TYPE_FLOAT:
-    case TYPE_DECIMAL:
-        return true;
-    case TYPE_VARCHAR:
-    case TYPE_TEXT:
-    case TYPE_ENUM:
-    case TYPE_DATE:
-    case TYPE_DATETIME:
-        return kind == METRIC_MIN || kind == METRIC_MAX;
-    default:
-        return false;
-    }
+    const struct model_type_info *type = model_type_info(field->type);
+    bool is_bound = kind == METRIC_MIN || kind == METRIC_MAX;
+
+    return (type->traits & TRAIT_NUMBER) != 0 || (is_bound && (type->fits & FITS_ORDERED) != 0);
 }
 
 bool grouping_add_metric(struct records_ctx *ctx,

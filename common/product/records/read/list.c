@@ -48,25 +48,15 @@ static void list_put_from(struct records_ctx *ctx,
     filter_put_where(ctx, list->filter, "t", text, params);
 }
 
-/* The maximum size of a value in bytes; SIZE_MAX = unlimited. */
+/* The maximum size of a value in an answer, in bytes; SIZE_MAX = unlimited. */
 static size_t value_width(const struct model_field *field)
 {
-    if (field->is_many)
-        return SIZE_MAX;
-    switch (field->type) {
-    case TYPE_VARCHAR:
-        return field->max_length > 0 ? (size_t)field->max_length * UTF8_BYTES : SIZE_MAX;
-    case TYPE_INTEGER:
-    case TYPE_FLOAT:
-    case TYPE_BOOL:
-    case TYPE_DATE:
-    case TYPE_DATETIME:
-    case TYPE_RELATION:
-    case TYPE_SECRET:
-        return SCALAR_BYTES;
-    default:
-        return SIZE_MAX;
-    }
+    const struct model_type_info *type = model_type_info(field->type);
+
+    if (field->type == TYPE_VARCHAR && field->max_length > 0)
+        return (size_t)field->max_length * UTF8_BYTES;
+    return !field->is_many && (type->bytes > 0 || type->print == PRINT_MASK) ? SCALAR_BYTES
+                                                                             : SIZE_MAX;
 }
 
 /* Whether the page's rows are small for any values: it then costs less to count its bytes at the

@@ -321,7 +321,7 @@ int records_pick_values(struct records_ctx *ctx,
     struct sql_params params;
     struct strbuf text;
 
-    if (field->is_many || field->type == TYPE_SECRET || field->type == TYPE_JSON)
+    if (field->is_many || (model_type_info(field->type)->fits & FITS_SET) == 0)
         return records_fail_field(ctx,
                                   PROBLEM_INVALID_QUERY,
                                   STR("facets"),

@@ -19,10 +19,10 @@ struct series_plan {
 static const char *value_type(enum series_function function, const struct model_field *field)
 {
     if (function == SERIES_COUNT)
-        return model_type_name(TYPE_INTEGER);
+        return model_type_info(TYPE_INTEGER)->name;
     if (function == SERIES_AVG && field->type == TYPE_INTEGER)
-        return model_type_name(TYPE_DECIMAL);
-    return model_type_name(field->type);
+        return model_type_info(TYPE_DECIMAL)->name;
+    return model_type_info(field->type)->name;
 }
 
 static void add_group_column(struct series_plan *plan)
@@ -33,7 +33,7 @@ static void add_group_column(struct series_plan *plan)
 
     plan->columns[plan->column_count++] = (struct series_column){
         .name = key->name,
-        .type = model_type_name(type),
+        .type = model_type_info(type)->name,
         .field = key->path.field,
         .bucket = key->bucket,
         .at = at,

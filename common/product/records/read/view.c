@@ -176,32 +176,22 @@ void view_columns_print(struct jw *w, struct arena *arena, const struct series_p
     jw_arr_end(w);
 }
 
-/* In a view's table files and relations are plain ids, and enums are texts: the table has no
- * references. */
 static enum model_type view_type(struct str name)
 {
-    int type = model_type_find(name);
+    enum model_type type = model_type_find(name);
 
-    switch (type) {
-    case TYPE_FILE:
-    case TYPE_RELATION:
-        return TYPE_INTEGER;
-    case TYPE_ENUM:
-        return TYPE_TEXT;
-    default:
-        return type < 0 ? TYPE_TEXT : (enum model_type)type;
-    }
+    return type == TYPE_COUNT ? TYPE_TEXT : model_type_info(type)->view;
 }
 
 /* The type of a column. Computed values of a whole number are numeric, the type of PostgreSQL's sum
  * and avg. */
 static const char *view_column_type(const struct series_column *column)
 {
-    struct model_field field = {.type = view_type(str_from(column->type))};
+    enum model_type type = view_type(str_from(column->type));
 
     if (column->is_value && column->field != NULL && column->field->type == TYPE_INTEGER)
-        field.type = TYPE_DECIMAL;
-    return field_sql_type(&field);
+        type = TYPE_DECIMAL;
+    return model_type_info(type)->sql;
 }
 
 /* --- tables --- */

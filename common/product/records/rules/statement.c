@@ -83,33 +83,7 @@ struct sql *sql_dynamic(struct records_ctx *ctx,
 
 const char *field_sql_type(const struct model_field *field)
 {
-    switch (field->type) {
-    case TYPE_VARCHAR:
-    case TYPE_TEXT:
-    case TYPE_ENUM:
-        return "text";
-    case TYPE_INTEGER:
-    case TYPE_FILE:
-    case TYPE_RELATION:
-        return "bigint";
-    case TYPE_FLOAT:
-        return "double precision";
-    case TYPE_DECIMAL:
-        return "numeric";
-    case TYPE_BOOL:
-        return "boolean";
-    case TYPE_DATE:
-        return "date";
-    case TYPE_DATETIME:
-        return "timestamptz";
-    case TYPE_JSON:
-        return "jsonb";
-    case TYPE_SECRET:
-        return "bytea";
-    case TYPE_COUNT:
-        break;
-    }
-    PANIC("field %lld has no type", (long long)field->id);
+    return model_type_info(field->type)->sql;
 }
 
 struct str field_collation(const struct records_ctx *ctx, const struct model_field *field)

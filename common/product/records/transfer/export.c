@@ -127,22 +127,17 @@ static struct str export_style_text(const struct export *export,
     char buf[CLOCK_TEXT_BYTES];
     struct str plain = {text, len};
 
-    switch (type) {
-    case TYPE_FLOAT:
-    case TYPE_DECIMAL:
+    if (model_type_info(type)->traits & TRAIT_NUMBER) {
         for (size_t i = 0; export->csv->has_decimal_comma && i < len; i++)
             if (text[i] == '.')
                 text[i] = ',';
         return plain;
-    case TYPE_DATE:
-        return dates == CSV_DATES_ISO ? plain : cell_moment_print(plain, dates, buffer);
-    case TYPE_DATETIME:
-        if (dates == CSV_DATES_ISO)
-            return plain;
-        return cell_moment_print(local_moment(export->ctx->project, plain, buf), dates, buffer);
-    default:
-        return plain;
     }
+    if ((model_type_info(type)->traits & TRAIT_CALENDAR) == 0 || dates == CSV_DATES_ISO)
+        return plain;
+    if (type == TYPE_DATETIME)
+        plain = local_moment(export->ctx->project, plain, buf);
+    return cell_moment_print(plain, dates, buffer);
 }
 
 /* Writes a value other than text as JSON, without the quotes around the value. */
@@ -168,7 +163,7 @@ static void export_put_value_cell(struct export *export,
 
 static bool export_is_text(const struct model_field *field)
 {
-    return field->type == TYPE_VARCHAR || field->type == TYPE_TEXT || field->type == TYPE_ENUM;
+    return model_type_info(field->type)->print == PRINT_TEXT;
 }
 
 /* --- rows --- */

@@ -10,11 +10,11 @@
 #include "records/records.h"
 #include "records/rules/error.h"
 #include "records/rules/field_rule.h"
+#include "records/rules/value.h"
 #include "records/transfer/cell.h"
 #include "records/transfer/import_preview.h"
 #include "records/transfer/import_split.h"
 #include "records/transfer/import_write.h"
-#include "records/write/value.h"
 
 struct import {
     struct records_ctx *ctx;
@@ -186,7 +186,7 @@ static int read_header(struct import *import, const struct import_row *row)
 
 static bool import_is_text(const struct model_field *field)
 {
-    return field->type == TYPE_VARCHAR || field->type == TYPE_TEXT || field->type == TYPE_SECRET;
+    return (model_type_info(field->type)->traits & TRAIT_TEXT) != 0 || field->type == TYPE_SECRET;
 }
 
 /* Returns the value of an empty cell: an owned null, or NULL to leave the field out. A required
@@ -205,21 +205,15 @@ static const char *plain_cell(const struct csv_style *style,
                               struct cell_text *text,
                               struct str *cell)
 {
-    switch (field->type) {
-    case TYPE_INTEGER:
-    case TYPE_FLOAT:
-    case TYPE_DECIMAL:
-        if (style->has_decimal_comma && !cell_number_read(*cell, text, cell))
-            return cell_number_expected();
-        return NULL;
-    case TYPE_DATE:
-    case TYPE_DATETIME:
-        if (style->dates != CSV_DATES_ISO && !cell_moment_read(*cell, style->dates, text, cell))
-            return cell_moment_expected(style->dates);
-        return NULL;
-    default:
-        return NULL;
-    }
+    unsigned traits = model_type_info(field->type)->traits;
+
+    if ((traits & TRAIT_NUMBER) != 0 && style->has_decimal_comma &&
+        !cell_number_read(*cell, text, cell))
+        return cell_number_expected();
+    if ((traits & TRAIT_CALENDAR) != 0 && style->dates != CSV_DATES_ISO &&
+        !cell_moment_read(*cell, style->dates, text, cell))
+        return cell_moment_expected(style->dates);
+    return NULL;
 }
 
 /* Returns the value of a cell, owned. NULL = the field is left out, or the cell cannot be read:

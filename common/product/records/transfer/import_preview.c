@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/utf8.h"
+#include "records/rules/value.h"
 #include "records/transfer/cell.h"
-#include "records/write/value.h"
 
 #define COLUMNS_MAX     1000
 #define EXAMPLES        3
@@ -230,9 +230,9 @@ static struct str column_guess_type(const struct column *column)
 {
     for (size_t i = 0; column->filled > 0 && i < ARRAY_LEN(guesses); i++)
         if ((column->kinds & guesses[i].kind) != 0)
-            return str_from(model_type_name(guesses[i].type));
+            return str_from(model_type_info(guesses[i].type)->name);
     /* no common type, such as a text in one row and a number in another */
-    return column->filled > 0 ? str_from(model_type_name(TYPE_JSON)) : STR_NONE;
+    return column->filled > 0 ? str_from(model_type_info(TYPE_JSON)->name) : STR_NONE;
 }
 
 void import_preview_json(const struct import_preview *preview, struct jw *w)
@@ -245,7 +245,7 @@ void import_preview_json(const struct import_preview *preview, struct jw *w)
         JW_STR(w, "column", column->name);
         JW_STR_OR_NULL(w, "field", field != NULL ? field->name : STR_NONE);
         JW_STR_OR_NULL(
-            w, "type", field != NULL ? str_from(model_type_name(field->type)) : STR_NONE);
+            w, "type", field != NULL ? str_from(model_type_info(field->type)->name) : STR_NONE);
         JW_STR_OR_NULL(w, "guessed_type", column_guess_type(column));
         JW_I64(w, "filled", column->filled);
         JW_I64(w, "empty", column->empty);

@@ -1,7 +1,7 @@
 #pragma once
 /* Checks the JSON bodies of record writes. */
 #include "records/records.h"
-#include "records/write/value.h"
+#include "records/rules/value.h"
 
 enum write_mode { WRITE_CREATE, WRITE_UPDATE, WRITE_UPSERT };
 

@@ -9,7 +9,7 @@
 #include "records/records.h"
 
 enum {
-    FIXED_BYTES = 8,     /* of a field whose size does not depend on its value, and of a link */
+    LINK_BYTES = 8,
     CHARACTER_BYTES = 4, /* of UTF-8, at most */
     ENUM_BYTES = 255 * CHARACTER_BYTES,
     SEALED_BYTES = 64,       /* added to a secret by sealing */
@@ -23,16 +23,7 @@ enum measure { AS_STORED, AS_JSON };
 /* Returns true when the stored size of the field depends on its value. */
 static bool is_measured(const struct model_field *field)
 {
-    switch (field->type) {
-    case TYPE_VARCHAR:
-    case TYPE_TEXT:
-    case TYPE_JSON:
-    case TYPE_ENUM:
-    case TYPE_SECRET:
-        return true;
-    default:
-        return false;
-    }
+    return model_type_info(field->type)->bytes == 0;
 }
 
 static int64_t text_max_bytes(const struct model_field *field)
@@ -48,7 +39,7 @@ static int64_t text_max_bytes(const struct model_field *field)
 static int64_t field_max_bytes(const struct model_field *field)
 {
     if (field->is_many)
-        return (int64_t)VALUE_LINKS_MAX * FIXED_BYTES;
+        return (int64_t)VALUE_LINKS_MAX * LINK_BYTES;
     switch (field->type) {
     case TYPE_VARCHAR:
     case TYPE_TEXT:
@@ -60,7 +51,7 @@ static int64_t field_max_bytes(const struct model_field *field)
     case TYPE_SECRET:
         return VALUE_SECRET_BYTES + SEALED_BYTES;
     default:
-        return FIXED_BYTES;
+        return (int64_t)model_type_info(field->type)->bytes;
     }
 }
 
@@ -89,11 +80,11 @@ static bool is_escaped(const struct model_field *field)
 static int64_t value_bytes(const struct value *value, enum measure measure)
 {
     if (value->field->is_many)
-        return (int64_t)value->id_count * FIXED_BYTES;
-    if (value->param.kind != PARAM_STR && value->param.kind != PARAM_BYTES)
-        return value->param.kind == PARAM_NULL ? 0 : FIXED_BYTES;
+        return (int64_t)value->id_count * LINK_BYTES;
+    if (value->param.kind == PARAM_NULL)
+        return 0;
     if (!is_measured(value->field))
-        return FIXED_BYTES;
+        return (int64_t)model_type_info(value->field->type)->bytes;
     return (int64_t)(measure == AS_JSON && is_escaped(value->field) ? jw_str_bytes(value->param.str)
                                                                     : value->param.str.len);
 }
@@ -155,7 +146,7 @@ static void size_put_field(const struct model_field *field,
     if (field->is_many)
         strbuf_printf(sql,
                       " + %d * (select count(*) from {p}.l_%lld l where l.from_id = %s.id)",
-                      FIXED_BYTES,
+                      LINK_BYTES,
                       (long long)field->id,
                       alias);
     else if (is_measured(field)) /* PostgreSQL knows the length without reading the text */
@@ -172,7 +163,7 @@ static void size_put_field(const struct model_field *field,
                       " + case when %s.%.*s is null then 0 else %d end",
                       alias,
                       STR_ARG(field->column),
-                      FIXED_BYTES);
+                      (int)model_type_info(field->type)->bytes);
 }
 
 /* Appends the condition that the fields that `row` does not name have at most `most` bytes. */

@@ -88,7 +88,7 @@ static void field_put(struct jw *w, const struct model_field *field)
 {
     jw_obj(w);
     JW_STR(w, "name", field->name);
-    JW_CSTR(w, "type", model_type_name(field->type));
+    JW_CSTR(w, "type", model_type_info(field->type)->name);
     jw_obj_end(w);
 }
 

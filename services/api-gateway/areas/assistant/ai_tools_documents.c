@@ -104,7 +104,7 @@ static bool field_has_words(const struct documentation_call *shelf, const struct
     return text_has_words(
         shelf,
         arena_printf(
-            shelf->scratch, "%.*s %s", STR_ARG(field->name), model_type_name(field->type)));
+            shelf->scratch, "%.*s %s", STR_ARG(field->name), model_type_info(field->type)->name));
 }
 
 /* --- routes --- */

@@ -161,6 +161,7 @@ static int read_fields(struct req *r, const struct entity_in *in, struct entity 
     for (size_t i = 0; i < entity->field_count; i++) {
         struct field_spec spec = {
             .arena = arena,
+            .project = r->scope->project,
             .model = r->scope->model,
             .entity = entity,
             .prefix = arena_printf(arena, "fields[%zu].", i).ptr,

@@ -78,6 +78,7 @@ static struct field_spec field_spec_new(struct req *r, const struct entity *enti
 
     return (struct field_spec){
         .arena = r->task.arena,
+        .project = r->scope->project,
         .model = r->scope->model,
         .entity = entity,
         .prefix = "",

@@ -33,8 +33,8 @@ facet_field(const struct search_plan *plan, const struct entity *entity, struct 
 
     if (field == NULL || !records_can_read_field(plan->ctx, field))
         return NULL;
-    if (field->is_many || field->type == TYPE_SECRET || field->type == TYPE_JSON ||
-        field->type == TYPE_TEXT)
+    if (field->is_many || field->type == TYPE_TEXT ||
+        (model_type_info(field->type)->fits & FITS_SET) == 0)
         return NULL;
     return field;
 }

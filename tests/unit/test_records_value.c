@@ -10,7 +10,7 @@
 #include "unit.h"
 
 #include "crypto/aead.h"
-#include "records/write/value.h"
+#include "records/rules/value.h"
 
 static const struct str status_values[] = {STR_INIT("open"), STR_INIT("sold")};
 static const struct model_enum status = {STR_INIT("status"), status_values, 2};

@@ -1,5 +1,6 @@
-/* Reads the values of writes: a table has one small reader for each field type. */
-#include "records/write/value.h"
+/* Reads values of writes, cells of imports and values of filters: a table has three small readers
+ * for each field type. */
+#include "records/rules/value.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -363,22 +364,191 @@ static bool value_read_secret(const struct input *in, struct value *ret_value)
     return true;
 }
 
+/* --- import cells --- */
+
+static json_t *cell_text(const struct model_field *field, struct str cell)
+{
+    json_t *text = json_stringn(cell.ptr, cell.len);
+
+    (void)field;
+    return text != NULL ? text : json_string(""); /* not UTF-8; imports refuse such rows before */
+}
+
+static json_t *cell_number(const struct model_field *field, struct str cell)
+{
+    int64_t whole = 0;
+    double real = 0;
+
+    cell = str_trim(cell);
+    if (num_parse_i64(cell, &whole))
+        return json_integer(whole);
+    if (field->type == TYPE_FLOAT && num_parse_f64(cell, &real))
+        return json_real(real);
+    return cell_text(field, cell);
+}
+
+static json_t *cell_bool(const struct model_field *field, struct str cell)
+{
+    static const char *const yes[] = {"true", "t", "yes", "1"};
+    static const char *const no[] = {"false", "f", "no", "0"};
+
+    cell = str_trim(cell);
+    for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
+        if (str_ieq(cell, str_from(yes[i])))
+            return json_true();
+        if (str_ieq(cell, str_from(no[i])))
+            return json_false();
+    }
+    return cell_text(field, cell);
+}
+
+json_t *value_document(struct str text)
+{
+    struct arena *arena = arena_new(0);
+    struct jr_error error;
+    json_t *root = NULL;
+
+    if (jr_parse_stored(arena, text, &root, &error) == 0)
+        root = json_incref(root); /* this reference outlives the arena, which holds the first one */
+    else
+        root = NULL;
+    arena_free(arena);
+    return root;
+}
+
+static json_t *cell_ids(const struct model_field *field, struct str cell)
+{
+    struct str rest = str_trim(cell);
+
+    if (rest.len > 0 && rest.ptr[0] == '[') {
+        json_t *list = value_document(rest);
+        return list != NULL ? list : cell_text(field, cell);
+    }
+    json_t *list = json_array();
+    while (rest.ptr != NULL) {
+        (void)json_array_append_new(list, cell_number(field, str_split(&rest, ';')));
+    }
+    return list;
+}
+
+static json_t *cell_trimmed(const struct model_field *field, struct str cell)
+{
+    return cell_text(field, str_trim(cell));
+}
+
+static json_t *cell_json(const struct model_field *field, struct str cell)
+{
+    json_t *document = value_document(cell);
+
+    return document != NULL ? document : cell_text(field, cell);
+}
+
+static json_t *cell_relation(const struct model_field *field, struct str cell)
+{
+    return field->is_many ? cell_ids(field, cell) : cell_number(field, cell);
+}
+
+/* --- values of filters --- */
+
+/* The value of a filter. */
+struct filter_input {
+    const struct project *project;
+    const struct model_field *field;
+    struct str text;
+};
+
+static const char *filter_read_text(const struct filter_input *in, struct db_param *ret_value)
+{
+    *ret_value = P_STR(in->text);
+    return NULL;
+}
+
+static const char *filter_read_enum(const struct filter_input *in, struct db_param *ret_value)
+{
+    const struct model_enum *values = in->field->values;
+
+    for (size_t i = 0; values != NULL && i < values->count; i++)
+        if (str_eq(values->values[i], in->text))
+            return filter_read_text(in, ret_value);
+    return "is not one of the field's values";
+}
+
+static const char *filter_read_i64(const struct filter_input *in, struct db_param *ret_value)
+{
+    int64_t value;
+
+    if (!num_parse_i64(in->text, &value))
+        return "must be a whole number";
+    *ret_value = P_I64(value);
+    return NULL;
+}
+
+static const char *filter_read_f64(const struct filter_input *in, struct db_param *ret_value)
+{
+    double value;
+
+    if (!num_parse_f64(in->text, &value))
+        return "must be a number";
+    *ret_value = P_F64(value);
+    return NULL;
+}
+
+/* The text is sent unchanged, because numeric compares exactly. num_parse_f64() bounds length and
+ * exponent. */
+static const char *filter_read_decimal(const struct filter_input *in, struct db_param *ret_value)
+{
+    double value;
+
+    return num_parse_f64(in->text, &value) ? filter_read_text(in, ret_value) : "must be a number";
+}
+
+static const char *filter_read_bool(const struct filter_input *in, struct db_param *ret_value)
+{
+    bool value = str_is(in->text, "true");
+
+    if (!value && !str_is(in->text, "false"))
+        return "must be true or false";
+    *ret_value = P_BOOL(value);
+    return NULL;
+}
+
+static const char *filter_read_date(const struct filter_input *in, struct db_param *ret_value)
+{
+    bool ok = clock_parse_date(in->text) && !str_starts(in->text, STR("0000"));
+
+    return ok ? filter_read_text(in, ret_value) : "must be a date like 2026-01-31";
+}
+
+static const char *filter_read_datetime(const struct filter_input *in, struct db_param *ret_value)
+{
+    int64_t value;
+
+    if (!project_time_parse(in->project, in->text, &value) || value < YEAR_1_MS)
+        return "must be a time like 2026-01-31T12:00:00Z";
+    *ret_value = P_TIME(value);
+    return NULL;
+}
+
 /* --- the table --- */
 
-static bool (*const value_readers[TYPE_COUNT])(const struct input *in, struct value *ret_value) = {
-    [TYPE_VARCHAR] = value_read_text,
-    [TYPE_TEXT] = value_read_text,
-    [TYPE_INTEGER] = value_read_integer,
-    [TYPE_FLOAT] = value_read_float,
-    [TYPE_DECIMAL] = value_read_decimal,
-    [TYPE_BOOL] = value_read_bool,
-    [TYPE_DATE] = value_read_date,
-    [TYPE_DATETIME] = value_read_datetime,
-    [TYPE_JSON] = value_read_json,
-    [TYPE_ENUM] = value_read_enum,
-    [TYPE_FILE] = value_read_id,
-    [TYPE_RELATION] = value_read_relation,
-    [TYPE_SECRET] = value_read_secret,
+static const struct {
+    bool (*read)(const struct input *in, struct value *ret_value);
+    json_t *(*cell)(const struct model_field *field, struct str cell);
+    const char *(*filter)(const struct filter_input *in, struct db_param *ret_value);
+} value_types[TYPE_COUNT] = {
+    [TYPE_VARCHAR] = {value_read_text, cell_text, filter_read_text},
+    [TYPE_TEXT] = {value_read_text, cell_text, filter_read_text},
+    [TYPE_INTEGER] = {value_read_integer, cell_number, filter_read_i64},
+    [TYPE_FLOAT] = {value_read_float, cell_number, filter_read_f64},
+    [TYPE_DECIMAL] = {value_read_decimal, cell_trimmed, filter_read_decimal},
+    [TYPE_BOOL] = {value_read_bool, cell_bool, filter_read_bool},
+    [TYPE_DATE] = {value_read_date, cell_trimmed, filter_read_date},
+    [TYPE_DATETIME] = {value_read_datetime, cell_trimmed, filter_read_datetime},
+    [TYPE_JSON] = {value_read_json, cell_json, NULL},
+    [TYPE_ENUM] = {value_read_enum, cell_text, filter_read_enum},
+    [TYPE_FILE] = {value_read_id, cell_number, filter_read_i64},
+    [TYPE_RELATION] = {value_read_relation, cell_relation, filter_read_i64},
+    [TYPE_SECRET] = {value_read_secret, cell_text, NULL},
 };
 
 bool value_read(const struct value_scope *scope,
@@ -396,7 +566,7 @@ bool value_read(const struct value_scope *scope,
         *ret_value = value;
         return true;
     }
-    if (!value_readers[field->type](&in, &value))
+    if (!value_types[field->type].read(&in, &value))
         return false;
     *ret_value = value;
     return true;
@@ -442,97 +612,19 @@ struct str value_secret_aad(struct arena *arena,
     return aad_field(arena, project->number, field->entity->id, field->id);
 }
 
-/* --- import cells --- */
-
-static json_t *cell_text(struct str cell)
-{
-    json_t *text = json_stringn(cell.ptr, cell.len);
-
-    return text != NULL ? text : json_string(""); /* not UTF-8; imports refuse such rows before */
-}
-
-static json_t *cell_number(const struct model_field *field, struct str cell)
-{
-    int64_t whole = 0;
-    double real = 0;
-
-    if (num_parse_i64(cell, &whole))
-        return json_integer(whole);
-    if (field->type == TYPE_FLOAT && num_parse_f64(cell, &real))
-        return json_real(real);
-    return cell_text(cell);
-}
-
-static json_t *cell_bool(struct str cell)
-{
-    static const char *const yes[] = {"true", "t", "yes", "1"};
-    static const char *const no[] = {"false", "f", "no", "0"};
-
-    for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
-        if (str_ieq(cell, str_from(yes[i])))
-            return json_true();
-        if (str_ieq(cell, str_from(no[i])))
-            return json_false();
-    }
-    return cell_text(cell);
-}
-
-json_t *value_document(struct str text)
-{
-    struct arena *arena = arena_new(0);
-    struct jr_error error;
-    json_t *root = NULL;
-
-    if (jr_parse_stored(arena, text, &root, &error) == 0)
-        root = json_incref(root); /* this reference outlives the arena, which holds the first one */
-    else
-        root = NULL;
-    arena_free(arena);
-    return root;
-}
-
-static json_t *cell_ids(const struct model_field *field, struct str cell)
-{
-    struct str rest = str_trim(cell);
-
-    if (rest.len > 0 && rest.ptr[0] == '[') {
-        json_t *list = value_document(rest);
-        return list != NULL ? list : cell_text(cell);
-    }
-    json_t *list = json_array();
-    while (rest.ptr != NULL) {
-        struct str part = str_trim(str_split(&rest, ';'));
-        (void)json_array_append_new(list, cell_number(field, part));
-    }
-    return list;
-}
-
 json_t *value_cell(const struct model_field *field, struct str cell)
 {
-    json_t *document;
+    MUST(field->type < TYPE_COUNT);
+    return value_types[field->type].cell(field, cell);
+}
 
-    switch (field->type) {
-    case TYPE_INTEGER:
-    case TYPE_FLOAT:
-    case TYPE_FILE:
-        return cell_number(field, str_trim(cell));
-    case TYPE_RELATION:
-        return field->is_many ? cell_ids(field, cell) : cell_number(field, str_trim(cell));
-    case TYPE_BOOL:
-        return cell_bool(str_trim(cell));
-    case TYPE_JSON:
-        document = value_document(cell);
-        return document != NULL ? document : cell_text(cell);
-    case TYPE_DECIMAL:
-    case TYPE_DATE:
-    case TYPE_DATETIME:
-        return cell_text(str_trim(cell));
-    case TYPE_VARCHAR:
-    case TYPE_TEXT:
-    case TYPE_ENUM:
-    case TYPE_SECRET:
-    case TYPE_COUNT:
-        break;
-    }
-    return cell_text(cell);
+const char *value_filter(const struct project *project,
+                         const struct model_field *field,
+                         struct str text,
+                         struct db_param *ret_value)
+{
+    struct filter_input in = {project, field, text};
+
+    MUST(field->type < TYPE_COUNT && value_types[field->type].filter != NULL);
+    return value_types[field->type].filter(&in, ret_value);
 }

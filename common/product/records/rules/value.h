@@ -1,9 +1,9 @@
 #pragma once
 /*
  * Checks one value of a write against its field, and converts it into the parameter that PostgreSQL
- * takes. The value comes as JSON or as the text of an import cell. A value that passes fits its
- * column: the database can only refuse what depends on other rows (uniqueness, references). Pure;
- * any thread.
+ * takes. The value comes as JSON, as the text of an import cell or of a filter. A written value
+ * that passes fits its column: the database can only refuse what depends on other rows (uniqueness,
+ * references). Pure; any thread.
  */
 #include "records/records.h"
 #include <stdbool.h>
@@ -67,3 +67,11 @@ json_t *value_document(struct str text);
  * documents and id lists ("1;2" or "[1,2]"). A text that cannot be read as the type stays a text,
  * which value_read() refuses. Returns an owned reference (json_decref()). */
 json_t *value_cell(const struct model_field *field, struct str cell);
+
+/* any: Parses the value of a filter by the type of the field. Returns NULL, or the fault ("must be
+ * a whole number"). A time is PARAM_TIME; without an offset it is in the project's time zone. Texts
+ * are borrowed. Not for json and secret fields. */
+const char *value_filter(const struct project *project,
+                         const struct model_field *field,
+                         struct str text,
+                         struct db_param *ret_value);
