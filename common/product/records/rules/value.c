@@ -241,6 +241,34 @@ static bool value_read_datetime(const struct input *in, struct value *ret_value)
     return true;
 }
 
+/* Returns whether the text is 32 hexadecimal digits with hyphens in groups of 8, 4, 4, 4 and 12
+ * (RFC 9562, section 4). */
+static bool is_uuid(struct str text)
+{
+    static const char form[] = "00000000-0000-0000-0000-000000000000";
+
+    if (text.len != sizeof(form) - 1)
+        return false;
+    for (size_t i = 0; i < text.len; i++)
+        if (form[i] == '-' ? text.ptr[i] != '-' : ascii_hex(text.ptr[i]) < 0)
+            return false;
+    return true;
+}
+
+/* Equal UUIDs have equal texts: an upsert compares the keys of its records as texts. */
+static bool value_read_uuid(const struct input *in, struct value *ret_value)
+{
+    static const char expected[] = "expected a UUID such as 123e4567-e89b-42d3-a456-426614174000";
+
+    if (!json_is_string(in->json))
+        return value_refuse(in, PROBLEM_TYPE_MISMATCH, expected);
+    struct str text = json_text_view(in->json);
+    if (!is_uuid(text))
+        return value_refuse(in, PROBLEM_PATTERN, expected);
+    ret_value->param = P_STR(arena_lower(in->scope->arena, text));
+    return true;
+}
+
 /* Returns the digits that PostgreSQL prints for the numbers with an exponent: 1e300 is printed as
  * 301 digits. */
 static size_t json_printed_growth(struct str text)
@@ -519,6 +547,12 @@ static const char *filter_read_date(const struct filter_input *in, struct db_par
     return ok ? filter_read_text(in, ret_value) : "must be a date like 2026-01-31";
 }
 
+static const char *filter_read_uuid(const struct filter_input *in, struct db_param *ret_value)
+{
+    return is_uuid(in->text) ? filter_read_text(in, ret_value)
+                             : "must be a UUID like 123e4567-e89b-42d3-a456-426614174000";
+}
+
 static const char *filter_read_datetime(const struct filter_input *in, struct db_param *ret_value)
 {
     int64_t value;
@@ -544,6 +578,7 @@ static const struct {
     [TYPE_BOOL] = {value_read_bool, cell_bool, filter_read_bool},
     [TYPE_DATE] = {value_read_date, cell_trimmed, filter_read_date},
     [TYPE_DATETIME] = {value_read_datetime, cell_trimmed, filter_read_datetime},
+    [TYPE_UUID] = {value_read_uuid, cell_trimmed, filter_read_uuid},
     [TYPE_JSON] = {value_read_json, cell_json, NULL},
     [TYPE_ENUM] = {value_read_enum, cell_text, filter_read_enum},
     [TYPE_FILE] = {value_read_id, cell_number, filter_read_i64},

@@ -1,14 +1,12 @@
 // Filters of lists. The address of a view has them in the form of the API: filter[price][gte]=10.
 import type { Query } from './http.ts';
-import type { Field, FieldType } from './model.ts';
+import { fitsOf, type Field, type Fits } from './model.ts';
 
 export interface Condition {
   /** The words in brackets, such as ['price', 'gte']. */
   keys: string[];
   value: string;
 }
-
-type Fits = 'any' | 'set' | 'order' | 'text';
 
 interface Operator {
   name: string;
@@ -33,26 +31,15 @@ export const OPERATORS: readonly Operator[] = [
   { name: 'null', fits: 'any', takes: 'flag' },
 ];
 
-const TEXT: readonly Fits[] = ['text', 'set', 'order', 'any'];
-const ORDERED: readonly Fits[] = ['set', 'order', 'any'];
-const SET: readonly Fits[] = ['set', 'any'];
-const FITS: Record<FieldType, readonly Fits[]> = {
-  varchar: TEXT, text: TEXT,
-  integer: ORDERED, float: ORDERED, decimal: ORDERED, date: ORDERED, datetime: ORDERED, enum: ORDERED,
-  bool: SET, file: SET, relation: SET,
-  json: ['any'],
-  secret: [],
-};
-
 /** The operators that the service accepts for a field, the most used first. */
 export function operatorsOf(field: Field): readonly Operator[] {
-  const fits = FITS[field.type];
+  const fits = fitsOf(field.type);
   const found = OPERATORS.filter((operator) => fits.includes(operator.fits));
-  return fits === TEXT ? found.toSorted((a, b) => Number(b.name === 'icontains') - Number(a.name === 'icontains')) : found;
+  return fits.includes('text') ? found.toSorted((a, b) => Number(b.name === 'icontains') - Number(a.name === 'icontains')) : found;
 }
 
 export function canSort(field: Field): boolean {
-  return field.type !== 'secret' && field.type !== 'json' && !field.options.many;
+  return fitsOf(field.type).includes('set') && !field.options.many;
 }
 
 export function readFilters(query: URLSearchParams): Condition[] {

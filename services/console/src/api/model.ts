@@ -1,8 +1,23 @@
 // The data model and the caller's rights, as the API answers them.
 
-export type FieldType =
-  | 'varchar' | 'text' | 'integer' | 'float' | 'decimal' | 'bool' | 'date' | 'datetime'
-  | 'json' | 'enum' | 'file' | 'relation' | 'secret';
+/** What an operator of filters asks of a field. */
+export type Fits = 'any' | 'set' | 'order' | 'text';
+
+const TEXT: readonly Fits[] = ['text', 'set', 'order', 'any'];
+const ORDERED: readonly Fits[] = ['set', 'order', 'any'];
+const SET: readonly Fits[] = ['set', 'any'];
+
+/** The types of fields, and the operators that fit each. areas/data/kinds.ts and areas/model/lines.ts have a row for each, too. */
+const TYPES = {
+  varchar: TEXT, text: TEXT,
+  integer: ORDERED, float: ORDERED, decimal: ORDERED, date: ORDERED, datetime: ORDERED, enum: ORDERED,
+  bool: SET, uuid: SET, file: SET, relation: SET,
+  json: ['any'],
+  secret: [],
+} satisfies Record<string, readonly Fits[]>;
+
+export type FieldType = keyof typeof TYPES;
+export const fitsOf = (type: FieldType): readonly Fits[] => TYPES[type];
 
 export interface Field {
   name: string;

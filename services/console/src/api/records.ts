@@ -75,6 +75,6 @@ export function readList(session: Session, path: string, query: Query, signal: A
 
 /** Texts in filters and calls are written as texts also when they look like numbers. */
 export function isTextOf(entity: Entity): (name: string) => boolean {
-  const texts: Field['type'][] = ['varchar', 'text', 'enum', 'date', 'datetime', 'decimal'];
-  return (name) => texts.includes(findField(entity, name)?.type ?? 'integer');
+  const others: Field['type'][] = ['integer', 'float', 'bool', 'file', 'relation', 'json', 'secret'];
+  return (name) => !others.includes(findField(entity, name)?.type ?? 'integer');
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Field, FieldType } from '../../src/api/model.ts';
-import { cellText, kinds, readValue, valueText } from '../../src/areas/data/kinds.ts';
+import { cellText, readValue, valueText } from '../../src/areas/data/kinds.ts';
 import { compareVersions, firstChoice, resolveDifferences } from '../../src/areas/data/merge.ts';
 import { pasteSize, printCells, rangeOf, readCells } from '../../src/areas/data/tsv.ts';
 import { localTime } from '../../src/kit/format.ts';
@@ -22,7 +22,7 @@ for (const [type, value] of VALUES) {
 }
 
 test('texts that are no values are refused', () => {
-  const wrong: [FieldType, string][] = [['integer', '1.5'], ['float', 'x'], ['decimal', '1,5'], ['bool', 'maybe'], ['date', '31.1.2026'], ['datetime', 'soon'], ['json', '{'], ['relation', '1,2']];
+  const wrong: [FieldType, string][] = [['integer', '1.5'], ['float', 'x'], ['decimal', '1,5'], ['bool', 'maybe'], ['date', '31.1.2026'], ['datetime', 'soon'], ['json', '{'], ['uuid', '123e4567'], ['relation', '1,2']];
   for (const [type, text] of wrong) assert.throws(() => readValue(field(type), text), Error, type);
   assert.equal(readValue(field('varchar'), ''), null);
   assert.equal(readValue(field('varchar', { required: true }), ''), '');
@@ -30,8 +30,7 @@ test('texts that are no values are refused', () => {
   assert.deepEqual(readValue(field('relation', { options: { many: true } }), ''), []);
 });
 
-test('every type of field has a kind, and long texts are cut in cells', () => {
-  assert.equal(Object.keys(kinds).length, 13);
+test('long texts are cut in cells', () => {
   assert.equal(cellText(field('text'), 'x'.repeat(1000)).length, 201);
   assert.equal(cellText(field('varchar'), null), '');
   assert.equal(new Date(localTime('2026-01-31T12:00:00.123Z')).toISOString(), '2026-01-31T12:00:00.123Z');

@@ -43,6 +43,9 @@ function readTime(text: string): string {
   return Number.isNaN(time.getTime()) ? refuse('expected a time such as 2026-01-31 14:05') : time.toISOString();
 }
 
+const readForm = (form: RegExp, message: string) => (text: string): string => (form.test(text.trim()) ? text.trim() : refuse(message));
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
 function readBool(text: string): boolean {
   const word = text.trim().toLowerCase();
   if (['true', 'yes', '1'].includes(word)) return true;
@@ -78,6 +81,7 @@ export const kinds: Record<FieldType, Kind> = {
   bool: { width: 90, editor: 'choice', inCell: true, show: (value) => (value ? 'yes' : 'no'), write: plain, read: readBool },
   date: { width: 120, editor: 'date', inCell: true, show: plain, write: plain, read: readDate },
   datetime: { width: 150, editor: 'datetime', inCell: true, show: (value) => showTime(plain(value)), write: plain, read: readTime },
+  uuid: { ...TEXT, width: 290, editor: 'line', inCell: true, read: readForm(UUID, 'expected a UUID such as 123e4567-e89b-42d3-a456-426614174000') },
   json: { width: 220, editor: 'json', inCell: false, show: plain, write: plain, read: readJson },
   enum: { ...TEXT, width: 120, editor: 'choice', inCell: true },
   file: {

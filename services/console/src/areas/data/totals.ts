@@ -1,4 +1,5 @@
 // The metrics that the bar of totals offers for a field.
+import { operatorsOf } from '../../api/filters.ts';
 import type { Query } from '../../api/http.ts';
 import type { Field } from '../../api/model.ts';
 import type { ColumnChoice } from '../../api/records.ts';
@@ -11,7 +12,7 @@ const NO_AMOUNTS = ['id', 'created_by'];
 export function metricsOf(field: Field): readonly Metric[] {
   if (NO_AMOUNTS.includes(field.name)) return [];
   if (kinds[field.type].isNumber) return METRICS;
-  return ['date', 'datetime', 'varchar', 'text'].includes(field.type) ? ['min', 'max'] : [];
+  return operatorsOf(field).some((operator) => operator.fits === 'order') ? ['min', 'max'] : [];
 }
 
 /** The parameters of GET …/items/aggregate; empty without a metric. */
