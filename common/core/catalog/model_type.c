@@ -22,10 +22,11 @@
     "case when %s ~ '^-?[0-9]{1,30}$' then %s::numeric not between -9223372036854775808 and "      \
     "9223372036854775807 else true end"
 /* Short enough that neither overflow nor underflow can happen. */
-#define NOT_A_NUMBER  "%s !~ '^-?[0-9]{1,200}(\\.[0-9]{1,80})?([eE][-+]?[0-9]{1,2})?$'"
-#define NOT_A_UUID    "%s !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'"
-#define NOT_A_BOOL    "lower(%s) not in ('true', 'false', '1', '0')"
-#define DATETIME_TEXT "to_char(%s at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
+#define NOT_A_NUMBER      "%s !~ '^-?[0-9]{1,200}(\\.[0-9]{1,80})?([eE][-+]?[0-9]{1,2})?$'"
+#define NOT_A_TIME_OF_DAY "%s !~ '^([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\\.[0-9]{1,6})?)?$'"
+#define NOT_A_UUID        "%s !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'"
+#define NOT_A_BOOL        "lower(%s) not in ('true', 'false', '1', '0')"
+#define DATETIME_TEXT     "to_char(%s at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
 
 /* --- the table --- */
 

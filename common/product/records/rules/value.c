@@ -241,17 +241,51 @@ static bool value_read_datetime(const struct input *in, struct value *ret_value)
     return true;
 }
 
-/* Returns whether the text is 32 hexadecimal digits with hyphens in groups of 8, 4, 4, 4 and 12
- * (RFC 9562, section 4). */
+/* Returns whether the text has the characters of the form, where 0 means a digit and x a
+ * hexadecimal digit. The form is at least as long as the text. */
+static bool has_form(struct str text, const char *form)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        int digit = ascii_hex(text.ptr[i]);
+        if (form[i] == '0'   ? digit < 0 || digit > 9
+            : form[i] == 'x' ? digit < 0
+                             : form[i] != text.ptr[i])
+            return false;
+    }
+    return true;
+}
+
+/* Returns whether the text is a UUID (RFC 9562, section 4). */
 static bool is_uuid(struct str text)
 {
-    static const char form[] = "00000000-0000-0000-0000-000000000000";
+    return text.len == 36 && has_form(text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx");
+}
 
-    if (text.len != sizeof(form) - 1)
-        return false;
-    for (size_t i = 0; i < text.len; i++)
-        if (form[i] == '-' ? text.ptr[i] != '-' : ascii_hex(text.ptr[i]) < 0)
-            return false;
+/* Returns whether the text is a time of day: HH:MM, HH:MM:SS, or HH:MM:SS with one to six digits of
+ * a fraction. */
+static bool is_time(struct str text)
+{
+    bool fits = text.len == 5 || text.len == 8 || (text.len >= 10 && text.len <= 15);
+
+    return fits && has_form(text, "00:00:00.000000") && memcmp(text.ptr, "24", 2) < 0 &&
+           text.ptr[3] < '6' && (text.len == 5 || text.ptr[6] < '6');
+}
+
+/* Equal times have equal texts: with seconds, and without zeros at the end of the fraction. */
+static bool value_read_time(const struct input *in, struct value *ret_value)
+{
+    static const char expected[] = "expected a time of day such as 09:30:00";
+
+    if (!json_is_string(in->json))
+        return value_refuse(in, PROBLEM_TYPE_MISMATCH, expected);
+    struct str text = json_text_view(in->json);
+    if (!is_time(text))
+        return value_refuse(in, PROBLEM_PATTERN, expected);
+    while (text.len > 8 && (text.ptr[text.len - 1] == '0' || text.ptr[text.len - 1] == '.'))
+        text.len--;
+    if (text.len == 5)
+        text = arena_printf(in->scope->arena, "%.*s:00", STR_ARG(text));
+    ret_value->param = P_STR(text);
     return true;
 }
 
@@ -547,6 +581,12 @@ static const char *filter_read_date(const struct filter_input *in, struct db_par
     return ok ? filter_read_text(in, ret_value) : "must be a date like 2026-01-31";
 }
 
+static const char *filter_read_time(const struct filter_input *in, struct db_param *ret_value)
+{
+    return is_time(in->text) ? filter_read_text(in, ret_value)
+                             : "must be a time of day like 09:30:00";
+}
+
 static const char *filter_read_uuid(const struct filter_input *in, struct db_param *ret_value)
 {
     return is_uuid(in->text) ? filter_read_text(in, ret_value)
@@ -578,6 +618,7 @@ static const struct {
     [TYPE_BOOL] = {value_read_bool, cell_bool, filter_read_bool},
     [TYPE_DATE] = {value_read_date, cell_trimmed, filter_read_date},
     [TYPE_DATETIME] = {value_read_datetime, cell_trimmed, filter_read_datetime},
+    [TYPE_TIME] = {value_read_time, cell_trimmed, filter_read_time},
     [TYPE_UUID] = {value_read_uuid, cell_trimmed, filter_read_uuid},
     [TYPE_JSON] = {value_read_json, cell_json, NULL},
     [TYPE_ENUM] = {value_read_enum, cell_text, filter_read_enum},

@@ -1,6 +1,6 @@
 // The data model and the caller's rights, as the API answers them.
 
-/** What an operator of filters asks of a field. */
+/** Properties of a field that operators of filters ask for. */
 export type Fits = 'any' | 'set' | 'order' | 'text';
 
 const TEXT: readonly Fits[] = ['text', 'set', 'order', 'any'];
@@ -10,7 +10,7 @@ const SET: readonly Fits[] = ['set', 'any'];
 /** The types of fields, and the operators that fit each. areas/data/kinds.ts and areas/model/lines.ts have a row for each, too. */
 const TYPES = {
   varchar: TEXT, text: TEXT,
-  integer: ORDERED, float: ORDERED, decimal: ORDERED, date: ORDERED, datetime: ORDERED, enum: ORDERED,
+  integer: ORDERED, float: ORDERED, decimal: ORDERED, date: ORDERED, datetime: ORDERED, time: ORDERED, enum: ORDERED,
   bool: SET, uuid: SET, file: SET, relation: SET,
   json: ['any'],
   secret: [],

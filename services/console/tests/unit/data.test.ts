@@ -22,7 +22,7 @@ for (const [type, value] of VALUES) {
 }
 
 test('texts that are no values are refused', () => {
-  const wrong: [FieldType, string][] = [['integer', '1.5'], ['float', 'x'], ['decimal', '1,5'], ['bool', 'maybe'], ['date', '31.1.2026'], ['datetime', 'soon'], ['json', '{'], ['uuid', '123e4567'], ['relation', '1,2']];
+  const wrong: [FieldType, string][] = [['integer', '1.5'], ['float', 'x'], ['decimal', '1,5'], ['bool', 'maybe'], ['date', '31.1.2026'], ['datetime', 'soon'], ['json', '{'], ['uuid', '123e4567'], ['time', '9:30'], ['relation', '1,2']];
   for (const [type, text] of wrong) assert.throws(() => readValue(field(type), text), Error, type);
   assert.equal(readValue(field('varchar'), ''), null);
   assert.equal(readValue(field('varchar', { required: true }), ''), '');

@@ -26,6 +26,7 @@ const LINES = [
   'in_stock: bool = false',
   'released: date! = 2026-01-31',
   'seen: datetime indexed = 2026-01-31T12:00:00Z',
+  'opens: time = 09:30',
   'code: uuid unique = 123e4567-e89b-42d3-a456-426614174000',
   'meta: json = {"a":[1,null]}',
   'status: enum(status) = open',

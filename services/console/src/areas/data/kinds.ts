@@ -44,6 +44,7 @@ function readTime(text: string): string {
 }
 
 const readForm = (form: RegExp, message: string) => (text: string): string => (form.test(text.trim()) ? text.trim() : refuse(message));
+const TIME_OF_DAY = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 function readBool(text: string): boolean {
@@ -81,6 +82,7 @@ export const kinds: Record<FieldType, Kind> = {
   bool: { width: 90, editor: 'choice', inCell: true, show: (value) => (value ? 'yes' : 'no'), write: plain, read: readBool },
   date: { width: 120, editor: 'date', inCell: true, show: plain, write: plain, read: readDate },
   datetime: { width: 150, editor: 'datetime', inCell: true, show: (value) => showTime(plain(value)), write: plain, read: readTime },
+  time: { ...TEXT, width: 110, editor: 'line', inCell: true, read: readForm(TIME_OF_DAY, 'expected a time of day such as 09:30') },
   uuid: { ...TEXT, width: 290, editor: 'line', inCell: true, read: readForm(UUID, 'expected a UUID such as 123e4567-e89b-42d3-a456-426614174000') },
   json: { width: 220, editor: 'json', inCell: false, show: plain, write: plain, read: readJson },
   enum: { ...TEXT, width: 120, editor: 'choice', inCell: true },
