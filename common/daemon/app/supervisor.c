@@ -19,6 +19,7 @@
 
 #define RESTART_FIRST_MS 50
 #define RESTART_MOST_MS  5000
+#define WAIT_MOST_MS     60000 /* between checks of the workers without a signal */
 
 struct child {
     pid_t pid; /* 0 = not running */
@@ -29,24 +30,43 @@ struct child {
 
 static struct child children[WORKERS_MAX];
 static atomic_bool *ever_ready; /* shared with the workers */
-static volatile sig_atomic_t stop_signal;
+static bool is_stopping;
+static sigset_t awaited; /* signals that the parent takes with sigtimedwait() only */
 
-static void on_stop(int signum)
+static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
+
+/* Blocks the signals. A blocked signal waits for sigtimedwait(): none is lost between a check of
+ * the workers and the next wait. */
+static void signals_block(void)
 {
-    stop_signal = signum;
+    sigemptyset(&awaited);
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+        MUST(sigaddset(&awaited, signals[i]) == 0);
+    MUST(sigprocmask(SIG_BLOCK, &awaited, NULL) == 0);
 }
 
-static void supervisor_on_wake(int signum UNUSED)
+/* In a worker. */
+static void signals_restore(void)
 {
-    /* only interrupts the wait */
-}
-
-static void catch_signal(int signum, void (*fn)(int))
-{
-    struct sigaction action = {.sa_handler = fn};
+    struct sigaction action = {.sa_handler = SIG_DFL};
 
     sigemptyset(&action.sa_mask);
-    MUST(sigaction(signum, &action, NULL) == 0);
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+        MUST(sigaction(signals[i], &action, NULL) == 0);
+    MUST(sigprocmask(SIG_UNBLOCK, &awaited, NULL) == 0);
+}
+
+/* Waits for a signal, at most until a monotonic time. */
+static void signal_wait(int64_t until_ms)
+{
+    int64_t wait_ms = until_ms - clock_mono_ms();
+    struct timespec time = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000};
+
+    if (wait_ms <= 0)
+        return;
+    int signum = sigtimedwait(&awaited, NULL, &time);
+    if (signum == SIGTERM || signum == SIGINT)
+        is_stopping = true;
 }
 
 static void supervisor_start_child(unsigned worker, supervisor_fn fn)
@@ -61,10 +81,7 @@ static void supervisor_start_child(unsigned worker, supervisor_fn fn)
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (getppid() != parent)
             _exit(0);
-        catch_signal(SIGTERM, SIG_DFL);
-        catch_signal(SIGINT, SIG_DFL);
-        catch_signal(SIGHUP, SIG_DFL);
-        catch_signal(SIGCHLD, SIG_DFL);
+        signals_restore();
         exit(fn(worker));
     }
     if (pid < 0) {
@@ -127,11 +144,16 @@ static bool has_running_child(unsigned workers)
     return false;
 }
 
-static void loop_sleep(void)
+/* Returns the monotonic time at which a worker that is not running is started again, or a later
+ * time when all workers run. */
+static int64_t next_start_ms(unsigned workers)
 {
-    struct timespec delay = {.tv_nsec = 20L * 1000 * 1000};
+    int64_t next = clock_mono_ms() + WAIT_MOST_MS;
 
-    nanosleep(&delay, NULL);
+    for (unsigned i = 0; i < workers; i++)
+        if (!children[i].pid && children[i].restart_ms < next)
+            next = children[i].restart_ms;
+    return next;
 }
 
 static int stop_all(unsigned workers, long timeout_ms)
@@ -158,7 +180,8 @@ static int stop_all(unsigned workers, long timeout_ms)
             kill_all(workers, SIGKILL);
             last_ms += 1000;
         }
-        loop_sleep();
+        if (has_running_child(workers))
+            signal_wait(last_ms + 1);
     }
     return code;
 }
@@ -172,11 +195,8 @@ int supervisor_run(unsigned workers, long timeout_ms, supervisor_fn fn, void (*s
     ever_ready =
         mmap(NULL, sizeof(*ever_ready), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     MUST(ever_ready != MAP_FAILED);
-    catch_signal(SIGTERM, on_stop);
-    catch_signal(SIGINT, on_stop);
-    catch_signal(SIGHUP, supervisor_on_wake);
-    catch_signal(SIGCHLD, supervisor_on_wake);
-    while (!stop_signal) {
+    signals_block();
+    while (!is_stopping) {
         for (unsigned i = 0; i < workers; i++) {
             if (!children[i].pid && clock_mono_ms() >= children[i].restart_ms)
                 supervisor_start_child(i, fn);
@@ -191,7 +211,7 @@ int supervisor_run(unsigned workers, long timeout_ms, supervisor_fn fn, void (*s
             if (child)
                 child_record_exit(child, status);
         }
-        loop_sleep();
+        signal_wait(next_start_ms(workers));
     }
     stopping();
     return stop_all(workers, timeout_ms);
