@@ -500,7 +500,7 @@ static void say_counted(const char *text)
 static void migrated(struct task *task, struct directory *one, struct directory *two)
 {
     struct project *project = create(task, one, "migrated");
-    struct migration platform[] = {{1, "0001_control", NULL, no_commands}, {0, NULL, NULL, NULL}};
+    struct migration platform[] = {{1, "0001_platform", NULL, no_commands}, {0, NULL, NULL, NULL}};
     struct migration list[] = {
         migrate_project_list[0],
         migrate_project_list[1],
@@ -534,7 +534,7 @@ static void migrated(struct task *task, struct directory *one, struct directory 
     assert_non_null(strstr(arena_cstr(task->arena, reason), "0097_later was edited"));
     platform[0].sha256 = "cc";
     assert_int_not_equal(migrate_run(task, &one->servers, platform, list, say_counted, &reason), 0);
-    assert_non_null(strstr(arena_cstr(task->arena, reason), "0001_control was edited"));
+    assert_non_null(strstr(arena_cstr(task->arena, reason), "0001_platform was edited"));
 }
 
 /* A failing migration leaves a project unchanged, and the error text says which migration failed

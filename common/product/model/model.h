@@ -37,7 +37,8 @@ struct model_field {
     bool is_many; /* relation with a link table l_<id> (from_id, to_id, position) */
     const struct json_t *default_value; /* default value, NULL = none */
     int64_t max_length;                 /* of texts, in characters; 0 = no limit */
-    int64_t search_weight;              /* search ranks fields of more weight first */
+#define SEARCH_OPTION(member, ...) int64_t member;
+#include "model/search_option.def"
     bool has_min, has_max;
     double min, max;
     struct str min_text, max_text;   /* exact digits of min and max */

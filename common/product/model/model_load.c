@@ -8,7 +8,6 @@
 
 #include "base/arena.h"
 #include "base/panic.h"
-#include "base/secret_mask.h"
 #include "json/jr.h"
 #include "log/log.h"
 #include "model/model.h"
@@ -255,7 +254,8 @@ static void field_options(const struct model *model, struct model_field *field, 
     field->has_max = json_is_number(max);
     field->max = json_number_value(max);
     field->max_text = model_bound_text(model->arena, max);
-    field->search_weight = jr_i64(options, "search_weight", 0);
+#define SEARCH_OPTION(member, ...) field->member = jr_i64(options, #member, 0);
+#include "model/search_option.def"
     field->on_delete = on_delete < 0 ? ON_DELETE_RESTRICT : (enum model_on_delete)on_delete;
     if (field->type == TYPE_ENUM)
         field->values = model_enum_find(model, jr_str(options, "enum"));

@@ -20,33 +20,19 @@ struct directory;
 struct redis;
 struct bus;
 
-/* Settings of PUT {base_url}/. project_settings.c documents each member and its bounds. */
+/* Settings of PUT {base_url}/. setting.def documents the members. */
 struct project_settings {
     struct str *allowed_origins;
     size_t allowed_origin_count; /* "*" = any */
-    struct str *redirect_urls;
-    size_t redirect_url_count;     /* allowed values of redirect_to */
-    int64_t password_min_length;   /* default 8 */
-    int64_t access_token_seconds;  /* default 3600 */
-    int64_t refresh_token_seconds; /* default 30 days */
-    int64_t session_seconds;       /* default 90 days, absolute */
-    bool sign_up;                  /* external sign-in may create accounts */
-    bool link_verified_email; /* an identity with a verified address signs in to the account of that
-                                 address; false = only for Google's own domains */
-    bool oidc_trust_email;    /* accept addresses whose token has no email_verified */
-    bool require_confirmed_email;
-    bool default_row_level_security;                    /* default true */
-    int64_t rate_read, rate_write, rate_heavy;          /* per caller and minute; 0 = no limit */
-    int64_t storage_quota;                              /* bytes of files; 0 = no limit */
-    int64_t rate_sign_in_account, rate_sign_in_address; /* a minute; defaults 10 and 30 */
-    struct str oidc_issuer, oidc_client_id,
-        oidc_client_secret; /* the secret in plain text; empty = not configured */
-    struct str mail_sender;
-    struct str auth_page_url; /* page that links in mails open */
-    struct str accent_color;  /* "#rrggbb", of the pages for sign-in; empty = their own */
-    int64_t logo_file_id;     /* a public picture; 0 = none */
-    struct str timezone;      /* for dates and times without an offset; empty = UTC */
-    struct str locale;        /* orders texts; empty = order of Unicode's root collation */
+#define SETTING_I64(member, ...)  int64_t member;
+#define SETTING_ID(member, ...)   int64_t member; /* 0 = none */
+#define SETTING_BOOL(member, ...) bool member;
+#define SETTING_STR(member, ...)  struct str member; /* empty = none */
+#define SETTING_STRS(member, number, ...)                                                          \
+    struct str *member;                                                                            \
+    size_t number;
+#include "project/setting.def"
+    struct str oidc_client_secret; /* in plain text; empty = none */
     struct str collation; /* PostgreSQL's collation for the locale, or a fallback; never empty */
 };
 

@@ -12,131 +12,60 @@
 #include "project/unseal.h"
 #include "project_sql.h"
 
-#define DAY_SECONDS       86400
-#define ITEMS_MAX         50
-#define URL_BYTES         2048
-#define DOC_BYTES_MAX     (1U << 20U)
-#define ORIGIN_PORT_MAX   65535
-#define STORAGE_QUOTA_MAX 9007199254740991 /* exact in every JSON parser */
-#define FILE_ID_MAX       STORAGE_QUOTA_MAX
+#define DAY_SECONDS     86400LL
+#define ITEMS_MAX       50
+#define URL_BYTES       2048
+#define DOC_BYTES_MAX   (1U << 20U)
+#define ORIGIN_PORT_MAX 65535
+#define EXACT_MAX       9007199254740991 /* every JSON parser reads it exactly */
 
-#define SETTING_I64(member, low, high, text)                                                       \
-    {                                                                                              \
-        .name = #member, FIELD_AT(struct project_settings_patch, member), .type = FIELD_I64,       \
-        .nullable = true, .has_min = true, .min = (low), .has_max = true, .max = (high),           \
-        .doc = (text)                                                                              \
-    }
-#define SETTING_BOOL(member, text)                                                                 \
-    {                                                                                              \
-        .name = #member, FIELD_AT(struct project_settings_patch, member), .type = FIELD_BOOL,      \
-        .nullable = true, .doc = (text)                                                            \
-    }
-#define SETTING_STR(member, most, kind, text)                                                      \
-    {                                                                                              \
-        .name = #member, FIELD_AT(struct project_settings_patch, member), .type = FIELD_STR,       \
-        .nullable = true, .max = (most), .format = (kind), .doc = (text)                           \
-    }
+/* --- checks of texts: the fault as a message about a member, or NULL --- */
 
+static const char *color_fault(struct str color)
+{
+    bool is_ok = color.len == 7 && color.ptr[0] == '#';
+
+    for (size_t i = 1; is_ok && i < color.len; i++)
+        is_ok = ascii_hex(color.ptr[i]) >= 0;
+    return is_ok ? NULL : "must be a color such as #1f5fd0";
+}
+
+static const char *timezone_fault(struct str name)
+{
+    return timezone_find(name) != NULL ? NULL
+                                       : "must name an IANA time zone, such as Europe/London";
+}
+
+/* --- schema --- */
+
+#define SETTING_FIELD(member, ...)                                                                 \
+    {.name = #member,                                                                              \
+     FIELD_AT(struct project_settings_patch, member),                                              \
+     .nullable = true,                                                                             \
+     __VA_ARGS__},
 static const struct field settings_fields[] = {
-    {
-        .name = "redirect_urls",
-        FIELD_AT(struct project_settings_patch, redirect_urls),
-        .type = FIELD_STRS,
-        .nullable = true,
-        .max = ITEMS_MAX,
-        .doc = "Addresses that sign-in, consents and links in mails may redirect to (redirect_to): "
-               "pages without wildcards, and addresses of apps (RFC 8252)",
-        .example = "[\"https://app.example.com/signed-in\",\"com.example.app:/signed-in\"]",
-    },
-    SETTING_I64(password_min_length, 8, 128, "Minimum number of characters in a password"),
-    SETTING_I64(access_token_seconds, 60, DAY_SECONDS, "Lifetime of an access token, in seconds"),
-    SETTING_I64(refresh_token_seconds,
-                60,
-                365 * DAY_SECONDS,
-                "Lifetime of an unused refresh token, in seconds"),
-    SETTING_I64(session_seconds,
-                60,
-                2 * 365 * DAY_SECONDS,
-                "Lifetime of a session, in seconds, even if it is in use"),
-    SETTING_BOOL(sign_up, "External sign-in may create accounts"),
-    SETTING_BOOL(
-        require_confirmed_email,
-        "Users must confirm their e-mail address before they sign in, including users that "
-        "an administrator creates with a password"),
-    SETTING_BOOL(default_row_level_security, "New entities start with row-level security"),
-    SETTING_I64(rate_read, 0, 1e6, "Reads per minute and caller; 0 = no limit"),
-    SETTING_I64(rate_write, 0, 1e6, "Writes per minute and caller; 0 = no limit"),
-    SETTING_I64(rate_heavy,
-                0,
-                1e6,
-                "Exports, imports and similar calls per minute and caller; 0 = no limit"),
-    SETTING_I64(storage_quota,
-                0,
-                STORAGE_QUOTA_MAX,
-                "Maximum total size of the project's files, in bytes; 0 = no limit, unless the "
-                "operator sets one"),
-    SETTING_I64(rate_sign_in_account, 1, 1e6, "Sign-in attempts per minute and account"),
-    SETTING_I64(rate_sign_in_address, 1, 1e6, "Sign-in attempts per minute and client address"),
-    SETTING_STR(oidc_issuer, URL_BYTES, "url", "OpenID Connect issuer of external sign-in"),
-    SETTING_BOOL(link_verified_email,
-                 "An identity whose e-mail address the issuer has verified signs in to the account "
-                 "with this address, even to an administrator's account; if false, only an "
-                 "address in one of Google's own domains does"),
-    SETTING_BOOL(oidc_trust_email,
-                 "E-mail addresses of the issuer count as verified if its tokens have no "
-                 "email_verified, such as those of Entra. Use it only for an issuer whose users "
-                 "cannot choose their address. It does not override an email_verified of false"),
-    SETTING_STR(oidc_client_id, 512, NULL, "Client id at the issuer"),
-    {
-        .name = "oidc_client_secret",
-        FIELD_AT(struct project_settings_patch, oidc_client_secret),
+#define SETTING_I64(member, low, high, fallback, text)                                             \
+    SETTING_FIELD(member,                                                                          \
+                  .type = FIELD_I64,                                                               \
+                  .has_min = true,                                                                 \
+                  .min = (low),                                                                    \
+                  .has_max = true,                                                                 \
+                  .max = (high),                                                                   \
+                  .doc = (text))
+#define SETTING_ID(member, text) SETTING_I64(member, 1, EXACT_MAX, 0, text)
+#define SETTING_BOOL(member, fallback, text)                                                       \
+    SETTING_FIELD(member, .type = FIELD_BOOL, .doc = (text))
+#define SETTING_STR(member, most, kind, fault, ...)                                                \
+    SETTING_FIELD(member, .type = FIELD_STR, .max = (most), .format = (kind), .doc = __VA_ARGS__)
+#define SETTING_STRS(member, number, most, fault, ...)                                             \
+    SETTING_FIELD(member, .type = FIELD_STRS, .max = ITEMS_MAX, .doc = __VA_ARGS__)
+#include "project/setting.def"
+    SETTING_FIELD(
+        oidc_client_secret,
         .type = FIELD_STR,
-        .nullable = true,
         .max = 1024,
         .doc = "Client secret at the issuer. Answers show ********; send ******** to keep it",
-        .example = "\"" SECRET_MASK "\"",
-    },
-    SETTING_STR(mail_sender,
-                254,
-                "email",
-                "Sender of mail for which neither the template's sender address nor the default "
-                "one is on a verified domain. If the domain of mail_sender is not verified, such "
-                "mail is sent from the operator's address"),
-    SETTING_STR(timezone,
-                64,
-                NULL,
-                "IANA time zone of dates and times without an offset, such as Europe/Berlin; "
-                "default: UTC"),
-    SETTING_STR(
-        locale,
-        64,
-        NULL,
-        "Language whose order is used to sort and compare texts (gt, gte, lt, lte, between, min, "
-        "max, groups), such as de, sv or en-GB; default: the order of Unicode's root collation. "
-        "Equality, prefixes and uniqueness do not depend on the locale"),
-    SETTING_STR(
-        auth_page_url,
-        URL_BYTES,
-        NULL,
-        "Page or app that links in mails open, with #type=...&token=...; default: the project's "
-        "own page at /auth/ui/, or the first of redirect_urls if the service has no such page. "
-        "Without either no mail with a link is sent: mails of recover and magic-link appear in GET "
-        "/mail/log as dropped, with the code no_page"),
-    {
-        .name = "accent_color",
-        FIELD_AT(struct project_settings_patch, accent_color),
-        .type = FIELD_STR,
-        .nullable = true,
-        .max = 7,
-        .doc = "Color of buttons and links on the page /auth/ui/, as #rrggbb. Texts on it, and "
-               "links, get a color of sufficient contrast",
-        .example = "\"#1f5fd0\"",
-    },
-    SETTING_I64(logo_file_id,
-                1,
-                FILE_ID_MAX,
-                "Logo on the page /auth/ui/: a public file that is a PNG, JPEG, GIF, WebP or AVIF"),
-};
+        .example = "\"" SECRET_MASK "\"")};
 const struct schema project_settings_schema =
     SCHEMA("ProjectSettings", struct project_settings_patch, settings_fields);
 
@@ -184,13 +113,9 @@ const struct schema project_out_schema = SCHEMA_OUT("Project", project_out_field
 void project_settings_set_default(struct project_settings *ret_settings)
 {
     *ret_settings = (struct project_settings){
-        .password_min_length = 8,
-        .access_token_seconds = 3600,
-        .refresh_token_seconds = 30LL * DAY_SECONDS,
-        .session_seconds = 90LL * DAY_SECONDS,
-        .default_row_level_security = true,
-        .rate_sign_in_account = 10,
-        .rate_sign_in_address = 30,
+#define SETTING_I64(member, low, high, fallback, text) .member = (fallback),
+#define SETTING_BOOL(member, fallback, text)           .member = (fallback),
+#include "project/setting.def"
     };
 }
 
@@ -223,12 +148,9 @@ static void rate_cut(int64_t *rate, int64_t ceiling)
 
 static void cut_rates(struct project_settings *settings)
 {
-    rate_cut(&settings->rate_read, ceilings.read);
-    rate_cut(&settings->rate_write, ceilings.write);
-    rate_cut(&settings->rate_heavy, ceilings.heavy);
-    rate_cut(&settings->storage_quota, ceilings.storage);
-    rate_cut(&settings->rate_sign_in_account, ceilings.sign_in);
-    rate_cut(&settings->rate_sign_in_address, ceilings.sign_in);
+#define SETTING_RATE(member, low, high, fallback, ceiling, text)                                   \
+    rate_cut(&settings->member, ceilings.ceiling);
+#include "project/setting.def"
 }
 
 static void check_rate(struct arena *arena,
@@ -244,18 +166,6 @@ static void check_rate(struct arena *arena,
                          PROBLEM_OUT_OF_RANGE,
                          "exceeds the operator's limit of %lld (0 means no limit)",
                          (long long)ceiling);
-}
-
-static void check_rates(struct arena *arena,
-                        const struct project_settings_patch *in,
-                        struct schema_errors *errors)
-{
-    check_rate(arena, "rate_read", &in->rate_read, ceilings.read, errors);
-    check_rate(arena, "rate_write", &in->rate_write, ceilings.write, errors);
-    check_rate(arena, "rate_heavy", &in->rate_heavy, ceilings.heavy, errors);
-    check_rate(arena, "storage_quota", &in->storage_quota, ceilings.storage, errors);
-    check_rate(arena, "rate_sign_in_account", &in->rate_sign_in_account, ceilings.sign_in, errors);
-    check_rate(arena, "rate_sign_in_address", &in->rate_sign_in_address, ceilings.sign_in, errors);
 }
 
 /* --- checks --- */
@@ -296,53 +206,53 @@ static bool origin_ok(struct str origin)
     return rest.ptr == NULL || (num_parse_i64(rest, &port) && port > 0 && port <= ORIGIN_PORT_MAX);
 }
 
-/* Lengths are bounded because a sign-in sends the URL back in one header. */
-static void
-check_redirects(struct arena *arena, const struct in_strs *urls, struct schema_errors *errors)
+static void settings_check_texts(struct arena *arena,
+                                 const char *name,
+                                 const struct in_strs *in,
+                                 int most,
+                                 const char *(*fault)(struct str text),
+                                 struct schema_errors *errors)
 {
-    for (size_t i = 0; i < urls->count; i++) {
-        struct str at = arena_printf(arena, "settings.redirect_urls[%zu]", i);
-        const char *fault = redirect_url_fault(urls->items[i]);
-        if (fault)
-            schema_error_add(arena, errors, at, PROBLEM_PATTERN, "%s", fault);
-        else if (urls->items[i].len > URL_BYTES)
-            schema_error_add(
-                arena, errors, at, PROBLEM_TOO_LONG, "must be at most %d bytes", URL_BYTES);
+    for (size_t i = 0; i < in->count; i++) {
+        struct str at = arena_printf(arena, "settings.%s[%zu]", name, i);
+        const char *found = fault(in->items[i]);
+        if (found)
+            schema_error_add(arena, errors, at, PROBLEM_PATTERN, "%s", found);
+        else if (in->items[i].len > (size_t)most)
+            schema_error_add(arena, errors, at, PROBLEM_TOO_LONG, "must be at most %d bytes", most);
     }
 }
 
-static void check_page(struct arena *arena, const struct in_str *page, struct schema_errors *errors)
+/* Adds the fault of a text that is not null. `fault` may be NULL. */
+static void settings_check_text(struct arena *arena,
+                                const char *name,
+                                const struct in_str *in,
+                                const char *(*fault)(struct str text),
+                                struct schema_errors *errors)
 {
-    const char *fault = page->value.ptr ? redirect_url_fault(page->value) : NULL;
+    const char *found = fault && in->value.ptr ? fault(in->value) : NULL;
 
-    if (fault)
+    if (found)
         schema_error_add(
-            arena, errors, STR("settings.auth_page_url"), PROBLEM_PATTERN, "%s", fault);
-}
-
-static bool color_ok(struct str color)
-{
-    bool is_ok = color.len == 7 && color.ptr[0] == '#';
-
-    for (size_t i = 1; is_ok && i < color.len; i++)
-        is_ok = ascii_hex(color.ptr[i]) >= 0;
-    return is_ok;
-}
-
-static void
-check_color(struct arena *arena, const struct in_str *color, struct schema_errors *errors)
-{
-    if (color->value.ptr && !color_ok(color->value))
-        schema_error_add(arena,
-                         errors,
-                         STR("settings.accent_color"),
-                         PROBLEM_PATTERN,
-                         "must be a color such as #1f5fd0");
+            arena, errors, arena_printf(arena, "settings.%s", name), PROBLEM_PATTERN, "%s", found);
 }
 
 static struct str shown_secret(const struct project_settings *settings)
 {
     return settings != NULL && settings->oidc_client_secret.len > 0 ? STR(SECRET_MASK) : STR_NONE;
+}
+
+static void check_settings(struct arena *arena,
+                           const struct project_settings_patch *in,
+                           struct schema_errors *errors)
+{
+#define SETTING_RATE(member, low, high, fallback, ceiling, text)                                   \
+    check_rate(arena, #member, &in->member, ceilings.ceiling, errors);
+#define SETTING_STR(member, most, kind, fault, ...)                                                \
+    settings_check_text(arena, #member, &in->member, fault, errors);
+#define SETTING_STRS(member, number, most, fault, ...)                                             \
+    settings_check_texts(arena, #member, &in->member, most, fault, errors);
+#include "project/setting.def"
 }
 
 bool project_patch_check(struct arena *arena,
@@ -361,20 +271,7 @@ bool project_patch_check(struct arena *arena,
                              PROBLEM_PATTERN,
                              "must be scheme://host[:port] in lower case, or *");
     if (settings != NULL)
-        check_redirects(arena, &settings->redirect_urls, errors);
-    if (settings != NULL)
-        check_page(arena, &settings->auth_page_url, errors);
-    if (settings != NULL)
-        check_color(arena, &settings->accent_color, errors);
-    if (settings != NULL)
-        check_rates(arena, settings, errors);
-    if (settings != NULL && settings->timezone.value.ptr != NULL &&
-        timezone_find(settings->timezone.value) == NULL)
-        schema_error_add(arena,
-                         errors,
-                         STR("settings.timezone"),
-                         PROBLEM_PATTERN,
-                         "must name an IANA time zone, such as Europe/London");
+        check_settings(arena, settings, errors);
     if (settings != NULL && secret_classify(settings->oidc_client_secret.value,
                                             shown_secret(stored)) == SECRET_WRONG_MASK)
         schema_error_add(arena,
@@ -468,34 +365,13 @@ void project_settings_merge(struct project_settings *settings,
     if (!project_in->settings.set || in == NULL)
         return;
     project_settings_set_default(&fallback);
-    merge_strs(&settings->redirect_urls, &settings->redirect_url_count, &in->redirect_urls);
-#define MERGE_I64(member)  merge_i64(&settings->member, &in->member, fallback.member)
-#define MERGE_BOOL(member) merge_bool(&settings->member, &in->member, fallback.member)
-    MERGE_I64(password_min_length);
-    MERGE_I64(access_token_seconds);
-    MERGE_I64(refresh_token_seconds);
-    MERGE_I64(session_seconds);
-    MERGE_BOOL(sign_up);
-    MERGE_BOOL(link_verified_email);
-    MERGE_BOOL(oidc_trust_email);
-    MERGE_BOOL(require_confirmed_email);
-    MERGE_BOOL(default_row_level_security);
-    MERGE_I64(rate_read);
-    MERGE_I64(rate_write);
-    MERGE_I64(rate_heavy);
-    MERGE_I64(storage_quota);
-    MERGE_I64(rate_sign_in_account);
-    MERGE_I64(rate_sign_in_address);
-    MERGE_I64(logo_file_id);
-#undef MERGE_I64
-#undef MERGE_BOOL
-    merge_str(&settings->oidc_issuer, &in->oidc_issuer);
-    merge_str(&settings->oidc_client_id, &in->oidc_client_id);
-    merge_str(&settings->mail_sender, &in->mail_sender);
-    merge_str(&settings->auth_page_url, &in->auth_page_url);
-    merge_str(&settings->accent_color, &in->accent_color);
-    merge_str(&settings->timezone, &in->timezone);
-    merge_str(&settings->locale, &in->locale);
+#define SETTING_I64(member, ...)  merge_i64(&settings->member, &in->member, fallback.member);
+#define SETTING_ID(member, ...)   merge_i64(&settings->member, &in->member, 0);
+#define SETTING_BOOL(member, ...) merge_bool(&settings->member, &in->member, fallback.member);
+#define SETTING_STR(member, ...)  merge_str(&settings->member, &in->member);
+#define SETTING_STRS(member, number, ...)                                                          \
+    merge_strs(&settings->member, &settings->number, &in->member);
+#include "project/setting.def"
     if (secret_classify(in->oidc_client_secret.value, STR(SECRET_MASK)) == SECRET_NEW)
         merge_str(&settings->oidc_client_secret, &in->oidc_client_secret);
 }
@@ -520,37 +396,24 @@ static void json_str(struct jw *w, const char *name, struct str text)
         jw_null(w);
 }
 
+static void json_id(struct jw *w, const char *name, int64_t id)
+{
+    jw_lit(w, name);
+    if (id > 0)
+        jw_i64(w, id);
+    else
+        jw_null(w);
+}
+
 /* All members except origins and secret, which differ between the API and the stored document. */
 static void json_members(struct jw *w, const struct project_settings *settings)
 {
-    json_strs(w, "redirect_urls", settings->redirect_urls, settings->redirect_url_count);
-    JW_I64(w, "password_min_length", settings->password_min_length);
-    JW_I64(w, "access_token_seconds", settings->access_token_seconds);
-    JW_I64(w, "refresh_token_seconds", settings->refresh_token_seconds);
-    JW_I64(w, "session_seconds", settings->session_seconds);
-    JW_BOOL(w, "sign_up", settings->sign_up);
-    JW_BOOL(w, "link_verified_email", settings->link_verified_email);
-    JW_BOOL(w, "oidc_trust_email", settings->oidc_trust_email);
-    JW_BOOL(w, "require_confirmed_email", settings->require_confirmed_email);
-    JW_BOOL(w, "default_row_level_security", settings->default_row_level_security);
-    JW_I64(w, "rate_read", settings->rate_read);
-    JW_I64(w, "rate_write", settings->rate_write);
-    JW_I64(w, "rate_heavy", settings->rate_heavy);
-    JW_I64(w, "storage_quota", settings->storage_quota);
-    JW_I64(w, "rate_sign_in_account", settings->rate_sign_in_account);
-    JW_I64(w, "rate_sign_in_address", settings->rate_sign_in_address);
-    json_str(w, "oidc_issuer", settings->oidc_issuer);
-    json_str(w, "oidc_client_id", settings->oidc_client_id);
-    json_str(w, "mail_sender", settings->mail_sender);
-    json_str(w, "auth_page_url", settings->auth_page_url);
-    json_str(w, "accent_color", settings->accent_color);
-    jw_lit(w, "logo_file_id");
-    if (settings->logo_file_id > 0)
-        jw_i64(w, settings->logo_file_id);
-    else
-        jw_null(w);
-    json_str(w, "timezone", settings->timezone);
-    json_str(w, "locale", settings->locale);
+#define SETTING_I64(member, ...)          JW_I64(w, #member, settings->member);
+#define SETTING_ID(member, ...)           json_id(w, #member, settings->member);
+#define SETTING_BOOL(member, ...)         JW_BOOL(w, #member, settings->member);
+#define SETTING_STR(member, ...)          json_str(w, #member, settings->member);
+#define SETTING_STRS(member, number, ...) json_strs(w, #member, settings->member, settings->number);
+#include "project/setting.def"
 }
 
 void project_settings_json(struct jw *w, const struct project_settings *settings)

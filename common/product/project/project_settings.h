@@ -10,31 +10,13 @@
 
 /* The "settings" member. A member that is absent keeps its value, null restores the default. */
 struct project_settings_patch {
-    struct in_strs redirect_urls;
-    struct in_i64 password_min_length;
-    struct in_i64 access_token_seconds;
-    struct in_i64 refresh_token_seconds;
-    struct in_i64 session_seconds;
-    struct in_bool sign_up;
-    struct in_bool link_verified_email;
-    struct in_bool oidc_trust_email;
-    struct in_bool require_confirmed_email;
-    struct in_bool default_row_level_security;
-    struct in_i64 rate_read;
-    struct in_i64 rate_write;
-    struct in_i64 rate_heavy;
-    struct in_i64 storage_quota;
-    struct in_i64 rate_sign_in_account;
-    struct in_i64 rate_sign_in_address;
-    struct in_str oidc_issuer;
-    struct in_str oidc_client_id;
+#define SETTING_I64(member, ...)  struct in_i64 member;
+#define SETTING_ID(member, ...)   struct in_i64 member;
+#define SETTING_BOOL(member, ...) struct in_bool member;
+#define SETTING_STR(member, ...)  struct in_str member;
+#define SETTING_STRS(member, ...) struct in_strs member;
+#include "project/setting.def"
     struct in_str oidc_client_secret; /* "********" keeps the stored secret */
-    struct in_str mail_sender;
-    struct in_str timezone;
-    struct in_str locale;
-    struct in_str auth_page_url;
-    struct in_str accent_color;
-    struct in_i64 logo_file_id;
 };
 extern const struct schema project_settings_schema;
 

@@ -47,16 +47,17 @@ static const struct field option_fields[] = {
      .values = on_delete_names,
      .doc = "What happens when a record that the relation refers to is deleted; a relation to "
             "many allows restrict and set_null, which removes the id from the array"},
-    {.name = "search_weight",
-     FIELD_AT(struct field_options_in, search_weight),
-     .type = FIELD_I64,
-     .nullable = true,
-     .has_min = true,
-     .min = 0,
-     .has_max = true,
-     .max = 100,
-     .doc = "Search ranks matches in fields of higher weight first; default 0. Fields of equal "
-            "weight rank in the order of fields"},
+#define SEARCH_OPTION(member, most, text)                                                          \
+    {.name = #member,                                                                              \
+     FIELD_AT(struct field_options_in, member),                                                    \
+     .type = FIELD_I64,                                                                            \
+     .nullable = true,                                                                             \
+     .has_min = true,                                                                              \
+     .min = 0,                                                                                     \
+     .has_max = true,                                                                              \
+     .max = (most),                                                                                \
+     .doc = (text)},
+#include "model/search_option.def"
 };
 static const struct schema options_schema =
     SCHEMA("FieldOptions", struct field_options_in, option_fields);
@@ -107,7 +108,8 @@ static const struct field option_out_fields[] = {
     {.name = "entity", .type = FIELD_STR},
     {.name = "many", .type = FIELD_BOOL},
     {.name = "on_delete", .type = FIELD_STR, .values = on_delete_names},
-    {.name = "search_weight", .type = FIELD_I64},
+#define SEARCH_OPTION(member, ...) {.name = #member, .type = FIELD_I64},
+#include "model/search_option.def"
 };
 static const struct schema options_out_schema = SCHEMA_OUT("FieldOptionsShown", option_out_fields);
 

@@ -14,7 +14,8 @@ struct field_options_in {
     struct in_str entity;
     struct in_bool is_many;
     struct in_str on_delete;
-    struct in_i64 search_weight;
+#define SEARCH_OPTION(member, ...) struct in_i64 member;
+#include "model/search_option.def"
 };
 
 struct field_in {

@@ -88,8 +88,10 @@ static struct str print_options(struct arena *arena, const struct model_field *f
     jw_obj(&w);
     if (field->max_length > 0)
         JW_I64(&w, "max_length", field->max_length);
-    if (field->search_weight > 0)
-        JW_I64(&w, "search_weight", field->search_weight);
+#define SEARCH_OPTION(member, ...)                                                                 \
+    if (field->member > 0)                                                                         \
+        JW_I64(&w, #member, field->member);
+#include "model/search_option.def"
     put_bound(&w, "min", field->has_min, field->min_text);
     put_bound(&w, "max", field->has_max, field->max_text);
     if (field->type == TYPE_ENUM)
