@@ -37,20 +37,22 @@ enum model_print {
 struct model_type_info {
     const char *name;
     const char *sql; /* type of the PostgreSQL column */
-    size_t bytes;    /* largest stored size; 0 = it depends on the value */
-    unsigned fits;   /* bits of operator_scope: operators of filters; with FITS_SET also sort keys
-                        and groups */
+    size_t bytes;    /* bytes that a value counts in the size of a record; 0 = those of the value */
+    size_t width;    /* most bytes of a value in an answer; 0 = any number */
+    unsigned fits;   /* bits of operator_scope: the operators of filters for the type. A type with
+                        FITS_SET can also be sorted and grouped by */
     unsigned traits; /* bits of model_trait */
     enum model_print print;
     const char *json_type, *json_format; /* of the JSON schema; NULL = any type, no format */
     const char *typescript;              /* in the generated client; NULL = a relation */
     const char *doc;                     /* description for documents; NULL = none */
     const char *example; /* JSON text for documents; NULL = depends on the field's options */
-    /* Conversions, in which "%s" is a column. NULL = the type does not convert. */
-    const char *to_text;   /* a value as text */
-    const char *from_text; /* the value of a text that not_text does not refuse */
-    const char *not_text;  /* true for a text that is no value of the type; NULL = each text is. It
-                              checks the text before a cast, so that no text makes a cast fail. */
+    /* SQL of conversions between the type and texts; "%s" is replaced by the column. A type
+     * that does not convert has NULL. */
+    const char *to_text;   /* converts a value to a text */
+    const char *from_text; /* converts a text to a value */
+    const char *not_text;  /* true for a text that cannot be converted; NULL = all can. It examines
+                              the text before a cast, so that no text makes a cast fail */
     enum model_type view;  /* type in a materialised view, which has no references */
 };
 

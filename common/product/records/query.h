@@ -3,7 +3,7 @@
  * Queries over records, as typed structs. Fields are named by text, and values are text. Which
  * field a name means, whether the caller may read it and which type its values have is decided when
  * the query runs, against the model at that time. The gateway makes queries from URLs and bodies
- * (areas/items/items_query.h), the runner from the parameters of steps (steps/data.h).
+ * (items/items_query.h), the runner from the parameters of steps (steps/data.h).
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -20,6 +20,9 @@ export type Id = number;
 export type DateTime = Brand<string, 'datetime'>;
 /** A date, '2026-01-31'. */
 export type DateOnly = Brand<string, 'date'>;
+/** A time of day, '09:30:00'. */
+export type TimeOfDay = Brand<string, 'time'>;
+export type Uuid = Brand<string, 'uuid'>;
 /** The id of a file. `expand` replaces it by a FileInfo. */
 export type FileId = Brand<number, 'file'>;
 /** A decimal is read as a number, which holds about 15 digits. Write it as text, such as '0.10', to keep up to 38 digits. */
@@ -197,7 +200,7 @@ type Operators<V> = [BrandOf<V>] extends [never]
       : string extends V
         ? Ordering<V> & Matching
         : Membership<V>
-  : BrandOf<V> extends 'file'
+  : BrandOf<V> extends 'file' | 'uuid'
     ? Membership<V>
     : Ordering<Write<V>>;
 type Condition<T> = Write<NonNullable<T>> | (Operators<NonNullable<T>> & (null extends T ? Nullness : unknown));

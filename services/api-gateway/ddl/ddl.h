@@ -48,8 +48,6 @@ void ddl_history_drop_field(struct ddl *ddl, const struct model_field *field);
 
 /* --- columns (ddl_column.c) --- */
 
-/* any: Returns the column's PostgreSQL type ("text", "bigint"); static. */
-
 /* any: Returns a column definition for CREATE TABLE or ADD COLUMN ("f_31 text default ... not
  * null"); arena-owned. */
 struct str ddl_column(struct arena *arena, const struct model_field *field);

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/codec.h"
-#include "base/panic.h"
 #include "ddl/ddl.h"
 #include "ddl/ddl_preview.h"
 #include "json/jr.h"

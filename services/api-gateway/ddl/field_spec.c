@@ -212,8 +212,10 @@ set_options(const struct field_spec *spec, const struct field_in *in, struct mod
     const struct field_options_in *given = in->options.value ? in->options.value : &none;
 
     refuse_other_types_options(spec, field->type, given);
-    if (given->search_weight.set)
-        field->search_weight = given->search_weight.null ? 0 : given->search_weight.value;
+#define SEARCH_OPTION(member, ...)                                                                 \
+    if (given->member.set)                                                                         \
+        field->member = given->member.null ? 0 : given->member.value;
+#include "model/search_option.def"
     if (has_trait(field->type, TRAIT_TEXT))
         set_length(spec, given, field);
     if (has_trait(field->type, TRAIT_NUMBER))
@@ -226,13 +228,13 @@ set_options(const struct field_spec *spec, const struct field_in *in, struct mod
 
 /* --- default --- */
 
-static void check_default(const struct field_spec *spec, const struct model_field *field)
+static void check_default(const struct field_spec *spec, struct model_field *field)
 {
     struct str fault;
 
     if (field->type == TYPE_ENUM && !field->values)
         return; /* set_enum() has already added the error */
-    if (!record_default_check(spec->arena, spec->project, field, &fault))
+    if (!record_default_read(spec->arena, spec->project, field, &fault))
         add_finding(spec,
                     "default",
                     PROBLEM_TYPE_MISMATCH,
@@ -243,10 +245,12 @@ static void check_default(const struct field_spec *spec, const struct model_fiel
 static void
 set_default(const struct field_spec *spec, const struct field_in *in, struct model_field *field)
 {
+    bool is_checked = !field->id || in->default_value.set || in->type.set || in->options.set;
+
     if (in->default_value.set)
         field->default_value =
             json_is_null(in->default_value.value) ? NULL : in->default_value.value;
-    if (!field->default_value)
+    if (!field->default_value || !is_checked)
         return;
     if (!has_trait(field->type, TRAIT_DEFAULT))
         add_finding(spec,

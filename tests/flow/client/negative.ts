@@ -55,6 +55,12 @@ export async function refuseEach(): Promise<void> {
   products.list({ filter: { price: { contains: '1' } } });
   // @ts-expect-error a text operator on a time
   products.list({ filter: { released: { starts_with: '2026' } } });
+  // @ts-expect-error a text operator on a UUID
+  products.list({ filter: { serial: { contains: '123' } } });
+  // @ts-expect-error an order on a UUID
+  products.list({ filter: { serial: { gt: '123e4567-e89b-42d3-a456-426614174000' } } });
+  // @ts-expect-error a text operator on a time of day
+  products.list({ filter: { opens: { starts_with: '09' } } });
   // @ts-expect-error an order on a bool
   products.list({ filter: { in_stock: { gt: false } } });
   // @ts-expect-error an order on an enum

@@ -62,6 +62,8 @@ export async function callEachWay(signal: AbortSignal | undefined): Promise<void
     token: 'secret',
     released: '2026-01-31T12:00:00Z',
     season: '2026-01-31',
+    opens: '09:30',
+    serial: '123e4567-e89b-42d3-a456-426614174000',
     image: 7,
     pin: '1',
   });

@@ -32,6 +32,8 @@ export interface Project {
       level: 'high' | 'low';
       released: DateTime | null;
       season: DateOnly | null;
+      opens: TimeOfDay | null;
+      serial: Uuid | null;
       image: FileId | null;
       meta: Json | null;
       token: Secret | null;

@@ -507,3 +507,20 @@ def test_what_makes_records_go_needs_the_right_to_delete_them(staff):
     await_status(lambda: user.put(HIDDEN + "/office", {"options": {"on_delete": "cascade"}}), 200)
     user.delete(HIDDEN + "/note", expect=204)
     user.delete("/entities/staff", expect=204)
+
+
+def test_a_default_is_a_value_of_the_field(project):
+    """The rules of written values hold for defaults. The table has the default, too, so that a time needs a usual offset and at most
+    three digits of a fraction."""
+    project.entity("notes", [{"name": "n", "type": "integer", "options": {"min": 2}, "default": 3}])
+    fields = "/entities/notes/fields"
+    made = project.admin.post(fields, {"name": "price", "type": "decimal", "default": "19.90"}, expect=201)
+    assert '"default":19.90' in made.text.replace(" ", "")
+    assert project.item("notes")["price"] == 19.9
+    for type, default in ("decimal", "x"), ("decimal", "1e40"), ("date", "0000-01-01"), ("datetime", "2026-01-31T12:00:00+23:00"), \
+            ("datetime", "2026-01-31T12:00:00.123456Z"), ("datetime", "2026-01-31T12:00:00"), ("integer", 2.0), ("varchar", "a" * 300):
+        refused = project.admin.post(fields, {"name": "other", "type": type, "default": default}, expect=400)
+        assert codes(refused) == {"default": "type_mismatch"}, (type, default)
+        assert "is not a valid value of the field: " in refused.text
+    assert codes(project.admin.put(f"{fields}/n", {"options": {"min": 5}}, expect=400)) == {"default": "type_mismatch"}
+    project.admin.put(f"{fields}/n", {"searchable": False}, expect=200)

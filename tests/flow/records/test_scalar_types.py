@@ -8,11 +8,11 @@ from groundwork.records import codes, column, execute, table
 LOW, HIGH = "123e4567-e89b-42d3-a456-426614174000", "f23e4567-e89b-42d3-a456-426614174fff"
 # written: a value as a client may write it. kept: the value as answers show it. wrong: texts that are refused. order: can be compared.
 CASES = {
-    "time": {"low": "09:30:00", "high": "23:59:59.5", "written": "23:59:59.500", "kept": "23:59:59.5", "sql": "time without time zone",
+    "time": {"low": "09:30:00", "high": "23:59:59.5", "written": "23:59:59.500", "kept": "23:59:59.5", "sql": "time without time zone", "typescript": "TimeOfDay",
              "order": True, "schema": {"type": "string", "description": "Time of day, without a date and a time zone; unique", "nullable": True},
              "wrong": ["", "x", "9:30", "24:00", "24:00:00", "09:60", "09:30:60", "09:30:", "09:30:00.", "09:30:00.1234567", "09:30Z",
                        "0930", "09-30", " 09:30", "now", "allballs"]},
-    "uuid": {"low": LOW, "high": HIGH, "written": HIGH.upper(), "kept": HIGH, "sql": "uuid", "order": False, "schema": {"type": "string", "format": "uuid", "nullable": True},
+    "uuid": {"low": LOW, "high": HIGH, "written": HIGH.upper(), "kept": HIGH, "sql": "uuid", "typescript": "Uuid", "order": False, "schema": {"type": "string", "format": "uuid", "nullable": True},
              "wrong": ["", "x", LOW + "0", LOW[:-1], LOW.replace("-", ""), f"{{{LOW}}}", LOW.replace("1", "g"), f" {LOW}"]},
 }
 ITEMS = "/entities/things/items"
@@ -100,7 +100,7 @@ def test_model(things, case, db):
         assert cursor.fetchone() == (case["sql"],)
     member = admin.get("/docs", expect=200).json()["data_model_documentation"]["components"]["schemas"]["things"]["properties"]["v"]
     assert {key: member.get(key) for key in case["schema"]} == case["schema"]
-    assert "v: string | null" in admin.get("/docs/client.ts", expect=200).text
+    assert f"v: {case['typescript']} | null" in admin.get("/docs/client.ts", expect=200).text
     for default in [*case["wrong"], 5]:
         wrong = admin.post("/entities/things/fields", {"name": "w", "type": case["type"], "default": default}, expect=400)
         assert codes(wrong) == {"default": "type_mismatch"}, default

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/num.h"
-#include "base/panic.h"
 #include "records/query/filter_tree.h"
 #include "records/records.h"
 #include "records/rules/error.h"
@@ -24,8 +23,6 @@ static bool filter_refuse(const struct condition_reader *in, const char *message
     records_finding_add(in->ctx, in->from->name, PROBLEM_INVALID_QUERY, "%s", message);
     return false;
 }
-
-/* --- operators: catalog/operator.def --- */
 
 /* --- values --- */
 

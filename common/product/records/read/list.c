@@ -8,7 +8,7 @@
 #include "records/rules/rls.h"
 #include "records/rules/statement.h"
 
-enum { NARROW_BYTES = 256 * 1024, SCALAR_BYTES = 48, UTF8_BYTES = 4 };
+enum { NARROW_BYTES = 256 * 1024, UTF8_BYTES = 4 };
 
 /* A checked list query, and its rows. */
 struct listing {
@@ -51,12 +51,11 @@ static void list_put_from(struct records_ctx *ctx,
 /* The maximum size of a value in an answer, in bytes; SIZE_MAX = unlimited. */
 static size_t value_width(const struct model_field *field)
 {
-    const struct model_type_info *type = model_type_info(field->type);
+    size_t width = model_type_info(field->type)->width;
 
     if (field->type == TYPE_VARCHAR && field->max_length > 0)
         return (size_t)field->max_length * UTF8_BYTES;
-    return !field->is_many && (type->bytes > 0 || type->print == PRINT_MASK) ? SCALAR_BYTES
-                                                                             : SIZE_MAX;
+    return !field->is_many && width > 0 ? width : SIZE_MAX;
 }
 
 /* Whether the page's rows are small for any values: it then costs less to count its bytes at the

@@ -241,34 +241,19 @@ static bool value_read_datetime(const struct input *in, struct value *ret_value)
     return true;
 }
 
-/* Returns whether the text has the characters of the form, where 0 means a digit and x a
- * hexadecimal digit. The form is at least as long as the text. */
-static bool has_form(struct str text, const char *form)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        int digit = ascii_hex(text.ptr[i]);
-        if (form[i] == '0'   ? digit < 0 || digit > 9
-            : form[i] == 'x' ? digit < 0
-                             : form[i] != text.ptr[i])
-            return false;
-    }
-    return true;
-}
-
-/* Returns whether the text is a UUID (RFC 9562, section 4). */
-static bool is_uuid(struct str text)
-{
-    return text.len == 36 && has_form(text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx");
-}
-
 /* Returns whether the text is a time of day: HH:MM, HH:MM:SS, or HH:MM:SS with one to six digits of
  * a fraction. */
 static bool is_time(struct str text)
 {
-    bool fits = text.len == 5 || text.len == 8 || (text.len >= 10 && text.len <= 15);
+    static const char form[] = "00:00:00.000000";
 
-    return fits && has_form(text, "00:00:00.000000") && memcmp(text.ptr, "24", 2) < 0 &&
-           text.ptr[3] < '6' && (text.len == 5 || text.ptr[6] < '6');
+    if (text.len != 5 && text.len != 8 && (text.len < 10 || text.len > 15))
+        return false;
+    for (size_t i = 0; i < text.len; i++)
+        if (form[i] == '0' ? !ascii_is_in(text.ptr[i], "0123456789") : text.ptr[i] != form[i])
+            return false;
+    return memcmp(text.ptr, "24", 2) < 0 && text.ptr[3] < '6' &&
+           (text.len == 5 || text.ptr[6] < '6');
 }
 
 /* Equal times have equal texts: with seconds, and without zeros at the end of the fraction. */
@@ -297,7 +282,7 @@ static bool value_read_uuid(const struct input *in, struct value *ret_value)
     if (!json_is_string(in->json))
         return value_refuse(in, PROBLEM_TYPE_MISMATCH, expected);
     struct str text = json_text_view(in->json);
-    if (!is_uuid(text))
+    if (!schema_format_ok("uuid", text))
         return value_refuse(in, PROBLEM_PATTERN, expected);
     ret_value->param = P_STR(arena_lower(in->scope->arena, text));
     return true;
@@ -589,8 +574,9 @@ static const char *filter_read_time(const struct filter_input *in, struct db_par
 
 static const char *filter_read_uuid(const struct filter_input *in, struct db_param *ret_value)
 {
-    return is_uuid(in->text) ? filter_read_text(in, ret_value)
-                             : "must be a UUID like 123e4567-e89b-42d3-a456-426614174000";
+    return schema_format_ok("uuid", in->text)
+               ? filter_read_text(in, ret_value)
+               : "must be a UUID like 123e4567-e89b-42d3-a456-426614174000";
 }
 
 static const char *filter_read_datetime(const struct filter_input *in, struct db_param *ret_value)

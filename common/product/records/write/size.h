@@ -1,9 +1,10 @@
 #pragma once
 /*
  * The maximum size of a stored record (directory_record_bytes()). Texts, enum values, documents and
- * secrets count their bytes; every other field counts 8, and each link counts 8. The values of a
- * write are summed here. The values that an update leaves unchanged are measured by the UPDATE
- * itself, so that many small updates cannot grow a record beyond the limit.
+ * secrets count their bytes; every other field counts the bytes of its type (model_type.def), and
+ * each link counts 8. The values of a write are summed here. The values that an update leaves
+ * unchanged are measured by the UPDATE itself, so that many small updates cannot grow a record
+ * beyond the limit.
  *
  * A control character takes six bytes in JSON. The JSON text of a record is therefore limited as
  * well, so that every stored record can be read (by default an answer may be twice as large as a

@@ -17,7 +17,7 @@ const TYPES = {
 } satisfies Record<string, readonly Fits[]>;
 
 export type FieldType = keyof typeof TYPES;
-export const fitsOf = (type: FieldType): readonly Fits[] => TYPES[type];
+export const fitsOf = (type: FieldType): readonly Fits[] => TYPES[type] ?? [];
 
 export interface Field {
   name: string;
