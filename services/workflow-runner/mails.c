@@ -91,7 +91,7 @@ struct handing {
     const struct mail *message;
 };
 
-/* Records in the row that the server now gets the text (`handed`). MAIL_DROPPED: the token is
+/* Records in the row that the server now gets the text (`handed_over`). MAIL_DROPPED: the token is
  * outdated. */
 AWAITS static int mark_handed(struct task *task, void *arg)
 {

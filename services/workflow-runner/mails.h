@@ -2,9 +2,9 @@
 /*
  * Mail as a kind of work (common/product/queue): rows of the outbox of mails, whichever service
  * wrote them, are handed to the operator's mail server. Before the server gets the text of a mail,
- * the mail's row records this (`handed`). When no answer follows, the mail is never sent again. A
- * mail that the server refuses for the moment is tried again later. A mail that the server refuses
- * for good has ended.
+ * the mail's row records this (`handed_over`). When no answer follows, the mail is never sent
+ * again. A mail that the server refuses for the moment is tried again later. A mail that the server
+ * refuses for good has ended.
  */
 #include "app.h"
 #include "queue/queue.h"

@@ -56,14 +56,13 @@ static void signals_restore(void)
     MUST(sigprocmask(SIG_UNBLOCK, &awaited, NULL) == 0);
 }
 
-/* Waits for a signal, at most until a monotonic time. */
+/* Takes a signal. Waits for one at most until a monotonic time. */
 static void signal_wait(int64_t until_ms)
 {
-    int64_t wait_ms = until_ms - clock_mono_ms();
+    int64_t left_ms = until_ms - clock_mono_ms();
+    int64_t wait_ms = left_ms > 0 ? left_ms : 0;
     struct timespec time = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000};
 
-    if (wait_ms <= 0)
-        return;
     int signum = sigtimedwait(&awaited, NULL, &time);
     if (signum == SIGTERM || signum == SIGINT)
         is_stopping = true;

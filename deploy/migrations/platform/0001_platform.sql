@@ -21,8 +21,8 @@ create table platform.runners (
   id         text primary key,
   started_at timestamptz not null default now(),
   seen_at    timestamptz not null default now(),
-  shared     boolean not null default false        -- the runner had several jobs concurrently at some time. If it had not and died, its
-                                                   -- only job was the cause
+  shared     boolean not null default false        -- the runner has had several jobs concurrently. When a runner without this mark
+                                                   -- dies, its only job is the cause
 );
 
 -- Projects with jobs whose last runner died. Such jobs run one at a time, in a runner without other jobs.
@@ -31,8 +31,8 @@ create table platform.crashed_projects (
   at     timestamptz not null default now()
 );
 
--- The following tables name projects that a daemon sweeps: it finds their work even when the notification through Redis was lost. A row
--- is inserted with the first such work of a project, and stays.
+-- The tables called <kind>_projects name the projects that a daemon sweeps for one kind of work: it finds the work even when the
+-- notification through Redis was lost. A row is inserted with the first such work of a project.
 
 -- Workflow runners: projects with a workflow.
 create table platform.workflow_projects (

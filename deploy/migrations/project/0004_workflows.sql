@@ -95,8 +95,9 @@ create table {p}.job_leases (
   runner      text,                                -- null: queued
   lease_until timestamptz,                         -- by the database server's clock; null: queued
   started_at  timestamptz                          -- first claim of this run
-  -- The table is nearly empty most of the time, and then fills quickly. Its pages are kept, because returning them needs an exclusive
-  -- lock. Autovacuum first looks at it when it has some pages: a statement that is planned for an empty table reads all of its pages.
+  -- The table is nearly empty most of the time, and then fills quickly. Vacuum keeps its pages, because returning them needs an exclusive
+  -- lock. Analyze waits until the table has some pages: with the statistics of an empty table PostgreSQL would choose plans that read all
+  -- pages of a full one.
 ) with (fillfactor = 50, vacuum_truncate = false, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_threshold = 1000);
 create index job_leases_crashed on {p}.job_leases (job_id) where crashed;
 

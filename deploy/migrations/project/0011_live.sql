@@ -1,6 +1,6 @@
 -- Changes of records: live streams (GET /realtime), and the history of records.
 
--- Has its row while changes are logged: a client has a stream, or had one recently and may resume it.
+-- The table has one row while changes are logged, that is, while a client has a stream, or had one recently and may resume it.
 create table {p}.live_state (
   id    smallint primary key default 1,
   since xid8,                                      -- live_log is complete from this transaction on; null: not yet
