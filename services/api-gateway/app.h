@@ -27,6 +27,24 @@ extern const struct route_table *const route_tables[];
 extern const size_t route_table_count;
 extern struct router *gateway_router; /* built at start, then never changed */
 
+/* The life of a part of an area that keeps something between requests; listed in lives_all.c. A
+ * function that is NULL is not called. */
+struct area_life {
+    void (*prepare)(void); /* before the fork: registers metrics */
+    /* In each worker, before the port opens. */
+    void (*start)(struct directory *directory, const struct app_conf *conf);
+    void (*drain)(void);  /* after the last request: begins no more rounds */
+    void (*settle)(void); /* after the background tasks were cancelled: writes what requests owe,
+                             and refuses new work */
+    void (*stop)(void);   /* when the process ends: frees memory */
+};
+/* any: Call a function of all lives, in the order of the list. */
+void lives_prepare(void);
+void lives_start(struct directory *directory, const struct app_conf *conf);
+void lives_drain(void);
+void lives_settle(void);
+void lives_stop(void);
+
 #define PROJECT_MOUNT "/org/{project_id}"
 #define ROUTES(name, tag)                                                                          \
     const struct route_table name##_table = {                                                      \

@@ -4,16 +4,6 @@
 #include <stdio.h>
 
 #include "app/admission.h"
-#include "areas/assistant/ai_follow.h"
-#include "areas/assistant/ai_models.h"
-#include "areas/auth/auth_password.h"
-#include "areas/auth/auth_ui.h"
-#include "areas/dashboards/chart_cache.h"
-#include "areas/dashboards/dashboards.h"
-#include "areas/live/hub.h"
-#include "areas/mail/mail_domains.h"
-#include "areas/project/docs_cache.h"
-#include "areas/search/search_bounds.h"
 #include "base/panic.h"
 #include "db/answer.h"
 #include "dns/dns.h"
@@ -134,7 +124,7 @@ static void prepare_gateway(const struct conf_common *conf UNUSED)
     build_router();
     access_log_prepare();
     rate_limit_prepare();
-    auth_password_prepare();
+    lives_prepare();
 }
 
 /* --list-routes: METHOD PATH AUTH, in table order. */
@@ -355,19 +345,14 @@ AWAITS static int gateway_start(struct task *task, struct app *app, struct str *
     config.limits.body_bytes = bodies_bytes(conf);
     config.unsent = db_answers_shares();
     admission_start(config.limits.requests_max, largest_body(conf));
-    search_bounds_set(conf->search_postings);
-    chart_cache_start(conf->charts_cache_bytes);
-    ai_limits_start();
     if (start_files(task, app, conf, ret_reason) != 0)
         return -1;
     if (dns_start(conf->dns_servers) != 0) {
         *ret_reason = STR("GROUNDWORK_DNS_SERVERS must be addresses separated by commas");
         return -1;
     }
-    mail_domains_spf_set(conf->mail_spf);
     operator_token = conf->operator_token;
     public_url = conf->public_url;
-    project_settings_has_own_page(public_url.len && auth_ui_folder().len);
     payments_url = conf->payments_url;
     if (fetch_url_check(conf->processor_url) != 0) {
         *ret_reason = STR("the processor's address may not be called (GROUNDWORK_PROCESSOR_URL, "
@@ -386,8 +371,7 @@ AWAITS static int gateway_start(struct task *task, struct app *app, struct str *
         *ret_reason = str_from(wrong);
         return -1;
     }
-    hub_start(app->directory, conf->live_listeners);
-    ai_follow_start(app->directory);
+    lives_start(app->directory, conf);
     live_sweep_start(app->directory);
     if (http_server_start(&config, &server) != 0) {
         *ret_reason = STR("the port cannot be used (GROUNDWORK_HOST, GROUNDWORK_PORT)");
@@ -421,11 +405,9 @@ static void gateway_on_requests_ended(void *arg UNUSED)
 {
     collect_stop();
     live_sweep_stop();
-    hub_stop();
-    ai_follow_stop();
+    lives_drain();
     background_cancel();
-    ai_completions_stop();
-    ai_limits_stop();
+    lives_settle();
     background_wait(draining.done, draining.arg);
 }
 
@@ -441,14 +423,9 @@ static void gateway_stop(struct app *app UNUSED)
     http_server_stop(server);
     collect_stop();
     live_sweep_stop();
-    hub_stop();
-    ai_follow_stop();
+    lives_stop();
     dns_stop();
     media_stop();
-    docs_cache_clear();
-    chart_cache_stop();
-    ai_models_stop();
-    chart_image_stop();
     x5c_anchors_free(store_anchors);
     store_anchors = NULL;
 }

@@ -60,12 +60,12 @@
     AREA(balances)                                                                                 \
     AREA(webhook_events)                                                                           \
     AREA(iap_store)                                                                                \
-    AREA(iap_store_test)                                                                           \
+    AREA(iap_store_notification)                                                                   \
     AREA(push_credentials)                                                                         \
     AREA(push_devices)                                                                             \
     AREA(push_templates)                                                                           \
     AREA(push_categories)                                                                          \
-    AREA(push_test)                                                                                \
+    AREA(push_send)                                                                                \
     AREA(push_logs)                                                                                \
     AREA(push_taps)                                                                                \
     AREA(search)                                                                                   \

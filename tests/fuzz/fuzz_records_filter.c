@@ -15,7 +15,7 @@
 #include "records/rules/statement.h"
 
 /* NOLINTNEXTLINE(bugprone-suspicious-include): a daemon has no library */
-#include "areas/items/items_query.c"
+#include "items/items_query.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include "records_again.h"
 
 /* NOLINTNEXTLINE(bugprone-suspicious-include): a daemon has no library */
-#include "areas/items/items_query.c"
+#include "items/items_query.c"
 
 enum { AUTHORS = 1, BOOKS = 2, TAGS = 3, VAULT = 4, READER = 50 };
 

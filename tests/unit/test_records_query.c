@@ -17,7 +17,7 @@
 #include "records/read/expand.h"
 
 /* NOLINTBEGIN(bugprone-suspicious-include): a daemon has no library */
-#include "areas/items/items_query.c"
+#include "items/items_query.c"
 #include "steps/data_query.c"
 /* NOLINTEND(bugprone-suspicious-include) */
 

@@ -5,7 +5,7 @@
 #include "records_write.h"
 
 /* NOLINTNEXTLINE(bugprone-suspicious-include): a daemon has no library */
-#include "areas/items/items_query.c"
+#include "items/items_query.c"
 
 /* Checks that the answer contains every part. */
 #define NAMES(answer, ...)                                                                         \

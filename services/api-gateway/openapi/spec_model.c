@@ -1,6 +1,6 @@
 /* The data model document: two paths with five operations for each entity. */
-#include "areas/items/items.h"
 #include "base/panic.h"
+#include "items/items.h"
 #include "openapi/parts.h"
 #include "openapi/spec_entity.h"
 

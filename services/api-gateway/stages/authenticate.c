@@ -3,9 +3,9 @@
 #include "stages/refusals.h"
 #include "stages/stages.h"
 
-#include "areas/live/realtime.h"
 #include "base/num.h"
 #include "http/query.h"
+#include "stages/realtime_ticket.h"
 #include "stages_sql.h"
 
 struct credentials {

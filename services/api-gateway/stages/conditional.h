@@ -3,7 +3,7 @@
  * Conditional requests (RFC 9110 section 13) for all resources of the platform, from the route
  * table. A GET whose path also has a PUT or a DELETE sends a strong ETag of its representation and
  * accepts If-None-Match; that PUT and DELETE accept If-Match. Records and workflows have versions
- * and tags of their own (areas/items/items.h).
+ * and tags of their own (items/items.h).
  *
  * The tag is compared inside the transaction that writes. That transaction begins by locking the
  * resource and makes the representation from what it sees, so of two writers with the same tag one

@@ -35,3 +35,15 @@ where g.id = :id::bigint
 -- Writers of one resource run one after the other. This lock is the first that their transaction takes.
 -- name: resource_lock :one
 select l.key from {p}.resource_locks l where l.key = :key::bigint for update
+
+-- name: realtime_ticket_add :exec
+insert into {p}.live_tickets (hash, user_id, session_id, key_id, group_scope, ends_at, expires_at)
+values (:hash::bytea, :user_id::bigint, :session_id::bigint, :key_id::bigint, :group_scope::bigint, :ends_at::timestamptz,
+  now() + make_interval(secs => :seconds::bigint));
+
+-- Deletes the ticket, so that it can be used only once.
+-- name: realtime_ticket_use :opt
+delete from {p}.live_tickets t
+where t.hash = :hash::bytea and t.expires_at > now() and (t.session_id = 0 or exists (
+  select 1 from {p}.sessions s where s.id = t.session_id and s.revoked_at is null and s.expires_at > now()))
+returning t.user_id:bigint, t.session_id:bigint, t.key_id:bigint, t.group_scope:bigint, t.ends_at:timestamptz;

@@ -35,7 +35,7 @@ def test_an_unexpected_result_names_where_it_arose(project, db):
     execute(db, f"update {project.schema(db)}.users set metadata = %s", '{"a": ' + deep + "}")
     line = failed(project.gateway, project.admin.put("/auth/v1/user", {"data": {"b": 1}}, expect=500))
     assert line["error"] == "EBADMSG" and line["level"] == "error" and line["project"] == project.id
-    assert re.fullmatch(r"services/api-gateway/areas/access/account\.c:[0-9]+", line["at"])
+    assert re.fullmatch(r"services/api-gateway/areas/auth/account\.c:[0-9]+", line["at"])
 
 
 def test_a_statement_that_fails_for_no_known_reason_is_named(project, db):

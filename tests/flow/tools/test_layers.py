@@ -33,10 +33,13 @@ RIGHT = {
     "common/product/records/write/write.c": '#include "records/rules/rows.h"',
     "common/product/payments/payments.h": '#include "base/str.h"',
     "common/daemon/app/app.h": '#include "payments/payments.h"\n#include "records/records.h"',
-    "services/gateway/main.c": '#include "app/app.h"\n#include "areas/users.h"',
-    "services/gateway/areas/users.h": "",
-    "services/gateway/areas/users.c": '#include "areas/users_private.h"',
-    "services/gateway/areas/users_private.h": "",
+    "services/gateway/main.c": '#include "app/app.h"\n#include "stages/stages.h"',
+    "services/gateway/stages/stages.h": "",
+    "services/gateway/stages/stages_private.h": "",
+    "services/gateway/areas/users/users.h": "",
+    "services/gateway/areas/users/users.c": '#include "areas/users/users_private.h"\n#include "stages/stages.h"',
+    "services/gateway/areas/users/users_private.h": "",
+    "services/gateway/areas/roles/roles.h": '#include "areas/users/users.h"',
 }
 
 
@@ -78,12 +81,14 @@ def test_ours_is_right():
     ("common/core/files/files.c", "", ": common/layers.txt has no folder files in core"),
     ("common/product/db/more.c", "", ": common/layers.txt has no folder db in product"),
     ("common/core/stray.c", "", ": common/layers.txt has no folder stray.c in core"),
-    ("services/gateway/main.c", '#include "app/app.h"\n#include "areas/roles.h"', ":2: areas/roles.h is neither in common/ nor in services/gateway"),
+    ("services/gateway/main.c", '#include "app/app.h"\n#include "stages/other.h"', ":2: stages/other.h is neither in common/ nor in services/gateway"),
     ("services/runner/main.c", '#include "areas/users.h"', ":1: areas/users.h is neither in common/ nor in services/runner"),
     ("common/product/records/list.c", '#include "db/conn_private.h"', ":1: db/conn_private.h is private to db"),
     ("common/core/db/db.h", '#include "base/str.h"\n#include "db/rows.h"\n#include "db/conn_private.h"', ":3: db/conn_private.h is private to db's sources"),
     ("services/gateway/main.c", '#include "app/app.h"\n#include "db/conn_private.h"', ":2: db/conn_private.h is private to db"),
-    ("services/gateway/main.c", '#include "app/app.h"\n#include "areas/users_private.h"', ":2: areas/users_private.h is private to its folder"),
+    ("services/gateway/main.c", '#include "app/app.h"\n#include "stages/stages_private.h"', ":2: stages/stages_private.h is private to its folder"),
+    ("services/gateway/main.c", '#include "app/app.h"\n#include "areas/users/users.h"', ":2: only areas include areas"),
+    ("services/gateway/stages/stages.c", '#include "areas/users/users.h"', ":1: only areas include areas"),
     ("common/core/base/list.h", "", ": nobody outside its folder includes it: call it list_private.h"),
     ("common/core/base/internal.h", "", ": nobody outside its folder includes it: call it internal_private.h"),
 ])
@@ -99,3 +104,8 @@ def test_what_is_forbidden(tmp_path, path, text, reason):
 ])
 def test_a_table_that_makes_no_sense(tmp_path, line, reason):
     assert complaints(tmp_path, **{"common/layers.txt": LAYERS + line}) == [f"layers.txt: {reason}"]
+
+
+def test_two_areas_that_include_each_other(tmp_path):
+    assert complaints(tmp_path, **{"services/gateway/areas/users/users.c": '#include "areas/roles/roles.h"'}) == [
+        "services/gateway/areas/roles/roles.h and services/gateway/areas/users/users.c: the areas roles and users include each other"]

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "app.h"
-#include "areas/items/items.h"
 #include "base/num.h"
 #include "base/panic.h"
 #include "catalog/problem.h"
 #include "explain_sql.h"
 #include "http/router.h"
+#include "items/items.h"
 #include "stages/checks.h"
 #include "stages/inner.h"
 #include "stages/stages.h"

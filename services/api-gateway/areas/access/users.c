@@ -1,7 +1,7 @@
 /* /users: administration of a project's accounts. */
 #include "areas/access/users.h"
-#include "areas/auth/auth_password.h"
 #include "areas/mail/mail_flow.h"
+#include "auth_password.h"
 #include "base/email.h"
 #include "project/events.h"
 #include "users_sql.h"

@@ -52,15 +52,9 @@ int ai_slot_take(struct req *r, struct ai_slot_hold **ret_hold) MUSTCHECK;
 struct share *ai_slot_detach(struct ai_slot_hold *hold);
 /* any: Releases a slot. Accepts NULL. */
 void ai_slot_release(struct share *share);
-/* any: Creates the slots. Called once in each worker. */
-void ai_limits_start(void);
-/* any: ai_limits_stop() is called before the database is closed: from then on no answer is begun
- * and no usage is settled. ai_limits_are_stopped() tells whether it was called. */
-void ai_limits_stop(void);
+/* any: Returns whether the process is ending: no answer is begun and no usage is settled any
+ * longer, because the database will be closed. */
 bool ai_limits_are_stopped(void);
-/* any: Cancels and settles the requests that are being passed on (ai_completions.c). Called before
- * ai_limits_stop(), because settling starts background tasks. */
-void ai_completions_stop(void);
 
 /* The reservation for one answer. */
 struct ai_reservation {

@@ -218,7 +218,8 @@ static void completions_watch_begin(struct passed_request *passing)
     arena_defer(passing->r->task.arena, completions_watch_end, passing);
 }
 
-void ai_completions_stop(void)
+/* Cancels and settles the requests that are being passed on. */
+static void ai_completions_settle(void)
 {
     LIST_FOR (link, &passings) {
         struct passed_request *passing = LIST_ITEM(link, struct passed_request, link);
@@ -226,6 +227,8 @@ void ai_completions_stop(void)
         task_cancel(&passing->r->task);
     }
 }
+
+const struct area_life ai_completions_life = {.settle = ai_completions_settle};
 
 /* --- the request --- */
 

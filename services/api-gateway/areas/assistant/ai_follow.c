@@ -305,7 +305,7 @@ void ai_follow_notify(int64_t project, int64_t message_id)
                REDIS_ARGS(STR("PUBLISH"), STR(AI_CHANNEL), ((struct str){text, (size_t)len})));
 }
 
-void ai_follow_start(struct directory *directory)
+static void ai_follow_start(struct directory *directory, const struct app_conf *conf UNUSED)
 {
     following.directory = directory;
     following.is_stopped = false;
@@ -319,7 +319,8 @@ void ai_follow_start(struct directory *directory)
         redis_subscribe(directory_redis(directory), AI_CHANNEL, follow_on_notification, NULL);
 }
 
-void ai_follow_stop(void)
+/* Stops all rounds, so that no more text is sent. The feeds end when the HTTP server stops. */
+static void ai_follow_stop(void)
 {
     if (!following.directory)
         return;
@@ -327,6 +328,9 @@ void ai_follow_stop(void)
     LIST_FOR (link, &following.follows)
         loop_timer_stop(&LIST_ITEM(link, struct followed_answer, link)->timer);
 }
+
+const struct area_life ai_follow_life = {
+    .start = ai_follow_start, .drain = ai_follow_stop, .stop = ai_follow_stop};
 
 /* --- new followers --- */
 

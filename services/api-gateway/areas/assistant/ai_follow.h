@@ -14,11 +14,6 @@ struct ai_follow_params {
     int64_t characters_seen; /* characters that the client has already */
 };
 
-/* any: Subscribes to notifications. Called once in each worker. */
-void ai_follow_start(struct directory *directory);
-/* any: Stops all rounds, so that no more text is sent. The feeds end when the HTTP server stops. */
-void ai_follow_stop(void);
-
 /* any: Turns the response into a feed of the answer. Call it as the last step of a handler and
  * return its result: 200, 429 when no slot is free, or -ECANCELED when the client has left. */
 int ai_follow_begin(struct req *r, const struct ai_follow_params *params);

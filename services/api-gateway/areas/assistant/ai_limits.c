@@ -18,7 +18,7 @@
 static struct shares ai_places;
 static bool stopped;
 
-void ai_limits_start(void)
+static void ai_limits_start(struct directory *directory UNUSED, const struct app_conf *conf UNUSED)
 {
     shares_init(&ai_places,
                 &(struct shares_config){.name = "ai_answers",
@@ -28,10 +28,12 @@ void ai_limits_start(void)
     stopped = false;
 }
 
-void ai_limits_stop(void)
+static void ai_limits_settle(void)
 {
     stopped = true;
 }
+
+const struct area_life ai_limits_life = {.start = ai_limits_start, .settle = ai_limits_settle};
 
 bool ai_limits_are_stopped(void)
 {

@@ -73,10 +73,12 @@ int ai_models_load(struct req *r, struct ai_config *ret_config, struct model_nam
     return 0;
 }
 
-void ai_models_stop(void)
+static void ai_models_stop(void)
 {
     for (size_t i = 0; i < CACHE_SLOTS; i++) {
         arena_free(places[i].arena);
         places[i] = (struct cached_models){0};
     }
 }
+
+const struct area_life ai_models_life = {.stop = ai_models_stop};

@@ -7,5 +7,3 @@
 AWAITS int ai_models_load(struct req *r,
                           struct ai_config *ret_config,
                           struct model_names *ret_names) MUSTCHECK;
-/* any: Empties the cache. */
-void ai_models_stop(void);

@@ -8,7 +8,7 @@
  * than a decision would.
  */
 #include "areas/assistant/ai_tools_private.h"
-#include "areas/items/items.h"
+#include "items/items.h"
 
 #include <string.h>
 

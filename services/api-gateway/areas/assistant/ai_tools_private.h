@@ -1,7 +1,7 @@
 #pragma once
 /* Shared by the files of tools. */
 #include "areas/assistant/ai_tools.h"
-#include "areas/items/items_query.h"
+#include "items/items_query.h"
 
 /* One call of a tool. */
 struct tool_call {

@@ -1,10 +1,10 @@
 /* /auth/v1: requests for mails, and the links in them. Answers reveal nothing about accounts. */
 #include "areas/access/users.h"
 #include "areas/auth/auth_input.h"
-#include "areas/auth/auth_password.h"
 #include "areas/auth/auth_session.h"
 #include "areas/mail/mail_flow.h"
 #include "auth_mail_sql.h"
+#include "auth_password.h"
 #include "base/email.h"
 #include "crypto/password.h"
 

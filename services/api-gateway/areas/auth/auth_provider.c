@@ -3,7 +3,7 @@
 #include "areas/auth/auth_input.h"
 #include "areas/auth/auth_link.h"
 #include "areas/auth/auth_session.h"
-#include "areas/auth/auth_ui.h"
+#include "auth_page.h"
 #include "auth_provider_sql.h"
 #include "crypto/ct.h"
 #include "stages/stages.h"
@@ -43,7 +43,7 @@ static const struct schema authorize_schema = SCHEMA_OUT("ProviderRedirect", aut
 static int read_authorize(struct req *r, const struct query *query, struct auth_flow *flow)
 {
     flow->redirect_to = query_get(query, "redirect_to");
-    struct str own = auth_ui_page(r);
+    struct str own = auth_page_own_url(r);
     if (!own.len || !str_eq(flow->redirect_to, own))
         TRY(auth_check_redirect(r, flow->redirect_to));
     if (query_get(query, "login_hint").len > HINT_BYTES)

@@ -1,14 +1,12 @@
 /* The page /auth/ui/ and its own routes: the settings that the page shows, and the way back to the
  * application. */
-#include "areas/auth/auth_ui.h"
+#include "auth_page.h"
 
 #include "areas/auth/auth_flow.h"
 #include "areas/auth/auth_oidc.h"
 #include "areas/mail/mail_flow.h"
-#include "project/redirect.h"
 #include "static_files.h"
 
-#define AUTH_UI_PATH "/auth/ui/"
 /* Everything comes from this folder alone; the logo and the API have the same origin. No form is
  * submitted without the script, because it would send a password in an address. */
 #define AUTH_UI_POLICY                                                                             \
@@ -24,63 +22,26 @@ static const char auth_ui_missing[] =
     "the gateway with <code>GROUNDWORK_CONSOLE</code> or <code>GROUNDWORK_AUTH_UI</code> naming "
     "the directory <code>build/console</code>.</p>\n</html>\n";
 
-static bool is_off(struct str directory)
-{
-    return str_is(directory, "off");
-}
-
-/* The configured directory, or "off". */
-static struct str auth_ui_setting(void)
-{
-    const struct app_conf *conf = (const struct app_conf *)(const void *)daemon_app()->conf;
-
-    return conf->auth_ui.len ? conf->auth_ui : conf->console;
-}
-
-struct str auth_ui_folder(void)
-{
-    struct str directory = auth_ui_setting();
-
-    return is_off(directory) ? STR_NONE : directory;
-}
-
-struct str auth_ui_page(struct req *r)
-{
-    struct str base = gateway_public_base_url(r);
-
-    if (!base.len || !auth_ui_folder().len)
-        return STR_NONE;
-    return arena_printf(r->task.arena, "%.*s" AUTH_UI_PATH, STR_ARG(base));
-}
-
-/* Compares whole addresses: prefixes and patterns would let codes leak. */
-int auth_check_redirect(struct req *r, struct str url)
-{
-    if (redirect_url_is_listed(&r->scope->project->settings, url))
-        return 0;
-    return fail(
-        r, PROBLEM_REDIRECT_NOT_ALLOWED, "redirect_to must be one of the project's redirect_urls.");
-}
-
 /* --- the files --- */
 
-/* Returns the part of the path below AUTH_UI_PATH. No ptr: the path lacks the final slash. */
+/* Returns the part of the path below AUTH_PAGE_PATH. No ptr: the path lacks the final slash. */
 static struct str name_below(struct req *r)
 {
-    const char *mount = memmem(r->path.ptr, r->path.len, AUTH_UI_PATH, sizeof(AUTH_UI_PATH) - 1);
+    const char *mount =
+        memmem(r->path.ptr, r->path.len, AUTH_PAGE_PATH, sizeof(AUTH_PAGE_PATH) - 1);
 
     if (!mount)
         return STR_NONE;
-    const char *name = mount + sizeof(AUTH_UI_PATH) - 1;
+    const char *name = mount + sizeof(AUTH_PAGE_PATH) - 1;
     return (struct str){name, (size_t)(r->path.ptr + r->path.len - name)};
 }
 
 AWAITS static int auth_ui_get(struct req *r)
 {
-    struct static_folder folder = {auth_ui_setting(), AUTH_UI_POLICY, "auth.html"};
+    struct static_folder folder = {auth_page_folder(), AUTH_UI_POLICY, "auth.html"};
     struct str name = name_below(r);
 
-    if (is_off(folder.path))
+    if (auth_page_is_off())
         return fail(r, PROBLEM_NOT_FOUND, NULL);
     if (!name.ptr) { /* the page names its files relative to the folder */
         resp_header(
@@ -174,7 +135,7 @@ static int auth_settings(struct req *r)
     JW_BOOL(&w, "magic_link", mail_page.len > 0);
     JW_STR_OR_NULL(&w, "provider", provider_name(settings->oidc_issuer));
     JW_BOOL(&w, "sign_up", settings->oidc_issuer.len && settings->sign_up);
-    JW_STR_OR_NULL(&w, "page_url", auth_ui_page(r));
+    JW_STR_OR_NULL(&w, "page_url", auth_page_own_url(r));
     jw_obj_end(&w);
     return reply_json(r, 200);
 }

@@ -32,8 +32,10 @@ static struct {
     struct list used; /* most recently used last */
 } chart_cache;
 
-void chart_cache_start(uint64_t bytes)
+static void chart_cache_start(struct directory *directory UNUSED, const struct app_conf *conf)
 {
+    uint64_t bytes = conf->charts_cache_bytes;
+
     chart_cache.by_key = map_new();
     list_init(&chart_cache.used);
     shares_init(&chart_cache.bytes,
@@ -57,7 +59,7 @@ static void chart_cache_drop(struct chart_cache_entry *entry)
     arena_free(entry->arena);
 }
 
-void chart_cache_stop(void)
+static void chart_cache_stop(void)
 {
     if (!chart_cache.by_key)
         return;
@@ -66,6 +68,8 @@ void chart_cache_stop(void)
     map_free(chart_cache.by_key);
     chart_cache.by_key = NULL;
 }
+
+const struct area_life chart_cache_life = {.start = chart_cache_start, .stop = chart_cache_stop};
 
 static bool marks_are_equal(const struct series_mark *one, const struct series_mark *other)
 {

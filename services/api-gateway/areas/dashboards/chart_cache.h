@@ -8,7 +8,8 @@
  * exists because marks may be some seconds late. When an entry with a lifetime of more than a
  * second has expired, one request computes the data again while the others still use the entry.
  *
- * `shares` (common/README.md) bounds the bytes. The least recently used entries make room, those of
+ * `shares` (common/README.md) bounds the bytes to GROUNDWORK_CHARTS_CACHE_BYTES in each process,
+ * half of them for one project. The least recently used entries make room, those of
  * the same project first.
  */
 #include "app.h"
@@ -18,12 +19,6 @@
 struct chart_key {
     uint8_t bytes[DIGEST_SHA256_BYTES];
 };
-
-/* any: Starts the cache with at most `bytes` bytes in this process, half of them for one project.
- */
-void chart_cache_start(uint64_t bytes);
-/* any: Frees the cache when the process ends. */
-void chart_cache_stop(void);
 
 /* any: Returns a copy of cached data in the request's arena, or STR_NONE. With `mark` the entry
  * must have the same mark. Without `mark` (NULL) the entry must have been compared within the last

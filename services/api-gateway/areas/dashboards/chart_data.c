@@ -4,9 +4,9 @@
 
 #include "areas/dashboards/chart_cache.h"
 #include "areas/dashboards/dashboards.h"
-#include "areas/items/items.h"
 #include "base/clock.h"
 #include "charts_sql.h"
+#include "items/items.h"
 #include "loop/shares.h"
 #include "records/pick.h"
 #include "stages/refusals.h"

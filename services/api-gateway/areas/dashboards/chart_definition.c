@@ -1,8 +1,8 @@
 /* Definitions of charts. Request bodies and stored definitions are read by the same code. */
 #include "areas/dashboards/dashboards.h"
-#include "areas/items/items_query.h"
 #include "base/clock.h"
 #include "base/timezone.h"
+#include "items/items_query.h"
 
 #define PATH_MAX_CHARS 250
 #define ZONE_MAX_CHARS 64

@@ -54,12 +54,14 @@ static struct shares *chart_pictures(void)
     return &pictures;
 }
 
-/* A thread that is still drawing uses the fonts, so they are not released then. */
-void chart_image_stop(void)
+/* Releases the fonts, unless a thread is still drawing with them. */
+static void chart_image_stop(void)
 {
     if (chart_pictures()->held == 0)
         chart_draw_release_fonts();
 }
+
+const struct area_life chart_image_life = {.stop = chart_image_stop};
 
 static int image_side(const struct query *query, const char *name, int usual)
 {

@@ -2,8 +2,8 @@
 #include <errno.h>
 
 #include "areas/dashboards/view_rows.h"
-#include "areas/items/items.h"
 #include "charts_sql.h"
+#include "items/items.h"
 #include "limit.h"
 #include "stages/stages.h"
 

@@ -1,8 +1,8 @@
 /* /dashboards/{id}/widgets: charts, texts, lists of records and links on a grid. */
 #include "areas/dashboards/dashboards.h"
-#include "areas/items/items.h"
 #include "areas/menus/menus.h"
 #include "dashboards_sql.h"
+#include "items/items.h"
 #include "stages/stages.h"
 
 #define TEXT_MAX       10000

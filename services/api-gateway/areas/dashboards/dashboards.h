@@ -130,11 +130,6 @@ AWAITS int
 view_find(struct req *r, struct str name, int64_t *ret_id, const struct entity **ret_entity)
     MUSTCHECK;
 
-/* --- pictures (chart_image.c) --- */
-
-/* any: Releases the fonts when the process ends. */
-void chart_image_stop(void);
-
 /* --- dashboards (dashboards.c) --- */
 
 #define DASHBOARDS_MAX     1000 /* of a project */

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "areas/items/items.h"
+#include "items/items.h"
 #include "records/pick.h"
 #include "records/view.h"
 #include "views_sql.h"

@@ -2,10 +2,10 @@
 #include <errno.h>
 
 #include "areas/dashboards/view_rows.h"
-#include "areas/items/items.h"
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/timezone.h"
+#include "items/items.h"
 #include "limit.h"
 #include "records/view.h"
 #include "stages/refusals.h"

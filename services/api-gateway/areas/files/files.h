@@ -2,9 +2,9 @@
 /* Shared by the handlers of files and folders. The store and the ledger of files are in
  * common/product/files. */
 #include "app.h"
-#include "areas/items/items.h"
 #include "files/ledger.h"
 #include "files/rule.h"
+#include "items/items.h"
 
 extern const struct schema file_schema;
 /* The first file of an upload, with all files of the upload as `items`. */

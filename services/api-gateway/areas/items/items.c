@@ -1,5 +1,5 @@
 /* /entities/{entity}/items: list, aggregate, get, create, update, delete, lock and unlock. */
-#include "areas/items/items.h"
+#include "items/items.h"
 
 AWAITS static int items_list(struct req *r)
 {

@@ -1,5 +1,5 @@
 /* /entities/{entity}/items/bulk and delete-many: many records in one request. */
-#include "areas/items/items.h"
+#include "items/items.h"
 
 #define BULK_MAX 1000
 

@@ -1,5 +1,5 @@
 /* Record history: versions of a record, deleted records, and restore (records/history.h). */
-#include "areas/items/items.h"
+#include "items/items.h"
 #include "records/history.h"
 
 static const char *const actions[] = {"created", "updated", "deleted", "restored", "kept", NULL};

@@ -9,10 +9,10 @@
 
 #include <errno.h>
 
-#include "areas/items/items.h"
 #include "areas/items/items_csv.h"
 #include "base/clock.h"
 #include "http/multipart.h"
+#include "items/items.h"
 #include "json/jr.h"
 #include "records/import.h"
 #include "tasks_sql.h"

@@ -1,6 +1,6 @@
 /* /entities/{entity}/public/items: needs no credentials, and shows only public fields of entities
  * with public_read. */
-#include "areas/items/items.h"
+#include "items/items.h"
 
 /* Finds the entity of the path. Responds to an entity that is not public as to an unknown
  * entity. */

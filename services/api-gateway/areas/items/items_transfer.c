@@ -1,10 +1,10 @@
 /* /entities/{entity}/items/export and import: any number of records in constant memory. */
 #include <errno.h>
 
-#include "areas/items/items.h"
 #include "areas/items/items_csv.h"
 #include "areas/items/items_import.h"
 #include "base/num.h"
+#include "items/items.h"
 
 #define EXPORT_TIMEOUT_MS (10 * 60 * 1000)
 #define IMPORT_TIMEOUT_MS (10 * 60 * 1000)

@@ -217,7 +217,7 @@ static struct hub *hub_new(int64_t number)
 
 /* --- start and stop --- */
 
-void hub_start(struct directory *directory, int64_t listeners)
+static void hub_start(struct directory *directory, const struct app_conf *conf)
 {
     live.directory = directory;
     live.stopped = false;
@@ -225,7 +225,7 @@ void hub_start(struct directory *directory, int64_t listeners)
     shares_init(&live.slots,
                 &(struct shares_config){
                     .name = "live_listeners",
-                    .limit = (uint64_t)listeners,
+                    .limit = (uint64_t)conf->live_listeners,
                     .per_owner = SHARES_ANY,
                     .leave_room = true,
                 });
@@ -233,7 +233,8 @@ void hub_start(struct directory *directory, int64_t listeners)
         redis_subscribe(directory_redis(directory), LIVE_CHANNEL, on_doorbell, NULL);
 }
 
-void hub_stop(void)
+/* Lets no further round begin. The feeds end when the HTTP server stops. */
+static void hub_stop(void)
 {
     if (!live.directory)
         return;
@@ -241,6 +242,8 @@ void hub_stop(void)
     LIST_FOR (link, &live.hubs)
         loop_timer_stop(&LIST_ITEM(link, struct hub, link)->timer);
 }
+
+const struct area_life hub_life = {.start = hub_start, .drain = hub_stop, .stop = hub_stop};
 
 /* --- new listeners --- */
 

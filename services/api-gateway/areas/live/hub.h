@@ -89,12 +89,6 @@ struct hub_options {
     int64_t members;           /* from hub_group_members_hash() */
 };
 
-/* any: Starts the hubs, once in each worker. `listeners`: the most that all projects may have
- * together. */
-void hub_start(struct directory *directory, int64_t listeners);
-/* any: Lets no further round begin. The feeds end when the HTTP server stops. */
-void hub_stop(void);
-
 /* co: Computes a fingerprint of the members of the group that the request names in X-Group-Id; 0
  * when the request names no group. Returns 0, a negative, or the status put. */
 AWAITS int hub_group_members_hash(struct req *r, int64_t *ret_members) MUSTCHECK;
@@ -221,8 +215,8 @@ void hub_group_free(struct hub_group *group);
  * chunk. */
 AWAITS void hub_group_send(struct task *task, struct hub_group *group, struct http_chunk *chunk);
 
-/* hub_test.c: any: Finds or creates the test of `filter` for the caller. Returns one reference, or
- * NULL when the filter has no conditions. */
+/* hub_filter.c: any: Finds or creates the test of `filter` for the caller. Returns one reference,
+ * or NULL when the filter has no conditions. */
 struct hub_test *hub_test_get(struct hub *hub,
                               const struct caller *caller,
                               const struct entity *entity,

@@ -1,7 +1,7 @@
 /* /realtime: streams of changes of records. */
-#include "areas/live/realtime.h"
-#include "areas/items/items.h"
 #include "areas/live/hub.h"
+#include "items/items.h"
+#include "stages/realtime_ticket.h"
 
 #include "base/num.h"
 #include "http/query.h"

@@ -1,5 +1,4 @@
 /* /tenant-domains: the domains that the project sends mail from, and their DNS records. */
-#include "areas/mail/mail_domains.h"
 
 #include <errno.h>
 
@@ -26,10 +25,12 @@
 
 static struct str spf; /* the mechanism that names the operator's servers */
 
-void mail_domains_spf_set(struct str mechanism)
+static void mail_domains_start(struct directory *directory UNUSED, const struct app_conf *conf)
 {
-    spf = mechanism;
+    spf = conf->mail_spf;
 }
+
+const struct area_life mail_domains_life = {.start = mail_domains_start};
 
 struct domain_in {
     struct in_str domain;

@@ -1,7 +1,7 @@
 /* Rows of mail, and their limits. */
 #include "areas/mail/mail_flow.h"
 
-#include "areas/auth/auth_ui.h"
+#include "auth_page.h"
 #include "base/ascii.h"
 #include "base/email.h"
 #include "mail_flow_sql.h"
@@ -66,7 +66,7 @@ static bool is_page_with_query(struct str page, struct str url)
 int mail_flow_page(struct req *r, const struct in_str *redirect_to, struct str *ret_page)
 {
     const struct project_settings *settings = &r->scope->project->settings;
-    struct str own = auth_ui_page(r);
+    struct str own = auth_page_own_url(r);
     struct str page = settings->auth_page_url.len ? settings->auth_page_url : own;
 
     if (!page.len && settings->redirect_url_count > 0)

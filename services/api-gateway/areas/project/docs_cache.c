@@ -348,11 +348,12 @@ int docs_body_platform(struct req *r, const struct docs_body **ret_text)
         shares_release(&cache.creation_slots, share, 1);
         TRY(rc);
     }
-    *ret_text = &cache.platform->text; /* valid until docs_cache_clear() */
+    *ret_text = &cache.platform->text; /* valid until the process ends */
     return 0;
 }
 
-void docs_cache_clear(void)
+/* Frees all bodies that no request uses. */
+static void docs_cache_stop(void)
 {
     struct cached_body *body;
 
@@ -364,3 +365,5 @@ void docs_cache_clear(void)
         cached_body_unref(cache.platform);
     cache.platform = NULL;
 }
+
+const struct area_life docs_cache_life = {.stop = docs_cache_stop};

@@ -31,9 +31,7 @@ struct docs_body {
  * answer that was put (body too large, or too many bodies in use), or a negative error. */
 AWAITS int docs_body_of(struct req *r, enum docs_kind kind, const struct docs_body **ret_text)
     MUSTCHECK;
-/* co: Finds or creates the body of the platform document, which lives until docs_cache_clear().
+/* co: Finds or creates the body of the platform document, which lives until the process ends.
  * Returns 0, the status of an answer that was put (too many requests wait), or another error.
  */
 AWAITS int docs_body_platform(struct req *r, const struct docs_body **ret_text) MUSTCHECK;
-/* any: Frees all bodies that no request uses. Called when the process ends. */
-void docs_cache_clear(void);

@@ -1,7 +1,7 @@
 /* /healthz, which is public, and /org: the operator lists, creates, reads and deletes projects with
  * the operator token. */
 #include "app.h"
-#include "areas/auth/auth_password.h"
+#include "auth_password.h"
 #include "operator_sql.h"
 
 #define RETRY_PAUSE_MS 250

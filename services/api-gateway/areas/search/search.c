@@ -3,10 +3,10 @@
 
 #include <errno.h>
 
-#include "areas/items/items_query.h"
 #include "areas/search/search_facets.h"
 #include "base/clock.h"
 #include "base/num.h"
+#include "items/items_query.h"
 
 enum { PAGE_SIZE = 20, PAGE_SIZE_MAX = 500 };
 

@@ -10,8 +10,8 @@
  * caller's principals count. Whether typos are excused or words dropped is decided by these hits.
  */
 #include "app.h"
-#include "areas/items/items.h"
 #include "areas/search/search_settings.h"
+#include "items/items.h"
 #include "records/pick.h"
 #include "search/highlight.h"
 #include "search/rank.h"

@@ -1,9 +1,9 @@
 /* /workflows: listing, reading, saving and deleting workflows. workflows_save.c does the saving. */
 #include "areas/workflows/workflows.h"
 
-#include "areas/items/items.h"
 #include "ddl/model_change.h"
 #include "http/query.h"
+#include "items/items.h"
 #include "workflow/jobs.h"
 #include "workflow_stops_sql.h"
 #include "workflows_sql.h"

@@ -6,10 +6,10 @@
  */
 #include <errno.h>
 
-#include "areas/items/items.h"
 #include "areas/workflows/workflows.h"
 #include "base/timezone.h"
 #include "ddl/model_change.h"
+#include "items/items.h"
 #include "json/jr.h"
 #include "workflow/definition.h"
 #include "workflow_stops_sql.h"

@@ -1,7 +1,7 @@
 /* Shared by the item areas: the context of records, ETags, documented query parameters. */
 
-#include "areas/items/items.h"
 #include "base/num.h"
+#include "items/items.h"
 
 #define ETAG_SLICE_BYTES ((size_t)256 * 1024)
 

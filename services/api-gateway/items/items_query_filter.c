@@ -1,5 +1,5 @@
 /* Filters in request bodies: the filter of the list route as an object. */
-#include "areas/items/items_query.h"
+#include "items/items_query.h"
 
 #include "app.h"
 

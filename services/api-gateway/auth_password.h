@@ -6,9 +6,6 @@
  */
 #include "app.h"
 
-/* Before fork: registers the counters. */
-void auth_password_prepare(void);
-
 /* any: Checks that a new password has at least the project's number of characters and at most
  * PASSWORD_MAX_BYTES. Otherwise puts 400 naming `field`. */
 int auth_password_policy(struct req *r, const char *field, struct str password) MUSTCHECK;

@@ -1,5 +1,5 @@
 /* Computes password hashes on worker threads. */
-#include "areas/auth/auth_password.h"
+#include "auth_password.h"
 
 #include <errno.h>
 
@@ -11,7 +11,7 @@
 static struct metric *stored_hashes;
 static struct metric *checked_hashes;
 
-void auth_password_prepare(void)
+static void auth_password_prepare(void)
 {
     const char *name = "groundwork_password_hashes_total";
     const char *help = "Argon2id computations, by purpose";
@@ -19,6 +19,8 @@ void auth_password_prepare(void)
     stored_hashes = metric_counter(name, "purpose=\"store\"", help);
     checked_hashes = metric_counter(name, "purpose=\"check\"", help);
 }
+
+const struct area_life auth_password_life = {.prepare = auth_password_prepare};
 
 int auth_password_policy(struct req *r, const char *field, struct str password)
 {

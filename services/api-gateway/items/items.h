@@ -2,7 +2,7 @@
 /* Shared by the item areas: the context of records, results as responses, ETags, list
  * parameters. */
 #include "app.h"
-#include "areas/items/items_query.h"
+#include "items/items_query.h"
 
 #define RECORD_BYTES_DOC                                                                           \
     "A stored record has at most GROUNDWORK_RECORD_BYTES bytes (8 MB when not set). "              \

@@ -1,5 +1,5 @@
 /* Reads URLs as queries of records. */
-#include "areas/items/items_query.h"
+#include "items/items_query.h"
 
 #include "base/num.h"
 #include "http/page.h"

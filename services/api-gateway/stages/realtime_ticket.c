@@ -1,11 +1,11 @@
 /* The project's database holds the SHA-256 of tickets. Any gateway accepts a ticket, once. */
-#include "areas/live/realtime.h"
+#include "stages/realtime_ticket.h"
 
 #include "base/clock.h"
 #include "base/codec.h"
 #include "base/rand.h"
 #include "crypto/digest.h"
-#include "realtime_sql.h"
+#include "stages_sql.h"
 
 #define TICKET_BYTES   32
 #define TICKET_SECONDS 30

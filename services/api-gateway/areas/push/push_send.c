@@ -359,7 +359,7 @@ AWAITS static int push_test(struct req *r)
     return reply_json(r, 202);
 }
 
-static const struct route push_test_routes[] = {
+static const struct route push_send_routes[] = {
     {
         .method = HTTP_POST_M,
         .path = "/push/test",
@@ -379,4 +379,4 @@ static const struct route push_test_routes[] = {
             "action of the group; the answer then lists the group's actions.",
     },
 };
-ROUTES(push_test, "Push");
+ROUTES(push_send, "Push");

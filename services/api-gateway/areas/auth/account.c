@@ -2,9 +2,9 @@
 #include <errno.h>
 
 #include "areas/access/users.h"
-#include "areas/auth/auth_password.h"
 #include "areas/auth/auth_session.h"
 #include "areas/mail/mail_flow.h"
+#include "auth_password.h"
 #include "base/email.h"
 #include "base/panic.h"
 #include "users_sql.h"

@@ -207,7 +207,7 @@ AWAITS static int store_token(struct req *r)
     return reply_json(r, 200);
 }
 
-static const struct route iap_store_test_routes[] = {
+static const struct route iap_store_notification_routes[] = {
     {
         .method = HTTP_POST_M,
         .path = PAYMENTS_BASE "/iap-store/test-notification",
@@ -243,4 +243,4 @@ static const struct route iap_store_test_routes[] = {
         .doc = "An API key reads the token of the user who created the key.",
     },
 };
-ROUTES(iap_store_test, "Payments");
+ROUTES(iap_store_notification, "Payments");
