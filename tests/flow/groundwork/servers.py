@@ -14,7 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 # Only the processes of these servers are killed, never the machine. The kernel keeps each page that they wrote, so a commit
 # survives every kill without a flush to the disk. Their tables are too young to need a vacuum. Chaos runs and measurements use
 # the settings of scripts/pg.
-UNSYNCED = "fsync = off; full_page_writes = off; wal_compression = off; autovacuum = off; max_wal_size = 512MB"
+UNSYNCED = "fsync = off; full_page_writes = off; wal_compression = off; autovacuum = off; max_wal_size = 512MB;" \
+           " wal_level = minimal; max_wal_senders = 0"
 
 
 class Servers:
