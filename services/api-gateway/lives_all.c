@@ -21,37 +21,32 @@ LIVES(DECLARE)
 #define LIST(name) &name##_life,
 static const struct area_life *const lives[] = {LIVES(LIST)};
 
+#define EACH_LIFE(function, ...)                                                                   \
+    for (size_t i = 0; i < ARRAY_LEN(lives); i++)                                                  \
+        if (lives[i]->function)                                                                    \
+    lives[i]->function(__VA_ARGS__)
+
 void lives_prepare(void)
 {
-    for (size_t i = 0; i < ARRAY_LEN(lives); i++)
-        if (lives[i]->prepare)
-            lives[i]->prepare();
+    EACH_LIFE(prepare);
 }
 
 void lives_start(struct directory *directory, const struct app_conf *conf)
 {
-    for (size_t i = 0; i < ARRAY_LEN(lives); i++)
-        if (lives[i]->start)
-            lives[i]->start(directory, conf);
+    EACH_LIFE(start, directory, conf);
 }
 
 void lives_drain(void)
 {
-    for (size_t i = 0; i < ARRAY_LEN(lives); i++)
-        if (lives[i]->drain)
-            lives[i]->drain();
+    EACH_LIFE(drain);
 }
 
 void lives_settle(void)
 {
-    for (size_t i = 0; i < ARRAY_LEN(lives); i++)
-        if (lives[i]->settle)
-            lives[i]->settle();
+    EACH_LIFE(settle);
 }
 
 void lives_stop(void)
 {
-    for (size_t i = 0; i < ARRAY_LEN(lives); i++)
-        if (lives[i]->stop)
-            lives[i]->stop();
+    EACH_LIFE(stop);
 }

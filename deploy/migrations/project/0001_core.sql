@@ -1,6 +1,5 @@
--- The schema of one project, which migrations call {p}: users, their sign-ins, settings, keys and the audit log. Later files add
--- one capability each. Columns that name users (created_by, actor_id, editor_id, ...) have no foreign key where a row must stay
--- after its user was deleted.
+-- The schema of one project, which migrations call {p}: users, their sign-ins, settings, keys and the audit log. Each later file adds a
+-- capability. A column with the id of a user (created_by, actor_id, editor_id, ...) has no foreign key if its row must outlive the user.
 
 create table {p}.meta (
   id            smallint primary key default 1,

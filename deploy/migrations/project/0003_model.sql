@@ -85,8 +85,8 @@ create table {p}.outbox (
 create index outbox_workflows on {p}.outbox (id) where pending & 1 <> 0;
 create index outbox_search on {p}.outbox (id) where pending & 2 <> 0;
 
--- The collation in which texts are ordered: the collation of the project's locale; the root collation without a locale or on a server
--- that does not have the locale's collation; C on a server without ICU. Texts are stored and compared without it.
+-- Returns the collation that orders texts: the collation of the project's locale. Without a locale, or on a server that lacks this
+-- collation, it returns the root collation, and C on a server without ICU. Columns of texts and comparisons for equality do not use it.
 create function {p}.text_collation() returns text language sql stable as $$
   select c.collname::text
   from (select (s.doc ->> 'locale' || '-x-icu')::name as name, 1 as rank from {p}.settings s where s.kind = 'setting' and s.key = 'project'
@@ -97,9 +97,9 @@ create function {p}.text_collation() returns text language sql stable as $$
 $$;
 
 -- Each indexed text field has a second index, c_<field>_<mark>, in the order of text_collation() and then of ids. A sorted list reads
--- as many rows of this index as it shows, even when many texts are equal. The mark stands for the collation and its version: an index
--- that was built with another version of ICU misses records. A new field gets the index with its column. Runners create missing
--- indexes and drop unfinished and outdated ones, concurrently with writers.
+-- as many rows of this index as it shows, even when many texts are equal. The mark is a hash of the collation's name and version,
+-- because a query misses records when it uses an index of another version of ICU. A model change creates the index of a new field.
+-- Runners create missing indexes and drop unfinished and outdated indexes, concurrently with writers.
 create function {p}.text_index_mark() returns text language sql stable as $$
   select left(md5(concat_ws(' ', c.collname, pg_collation_actual_version(c.oid))), 8)
   from pg_catalog.pg_collation c where c.collname = {p}.text_collation()::name and c.collnamespace = 'pg_catalog'::regnamespace

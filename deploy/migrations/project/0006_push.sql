@@ -57,8 +57,8 @@ create table {p}.push_devices (
 create index push_devices_user on {p}.push_devices (user_id, id);
 create index push_devices_owner on {p}.push_devices (owner_entity_id, owner_record_id) where owner_entity_id is not null;
 
--- One row for each device of a send, written before the first request to a provider. Only the key is indexed and pages have free
--- space, so that a result is written in place (HOT).
+-- Deliveries: a dispatcher writes one row for each device of a send before the first request to a provider. The table has no index but
+-- the key, and its pages have free space, so that PostgreSQL updates the row of a result in its page (HOT).
 create table {p}.push_deliveries (
   send_id   bigint not null,
   provider  smallint not null,                     -- 1 fcm, 2 web_push

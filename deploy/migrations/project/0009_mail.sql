@@ -5,7 +5,7 @@ create table {p}.mails (
   type        text not null,                       -- of a template; or workflow, test
   status      text not null default 'queued',
   recipient   text not null,                       -- the first recipient
-  user_id     bigint,                              -- the user who is addressed, if known
+  user_id     bigint,                              -- the user of the recipient address, if known
   content     jsonb,                               -- the mail, or the values for its template; null when the mail has ended
   message_id  text,
   sender      text,                                -- the address in From

@@ -6,7 +6,7 @@ create table {p}.integrations (
   description  text,
   base_url     text not null,
   auth         jsonb not null,                     -- without the secret of the OAuth client
-  sealed       bytea,                              -- that secret, encrypted
+  sealed       bytea,                              -- the secret of the OAuth client, encrypted
   client_bound text,                               -- the origin to which the secret may be sent
   operations   jsonb not null default '[]',
   version      bigint not null default 1,

@@ -16,6 +16,9 @@ const TYPES = {
   secret: [],
 } satisfies Record<string, readonly Fits[]>;
 
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+export const TIME_OF_DAY = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?$/;
+
 export type FieldType = keyof typeof TYPES;
 export const fitsOf = (type: FieldType): readonly Fits[] => TYPES[type] ?? [];
 

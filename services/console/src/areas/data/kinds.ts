@@ -1,6 +1,6 @@
 // The types of fields: how a value is shown, written as text, read from text and edited. A type is a row of the table.
 import { exactNumber, isExact, type Exact, type Json } from '../../api/json.ts';
-import type { Field, FieldType } from '../../api/model.ts';
+import { TIME_OF_DAY, UUID, type Field, type FieldType } from '../../api/model.ts';
 import { showNumber, showTime } from '../../kit/format.ts';
 
 export type Editor = 'line' | 'lines' | 'choice' | 'date' | 'datetime' | 'json' | 'relation' | 'file' | 'secret';
@@ -44,8 +44,6 @@ function readTime(text: string): string {
 }
 
 const readForm = (form: RegExp, message: string) => (text: string): string => (form.test(text.trim()) ? text.trim() : refuse(message));
-const TIME_OF_DAY = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?$/;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 function readBool(text: string): boolean {
   const word = text.trim().toLowerCase();

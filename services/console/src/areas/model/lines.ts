@@ -1,6 +1,6 @@
 // A field as one typed line, such as `price: float! min 0 = 1` or `author -> authors set null`.
 import { exactNumber, isExact, isSame, numberText, parseJson, type Exact } from '../../api/json.ts';
-import type { Entity, Enumeration, Field, FieldType } from '../../api/model.ts';
+import { TIME_OF_DAY, UUID, type Entity, type Enumeration, type Field, type FieldType } from '../../api/model.ts';
 import { m } from './strings.en.ts';
 
 export type OnDelete = 'restrict' | 'set_null' | 'cascade';
@@ -80,8 +80,8 @@ export const TYPES: Record<FieldType, Kind> = {
   bool: { note: m('typeBool'), has: ['open'], read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined), values: ['true', 'false'], expected: m('expectedBool') },
   date: { note: m('typeDate'), has: ['index', 'open'], read: readIf(/^\d{4}-\d\d-\d\d$/), expected: m('expectedDate') },
   datetime: { note: m('typeDatetime'), has: ['index', 'open'], read: readIf(/^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i), expected: m('expectedDatetime') },
-  time: { note: m('typeTime'), has: ['index', 'open'], read: readIf(/^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?$/), expected: m('expectedTime') },
-  uuid: { note: m('typeUuid'), has: ['index', 'open'], read: readIf(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i), expected: m('expectedUuid') },
+  time: { note: m('typeTime'), has: ['index', 'open'], read: readIf(TIME_OF_DAY), expected: m('expectedTime') },
+  uuid: { note: m('typeUuid'), has: ['index', 'open'], read: readIf(UUID), expected: m('expectedUuid') },
   json: {
     note: m('typeJson'), has: ['open'], expected: m('expectedJson'),
     read: (text) => {
